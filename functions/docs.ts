@@ -26,7 +26,10 @@ const cardPath = "/.well-known/agent-card.json";
 /** The list of all pages for agents, in the form of llmstxt.org. */
 const llmsPath = "/llms.txt";
 
-/** The origin of the endpoint from which the page of an invitation gets a token, for its policy; empty if there is none. */
+/**
+ * The origin of the endpoint from which the page of an invitation gets a token, for the page's content security policy.
+ * Empty if there is none.
+ */
 async function tokenOrigin(): Promise<string> {
   // Loaded here, because no other page needs it.
   const [{ signInAt }, { readIssuers }] = await Promise.all([

@@ -53,14 +53,14 @@ export const secretRotator: LambdaSpec = {
 export const web: LambdaSpec = { name: "web", file: fileOf("web"), access: "read", triggers: ["$default"] };
 
 /** A function that answers only the deployment's mail servers: `auth` has the path `/internal/mail/auth`. */
-const mailDoor = (
+const mailEndpoint = (
   method: "GET" | "POST",
-  door: string,
+  endpoint: string,
   settings: Pick<LambdaSpec, "access" | "uses" | "timeoutSeconds">,
 ): LambdaSpec => ({
-  name: `mail.${door}`,
-  file: fileOf(`mail.${door}`),
-  triggers: [`${method} /internal/mail/${door}`],
+  name: `mail.${endpoint}`,
+  file: fileOf(`mail.${endpoint}`),
+  triggers: [`${method} /internal/mail/${endpoint}`],
   ...settings,
 });
 
@@ -108,13 +108,13 @@ export const lambdas: readonly LambdaSpec[] = [
       "GET /v1/public/accounts/{account_id}/billing/credit-notes/{credit_note_id}/pdf",
     ],
   },
-  mailDoor("GET", "auth", { access: "write", uses: ["secrets", "mail_servers"] }),
-  mailDoor("GET", "recipient", { access: "read", uses: ["mail_servers"] }),
-  mailDoor("GET", "sender", { access: "read", uses: ["secrets", "mail_servers"] }),
-  mailDoor("GET", "dkim", { access: "read", uses: ["secrets", "mail_servers"] }),
-  mailDoor("GET", "revocations", { access: "read", uses: ["mail_servers"] }),
-  mailDoor("POST", "usage", { access: "write", uses: ["mail_servers"], timeoutSeconds: 25 }),
-  mailDoor("POST", "events", { access: "write", uses: ["mail_servers"], timeoutSeconds: 25 }),
+  mailEndpoint("GET", "auth", { access: "write", uses: ["secrets", "mail_servers"] }),
+  mailEndpoint("GET", "recipient", { access: "read", uses: ["mail_servers"] }),
+  mailEndpoint("GET", "sender", { access: "read", uses: ["secrets", "mail_servers"] }),
+  mailEndpoint("GET", "dkim", { access: "read", uses: ["secrets", "mail_servers"] }),
+  mailEndpoint("GET", "revocations", { access: "read", uses: ["mail_servers"] }),
+  mailEndpoint("POST", "usage", { access: "write", uses: ["mail_servers"], timeoutSeconds: 25 }),
+  mailEndpoint("POST", "events", { access: "write", uses: ["mail_servers"], timeoutSeconds: 25 }),
   {
     name: "docs",
     file: "functions/docs.ts",

@@ -33,7 +33,7 @@ test("every route has a budget, and nothing else does", () => {
 });
 
 describe.each(routes.map((route) => [route.name, route] as const))("%s", (name, route) => {
-  test("consumes what its budget says: `npm run bench -- budgets --write` takes over a change that is meant", async () => {
+  test("agrees with its budget: `npm run bench -- budgets --write` accepts an intended change", async () => {
     const cost = await costBeside(route, budgets[name]);
     if (!varying.has(name)) return expect(cost).toEqual(budgets[name]);
     const { calls: most, ...others } = budgets[name] ?? { calls: 0 };

@@ -212,7 +212,7 @@ describe("the check of every answer", () => {
     expect(() => checkContract(key, spoil(answer))).toThrow(key);
   });
 
-  test("refuses what the gateway's fallback may not answer, and an operation the document has not", async () => {
+  test("refuses an answer that the gateway's fallback may not give, and an operation that the document lacks", async () => {
     const answer = await request("GET", "/v1/public/nothing");
     expect(answer.status).toBe(404);
     expect(() => checkContract("$default", { ...answer, status: 200 })).toThrow();

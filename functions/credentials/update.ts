@@ -32,7 +32,7 @@ export const route = defineRoute({
     "expiry",
   ],
   description:
-    "Changes the name of a master password, switches it off and on, and sets or removes its expiry. Logins follow at once.",
+    "Changes the name of a master password, switches it off and on, and sets or removes its expiry. The change applies to logins at once.",
   capability: "credential.manage",
   subject: credentialInPath,
   access: "write",

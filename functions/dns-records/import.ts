@@ -34,7 +34,10 @@ export const route = defineRoute({
       zone_file: z.string().min(1).max(1_000_000).optional().meta({
         description: "The text of the zone file. Required for the source `zone_file`, refused for the other.",
       }),
-      dry_run: z.boolean().default(false).meta({ description: "Whether to only report what would be imported." }),
+      dry_run: z
+        .boolean()
+        .default(false)
+        .meta({ description: "Whether to report the result without importing anything." }),
     })
     .meta({ id: "DnsImport", description: "Records for a domain, from a zone file or the public DNS." }),
   output: ImportAnswer,

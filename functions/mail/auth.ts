@@ -30,7 +30,7 @@ function decodeHeader(text: string): string {
   }
 }
 
-/** The attempts of one connection after which it is closed. nginx keeps memory for each attempt until then. */
+/** The number of attempts after which a connection is closed. nginx keeps memory for each attempt until then. */
 const mostAttempts = 10;
 
 /**

@@ -24,7 +24,7 @@ function routeFor(request: MailRequest, table: Reader) {
  *
  * With `?account_id=` and `?mailbox_id=` instead, it tells the mailbox with this id, or `none`.
  *
- * The answers `none` and `unknown` must not be kept, because somebody can have the address in the next second.
+ * The answers `none` and `unknown` must not be cached, because somebody can have the address in the next second.
  */
 export const handler = mailServerHandler("mail.recipient", async (request, { table }) => {
   const route = await routeFor(request, table);

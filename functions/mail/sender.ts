@@ -3,8 +3,9 @@ import { keepHeader, mailServerHandler, queryOf, requireMember } from "../../sha
 import { senderVerdict } from "../../shared/mail/servers/sender.ts";
 
 /**
- * Tells the deployment's mail servers whether `?login=` may send `?from=` an address, to the recipient `&to=` if the query
- * has one, and how the mail leaves. A refusal must not be kept, because its reason can end in the next second.
+ * Tells the deployment's mail servers whether the login `?login=` may send mail from the address `&from=`, and how the
+ * mail leaves. With `&to=`, the mail is for this recipient. A refusal must not be cached, because its reason can end in
+ * the next second.
  */
 export const handler = mailServerHandler("mail.sender", async (request, work) => {
   const query = queryOf(request, ["login", "from", "to"]);

@@ -8,7 +8,7 @@ export const route = defineRoute({
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/notices", etag: noticesTag },
   summary: "Read who gets mails about the account",
   synonyms: ["notifications", "e-mails", "alerts", "warnings", "recipients", "who is told", "preferences", "muted"],
-  description: "The owners get mails about what happens to the account, its wallet and its domains.",
+  description: "The owners get mails about events of the account, its wallet and its domains.",
   capability: "auth.manage",
   access: "read",
   params: AccountParams,

@@ -6,7 +6,7 @@ import { aheadOfStatistics, mailStatistics, Statistics, StatisticsQuery } from "
 export const route = defineRoute({
   name: "statistics.get",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/statistics" },
-  summary: "Read what became of sent mail",
+  summary: "Read the delivery statistics of sent mail",
   synonyms: ["delivered", "bounces", "complaints", "bounce rate", "deliverability", "volume", "sent", "report"],
   description:
     "Returns the mail of one domain or one dedicated IP by day: sent, delivered, deferred, bounced and reported as spam. To see a dedicated IP you need to see the whole account or a domain that sends from it.",

@@ -17,7 +17,7 @@ import { continueBatch } from "../../shared/domains/purchase/continue-batch.ts";
 import { syncZone } from "../../shared/domains/records/sync.ts";
 import { advanceLife, advanceRenewal } from "../../shared/domains/renewal/advance.ts";
 import { domainWork } from "../../shared/domains/setup/services.ts";
-import { systemMover, type DomainWork } from "../../shared/domains/setup/work.ts";
+import { systemWriter, type DomainWork } from "../../shared/domains/setup/work.ts";
 import { type StoredZone, getZone, zoneDueKey, zoneKey, zoneQueue } from "../../shared/domains/zone.ts";
 import {
   type Bounds,
@@ -41,7 +41,7 @@ export async function advanceDomain(accountId: string, id: string, at: string, w
     case "pending_registration":
       return advanceRegistration(domain, work);
     case "releasing":
-      return advanceRelease(domain, systemMover(work, accountId), work);
+      return advanceRelease(domain, systemWriter(work, accountId), work);
     case "pending_delegation":
     case "active":
     case "degraded":

@@ -71,7 +71,7 @@ async function createVersion(rotation: RotationEvent, client: Client, sdk: Sdk):
   await client.send(new sdk.PutSecretValueCommand({ SecretId, ClientRequestToken, SecretString, VersionStages }));
 }
 
-/** Throws unless the new version is a key of its own. */
+/** Throws if the new version is missing, too short, or the same as the current version. */
 async function testVersion(rotation: RotationEvent, client: Client, sdk: Sdk): Promise<void> {
   const [text, current] = await Promise.all([
     secretText(rotation.SecretId, pending(rotation), client, sdk),

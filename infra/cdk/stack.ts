@@ -56,8 +56,8 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   const added = addWorkers(stack, workers, { ...common, stage, logLevel });
   const apiId = gateway.api.ref;
   const logMetrics = addLogMetrics(stack, { functions: logGroup, access: accessLogs }, stage);
-  const hasMailDoors = config.mailSecretName !== undefined;
-  const watched = { ...added, apiId, latencyAlarmMs: config.latencyAlarmMs, table, logMetrics, hasMailDoors };
+  const hasMailEndpoints = config.mailSecretName !== undefined;
+  const watched = { ...added, apiId, latencyAlarmMs: config.latencyAlarmMs, table, logMetrics, hasMailEndpoints };
   const targets = addTargets(stack, config);
   const alarms = addAlarms(stack, watched, targets);
   addDashboard(stack, { ...watched, alarms, stage, logGroup });

@@ -132,7 +132,7 @@ const problems: readonly { when: (settings: Settings) => boolean; message: strin
   },
   {
     when: ({ webHost, webAddresses }) => webHost === undefined && webAddresses.length > 0,
-    message: "webAddresses needs webHost, because domains that redirect have records of both.",
+    message: "webAddresses needs webHost, because a domain that redirects gets DNS records with both values.",
   },
   {
     when: ({ issuers = "[]" }) => issuers.includes('"issuer":"http:'),

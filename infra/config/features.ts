@@ -7,7 +7,7 @@ type FeatureRow = {
   /** The settings, secrets and names that it needs. */
   needs: string;
   isOn: (config: Config) => boolean;
-  /** What callers see without it. */
+  /** The effect on callers if the deployment lacks it. */
   without: string;
 };
 

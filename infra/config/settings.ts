@@ -102,8 +102,8 @@ const Backup = z.strictObject({
   /** How many days a backup is kept, here and in the other vaults. */
   keepDays: z.number().int().min(7).max(3_650).default(35),
   /**
-   * Who can delete a backup before its time. `governance`: who has the right to remove the vault's lock. `compliance`:
-   * nobody, not even AWS, once `lockDays` are over.
+   * Who can delete a backup before its time. `governance`: users with the right to remove the vault's lock.
+   * `compliance`: nobody, not even AWS, once `lockDays` are over.
    */
   lock: z.enum(["governance", "compliance"]).default("governance"),
   /** The days after the first deployment in which a lock by `compliance` can still be removed; AWS requires 3. */
@@ -224,8 +224,8 @@ export const Settings = z.object({
    */
   mailSecretName: SecretName.optional(),
   /**
-   * Makes a new key of the mail servers after so many days. Only for mail servers that read the secret themselves: the
-   * former key is valid for a day.
+   * The number of days after which a new key of the mail servers is made. Only for mail servers that read the secret
+   * themselves: the former key is valid for a day.
    */
   mailSecretRotationDays: z.coerce
     .number<number | string>({ error: "a number of days from 2 to 1000" })

@@ -27,7 +27,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
   invitation_ended:
     "`reason` says why: the invitation was `revoked` or has `expired`, or its inviter no longer has the access to give (`not_held`). Ask for a new invitation.",
   would_escalate:
-    "You can give only what you hold, on the same resource or a wider one, and for as long as you hold it. `missing` names what you lack. Leave it out, or ask somebody who holds it.",
+    "You can give only permissions that you hold, on the same resource or a wider one, and for as long as you hold them. `missing` names the permissions that you lack. Leave it out, or ask somebody who holds it.",
   not_found:
     "The resource does not exist, or you may not see it. Check the id, and that it belongs to the account in the path. `me.permissions` shows what you may see.",
   method_not_allowed:
@@ -49,8 +49,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
     "The domain's status, in `domain_status`, does not allow this. Read `status_reason` with `domains.get`. A `pending_delegation` domain needs its nameservers or its TXT record, then `domains.verify`. A `releasing` one needs `domains.restore`.",
   mailbox_not_ready:
     "The mailbox's status, in `mailbox_status`, does not allow this. Resume a `paused` mailbox with `mailboxes.activate`. Otherwise wait some seconds, and try again.",
-  mailbox_ambiguous:
-    "Send the id of one of those in `mailbox_ids`. `mailboxes.deleted.list` shows when each was deleted.",
+  mailbox_ambiguous: "Send one of the ids in `mailbox_ids`. `mailboxes.deleted.list` shows when each was deleted.",
   address_taken:
     "It may be an alias of the mailbox. Choose another address, or use the mailbox in `conflicts_with`. Without `conflicts_with` you may not see that mailbox.",
   out_of_stock:
@@ -115,7 +114,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
   group_not_empty: "Delete or move the groups in `subgroup_ids` first.",
   group_cycle: "You cannot move a group into itself or into a group inside of it. Choose another parent.",
   limit_reached:
-    "The account, or a part of it, has as many of these as it can have. Delete some that you do not need, or ask us for more. `limits.get` shows all [limits](/docs/limits#what-an-account-can-have) and what is used.",
+    "The account, or a part of it, has as many of these as its limit allows. Delete some that you do not need, or ask us for more. `limits.get` shows all [limits](/docs/limits#what-an-account-can-have) and what is used.",
   insufficient_funds:
     "The wallet does not cover the call, which needs `required` and finds `available`. Top up the wallet by at least `missing` with `billing.topup_session.create`, and send the request again. Nothing was paid.",
   plan_unchanged: "There is nothing to do. `billing.current_plan.get` shows the plan.",
@@ -139,7 +138,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
   unsupported_media_type:
     "The body is not declared as JSON. Send `Content-Type: application/json`, in UTF-8 and without `Content-Encoding`.",
   rate_limited:
-    "You have sent more requests of this class than the [limit](/docs/limits#requests) allows. Wait for the seconds in `Retry-After`, and send the request again. Nothing was changed. The header `RateLimit` shows what is left before you reach it.",
+    "You have sent more requests of this class than the [limit](/docs/limits#requests) allows. Wait for the seconds in `Retry-After`, and send the request again. Nothing was changed. The header `RateLimit` shows how much is left before you reach the limit.",
   internal:
     "The error is on our side. A POST with an `Idempotency-Key` can be sent again. If it happens again, tell us the `request_id`.",
   upstream_unavailable:

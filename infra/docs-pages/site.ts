@@ -28,8 +28,8 @@ async function siteFiles(data: string): Promise<readonly SiteFile[]> {
   return files;
 }
 
-/** The data of routes and problems that pages show and the OpenAPI document lacks. */
-const shownBesides = (): object => ({
+/** The data of routes and problems that the pages show and the OpenAPI document does not contain. */
+const dataOutsideDocument = (): object => ({
   families: familiesWithOperations.map(({ name, title, description }) => [name, title, description]),
   problems: problemCodes.map((code) => [code, problemOf(code)]),
   routes: [...operations.values()].map(({ route }) => [route.capability, route.open, route.limit, route.synonyms]),
@@ -61,7 +61,7 @@ export async function docsAssets(): Promise<Asset[]> {
     { to: "openapi.json", content: openApi },
     { to: "agent-card.json", content: `${JSON.stringify(agentCard())}\n` },
     { to: "docs/functions.json", content: JSON.stringify(playgroundFunctions()) },
-    ...(await siteFiles(openApi + JSON.stringify(shownBesides()))),
+    ...(await siteFiles(openApi + JSON.stringify(dataOutsideDocument()))),
     ...ownFiles.map((name) => ({ to: `docs/${name}`, from: join(sourceFolder, name) })),
   ];
 }

@@ -147,7 +147,7 @@ const isOpen = ({ status, renewal, transfer }: Row): boolean =>
   ["pending_registration", "pending_transfer"].includes(String(status)) ||
   [renewal, transfer].some((one) => JSON.stringify(one ?? null).includes('"running"'));
 
-/** Gathers what support asks first about an account. */
+/** Gathers the facts about an account that support needs first. */
 async function diagnose(table: Table, accountId: string): Promise<Row> {
   await requireAccount(table, accountId);
   const [account, plan, wallet, limits, domains, mailboxes, audit, suppressions, members] = await Promise.all([
@@ -186,10 +186,10 @@ async function diagnose(table: Table, accountId: string): Promise<Row> {
   };
 }
 
-/** The operator's command that gathers what support asks first. */
+/** The operator's command that gathers the facts that support needs first. */
 export const diagnoseCommands: Record<string, Command> = {
   "account diagnose": {
-    summary: `Gather what support asks first: status, money, the first ${rowLimit} domains, due work, webhooks, the last ${auditEntries} changes. Changes nothing.`,
+    summary: `Gather the facts that support needs first: status, money, the first ${rowLimit} domains, due work, webhooks, the last ${auditEntries} changes. Changes nothing.`,
     options: { account: accountOption },
     run: (table, { account = "" }) => diagnose(table, account),
   },

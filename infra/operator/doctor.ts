@@ -6,7 +6,10 @@ import type { Config } from "../config/config.ts";
 import { featureTable } from "../config/features.ts";
 import { readStage } from "../config/stages.ts";
 
-/** What a check found: `missing` does not exist, `refused` may not be read, `failed` does not work or did not answer. */
+/**
+ * The result of a check. `missing`: the needed thing does not exist. `refused`: the credentials may not read it.
+ * `failed`: it does not work, or did not answer.
+ */
 type Finding = { check: string; state: "ok" | "missing" | "refused" | "failed"; note: string };
 
 /** One thing that a stage needs. `run` only reads, and returns a note; `remedy` says what to do when it throws. */
@@ -21,7 +24,7 @@ export type DoctorOptions = {
   timeoutMs?: number;
 };
 
-/** Thrown by a check whose thing exists, but does not work or does not exist in the way that it should. */
+/** Thrown by a check if a needed thing exists, but does not work or has a wrong form. */
 class Fault extends Error {
   readonly state: "missing" | "failed";
 
@@ -230,7 +233,7 @@ const CheckFailure = z.object({
 
 const metadataOf = (error: object): object => ("$metadata" in error ? { $metadata: error.$metadata } : {});
 
-/** Tells what an error of a check means. */
+/** Converts the error of a check to its result. */
 function findingOf({ name: check, remedy }: Check, error: unknown): Finding {
   if (error instanceof Fault) return { check, state: error.state, note: `${error.message}. ${remedy}` };
   const { name, message, $metadata } = CheckFailure.parse(

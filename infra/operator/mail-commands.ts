@@ -22,7 +22,7 @@ async function find(table: Table, given: string, { isLogin }: { isLogin: boolean
   return findRecipient(table, own, { withCatchAll: !isLogin, withAppPasswords: isLogin });
 }
 
-/** The facts by which the doors decide: about the account, the domain and the mailbox of an address. */
+/** The facts that decide the answers of the mail endpoints: about the account, the domain and the mailbox of an address. */
 const factsOf = ({ accountId, account, domain, isProved, address: found, mailbox }: Recipient) => ({
   ...(account ? { account_id: accountId, account_status: account.status } : {}),
   ...(domain
@@ -78,7 +78,7 @@ async function passwordsOf(table: Table, { accountId, domain, mailbox, appPasswo
   ];
 }
 
-/** The operator's commands that show what the doors for mail servers answer, and why. They need no password. */
+/** The operator's commands that show the answers of the mail endpoints, with their reasons. They need no password. */
 export const mailCommands: Record<string, Command> = {
   "mail address": {
     summary: "Show where mail for an address goes, and why.",

@@ -65,7 +65,10 @@ const internal = new Set([
   "place_in_all",
 ]);
 
-/** What an export has of a row. A row of the account's own may have secrets, so only the members with the person count. */
+/**
+ * The part of a row that an export contains. A row of the account may have secrets, so only its members that name the
+ * person are exported.
+ */
 function exported(row: Item, person: DataSubject): Record<string, unknown> {
   const { what, isTheirs, kept } = kindOf(row.SK);
   const isWhole = isTheirs === true || kept === undefined;
@@ -125,7 +128,7 @@ async function pointsToPending(table: Reader, { PK: partition, id }: Item): Prom
 
 type Step = { what: string; write?: Write; kept?: string };
 
-/** What is done with a row that names the person. Undefined if nothing is left to erase. */
+/** The step of the erasure for a row that names the person. Undefined if nothing is left to erase. */
 async function stepFor(table: Reader, row: Item, person: DataSubject): Promise<Step | undefined> {
   const { what, kept } = kindOf(row.SK);
   if (kept !== undefined) return { what, kept };
@@ -147,8 +150,9 @@ const listed = (counts: Map<string, number>, name: string) =>
   [...counts].map(([text, rows]) => ({ [name]: text, rows }));
 
 /**
- * Erases a person, or with `isDry` tells what would be erased. Every row is a write of its own, so a command that is
- * stopped is run again. The user's id stays: it names nobody once the identity provider has forgotten the user.
+ * Erases a person, or with `isDry` only lists the rows that would be erased. Every row is a write of its own, so a
+ * stopped command can be run again. The user's id stays: it names nobody once the identity provider has forgotten the
+ * user.
  */
 async function erasePerson(table: Table, options: PersonOptions): Promise<Record<string, unknown>> {
   const { user, email, confirm } = options;
@@ -197,7 +201,7 @@ export const personCommands: Record<string, Command> = {
     run: exportPerson,
   },
   "person erase": {
-    summary: "Erase a person (GDPR article 17). Without --confirm it only tells what it would erase and keep.",
+    summary: "Erase a person (GDPR article 17). Without --confirm it only lists the rows that it would erase or keep.",
     options: {
       ...personOptions,
       confirm: {

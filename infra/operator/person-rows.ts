@@ -1,18 +1,20 @@
 import type { Item } from "../../shared/table/writes.ts";
 
-/** Who is asked for: a user by id, and addresses. All letters of an address are lower case. */
+/** A person: the id of the user, if known, and the person's addresses in lower case. */
 export type DataSubject = { userId: string | undefined; emails: ReadonlySet<string> };
 
 /** Stands for an address that was erased. `.invalid` resolves nowhere (RFC 2606). */
 const erasedEmail = "erased@erased.invalid";
 
-/** What becomes of rows when a person is erased, by the beginning of their sort key. The first that fits counts. */
+/**
+ * A kind of row, and how the erasure of a person treats it. The first kind that has a prefix of the sort key applies.
+ */
 type RowKind = {
   prefixes: readonly string[];
   what: string;
-  /** Why the row is kept. Undefined if what it says of the person is erased. */
+  /** The reason why the row is kept. Undefined if the person is erased from the row. */
   kept?: string;
-  /** Whether an export has the whole row. Otherwise it has the members that name the person. */
+  /** Whether an export contains the whole row. Otherwise it contains only the members that name the person. */
   isTheirs?: true;
 };
 
@@ -41,7 +43,7 @@ const rowKinds: readonly RowKind[] = [
     kept: "Without it the product would send mail to an address that refused it.",
   },
   { prefixes: ["JOURNAL#deliveries/", "DELIVERY_BODY#"], what: "delivery of a webhook", kept: expiring },
-  { prefixes: ["REVOKED#"], what: "ended access", kept: "It has an id only, which names nobody." },
+  { prefixes: ["REVOKED#"], what: "ended access", kept: "It contains only an id, which names nobody." },
 ];
 
 export const ofTheAccount = {
@@ -55,7 +57,7 @@ export const kindOf = (sortKey: string): RowKind =>
 
 const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
 
-/** Matches the person's addresses, each as a whole: `bob@example.com` is no part of `notbob@example.com`. */
+/** Matches the person's addresses, whole addresses only: `bob@example.com` is no part of `notbob@example.com`. */
 function addressPattern({ emails }: DataSubject): RegExp | undefined {
   if (emails.size === 0) return undefined;
   const any = [...emails].map(escaped).join("|");
@@ -113,7 +115,7 @@ function isTheirs(members: RowMembers, person: DataSubject): boolean {
   );
 }
 
-/** The members of a person's own row or view, without the person's name and the words to the person. */
+/** The members of a person's own row or view, without the person's name and the message to the person. */
 function withoutNames(members: RowMembers, person: DataSubject): RowMembers {
   if (!isTheirs(members, person)) return members;
   const names = ["submitter_name", "subject_name", "message"].filter((name) => typeof members[name] === "string");

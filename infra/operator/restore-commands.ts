@@ -7,7 +7,7 @@ import { accountOption, type Command } from "./commands.ts";
 /** The operator's command that restores an account: docs/operations.md. */
 export const restoreCommands: Record<string, Command> = {
   "restore account": {
-    summary: "Make an account's resources what they were in a table restored by point-in-time recovery.",
+    summary: "Restore an account's resources from a table that was restored by point-in-time recovery.",
     options: {
       account: accountOption,
       "from-table": {

@@ -19,7 +19,7 @@ export type Restore = { past: Reader; live: Reader; accountId: string; now: Date
 /** One change of the live table. `writes` plans it anew at each try. */
 export type Step = { what: "add" | "change" | "remove"; key: Key; writes: (table: Reader) => Promise<Write[]> };
 
-/** What a restore would do, in the order in which it is done, and what stands against it, as sentences. */
+/** The changes of a restore in their order, and the conflicts that forbid the restore, as sentences. */
 export type RestorePlan = { steps: Step[]; conflicts: string[]; domains: Domains };
 
 /** The domains of the account by their ids, at the restored time and now. */
@@ -126,7 +126,10 @@ function notePointers(pointers: Pointers, row: Item | undefined): void {
   if (hash !== undefined) note(row.SK.startsWith("FORWARD") ? proofTokenKey(hash) : invitationTokenKey(hash));
 }
 
-/** The changes of tokens: what they open is again what it was. When a token was last used is left as it is. */
+/**
+ * The changes of tokens, after which the same tokens are valid for the same resources as before. The time of a token's
+ * last use stays.
+ */
 async function planTokens({ past, live, now }: Restore, { tokens }: Pointers): Promise<Step[]> {
   const keys = [...tokens.values()];
   const [pasts, lives] = [await past.getMany(keys), await live.getMany(keys)];
@@ -140,7 +143,7 @@ async function planTokens({ past, live, now }: Restore, { tokens }: Pointers): P
   });
 }
 
-/** The changes of who holds a name among all accounts. A name that another account holds now is a conflict. */
+/** The changes of the holders of names. A name that another account holds now is a conflict. */
 async function planNames({ past, live, accountId }: Restore, { names }: Pointers) {
   const steps: Step[] = [];
   const conflicts: string[] = [];
@@ -163,7 +166,7 @@ async function planNames({ past, live, accountId }: Restore, { names }: Pointers
   return { steps, conflicts };
 }
 
-/** What the registrar did for a domain, and the money for it. */
+/** The state of a domain at the registrar, and of the payments for it. */
 const atRegistrar = ({ registration, purchase, renewal, transfer }: StoredDomain) => ({
   status: registration?.status ?? null,
   expires_at: registration?.expires_at ?? null,
@@ -172,11 +175,11 @@ const atRegistrar = ({ registration, purchase, renewal, transfer }: StoredDomain
   transfer,
 });
 
-/** Whether a domain stands for a name at the registrar, or for a request there. */
+/** Whether the registrar has a registration or a request for a domain. */
 const isRegistered = ({ registration, transfer }: StoredDomain): boolean =>
   transfer !== undefined || (registration !== null && !["failed", "expired"].includes(registration.status));
 
-/** What the registrar or the owner of an address did since, which the table cannot take back. */
+/** The conflicts with changes outside the table since the restored time: at the registrar, and of dedicated IPs. */
 function conflictsOf({ past, live }: Domains, ips: ReadonlySet<string>): string[] {
   const conflicts: string[] = [];
   for (const [id, before] of past) {
@@ -204,8 +207,8 @@ function conflictsOf({ past, live }: Domains, ips: ReadonlySet<string>): string[
 }
 
 /**
- * Compares an account in two tables, and plans the changes that make its resources in the live table what they were. Only
- * reads. The rows of the account are read one page after another, and the changes are kept in memory.
+ * Compares an account in two tables, and plans the changes that restore its resources in the live table. Only reads.
+ * The rows of the account are read one page after another, and the changes are kept in memory.
  */
 export async function planRestore(restore: Restore): Promise<RestorePlan> {
   const domains: Domains = { past: new Map(), live: new Map() };

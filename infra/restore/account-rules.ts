@@ -1,11 +1,11 @@
 /**
- * What a restore of one account does with the rows of its partition.
+ * How a restore of one account treats the rows of its partition.
  * - `restored`: the row becomes what it was. A row that did not exist is removed. These are the customer's resources.
- * - `kept`: the row stays as it is, and is only added if it is missing. These rows are written once and never removed: the
- *   ledger, invoices and the audit log. Money that moved since the restored time has moved at the payment provider and the
- *   registrar too, so no restore may wind it back.
- * - `left`: the row stays as it is, or stays absent. These rows say what is true outside the table now, such as usage, the
- *   saved card and the addresses of dedicated IPs, or they were only of use at their time, such as deliveries.
+ * - `kept`: the row stays as it is, and is only added if it is missing. These rows are written once and never removed:
+ *   the ledger, invoices and the audit log. Money that moved since the restored time has moved at the payment provider
+ *   and the registrar too, so no restore may wind it back.
+ * - `left`: the row stays as it is, or stays absent. Some of these rows describe the world outside the table: usage,
+ *   the saved card, the addresses of dedicated IPs. Others were only of use at their time, such as deliveries.
  */
 export type Rule = "restored" | "kept" | "left";
 

@@ -36,7 +36,7 @@ export type AccountRestore = {
   now: Date;
 };
 
-/** What a restore did, or would do: how many rows of each kind, and the sentences that stand against it. */
+/** The result of a restore or of a dry run: the number of rows of each kind, and the conflicts as sentences. */
 export type RestoreResult = {
   add: number;
   change: number;
@@ -46,7 +46,7 @@ export type RestoreResult = {
   conflicts: string[];
   /** The zones of domains that did not exist at the restored time. Delete them at the DNS provider. */
   zones_left: string[];
-  /** What the checks of the ledger and of the lists found; none in a dry run. */
+  /** The problems that the checks of the ledger and of the lists found; none in a dry run. */
   problems: string[];
 };
 
@@ -107,8 +107,8 @@ async function restoreTasks({ live, past, accountId }: AccountRestore): Promise<
 }
 
 /**
- * Has the nameservers get all records of the domains again: a zone says what they have now, so it does not go back.
- * Returns the zones of domains that are gone, which nobody writes to any more.
+ * Schedules all records of the domains to be sent to the nameservers again. The row of a zone says which records the
+ * nameservers have now, so this row is not restored. Returns the zones of domains that do not exist any more.
  */
 async function restoreZones({ live, past, accountId, now }: AccountRestore, domains: Domains): Promise<string[]> {
   const at = now.toISOString();
@@ -137,7 +137,7 @@ async function restoreZones({ live, past, accountId, now }: AccountRestore, doma
   return left;
 }
 
-/** What the checks of the account's ledger and lists find. */
+/** The problems that the checks of the account's ledger and lists find. */
 async function problemsOf(table: Table, accountId: string): Promise<string[]> {
   const { problems, unsettled } = await checkLedger(table, walletOf(accountId), { entries: 1_000 });
   return [
@@ -148,12 +148,12 @@ async function problemsOf(table: Table, accountId: string): Promise<string[]> {
 }
 
 /**
- * Makes the resources of one account what they were in a table that was restored by point-in-time recovery. See
- * `account-rules.ts` for what happens to which rows. Other accounts are not touched, except that a name, a token and the
- * user's list of accounts lead to this account again, or no longer.
+ * Restores the resources of one account from a table that was restored by point-in-time recovery. `account-rules.ts`
+ * says how each kind of row is treated. Outside the account, only the pointers to it change: of names, of tokens, and
+ * in the lists of users' accounts.
  *
- * The account must be suspended. A process that dies leaves the account in between; the next run goes on. Throws without
- * a change if the account is not suspended, if another restore of it is not over, or on conflicts.
+ * The account must be suspended. A process that dies leaves the account in between; the next run goes on. Throws
+ * without a change if the account is not suspended, if another restore of it is not over, or on conflicts.
  */
 export async function restoreAccount(restore: AccountRestore): Promise<RestoreResult> {
   const { live, past, pastName, accountId, dryRun } = restore;

@@ -83,7 +83,7 @@ const writingCheck = (name: string, send: (scene: Scene, code: string) => Promis
   name,
   writes: true,
   run: async (scene) => {
-    const done = scene.made("a tag of a program", () => removeTags(scene));
+    const done = scene.registerRemoval("a tag of a program", () => removeTags(scene));
     const envelope = await send(scene, programOf(scene));
     if (envelope.status === "completed") scene.leftovers.pop();
     else await done();

@@ -13,7 +13,7 @@ export function expect(holds: boolean, otherwise: string): asserts holds {
   if (!holds) throw new Fault(otherwise);
 }
 
-/** Something that the run has created, and the function that removes it. */
+/** A resource that the run has created, and the function that removes it. */
 type Leftover = { what: string; remove: () => Promise<unknown> };
 
 /** The state that the checks of one run share. */
@@ -36,8 +36,8 @@ export class Scene {
     this.api = new HostedMail({ baseUrl: this.url, token });
   }
 
-  /** Registers something that was created, for removal at the end of the run, or earlier by the returned function. */
-  made(what: string, remove: () => Promise<unknown>): () => Promise<void> {
+  /** Registers a created resource for removal at the end of the run. The returned function removes it earlier. */
+  registerRemoval(what: string, remove: () => Promise<unknown>): () => Promise<void> {
     const leftover = { what, remove };
     this.leftovers.push(leftover);
     return async () => {
@@ -51,8 +51,8 @@ export class Scene {
    * Registers a resource for removal before it is created, so that the resource is removed even if the answer is lost.
    * If the creation is refused for good, nothing is removed.
    */
-  async making<T>(what: string, remove: () => Promise<unknown>, make: () => Promise<T>) {
-    const done = this.made(what, remove);
+  async createRemovable<T>(what: string, remove: () => Promise<unknown>, make: () => Promise<T>) {
+    const done = this.registerRemoval(what, remove);
     try {
       return { made: await make(), remove: done };
     } catch (error) {

@@ -31,7 +31,7 @@ const containers: Check[] = [
     run: async (scene) => {
       const { api, path, name } = scene;
       const { id: workspace_id } = await api.workspaces.add({ ...path, name });
-      scene.made(`workspace ${name} (${workspace_id})`, () => deleteWorkspace(scene, workspace_id));
+      scene.registerRemoval(`workspace ${name} (${workspace_id})`, () => deleteWorkspace(scene, workspace_id));
       scene.workspaceId = workspace_id;
       const at = { ...path, workspace_id };
       const tag = (await api.workspaces.get(at).withResponse()).response.headers.get("etag") ?? "";
@@ -49,7 +49,7 @@ const containers: Check[] = [
       const name = `hosted-mail-${scene.name}.com`;
       const data = await api.domains.add({ ...path, name, workspace_id: scene.workspace });
       const at = { ...path, domain: name };
-      scene.made(`domain ${name}`, () => api.domains.delete(at));
+      scene.registerRemoval(`domain ${name}`, () => api.domains.delete(at));
       scene.domain = name;
       expect(data.nameservers.length === 2, "the domain has fewer than two nameservers");
       await api.domains.update({ ...at, dmarc_policy: "quarantine" });
@@ -69,7 +69,7 @@ const inDomain: Check[] = [
       const { api, path, domainName: domain } = scene;
       const data = await api.dns_records.add({ ...path, domain, name: "smoke", type: "TXT", value: "one" });
       const at = { ...path, record_id: data.id };
-      const remove = scene.made(`DNS record ${data.id}`, () => api.dns_records.delete(at));
+      const remove = scene.registerRemoval(`DNS record ${data.id}`, () => api.dns_records.delete(at));
       const { value } = await api.dns_records.update({ ...at, value: "two" });
       expect(value === "two", `the record's value is ${value}`);
       expect((await api.dns_records.get(at)).value === "two", "the record is read with another value");
@@ -86,7 +86,7 @@ const inDomain: Check[] = [
       const person = { local_part: "smoke", first_name: "Smoke", last_name: "Test" };
       const { id: mailbox, primary_email } = await api.mailboxes.add({ ...path, domain, ...person });
       const at = { ...path, mailbox };
-      const remove = scene.made(`mailbox ${primary_email}`, () => api.mailboxes.delete(at));
+      const remove = scene.registerRemoval(`mailbox ${primary_email}`, () => api.mailboxes.delete(at));
       const { alias } = await api.mailboxes.aliases.create({ ...at, alias: "smoke-too" });
       await api.mailboxes.aliases.delete({ ...at, alias });
       const phone = { name: "Smoke", protocols: ["imap" as const] };
@@ -110,7 +110,9 @@ const inDomain: Check[] = [
     run: async (scene) => {
       const { api, path } = scene;
       const { email, id: suppression } = await api.suppressions.add({ ...path, email: "smoke@example.com" });
-      const remove = scene.made(`suppression ${email}`, () => api.suppressions.delete({ ...path, suppression }));
+      const remove = scene.registerRemoval(`suppression ${email}`, () =>
+        api.suppressions.delete({ ...path, suppression }),
+      );
       const { items } = await api.suppressions.list({ ...path, email });
       expect(items[0]?.id === suppression, "the suppression is not listed");
       await remove();
@@ -122,7 +124,7 @@ const inDomain: Check[] = [
     run: async (scene) => {
       const { api, path } = scene;
       const { muted } = await api.notices.get(path);
-      const restore = scene.made("muted notices", () => api.notices.update({ ...path, muted }));
+      const restore = scene.registerRemoval("muted notices", () => api.notices.update({ ...path, muted }));
       const body = { muted: ["domain_health" as const] };
       const changed = (await api.notices.update({ ...path, ...body })).muted;
       expect(changed[0] === "domain_health", "the category is not muted");
@@ -136,7 +138,7 @@ const inDomain: Check[] = [
       const { api, path, name, domainName: domain } = scene;
       const data = await api.credentials.add({ ...path, name, generate: true, domain });
       const at = { ...path, credential_id: data.id };
-      const remove = scene.made(`master password ${data.id}`, () => api.credentials.delete(at));
+      const remove = scene.registerRemoval(`master password ${data.id}`, () => api.credentials.delete(at));
       expect((data.generated_secret ?? "").length >= 12, "the answer has no password");
       await api.credentials.update({ ...at, name: `${name} renamed` });
       expect((await api.credentials.get(at)).name === `${name} renamed`, "the name is not the new one");
@@ -150,11 +152,13 @@ const inDomain: Check[] = [
       const { api, path, domainName: domain } = scene;
       const person = { local_part: "copies", first_name: "Smoke", last_name: "Test" };
       const { id: mailbox, primary_email } = await api.mailboxes.add({ ...path, domain, ...person });
-      const removeMailbox = scene.made(`mailbox ${primary_email}`, () => api.mailboxes.delete({ ...path, mailbox }));
+      const removeMailbox = scene.registerRemoval(`mailbox ${primary_email}`, () =>
+        api.mailboxes.delete({ ...path, mailbox }),
+      );
       // The target is a mailbox of the account, so that no stranger gets mail.
       const data = await api.forwarding.add({ ...path, target_email: primary_email, workspace_id: scene.workspace });
       const at = { ...path, forwarding_id: data.id };
-      const remove = scene.made(`forwarding rule ${data.id}`, () => api.forwarding.delete(at));
+      const remove = scene.registerRemoval(`forwarding rule ${data.id}`, () => api.forwarding.delete(at));
       expect(data.verification_state === "internal", `the rule is ${data.verification_state}, not internal`);
       await api.forwarding.activate({ ...at, active: false });
       expect(!(await api.forwarding.get(at)).active, "the rule is still active");
@@ -192,7 +196,7 @@ const accessChecks: Check[] = [
       const { api, path, name } = scene;
       const { id: group_id } = await api.auth.groups.create({ ...path, payload: { name } });
       const at = { ...path, group_id };
-      const remove = scene.made(`group ${name} (${group_id})`, () => api.auth.groups.delete(at));
+      const remove = scene.registerRemoval(`group ${name} (${group_id})`, () => api.auth.groups.delete(at));
       const member = { subject_id: randomUUID(), subject_type: "user" } as const;
       await api.auth.groups.members.add({ ...at, ...member });
       await api.auth.groups.members.remove({ ...at, member_id: member.subject_id });
@@ -210,7 +214,7 @@ const accessChecks: Check[] = [
       const body = { key, name: scene.name, capability_keys: ["domain.view" as const] };
       await api.auth.roles.create({ ...path, ...body });
       const at = { ...path, role: key };
-      const remove = scene.made(`role ${key}`, () => api.auth.roles.delete(at));
+      const remove = scene.registerRemoval(`role ${key}`, () => api.auth.roles.delete(at));
       const changed = await api.auth.roles.update({ ...at, capability_keys: ["dns.view"] });
       expect(changed.capability_keys.join() === "dns.view", "the role did not change");
       await remove();
@@ -223,7 +227,7 @@ const accessChecks: Check[] = [
     run: async (scene) => {
       const { api, path, name } = scene;
       const expires_at = new Date(Date.now() + 3_600_000).toISOString();
-      const { made, remove } = await scene.making(
+      const { made, remove } = await scene.createRemovable(
         `service account ${name}`,
         async () =>
           removeNamed(
@@ -265,7 +269,7 @@ const resourceChecks: Check[] = [
       const { api, path, name } = scene;
       const idempotencyKey = randomUUID();
       const { id: tag_id } = await api.tags.add({ ...path, name }, { idempotencyKey });
-      const remove = scene.made(`tag ${name} (${tag_id})`, () => api.tags.delete({ ...path, tag_id }));
+      const remove = scene.registerRemoval(`tag ${name} (${tag_id})`, () => api.tags.delete({ ...path, tag_id }));
       const again = await api.tags.add({ ...path, name }, { idempotencyKey }).withResponse();
       expect(again.data.id === tag_id, "the same key created a second tag");
       expect(again.response.headers.get("idempotency-replayed") === "true", "the repeat has no Idempotency-Replayed");
@@ -279,7 +283,7 @@ const resourceChecks: Check[] = [
       const { api, path } = scene;
       // This run does not cause this event, so nothing is sent to the address.
       const body = { url: `https://example.com/${scene.name}`, event_types: ["feedback.updated"] };
-      const { made, remove } = await scene.making(
+      const { made, remove } = await scene.createRemovable(
         `webhook ${body.url}`,
         async () =>
           removeNamed(
@@ -305,7 +309,7 @@ const resourceChecks: Check[] = [
       const { api, path, name } = scene;
       const { id } = await api.dedicated_ips.add({ ...path, name, ip_addresses: [someHost] });
       const at = { ...path, dedicated_ip_id: id };
-      const remove = scene.made(`dedicated IP ${name} (${id})`, () => api.dedicated_ips.delete(at));
+      const remove = scene.registerRemoval(`dedicated IP ${name} (${id})`, () => api.dedicated_ips.delete(at));
       await api.dedicated_ips.get(at);
       await remove();
     },

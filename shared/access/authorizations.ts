@@ -33,10 +33,10 @@ import { locate, aheadOfScope } from "./scopes.ts";
  */
 export const resourceMembers = {
   resource_type: ResourceType.nullish().meta({
-    description: "The type of the resource to which the access is narrowed. Give it with `resource_id`.",
+    description: "The type of the resource to which the access is limited. Give it with `resource_id`.",
   }),
   resource_id: Id.nullish().meta({
-    description: "The id of the resource to which the access is narrowed. Give it with `resource_type`.",
+    description: "The id of the resource to which the access is limited. Give it with `resource_type`.",
   }),
 };
 type ResourceMembers = { resource_type?: ResourceType | null | undefined; resource_id?: string | null | undefined };

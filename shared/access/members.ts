@@ -40,14 +40,16 @@ const HeldAccess = z
     capability_key: Capability.nullable().meta({ description: "The capability. Null for a role and for ownership." }),
     role_key: z.string().nullable().meta({ description: "The role. Null for a capability and for ownership." }),
     resource_type: ResourceType.nullable().meta({
-      description: "The type of the resource to which it is narrowed. Null for the whole account.",
+      description: "The type of the resource to which the permission is limited. Null for the whole account.",
     }),
     resource_id: z.string().nullable().meta({
-      description: "The id of the resource to which it is narrowed. Null for the whole account.",
+      description: "The id of the resource to which the permission is limited. Null for the whole account.",
     }),
-    expires_at: Timestamp.nullable().meta({ description: "When it ends by itself. Null if it does not end." }),
+    expires_at: Timestamp.nullable().meta({
+      description: "When the permission ends by itself. Null if it does not end.",
+    }),
     group_id: Id.nullable().meta({
-      description: "The group that holds it. Null if the member holds it without a group.",
+      description: "The group that holds the permission. Null if the member holds it directly.",
     }),
     group_name: z.string().nullable().meta({ description: "The name of the group." }),
   })
@@ -89,12 +91,12 @@ export const MyPermissions = z
           }),
         }),
       )
-      .meta({ description: "The resources to which some of your access is narrowed." }),
+      .meta({ description: "The resources to which some of your access is limited." }),
     access: z.array(HeldAccess).meta({ description: "The grants and roles from which you have your permissions." }),
   })
   .meta({ id: "MyPermissions", description: "The permissions of the owner of the token in an account." });
 
-/** The members by which lists name subjects besides their ids. */
+/** The members with which lists name a subject, in addition to its id. */
 export const subjectMembers = {
   subject_email: z.string().nullable().meta({
     description: "The e-mail address of a user. Null if it is not known, and for other subjects.",

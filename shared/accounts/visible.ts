@@ -42,7 +42,7 @@ export async function getAccount(table: Reader, accountId: string): Promise<Stor
  * - A super admin: all accounts, oldest first. The page costs the same with every filter.
  * - Another user: first the accounts with an access record of the user, in the order in which the user got access.
  *   Then, by id, the accounts to which only the groups in the token give access. A filtered page reads all accounts of
- *   the user, and so does every page while the access to one of them has ended and is not cleared away yet.
+ *   the user. Every page does so while an access record of the user has ended and no worker has deleted it yet.
  * - A service account: the account that has it.
  */
 export async function visibleAccounts(
@@ -100,7 +100,7 @@ const matchingSources = (moment: Moment, table: Reader, filter: Filter): Promise
     },
   ]);
 
-/** The accounts with an access record of the user in which all access has ended, until a worker clears them away. */
+/** The accounts in which all access of the user has ended, and whose access record no worker has deleted yet. */
 async function endedAccounts(table: Reader, { id }: Principal, now: Date): Promise<ReadonlySet<string>> {
   const ends = Object.entries((await table.get(userKey(id), StoredUser))?.access_ends ?? {});
   return new Set(ends.filter(([, end]) => !isLive(end, now.toISOString())).map(([accountId]) => accountId));

@@ -51,8 +51,8 @@ const isPurchase = ({ direction, code }: Entry): boolean =>
   direction === "credit" && !["invoice", "vat", "credit_note"].includes(code);
 
 /**
- * The first entry of an account whose state is of an earlier version, which put no purchases on invoices: the first one
- * of the days that are on no invoice.
+ * For an account with the state of an earlier version, which put no purchases on invoices: the first entry of the days
+ * that are on no invoice.
  */
 async function firstEntryOf(table: Reader, accountId: string, end: number, from: Day): Promise<number> {
   let first = end;

@@ -22,7 +22,9 @@ export const Accrual = z.object({
   mailboxes: z.int().min(0),
   dedicated_ips: z.int().min(0),
   sent_mails: z.int().min(0),
-  /** The VAT of the day. Absent if no VAT was charged, and on days from before it was recorded: the invoice decides. */
+  /**
+   * The VAT of the day. If absent, the invoice decides: no VAT was charged, or the day is from before VAT was recorded.
+   */
   vat: VatRule.optional(),
 });
 export type Accrual = z.output<typeof Accrual>;
@@ -33,7 +35,7 @@ export const Line = z.object({
   quantity: z.string(),
   unit_price: z.int(),
   amount: z.int(),
-  /** For a purchase, which the wallet has paid before: the day of its supply. Absent for usage. */
+  /** The day of a purchase, which the wallet paid before the invoice. Absent for usage. */
   supplied_on: Day.optional(),
   /** The place of the line's VAT in the invoice's `vat`. Absent on invoices without VAT. */
   vat_row: z.int().optional(),
@@ -46,12 +48,12 @@ export const LineView = z
     description: z.string().meta({ description: "The plan and the unit that is charged." }),
     quantity: z.string().meta({
       description:
-        "The quantity, such as `310 mailbox-days / 31`: the sum of the mailboxes of each day, by the days of the month.",
+        "The quantity, such as `310 mailbox-days / 31`: the sum of the mailboxes of each day, divided by the days of the month.",
     }),
     unit_price: MoneyText.meta({ description: "The price of one unit, without VAT." }),
     amount: MoneyText.meta({ description: "The price of the quantity, without VAT." }),
     supplied_on: Day.nullable().meta({
-      description: "For a purchase, which the wallet has paid before the invoice: its day. Null for usage.",
+      description: "The day of a purchase, which the wallet paid before the invoice. Null for usage.",
     }),
   })
   .meta({ id: "InvoiceLine", description: "One line of an invoice." });

@@ -19,7 +19,7 @@ export const CheckoutResult = z
     }),
     purpose: z.enum(["topup", "purchase", "payment_method"]).meta({
       description:
-        "What the checkout is for: `topup` for the wallet, `purchase` for names that wait for the payment, `payment_method` to save a payment method.",
+        "The purpose of the checkout: `topup` for the wallet, `purchase` for names that wait for the payment, `payment_method` to save a payment method.",
     }),
     amount: MoneyText.nullable().meta({
       description: "The amount of the payment. Null if the checkout takes no money.",

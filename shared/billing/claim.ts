@@ -21,8 +21,8 @@ export const claimIp = (claim: Claim, isDryRun: boolean, context: Context): Prom
 
 /**
  * The answer of a claim that is made now, with its costs. Takes no address. The periods have the IP as if it were ready
- * now: it is paid in advance for its first days, and charged after them. Throws as `reserveIp` does, but for too little
- * money.
+ * now: it is paid in advance for its first days, and charged after them. Throws as `reserveIp` does, except for a lack
+ * of money.
  */
 async function previewClaim(claim: Claim, context: Context): Promise<ClaimAnswer> {
   const { table, commit, now, permissions } = context;

@@ -56,7 +56,7 @@ export const CurrentPlan = z
       .meta({ description: "The plan's status. `cancelling` means that the plan ends on a later day." }),
     price: MoneyText.nullable().meta({
       description:
-        "The minimum charge for a period, as in `minimum`. It is no price of a unit: `prices` has what mailboxes and the rest cost.",
+        "The minimum charge for a period, as in `minimum`. It is not the price of a unit: `prices` has the prices of mailboxes and other units.",
     }),
     minimum: Minimum.nullable(),
     prices: UnitPrices.nullable().meta({

@@ -1,8 +1,8 @@
 import type { AccountBilling } from "./book.ts";
 
 /*
- * A wallet is never overdrawn. If the provider takes a payment back and the wallet does not have the amount, the rest is
- * lent to the wallet by the ledger account `owed`, whose debit balance is what the customer owes us. The account is past
+ * A wallet is never overdrawn. If the provider takes a payment back and the wallet does not have the amount, the ledger
+ * account `owed` lends the rest to the wallet. The debit balance of `owed` is the customer's debt. The account is past
  * due until the wallet has paid it back.
  */
 

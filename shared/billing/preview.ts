@@ -11,7 +11,7 @@ import { forecastMonth, PeriodCost } from "./forecast.ts";
 /** The request member of a dry run. */
 export const DryRun = z.boolean().optional().meta({
   description:
-    "Whether to change nothing, and only answer the effect and the cost that the call would have, in `preview`. The problems of the real call are answered too, except too little money: `missing` has the amount. The default is false.",
+    "Whether to change nothing, and only answer the effect and the cost of the call, in `preview`. Every problem of the real call is answered too, except a lack of money: `missing` has this amount. The default is false.",
 });
 
 export const CostPreview = z
@@ -19,7 +19,7 @@ export const CostPreview = z
     charged_now: MoneyText.meta({ description: "The amount that the call takes from the wallet at once, with VAT." }),
     held_now: MoneyText.meta({
       description:
-        "What the call holds in the wallet, with VAT. It is taken once the call has had its effect, and else voided.",
+        "The amount that the call holds in the wallet, with VAT. It is captured once the call has taken effect, or else voided.",
     }),
     available: MoneyText.nullable().meta({
       description:

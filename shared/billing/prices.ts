@@ -80,7 +80,7 @@ export const PlanList = z
         days: z.int().meta({ description: "How many days a claim pays in advance." }),
         price: MoneyText.meta({
           description:
-            "What a claim costs today: the highest price of a month in all plans that the account has, had in these days, or has planned.",
+            "The price of a claim today: the highest monthly price among the plans that the account has, had in these days, or has planned.",
         }),
       })
       .meta({ description: "The first days of a managed dedicated IP, which its claim holds in the wallet." }),

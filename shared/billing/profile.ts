@@ -38,7 +38,7 @@ function merged(profile: StoredProfile, update: ProfileUpdate): StoredProfile {
   if (vat_id === null) return { ...next, vat_id_status: null, vat_id_checked_at: null };
   for (const member of ["country", "name", "city"] as const) {
     if (next[member] === null)
-      throw invalid(member, "A VAT id needs the name and the address of its holder. Write this too");
+      throw invalid(member, "A VAT id needs the name and the address of its holder. Write this member too");
   }
   const fault = vatIdFault(vat_id, country ?? "");
   if (fault !== undefined) throw invalid("vat_id", fault);

@@ -20,7 +20,7 @@ export const WalletBalance = z
     }),
     accrued_charges: MoneyText.meta({
       description:
-        "The charges that the wallet has not paid yet, with their VAT: recorded days that are on no invoice, open invoices, and what is owed for payments that were taken back.",
+        "The charges that the wallet has not paid yet, with their VAT: recorded days that are on no invoice, open invoices, and debts for payments that were taken back.",
     }),
     net_balance: MoneyText.meta({
       description: "The balance less the accrued charges. Negative if the balance does not cover the charges.",

@@ -47,9 +47,10 @@ const StockPointer = z.object({ ip: z.string(), option_id: z.string() });
 export type NewStock = Pick<StockHolder, "ip" | "option_id" | "country_code" | "asn" | "rdns" | "relay">;
 
 /**
- * Adds a free address to the stock. Adding the same address again changes nothing. Throws 409 `ip_taken` for an address
- * that is in stock with other details or that a host holds firmly, for a reverse name of another address, and for an
- * option with another country or autonomous system.
+ * Adds a free address to the stock. Adding the same address again changes nothing. Throws 409 `ip_taken`:
+ * - for an address that is in stock with other details, or that a host holds firmly;
+ * - for the reverse name of another address;
+ * - for an option with another country or autonomous system.
  */
 export function addStock(table: Table, input: NewStock): Promise<StockHolder> {
   const { ip, option_id, country_code, asn, rdns } = input;

@@ -24,14 +24,14 @@ import {
 } from "../domains/domain.ts";
 import { domainById } from "../domains/find.ts";
 import { readHolder } from "../domains/holder.ts";
-import { releasedWrite } from "../domains/purchase/rest.ts";
+import { releasedWrite } from "../domains/purchase/release-pause.ts";
 import { dkimKey } from "../domains/records/dkim-keys.ts";
 import { planRecords } from "../domains/records/plan.ts";
 import { recordsIn } from "../domains/records/stored-record.ts";
 import { maySeeMailboxes } from "../domains/setup/detail.ts";
 import { lookalikeRemoval } from "../domains/setup/lookalikes.ts";
 import { keptUntil, planReleasing } from "../domains/setup/releasing.ts";
-import { domainUpdate, type Mover } from "../domains/setup/work.ts";
+import { domainUpdate, type DomainWriter } from "../domains/setup/work.ts";
 import { domainViews } from "../domains/view.ts";
 import { getZone, zoneDueKey, zoneKey } from "../domains/zone.ts";
 import type { Context } from "../http/route.ts";
@@ -155,15 +155,19 @@ export type ReleaseServices = { dns: Dns; registrar: Registrar };
  * the name. Once the zone is removed, nothing is done until `finishRelease` follows at `deletes_at`. Throws 503 when an outside service does not answer, and while another
  * process syncs the zone. The work then stays due.
  */
-export async function advanceRelease(domain: StoredDomain, mover: Mover, services: ReleaseServices): Promise<void> {
+export async function advanceRelease(
+  domain: StoredDomain,
+  writer: DomainWriter,
+  services: ReleaseServices,
+): Promise<void> {
   const until = keptUntil(domain);
-  if (until !== undefined && until > mover.now().toISOString()) {
+  if (until !== undefined && until > writer.now().toISOString()) {
     if (domain.due_at === until) return;
-    await removeZone(domain, mover, services.dns);
-    return noteZoneRemoved(domain, until, mover);
+    await removeZone(domain, writer, services.dns);
+    return noteZoneRemoved(domain, until, writer);
   }
-  if (until === undefined || (await endKeeping(domain, mover))) {
-    await finishRelease(domain.account_id, domain.id, mover, services);
+  if (until === undefined || (await endKeeping(domain, writer))) {
+    await finishRelease(domain.account_id, domain.id, writer, services);
   }
 }
 
@@ -171,7 +175,7 @@ export async function advanceRelease(domain: StoredDomain, mover: Mover, service
  * Ends the time for which a domain is kept. After this its account cannot restore the domain. False if another process
  * has changed the domain, or a transfer of the name is running.
  */
-function endKeeping({ account_id, id, version }: StoredDomain, { table, commit }: Mover): Promise<boolean> {
+function endKeeping({ account_id, id, version }: StoredDomain, { table, commit }: DomainWriter): Promise<boolean> {
   return commit(async () => {
     const domain = await domainById(table, account_id, id);
     // If the transfer succeeds, the domain gets its name back.
@@ -182,7 +186,11 @@ function endKeeping({ account_id, id, version }: StoredDomain, { table, commit }
 }
 
 /** Records that the zone of a kept domain is removed, and makes the rest of the release due at `until`. */
-function noteZoneRemoved({ account_id, id }: StoredDomain, until: string, { table, commit }: Mover): Promise<void> {
+function noteZoneRemoved(
+  { account_id, id }: StoredDomain,
+  until: string,
+  { table, commit }: DomainWriter,
+): Promise<void> {
   return commit(async () => {
     const [domain, zone] = await Promise.all([domainById(table, account_id, id), getZone(table, account_id, id)]);
     // Meanwhile the account may have restored the domain, or have deleted it for good.
@@ -214,40 +222,40 @@ function noteZoneRemoved({ account_id, id }: StoredDomain, until: string, { tabl
 export async function finishRelease(
   accountId: string,
   id: string,
-  mover: Mover,
+  writer: DomainWriter,
   { dns, registrar }: ReleaseServices,
 ): Promise<void> {
-  const domain = await domainById(mover.table, accountId, id);
+  const domain = await domainById(writer.table, accountId, id);
   if (domain?.status !== "releasing") return;
-  await removeZone(domain, mover, dns);
+  await removeZone(domain, writer, dns);
   // The registration is released only if the domain still holds its name. After a failed or ended registration, or a
   // takeover, another account may have the name.
-  const holder = isRegistered(domain) ? await readHolder(mover.table, domain.name) : undefined;
+  const holder = isRegistered(domain) ? await readHolder(writer.table, domain.name) : undefined;
   if (holder?.domain_id === id) await registrar.release(domain.name);
-  while (await removeFirstMailbox(domain, mover)) continue;
-  while (await purgeMailboxes(domain, mover)) continue;
-  while (await removeRecords(accountId, id, mover)) continue;
-  while (await revokeAccess(accountId, id, mover)) continue;
-  await deleteRows(accountId, id, mover);
+  while (await removeFirstMailbox(domain, writer)) continue;
+  while (await purgeMailboxes(domain, writer)) continue;
+  while (await removeRecords(accountId, id, writer)) continue;
+  while (await revokeAccess(accountId, id, writer)) continue;
+  await deleteRows(accountId, id, writer);
 }
 
 /** Deletes one mailbox. False if there is none. Only a domain that has lost its name can still have mailboxes here. */
-async function removeFirstMailbox(domain: StoredDomain, mover: Mover): Promise<boolean> {
-  const [mailbox] = await firstMailboxes(mover.table, domain.account_id, domain.id, 1);
-  return mailbox !== undefined && dropMailbox(domain, mailbox.id, mover);
+async function removeFirstMailbox(domain: StoredDomain, writer: DomainWriter): Promise<boolean> {
+  const [mailbox] = await firstMailboxes(writer.table, domain.account_id, domain.id, 1);
+  return mailbox !== undefined && dropMailbox(domain, mailbox.id, writer);
 }
 
 /** Purges some of the domain's deleted mailboxes; false if there are none. A deleted domain restores no mailbox. */
-async function purgeMailboxes({ account_id, id }: StoredDomain, mover: Mover): Promise<boolean> {
-  const deleted = await deletedIn(mover.table, account_id, id);
-  for (const { mailbox } of deleted) await purgeMailbox(account_id, mailbox.id, mover);
+async function purgeMailboxes({ account_id, id }: StoredDomain, writer: DomainWriter): Promise<boolean> {
+  const deleted = await deletedIn(writer.table, account_id, id);
+  for (const { mailbox } of deleted) await purgeMailbox(account_id, mailbox.id, writer);
   return deleted.length > 0;
 }
 
 /** How many records one transaction deletes. A record takes three or four writes, with its entry in the audit log. */
 const recordsAtOnce = 20;
 
-function removeRecords(accountId: string, id: string, { table, commit, now }: Mover): Promise<boolean> {
+function removeRecords(accountId: string, id: string, { table, commit, now }: DomainWriter): Promise<boolean> {
   return commit(async () => {
     const [records, zone] = await Promise.all([recordsIn(table, accountId, id), getZone(table, accountId, id)]);
     const removed = records.slice(0, recordsAtOnce);
@@ -264,7 +272,7 @@ function removeRecords(accountId: string, id: string, { table, commit, now }: Mo
   });
 }
 
-function revokeAccess(accountId: string, id: string, { table, commit, now }: Mover): Promise<boolean> {
+function revokeAccess(accountId: string, id: string, { table, commit, now }: DomainWriter): Promise<boolean> {
   return commit(async () => {
     const { isAll, ...purge } = await planScopePurge(table, accountId, { type: "domain", id }, now());
     return { value: !isAll, ...purge, partial: true };
@@ -274,7 +282,7 @@ function revokeAccess(accountId: string, id: string, { table, commit, now }: Mov
 const NameHolder = z.object({ domain_id: z.string() });
 
 /** Deletes the domain's own rows, after all its contents: the domain, its name, its zone, and its place in lists. */
-function deleteRows(accountId: string, id: string, { table, commit, now }: Mover): Promise<void> {
+function deleteRows(accountId: string, id: string, { table, commit, now }: DomainWriter): Promise<void> {
   return commit(async () => {
     const domain = await domainById(table, accountId, id);
     if (!domain) return { value: undefined, writes: [], changes: [] };
@@ -332,11 +340,15 @@ async function listRemovals(domain: StoredDomain, table: Reader): Promise<Write[
 export async function removeFailed(
   accountId: string,
   { id }: StoredDomain,
-  { table, commit, now }: Mover,
+  { table, commit, now }: DomainWriter,
 ): Promise<void> {
-  const mover: Mover = { table, now, commit: (plan) => commit(async () => ({ ...(await plan()), partial: true })) };
-  while (await removeRecords(accountId, id, mover)) continue;
-  while (await revokeAccess(accountId, id, mover)) continue;
+  const writer: DomainWriter = {
+    table,
+    now,
+    commit: (plan) => commit(async () => ({ ...(await plan()), partial: true })),
+  };
+  while (await removeRecords(accountId, id, writer)) continue;
+  while (await revokeAccess(accountId, id, writer)) continue;
   const domain = await domainById(table, accountId, id);
-  if (domain?.status === "failed") await deleteRows(accountId, id, mover);
+  if (domain?.status === "failed") await deleteRows(accountId, id, writer);
 }

@@ -4,7 +4,7 @@ import { Problem } from "../core/errors.ts";
 import { dayMs } from "../core/time.ts";
 import { domainKey, type StoredDomain } from "../domains/domain.ts";
 import { domainById } from "../domains/find.ts";
-import { domainUpdate, systemMover, type DomainWork, type Mover } from "../domains/setup/work.ts";
+import { domainUpdate, systemWriter, type DomainWork, type DomainWriter } from "../domains/setup/work.ts";
 import { allRrsets, getZone, zoneDueKey, zoneKey, type StoredZone } from "../domains/zone.ts";
 import { type Dns, ZoneExists } from "../providers/dns/dns.ts";
 import type { Write } from "../table/writes.ts";
@@ -14,11 +14,11 @@ import type { Write } from "../table/writes.ts";
  * could not store. To find such a zone, this asks the provider to create the zone with the same reference again. Throws
  * 503 when the provider does not answer, and while another process syncs the zone.
  */
-export async function removeZone(domain: StoredDomain, mover: Mover, dns: Dns): Promise<void> {
+export async function removeZone(domain: StoredDomain, writer: DomainWriter, dns: Dns): Promise<void> {
   const { account_id, id, name, nameservers, verified_at, dns_mode, handover } = domain;
   if (dns_mode === "external" && handover === null) return;
-  const marked = await markUnwanted(domain, mover);
-  const zone = marked ?? (await getZone(mover.table, account_id, id));
+  const marked = await markUnwanted(domain, writer);
+  const zone = marked ?? (await getZone(writer.table, account_id, id));
   if (zone?.zone_id !== undefined) return dns.deleteZone(zone.zone_id);
   if (!zone || verified_at === null) return;
   try {
@@ -32,12 +32,12 @@ export async function removeZone(domain: StoredDomain, mover: Mover, dns: Dns): 
 
 /**
  * Marks the zone as not wanted, so that no sync creates the zone again or writes to it. Returns the zone if an earlier
- * call has marked it, and undefined if this call did or there is none: another process may have changed the zone then.
- * Throws 503 `busy` while another process syncs the zone.
+ * call has marked it. Returns undefined if there is no zone, or if this call has marked it, because another process may
+ * have changed the zone meanwhile. Throws 503 `busy` while another process syncs the zone.
  */
 async function markUnwanted(
   { account_id, id }: StoredDomain,
-  { table, commit, now }: Mover,
+  { table, commit, now }: DomainWriter,
 ): Promise<StoredZone | undefined> {
   let marked: StoredZone | undefined;
   const isBusy = await commit(async () => {
@@ -90,8 +90,8 @@ export async function retireZone(domain: StoredDomain, work: DomainWork): Promis
   const { account_id, id, version, handover } = domain;
   const goneAt = handover?.gone_at ?? null;
   if (goneAt === null || work.now().getTime() - Date.parse(goneAt) < delegationKeptMs) return domain;
-  const mover = systemMover(work, account_id);
-  const { table, commit } = mover;
+  const writer = systemWriter(work, account_id);
+  const { table, commit } = writer;
   // After this, `dns_mode` cannot become `hosted` again until the zone is removed.
   const isClosed = await commit(async () => {
     const [current, zone] = await Promise.all([domainById(table, account_id, id), getZone(table, account_id, id)]);
@@ -102,7 +102,7 @@ export async function retireZone(domain: StoredDomain, work: DomainWork): Promis
     return { value: true, writes: [unchanged, closing], changes: [], housekeeping: true };
   });
   if (!isClosed) return undefined;
-  await removeZone(domain, mover, work.dns);
+  await removeZone(domain, writer, work.dns);
   return commit(async () => {
     const [current, zone] = await Promise.all([domainById(table, account_id, id), getZone(table, account_id, id)]);
     if (!current || !zone) return { value: undefined, writes: [], changes: [] };

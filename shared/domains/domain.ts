@@ -193,7 +193,7 @@ export const Domain = z
     }),
     deletes_at: Timestamp.nullable().meta({
       description:
-        "When a domain that was deleted or lost its name is gone, with everything in it. Until then you can read the domain, and `domains.restore` can get it back. Null for all other domains.",
+        "When a domain that was deleted or lost its name is removed with everything in it. Until then you can read the domain, and `domains.restore` can get it back. Null for all other domains.",
     }),
     outbound_routing_ready: z.boolean().meta({
       description:

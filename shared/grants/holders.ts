@@ -171,8 +171,8 @@ async function planRecord(table: Reader, accountId: string, changes: readonly Ho
 }
 
 /**
- * Plans to give a user exactly what a record of an earlier time says, or nothing without a record: for restoring an
- * account. The account keeps its place in the user's list of accounts, or gets a new one.
+ * Plans to give a user exactly the permissions in a record of an earlier time, or none without a record. A restore of
+ * an account uses this. The account keeps its place in the user's list of accounts, or gets a new one.
  */
 export async function planFormerAccess(
   table: Reader,

@@ -112,5 +112,5 @@ function movementProblems(entry: Entry, movement: StoredMovement | undefined): s
   const posted =
     movement.kind === "transfer" ? movement.amount : movement.status === "captured" ? movement.captured : 0;
   if (movement[direction] === account && posted === amount) return [];
-  return [`the ${direction} of ${amount} in ${account} is not what ${id} moved`];
+  return [`the ${direction} of ${amount} in ${account} differs from the movement ${id}`];
 }

@@ -180,7 +180,7 @@ export const Limits = z
         registrar: z.boolean().meta({ description: "Whether names can be searched, bought, renewed and transferred." }),
         dns: z.boolean().meta({ description: "Whether our nameservers can have the zones of domains." }),
       })
-      .meta({ description: "What this deployment can do. A function of a missing feature answers 409." }),
+      .meta({ description: "The features of this deployment. A function of a missing feature answers 409." }),
   })
   .meta({ id: "Limits", description: "The limits of an account, with the used numbers." });
 

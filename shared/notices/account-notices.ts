@@ -60,10 +60,10 @@ const ofStatus: Record<
     subject: sentence`Your account is past due`,
     blocks: isByBilling(event)
       ? [
-          paragraph`The wallet could not pay what is due. Everything works as before for now. ${afterGrace(debt)}`,
+          paragraph`The wallet could not pay the due amount. Everything works as before for now. ${afterGrace(debt)}`,
           ...debtFacts(debt),
           ...pay(event, debt),
-          paragraph`What is due is paid from the wallet as soon as it has the money, and the account is active again.`,
+          paragraph`The due amount is paid as soon as the wallet has the money. Then the account is active again.`,
         ]
       : [paragraph`The operator has marked your account as past due.`, ...pay(event, debt)],
   }),
@@ -71,7 +71,7 @@ const ofStatus: Record<
     subject: sentence`Your account is suspended`,
     blocks: [
       isByBilling(event)
-        ? paragraph`What is due was not paid for ${graceDays} days.`
+        ? paragraph`The due amount was not paid for ${graceDays} days.`
         : paragraph`The operator has suspended your account.`,
       paragraph`Nothing can be sent or changed since ${timeText(event.timestamp)}. Mailboxes still receive mail, and everything can still be read.`,
       ...(isByBilling(event)
@@ -123,7 +123,7 @@ const ownership =
           : paragraph`${owner} is no owner of the account any more since ${timeText(event.timestamp)}.`,
         event.type === "auth.grant.expired"
           ? paragraph`The ownership had an end from the start. If it should go on, look at who has access:`
-          : paragraph`${nameOf(event.actor)} made this change. If it was not meant to happen, look at who has access, and at what was done:`,
+          : paragraph`${nameOf(event.actor)} made this change. If it was not meant to happen, look at who has access, and at the changes that were made:`,
         callOf(event, "GET", "/auth/authorizations"),
         callOf(event, "GET", "/audit-log"),
       ],

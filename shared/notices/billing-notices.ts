@@ -82,7 +82,7 @@ const suspensionSoon: NoticeMaker = (event) => {
     category: "account",
     subject: sentence`Your account is suspended on ${dateText(shortage.suspends_on)}`,
     blocks: [
-      paragraph`The wallet could not pay what is due. If it stays so, the account is suspended on ${dateText(shortage.suspends_on)}: then nothing can be sent or changed.`,
+      paragraph`The wallet could not pay the due amount. If it stays so, the account is suspended on ${dateText(shortage.suspends_on)}: then nothing can be sent or changed.`,
       shortageFacts(shortage, ["Suspended on", shortage.suspends_on]),
       ...topUp(event, shortage.missing),
     ],
@@ -202,8 +202,8 @@ const paidAfterClosing: NoticeMaker = (event, _, account) => {
     category: "account",
     subject: sentence`We got a payment for your closed account`,
     blocks: [
-      paragraph`${payment} arrived after the account was closed. It is in the account's wallet, and has paid what was still due.`,
-      paragraph`Write to the support of Hosted Mail to get back what is left.`,
+      paragraph`${payment} arrived after the account was closed. It is in the account's wallet, and has paid the open amount.`,
+      paragraph`Write to the support of Hosted Mail to get back the rest.`,
     ],
   };
 };

@@ -27,20 +27,20 @@ export type NoticeEvent = z.output<typeof NoticeEvent>;
 /** A subject that an event names by its type and id. */
 export type PersonRef = { type: string; id: string };
 
-/** A mail about an event, without its foot. */
+/** A mail about an event, without its footer. */
 export type Notice = {
   category: NoticeCategory;
   subject: Sentence;
   blocks: readonly Block[];
-  /** Events with the same text here are one matter, and a recipient gets one mail about it in 30 days. */
+  /** The matter of the mail. A recipient gets at most one mail about the same matter in 30 days. */
   matter?: string;
   /** A user who gets the mail too, although they may not own the account. */
   alsoTo?: string;
 };
 
 /**
- * Makes the notice of an event; undefined if the event is no news for people. `nameOf` is the e-mail address of a user of
- * the account, or else a text with the id. `account` is as it is when the mail is sent.
+ * Makes the notice of an event; undefined if nobody needs a notice of the event. `nameOf` is the e-mail address of a
+ * user of the account, or else a text with the id. `account` is as it is when the mail is sent.
  */
 export type NoticeMaker = (
   event: NoticeEvent,

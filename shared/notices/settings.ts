@@ -22,7 +22,7 @@ const NoticeReader = z
   .strictObject({
     user_id: Id.meta({ description: "The id of a user who has access to the account." }),
     categories: Categories.min(1).max(20).overwrite(unique).meta({
-      description: "What the user gets mails about.",
+      description: "The categories of mails that the user gets.",
     }),
   })
   .meta({ id: "NoticeReader", description: "A user who gets mails about an account besides its owners." });

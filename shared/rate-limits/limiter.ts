@@ -57,7 +57,8 @@ export type Charge = {
   prepaid?: number;
   accountId?: string | undefined;
   /**
-   * Whether to charge nothing unless the account has an own limit. The call of a program is charged with the program.
+   * Whether to charge only the account's own limit, if there is one. For the calls of a program, because the class is
+   * charged for the whole program.
    */
   onlyOwn?: boolean;
   /** Whether to charge nothing in advance for later requests. */
@@ -255,9 +256,12 @@ async function addCharge(
 }
 
 /**
- * The write that charges a bucket, and adds a reservation if there is one. By the last known arrival time `tat`, the
- * bucket is empty, and the charge begins at `now`; or the bucket is not empty, and the charge is added to the arrival
- * time. The condition fails if the stored arrival time does not agree, or if the charge does not fit.
+ * The write that charges a bucket, and adds a reservation if there is one. `tat` is the last known theoretical arrival
+ * time of the bucket.
+ * - `tat` is over: the bucket is empty, and the charge begins at `now`.
+ * - `tat` is later than `now`: the charge is added to the arrival time.
+ *
+ * The condition fails if the stored arrival time does not agree, or if the charge does not fit.
  */
 export function chargingWrite(
   name: string,

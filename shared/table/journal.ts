@@ -135,12 +135,12 @@ type ReadOptions = {
 type JournalPage = { rows: Item[]; total: number };
 
 /**
- * Reads the entries of ranks `skip` to `skip + take − 1`, newest first or, with `asc`, oldest first, and the exact total.
- * The range of entries is from `since` (included) to `until` (not included).
+ * Reads the entries of ranks `skip` to `skip + take − 1`, newest first or, with `asc`, oldest first, and the exact
+ * total. The range of entries is from `since` (included) to `until` (not included).
  * - Whole UTC days older than the retention are left out.
  * - With `keep`, only the entries for which `keep` returns true are listed and counted. This reads the whole range; a
  *   range of more than 20,000 entries throws InvalidInput at `query.since`.
- * - Throws 503 `busy` if entries are always appended meanwhile.
+ * - Throws 503 `busy` if entries are appended during every try.
  */
 export async function readEntries(
   table: Reader,
@@ -214,7 +214,7 @@ async function partOf(table: Reader, journal: Journal, { fromMs, untilMs, ...cou
   return { fromMs, untilMs, count: end - start, end, index: async () => opened };
 }
 
-/** The index of a day is opened only if more unwanted entries than this would be read without it. */
+/** The most unwanted entries that a read may skip over. If a page needs more, the index of the day is opened. */
 const nearby = 2 * stride;
 
 /**

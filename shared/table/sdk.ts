@@ -30,8 +30,8 @@ export function sdkSender(options: { endpoint?: string }): Send {
   const client = new DynamoDBClient({
     ...options,
     maxAttempts: 3,
-    // The attempt of the lane and these attempts end before a route's Lambda times out, so that the caller gets our
-    // 503.
+    // The attempt of our own client (lane.ts) and these attempts end before a route's Lambda times out, so that the
+    // caller gets our 503.
     requestHandler: { connectionTimeout: 1_000, requestTimeout: 2_000, throwOnRequestTimeout: true },
   });
   const documents = DynamoDBDocumentClient.from(client, { marshallOptions: { removeUndefinedValues: true } });

@@ -43,8 +43,8 @@ export const NewTag = z
       .regex(/^#[0-9a-fA-F]{6}$/, { error: "Write a colour such as #1a7f37" })
       .nullable()
       .optional()
-      .meta({ description: "A colour for people's screens, such as `#1a7f37`." }),
-    description: orNothing(line({ least: 0, most: 500, description: "What the tag is for." })),
+      .meta({ description: "The colour in which a user interface shows the tag, such as `#1a7f37`." }),
+    description: orNothing(line({ least: 0, most: 500, description: "The purpose of the tag." })),
   })
   .meta({ id: "TagCreate", description: "A new tag." });
 
@@ -53,7 +53,7 @@ export const Tag = z
     id: Id.meta({ description: "The tag's id." }),
     name: z.string().meta({ description: "The tag's name, unique in its account ignoring case." }),
     color_hex: z.string().nullable().meta({ description: "The tag's colour." }),
-    description: z.string().nullable().meta({ description: "What the tag is for." }),
+    description: z.string().nullable().meta({ description: "The purpose of the tag." }),
     created_at: Timestamp.meta({ description: "When the tag was created." }),
   })
   .meta({ id: "Tag", description: "A label that domains can have." });

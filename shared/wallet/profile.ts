@@ -48,7 +48,7 @@ export const BillingProfile = ProfileMembers.extend({
       "`valid`: VIES, the register of the EU, knows the VAT id. `unverified`: VIES has not answered yet, and is asked again each day. `invalid`: VIES did not know it when it was asked again. `unchecked`: only the form was checked. Null without a VAT id.",
   }),
   vat_id_checked_at: Timestamp.nullable().meta({ description: "When VIES last answered about the VAT id." }),
-}).meta({ id: "BillingProfile", description: "Who the invoices are addressed to. It decides about the VAT." });
+}).meta({ id: "BillingProfile", description: "The addressee of the invoices. It decides about the VAT." });
 export type BillingProfile = z.output<typeof BillingProfile>;
 
 export const StoredProfile = BillingProfile.extend({ version: z.int() });

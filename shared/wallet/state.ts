@@ -107,8 +107,8 @@ export const planToday = (state: Pick<BillingState, "plans" | "accrue_from">, to
 const PlanFacts = BillingState.pick({ plans: true, accrue_from: true, lapsed_on: true });
 
 /**
- * What an account may do by its plan.
- * - `active`: everything. So it is for an account without a stored state.
+ * The state of an account by its plan.
+ * - `active`: everything works. Also for an account without a stored state.
  * - `ended`: there is no plan. Nothing can be added or sent, mail is received and read.
  * - `lapsed`: there has been no plan for more than 30 days. The mailboxes cannot be used, as in a suspended account.
  */

@@ -55,7 +55,10 @@ export function vatSettings(): VatSettings | undefined {
   return parsedVat.settings;
 }
 
-/** What one unit of a currency is worth in that of the seller's country; undefined if the settings do not say it. */
+/**
+ * The worth of one unit of a currency in the currency of the seller's country; undefined if the settings do not give
+ * it.
+ */
 function rateOf(currency: string, { national_currency }: VatSettings): { code: string; rate: string | undefined } {
   const { code, rate, rates = {} } = national_currency ?? { code: defaultCurrency };
   if (currency === code) return { code, rate: "1" };
@@ -74,7 +77,7 @@ export function nationalRate(currency: string): { code: string; rate: string } |
   return currency === code ? undefined : { code, rate };
 }
 
-/** What is wrong with settings that have currencies `withoutRate`. */
+/** The error for settings with currencies `withoutRate`. */
 export const noRate =
   "A currency of the plan prices has no rate to the currency of the seller's country. Add it to national_currency.rates of the VAT settings.";
 

@@ -33,7 +33,7 @@ export type Posting =
       type: Transaction["type"];
       description: string;
       vat?: ChargedVat;
-      /** The currency of a price that the wallet has to be in. */
+      /** The currency of the price. The wallet must have the same currency. */
       currency?: string;
     })
   | Extract<Operation, { kind: "transfer" }>
@@ -45,8 +45,11 @@ const WalletNotice = z.object({
   available: MoneyText.optional().meta({ description: "The part of the balance that is not held." }),
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
   threshold: MoneyText.optional().meta({ description: "The threshold that the wallet is below now." }),
-  days: z.int().optional().meta({ description: "7 or 1: how many days ahead the notice is." }),
-  expected_charge: MoneyText.optional().meta({ description: "What has to be paid on `due_on`, at the present usage." }),
+  days: z
+    .int()
+    .optional()
+    .meta({ description: "The number of days from the notice to the payment or the suspension: 7 or 1." }),
+  expected_charge: MoneyText.optional().meta({ description: "The amount to pay on `due_on`, at the present usage." }),
   missing: MoneyText.optional().meta({ description: "The amount to top up." }),
   due_on: Day.optional().meta({ description: "The day on which the next invoice has to be paid." }),
   suspends_on: Day.optional().meta({ description: "The day on which the account is suspended." }),
@@ -83,10 +86,10 @@ export const aheadOfWallet = (accountId: string, others: readonly string[]): Key
 ];
 
 /** Throws 409 `other_currency` if a price is in another currency than the account's. */
-function requireSame(price: string, currency: string): void {
-  if (price === currency) return;
-  const detail = `The price is in ${price}, and the account pays in ${currency}. The account cannot buy this.`;
-  throw new Problem("other_currency", detail, { currency: price, account_currency: currency });
+function requireSame(priceCurrency: string, currency: string): void {
+  if (priceCurrency === currency) return;
+  const detail = `The price is in ${priceCurrency}, and the account pays in ${currency}. The account cannot buy this.`;
+  throw new Problem("other_currency", detail, { currency: priceCurrency, account_currency: currency });
 }
 
 /** Throws 409 `other_currency` if an account does not pay in a currency. */

@@ -116,7 +116,7 @@ export async function deliver(
   return claimed ? deliverClaimed({ delivery: claimed, body, webhook }, context) : "skipped";
 }
 
-/** Tries a delivery once that this worker has claimed, and writes the result. Throws if the table fails. */
+/** Makes one attempt of a delivery that this worker has claimed, and writes the result. Throws if the table fails. */
 export async function deliverClaimed(
   { delivery, body, webhook }: LoadedDelivery & { webhook: StoredWebhook },
   context: DeliveryContext,

@@ -12,7 +12,7 @@ const read = (name: string): string => readFileSync(join(docs, name), "utf8");
 /** Text without the spaces and dashes with which a formatter fills the cells of a table. */
 const plain = (text: string): string => text.replaceAll(/[ -]+/g, " ").trim();
 
-test("docs/scale.md and its picture are what the model says", () => {
+test("docs/scale.md and its picture agree with the model", () => {
   const result = scaleResult();
   const [, written = ""] = /<!-- scale -->([^]*?)<!-- end -->/.exec(read("scale.md")) ?? [];
   expect(plain(written), "run npm run bench -- scale --write").toBe(plain(suiteOf(result)));

@@ -37,7 +37,7 @@ describe.skipIf(!hasBrowser)("the documentation site", { timeout: 60_000 }, () =
     expect(complaints).toEqual([]);
   });
 
-  test("tells what is wrong with a body that is not JSON, and sends nothing", async () => {
+  test("shows the error in a body that is not JSON, and sends nothing", async () => {
     const { openPage, base } = product;
     const page = await openPage();
     await page.goto(`${base}/docs/reference/tags.add`);

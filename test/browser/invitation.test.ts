@@ -55,7 +55,7 @@ describe.skipIf(!hasBrowser)("the page of an invitation", { timeout: 60_000 }, (
     return product.close;
   }, 60_000);
 
-  test("shows who invites to what, and gives it after signing in, with the secrets in no address", async () => {
+  test("shows the inviter and the offered access, and gives the access after signing in, with the secrets in no address", async () => {
     const account = await newAccount({ name: "Acme Mail" });
     const email = stranger("ada");
     const { token } = await invited(account, { email, ...viewing, message: "Welcome to the team!" });

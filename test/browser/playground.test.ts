@@ -92,7 +92,7 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     expect(await page.getByLabel("Access token").inputValue()).toBe("");
   });
 
-  test("shows what a dry run would call, and whether one may, and does nothing", async () => {
+  test("shows the calls of a dry run, and whether the caller may make them, and changes nothing", async () => {
     const account = await newAccount();
     const member = await newMember(account, { capability: "workspace.view" });
     const { page } = await openPlayground({ user: member });
@@ -186,7 +186,7 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     expect(complaints).toEqual([]);
   });
 
-  test("offers the members of what a call answers", async () => {
+  test("offers the members of the answer of a call", async () => {
     const { page } = await openPlayground();
     await write(page, "");
     await program(page).pressSequentially("accounts.list().items[0].na");
@@ -214,7 +214,7 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     expect(await names(account)).toEqual(["Sales"]);
   });
 
-  test("says what is the matter with a token that is missing or wrong", async () => {
+  test("explains that a token is missing or wrong", async () => {
     const { page } = await openPlayground();
     await page.getByRole("button", { name: "Run", exact: true }).click();
     await status(page, "Paste an access token first");

@@ -130,7 +130,7 @@ describe.skipIf(!hasBrowser)("the page that a mail's link opens", { timeout: 60_
     expect(await state()).toBe("verified");
   });
 
-  test("says what is missing when it is opened without a token", async () => {
+  test("explains that the token is missing", async () => {
     const { page, base, asked } = await newPage();
     await page.goto(`${base}/verify`);
     expect(await outcomeOf(page, "Open the whole link in the mail")).toContain("nothing to do");

@@ -38,7 +38,7 @@ test("redirects the domain and its www to the address alone, for GET and HEAD, o
   expect((await visit(name, "/.well-known/acme-challenge/x")).status).toBe(404);
 });
 
-test("answers 404 to other hosts, to domains that do not redirect, and to those that are not active", async () => {
+test("answers 404 to other hosts, to domains without a redirect, and to inactive domains", async () => {
   const { account, name } = await site();
   const pending = (await connected(account)).name;
   await update(account, pending, { redirect_url: target, mta_sts_mode: "enforce" });

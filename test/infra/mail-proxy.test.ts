@@ -126,7 +126,7 @@ describe.skipIf(!hasNginx)("a real mail proxy by the files in docs/mail-servers.
     expect(imap.logins).toEqual([]);
   });
 
-  test("lets nobody in when what answers as the API has another certificate", async () => {
+  test("lets nobody in when the API's address has another certificate", async () => {
     const misled = await startProxy(gateway.port, process.env["MAIL_SECRET"] ?? "", proxy.ca);
     try {
       const { email: user, password } = mailbox;

@@ -67,7 +67,7 @@ const rareSchedules: Readonly<Record<string, readonly number[]>> = {
   purchases: [1157],
 };
 
-test("schedules do what they are for: they commit, refuse, fail, die, and resolve holds in every way", async () => {
+test("schedules cover their purpose: they commit, refuse, fail, die, and resolve holds in every way", async () => {
   const lines: string[] = [];
   let deaths = 0;
   let commits = 0;
@@ -182,7 +182,7 @@ test("a failure is printed with the command that replays it to the same end", as
   expect(replayed.out.length).toBeGreaterThan(endOf(found.out)?.length ?? 0);
 });
 
-test("a run without a failure ends with 0, and one that nobody can understand with 2", async () => {
+test("a run without a failure exits 0, and a run with invalid arguments exits 2", async () => {
   expect(await run(["--schedules", "3"])).toMatchObject({ code: 0, out: expect.stringContaining("no violation") });
   expect(await run(["--bug", "none such"])).toMatchObject({ code: 2, out: expect.stringContaining("balance-version") });
 });

@@ -11,7 +11,7 @@ import type { ParsedRecord } from "../../shared/domains/records/record.ts";
 import { syncZone } from "../../shared/domains/records/sync.ts";
 import { planActivation } from "../../shared/domains/setup/activate.ts";
 import { domainWork } from "../../shared/domains/setup/services.ts";
-import { systemMover, type DomainWork } from "../../shared/domains/setup/work.ts";
+import { systemWriter, type DomainWork } from "../../shared/domains/setup/work.ts";
 import { domainView } from "../../shared/domains/view.ts";
 import { getZone } from "../../shared/domains/zone.ts";
 import { embeddedRegistrar } from "../../shared/providers/registrar/embedded.ts";
@@ -89,7 +89,7 @@ function textOf(record: unknown): string {
 /** Gives a domain so many A records `r000` and on, many at a time. */
 export async function withRecords(account: Of, name: string, count: number): Promise<void> {
   const [table, atOnce] = [testTable(), 25];
-  const { commit } = systemMover({ table, now: () => new Date() }, account.id);
+  const { commit } = systemWriter({ table, now: () => new Date() }, account.id);
   for (let from = 0; from < count; from += atOnce) {
     const added = Array.from({ length: Math.min(atOnce, count - from) }, (_, index): ParsedRecord => {
       const owner = `r${String(from + index).padStart(3, "0")}`;
@@ -122,7 +122,7 @@ export async function quicklyActive(
     sealed_private_key: "none",
     created_at: work.now().toISOString(),
   };
-  const { commit, table } = systemMover(work, account.id);
+  const { commit, table } = systemWriter(work, account.id);
   const domain = await commit(async () => {
     const { after, ...planned } = await planActivation(table, await storedAs(account, name), dkim, work.now());
     return { value: after, ...planned };

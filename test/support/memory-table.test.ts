@@ -35,7 +35,7 @@ test.for<[string, () => Write[]]>([
   expect(await after(memoryTable(), writes())).toEqual(refused);
 });
 
-test("what DynamoDB refuses and the engine takes is refused in memory", async () => {
+test("operations that DynamoDB refuses and the engine takes are refused in memory", async () => {
   const update = { PK, SK: "1" };
   expect(await after(memoryTable(), [put("0"), { update, set: { SK: "2" } }])).toEqual(refused);
   expect(await after(memoryTable(), [put("0"), { update, set: { a: 1 }, remove: ["a"] }])).toEqual(refused);
@@ -75,7 +75,7 @@ test("a change that stays contested is busy, and changes nothing", async () => {
   expect(peek(store, key)).toBeUndefined();
 });
 
-test("what was written and what was read can be changed without changing the table", async () => {
+test("changes of written and read items do not change the table", async () => {
   const table = memoryTable();
   const item = { ...key, list: [{ count: 1 }] };
   await table.attempt({ put: item });

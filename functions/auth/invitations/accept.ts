@@ -13,7 +13,7 @@ export const route = defineRoute({
   summary: "Accept an invitation to an account",
   synonyms: ["join", "link", "token", "confirm", "become a member"],
   description:
-    "Gives you the access that an invitation promises. Sign in with the invited address: the issuer of your token must vouch for it. The link in the mail opens a page that does this. You do not get what the inviter no longer holds. If you accept again, you get the same answer.",
+    "Gives you the access that an invitation promises. Sign in with the invited address: the issuer of your token must vouch for it. The link in the mail opens a page that does this. You do not get permissions that the inviter does not hold any more. If you accept again, you get the same answer.",
   capability: null,
   open: "The token in the mail, together with the verified address of the caller, is the permission.",
   access: "write",

@@ -12,7 +12,7 @@ export const route = defineRoute({
   summary: "List roles",
   synonyms: ["which", "what", "kinds", "permissions", "rights", "capabilities", "bundles", "show", "custom"],
   description:
-    "The roles that can be assigned, with their capabilities: first the roles that every account has, then those that the account has made, oldest first. For who holds them, use `auth.role_assignments.list`.",
+    "The roles that can be assigned, with their capabilities: first the roles that every account has, then the account's own roles, oldest first. `auth.role_assignments.list` lists the holders of roles.",
   capability: "auth.manage",
   access: "read",
   params: AccountParams,

@@ -44,7 +44,10 @@ function problemFor(error: unknown, log: Log): Problem {
   return new Problem("internal", "Something went wrong on our side. The request id helps us find it.");
 }
 
-/** Returns the current PDF of an invoice or a credit note to anyone who has an address that their lists signed. */
+/**
+ * Returns the current PDF of an invoice or a credit note. The signed address, which the lists show, is the only
+ * credential.
+ */
 export const handler = internalHandler({
   name: "billing.invoices.download",
   answer: async (event, { table, now }) => {

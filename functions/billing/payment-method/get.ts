@@ -12,8 +12,7 @@ export const route = defineRoute({
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/billing/payment-method" },
   summary: "Get the saved card",
   synonyms: ["credit card", "payment method", "card on file", "expiry", "expires", "visa", "mastercard"],
-  description:
-    "The card that automatic recharges are charged to. The payment provider keeps it; its number is never here.",
+  description: "The card that automatic recharges are charged to. Only the payment provider knows its number.",
   capability: "billing.view",
   access: "read",
   params: AccountParams,

@@ -102,7 +102,7 @@ export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
     scope: "visible",
     query: z.strictObject({
       prefix: z.string().max(100).optional().meta({ description: "How the names begin.", example: "mailboxes." }),
-      account_id: Id.optional().meta({ description: "The account in which you want to call them." }),
+      account_id: Id.optional().meta({ description: "The account in which you want to call the functions." }),
     }),
     output: functionList("The functions, in the order of the reference.").meta({ id: "FunctionList" }),
     problems: ["not_found"],

@@ -75,7 +75,7 @@ export class Variables {
 export class ConditionScope {
   /** The variables in each surrounding condition; none for a comprehension. */
   readonly #around: (readonly string[])[] = [];
-  /** In how many surrounding conditions each variable occurs. */
+  /** The number of surrounding conditions in which each variable occurs. */
   readonly #mentioned = new Map<string, number>();
   /** The keys that the program tests by `in`. */
   readonly #tested = new Set<string>();

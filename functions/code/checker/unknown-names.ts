@@ -33,7 +33,7 @@ export function unknownFunction(call: Call, catalogue: Catalogue, isVariable: (n
     const [of, last] = [clip([root, ...members.slice(0, -1)].join(".")), members.at(-1) ?? ""];
     const method = builtinMethods.get(last);
     const message = method
-      ? `${of} is a value, no function. Its method is called as ${formOf(method)}, with plain values.`
+      ? `${of} is a value, not a function. Call its method as ${formOf(method)}, with plain values as arguments.`
       : methodHintOf(last, of, builtinMethods.keys());
     return { ...diagnostic, message };
   }
@@ -118,7 +118,10 @@ function suggestions(name: string, catalogue: Catalogue): string {
   return related.length > 0 ? `Similar functions are: ${related.slice(0, 20).join(", ")}.` : searchHint;
 }
 
-/** The variables and functions in scope. `gone` says why the session dropped the variable, if it did. */
+/**
+ * The variables and functions in scope. `gone` is the reason why the session dropped the variable; undefined if it did
+ * not.
+ */
 type NamesInScope = { variables: Iterable<string>; gone: string | undefined; catalogue: Catalogue };
 
 /** The message for an unknown variable. `members` are the members read from it, such as `list` in `workspaces.list`. */

@@ -174,7 +174,7 @@ async function storeEnvelope(
 
 /**
  * Compresses an envelope, and charges the cost of storing it. If the envelope must not be stored, or the rate limit has
- * no room for the cost, returns undefined, or for a cancelled program the envelope without results.
+ * no room for the cost, returns undefined. For a cancelled program it then returns the envelope without results.
  */
 async function storedTextOf(
   { envelope, permissions, withheld }: ProgramResult,

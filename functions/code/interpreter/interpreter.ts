@@ -153,7 +153,7 @@ function* evaluateCall(node: Call, scope: Scope): Evaluation {
   for (const { name, value } of node.args) args.set(name, yield* evaluate(value, scope));
   scope.budget.calls -= 1;
   if (scope.budget.calls < 0) {
-    const message = `A program makes ${callLimit} calls at most: send what is left as the next program.`;
+    const message = `A program makes ${callLimit} calls at most: send the remaining calls as the next program.`;
     throw new LanguageError(node.at, message, { code: "too_many_calls" });
   }
   return yield { kind: "call", call: node, args, path: loopIndexes(scope), isUnsure: scope.isUnsure ?? false };
@@ -327,9 +327,9 @@ const join = (rounds: readonly Items[]): Items =>
   rounds.every((items) => items !== unknownValue) ? rounds.flat() : unknownValue;
 
 /**
- * Evaluates a `for` whose later clauses or element make calls. Evaluates the conditions without calls that follow it
- * first. Throws `too_many_calls` before the first call if the items that are left need more calls than the program has
- * left.
+ * Evaluates a `for` whose later clauses or element make calls. The conditions that follow it and make no calls are
+ * evaluated first. Throws `too_many_calls` before the first call if the items that are left need more calls than the
+ * program has left.
  */
 function* evaluateCallingClause(
   node: Comprehension,

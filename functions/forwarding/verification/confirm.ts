@@ -19,7 +19,7 @@ export const route = defineRoute({
   summary: "Confirm recipient verification",
   synonyms: ["enter", "code", "confirmation", "agree", "accept", "email"],
   description:
-    "Confirms the recipient's agreement by the code in the mail to the recipient, who tells you the code. The code confirms every rule that the mail covers. After five tries even the right code is refused. Send a new code with `forwarding.verification.send`.",
+    "Confirms the recipient's agreement by a code. The recipient gets the code by mail, and tells it to you. The code confirms every rule that the mail covers. After five tries even the right code is refused. Send a new code with `forwarding.verification.send`.",
   capability: "forwarding.manage",
   subject: ruleInPath,
   access: "write",

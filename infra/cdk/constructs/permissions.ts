@@ -19,7 +19,7 @@ export type ProviderResources = { secretsKey: IKey; files: Bucket; config: Confi
 /** Whether a function handles requests or is a worker. */
 export type Side = "request" | "worker";
 
-/** What decides how far a function may use its providers. */
+/** The properties of a function that decide its rights on its providers. */
 type Use = { side: Side; opensOnly: boolean };
 
 const registrarActions = [

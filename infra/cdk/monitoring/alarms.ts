@@ -30,14 +30,14 @@ import { type Counted, type Slo, badPercent, burnPercent, pageWindows, slos, tic
 import { type SymptomId, symptomIds, symptoms, workGroupOf, workGroups } from "./symptoms.ts";
 import type { Targets } from "./targets.ts";
 
-/** What the alarms of a stack watch. */
+/** The resources that the alarms of a stack watch. */
 export type Watched = {
   apiId: string;
   latencyAlarmMs: number;
   table: Table;
   logMetrics: LogMetrics;
-  /** Whether the stage has a secret of mail servers. Without it the doors answer 503, which means no fault. */
-  hasMailDoors: boolean;
+  /** Whether the stage has a secret of mail servers. Without it the mail endpoints answer 503, which means no fault. */
+  hasMailEndpoints: boolean;
   failures: readonly WorkerFailures[];
   /** The workers' functions, by name. */
   functions: ReadonlyMap<string, IFunction>;
@@ -96,16 +96,16 @@ export function countedSlos({
   apiId,
   latencyAlarmMs,
   logMetrics,
-  hasMailDoors,
+  hasMailEndpoints,
 }: Omit<Watched, "table" | "failures" | "functions">): CountedSlo[] {
   const { webhookDelay, mailRequests, mailErrors, mailLatency } = logMetrics;
   const answered = gatewayMetric(apiId, "5xx", "Sum");
-  const bad = hasMailDoors ? answered : without(answered, mailErrors);
+  const bad = hasMailEndpoints ? answered : without(answered, mailErrors);
   return [
     { slo: slos.apiAvailability, counted: { bad, all: gatewayMetric(apiId, "Count", "Sum") } },
     slower({ ...slos.apiLatency, slowMs: latencyAlarmMs }, gatewayMetric(apiId, "Latency", "p99")),
     slower(slos.webhookDelay, webhookDelay),
-    ...(hasMailDoors
+    ...(hasMailEndpoints
       ? [
           { slo: slos.mailAvailability, counted: { bad: mailErrors, all: mailRequests } },
           slower(slos.mailLatency, mailLatency),

@@ -137,12 +137,12 @@ function apiGraphs({ apiId, latencyAlarmMs }: Watched): Draw[] {
 
 const mailGraphs = ({ logMetrics: { mailRequests, mailErrors, mailLatency } }: Watched): Draw[] => [
   graph({
-    title: "Mail doors: requests, and errors on the right",
+    title: "Mail endpoints: requests, and errors on the right",
     left: [mailRequests.with({ label: "requests" })],
     right: [mailErrors.with({ label: "5xx", color: Color.RED })],
   }),
   graph({
-    title: "Mail doors: latency, ms",
+    title: "Mail endpoints: latency, ms",
     left: percentiles(mailLatency),
     limit: { value: slos.mailLatency.slowMs, label: "SLO of p99" },
   }),

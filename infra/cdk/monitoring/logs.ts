@@ -66,10 +66,10 @@ export function addLogMetrics(
       filterPattern,
       metricValue,
     }).metric({ statistic: metricName === "WebhooksDue" ? "Maximum" : "Sum", period });
-  const atMailDoors = equal("route", "* /internal/mail/*");
+  const atMailEndpoints = equal("route", "* /internal/mail/*");
   // The gateway logs its numbers as texts. It also counts calls of functions that crashed.
-  const failedAtMailDoors = FilterPattern.all(atMailDoors, equal("status", "5*"));
-  const answeredByMailDoors = FilterPattern.all(equal("message", "request"), equal("path", "/internal/mail/*"));
+  const failedAtMailEndpoints = FilterPattern.all(atMailEndpoints, equal("status", "5*"));
+  const answeredByMailEndpoints = FilterPattern.all(equal("message", "request"), equal("path", "/internal/mail/*"));
   const dispatched = FilterPattern.all(
     equal("worker", "dispatch_event"),
     FilterPattern.numberValue("$.delay_ms", ">=", 0),
@@ -83,8 +83,8 @@ export function addLogMetrics(
     billingBehind: count("BillingBehind", swept("behind", "run_billing_day"), "$.behind"),
     closedAccountsPaid: count("ClosedAccountsPaid", equal("message", "a closed account was paid")),
     webhookDelay: count("WebhookDelay", dispatched, "$.delay_ms"),
-    mailRequests: count("MailDoorRequests", atMailDoors, "1", access),
-    mailErrors: count("MailDoorErrors", failedAtMailDoors, "1", access),
-    mailLatency: count("MailDoorLatency", answeredByMailDoors, "$.duration_ms"),
+    mailRequests: count("MailDoorRequests", atMailEndpoints, "1", access),
+    mailErrors: count("MailDoorErrors", failedAtMailEndpoints, "1", access),
+    mailLatency: count("MailDoorLatency", answeredByMailEndpoints, "$.duration_ms"),
   };
 }

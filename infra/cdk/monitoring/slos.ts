@@ -35,13 +35,13 @@ export const slos = {
   },
   mailAvailability: {
     id: "MailAvailability",
-    promise: "Mail doors without a 5xx",
+    promise: "Mail endpoints without a 5xx",
     goalPercent: 99.9,
     symptom: "MailDoorsFailing",
   },
   mailLatency: {
     id: "MailLatency",
-    promise: "Mail doors within 500 ms",
+    promise: "Mail endpoints within 500 ms",
     goalPercent: 99,
     slowMs: 500,
     symptom: "MailDoorsFailing",
@@ -69,14 +69,14 @@ export const ticketWindows: readonly BurnWindow[] = [
 /** Fewer bad requests in a window never raise an alarm: with little traffic one of them is a large share. */
 const fewestBad = 5;
 
-/** The metrics of an SLO: how many requests were bad, of how many. */
+/** The metrics of an SLO: the number of bad requests, and of all requests. */
 export type Counted = { bad: IMetric; all: IMetric };
 
 /** The share of an SLO's bad requests in a window, in percent. It is 0 in a window with few bad requests. */
 export const badPercent = (slo: Slo, counted: Counted, window: Duration): MathExpression =>
   expressionOf(slo, counted, window, (bad, all) => `IF(${bad} < ${fewestBad}, 0, 100 * ${bad} / ${all})`, "bad, %");
 
-/** How fast an SLO burns its budget in an hour, as a multiple of what 30 days allow. */
+/** The burn rate of an SLO in an hour: 1 spends the error budget of 30 days in 30 days. */
 export const burnRate = (slo: Slo, counted: Counted): MathExpression =>
   expressionOf(
     slo,
@@ -103,6 +103,6 @@ function expressionOf(
   return new MathExpression({ expression, usingMetrics: { [badId]: bad, [allId]: all }, period, label });
 }
 
-/** The share of bad requests, in percent, at which an SLO burns its budget at a rate. */
+/** The share of bad requests, in percent, at which an SLO burns its budget at a given rate. */
 export const burnPercent = ({ goalPercent }: Slo, rate: number): number =>
   Math.round(rate * (100 - goalPercent) * 1_000) / 1_000;

@@ -3,9 +3,9 @@ export const symptoms = {
   ApiUnavailable: { title: "API unavailable", means: "Customers get errors from the API", runbook: "api-unavailable" },
   ApiSlow: { title: "API slow", means: "Customers wait for the API", runbook: "api-slow" },
   MailDoorsFailing: {
-    title: "Mail doors failing",
+    title: "Mail endpoints failing",
     means: "Mail servers get errors or wait, so people cannot log in and mail is not accepted",
-    runbook: "mail-doors-failing",
+    runbook: "mail-endpoints-failing",
   },
   WebhooksLate: {
     title: "Webhooks late",

@@ -42,8 +42,8 @@ const allowPublishing = (topic: Topic, service: string): void =>
   );
 
 /**
- * Adds what watches the cost of the stage, as far as the settings ask for it: a budget of a month, and the detection of
- * anomalies. Both see what has the tag `stage`, once this tag is activated as a cost allocation tag.
+ * Adds the cost monitoring that the settings ask for: a monthly budget, and the detection of anomalies. Both cover the
+ * resources with the tag `stage`, once this tag is activated as a cost allocation tag.
  */
 export function addCostWatch(
   scope: Construct,

@@ -44,7 +44,7 @@ const placesOf = ({ errors }: ApiError): string =>
     .join("; ");
 
 /** Characters that a terminal could take for a command, such as an escape sequence in a name. */
-// oxlint-disable-next-line no-control-regex -- They are what is removed.
+// oxlint-disable-next-line no-control-regex -- They are removed here.
 const controls = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g;
 
 /** A text in one line, without the characters that a terminal could take for a command. */

@@ -98,7 +98,7 @@ function addZoneImport(program: Command): void {
     .description(commandSpecs.find(({ name }) => name === "dns_records.import")?.description ?? "")
     .option("--domain <text>", "the domain; by default the $ORIGIN of the file")
     .option("--public-dns", "import the records of the domain's present nameservers instead of a file")
-    .option("--dry-run", "only report what would be imported");
+    .option("--dry-run", "report the result without importing anything");
   addGlobalOptions(command).addHelpText(
     "after",
     "\nExample:\n  hosted-mail dns import zone.txt --domain example.com --dry-run",

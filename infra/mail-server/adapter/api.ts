@@ -12,7 +12,7 @@ export class NoAnswer extends Error {}
  */
 export const isRefusal = (status: number): boolean => status === 400 || status === 413 || status === 422;
 
-/** The destination of mail for an address, as the door `recipient` answers it. */
+/** The destination of mail for an address, as the endpoint `recipient` answers it. */
 export type Recipient = {
   kind: "mailbox" | "alias" | "catch_all" | "role" | "forward" | "none" | "unknown";
   mailbox?: string;
@@ -24,7 +24,7 @@ export type Recipient = {
   copies?: { address: string; mailbox_id: string | null }[];
 };
 
-/** Whether a login may send, as the door `sender` answers it. */
+/** Whether a login may send, as the endpoint `sender` answers it. */
 export type Verdict = {
   allowed: boolean;
   reason?: { code: string; message: string };
@@ -53,7 +53,7 @@ const mostAnswers = 50_000;
 const unknownDomainMs = 5_000;
 
 type Sent = { method?: string; body?: string; headers?: Record<string, string> };
-type CallDoor = (path: string, sent?: Sent) => Promise<Response>;
+type CallEndpoint = (path: string, sent?: Sent) => Promise<Response>;
 
 /** How long an answer may be used, in milliseconds. */
 function keptMs(response: Response, kind: string | undefined): number {
@@ -64,13 +64,13 @@ function keptMs(response: Response, kind: string | undefined): number {
 type Kept = { until: number; answer: Promise<unknown>; accountId?: string | undefined };
 
 /** Caches answers for as long as they allow. Equal questions at the same time share one request. */
-function openAnswers(call: CallDoor) {
+function openAnswers(call: CallEndpoint) {
   const kept = new Map<string, Kept>();
 
   const read = async (path: string, entry: Kept): Promise<unknown> => {
     const response = await call(path);
     const body = (await response.json().catch(() => undefined)) as { kind?: string; account_id?: string } | undefined;
-    // Only this door answers 404 for a domain that may not send.
+    // Only this endpoint answers 404 for a domain that may not send.
     if (response.status === 404 && path.startsWith("dkim?")) return undefined;
     if (response.status !== 200 || body === undefined) throw new NoAnswer(`The API answered ${response.status}.`);
     entry.until = Date.now() + keptMs(response, body.kind);
@@ -79,9 +79,9 @@ function openAnswers(call: CallDoor) {
   };
 
   return {
-    /** The answer of a door; undefined for 404. Throws `NoAnswer`. */
-    ask: (door: string, query: Record<string, string>): Promise<unknown> => {
-      const path = `${door}?${new URLSearchParams(query).toString()}`;
+    /** The answer of an endpoint; undefined for 404. Throws `NoAnswer`. */
+    ask: (endpoint: string, query: Record<string, string>): Promise<unknown> => {
+      const path = `${endpoint}?${new URLSearchParams(query).toString()}`;
       const known = kept.get(path);
       if (known && known.until > Date.now()) return known.answer;
       const [oldest] = kept.keys();
@@ -108,16 +108,16 @@ const warningMs = 60_000;
 /** Makes a function that logs an answer if it refuses our request as wrong. Logs one line a minute at most. */
 function openWarnings(log: (text: string) => void) {
   let last = -Infinity;
-  return (status: number, door: string): void => {
-    const isOurMistake = status >= 400 && status < 500 && !(status === 404 && door === "dkim");
+  return (status: number, endpoint: string): void => {
+    const isOurMistake = status >= 400 && status < 500 && !(status === 404 && endpoint === "dkim");
     if (!isOurMistake || Date.now() - last < warningMs) return;
     last = Date.now();
-    log(status === 401 ? "The API refuses the key (401)." : `The API answered ${status} to ${door}.`);
+    log(status === 401 ? "The API refuses the key (401)." : `The API answered ${status} to ${endpoint}.`);
   };
 }
 
 /**
- * Calls the doors of the API, with connections that stay open. `log` gets a line if the API refuses the key or a
+ * Calls the endpoints of the API, with connections that stay open. `log` gets a line if the API refuses the key or a
  * request, at most one a minute.
  */
 export function openApi(
@@ -125,7 +125,7 @@ export function openApi(
   log: (text: string) => void = () => {},
 ) {
   const warn = openWarnings(log);
-  const call: CallDoor = async (path, { headers, ...sent } = {}) => {
+  const call: CallEndpoint = async (path, { headers, ...sent } = {}) => {
     try {
       const signal = AbortSignal.timeout(answerTimeoutMs);
       const response = await fetch(`${api}/internal/mail/${path}`, {
@@ -156,9 +156,9 @@ export function openApi(
     revocations: async (query: Record<string, string>): Promise<Response> =>
       call(`revocations?${new URLSearchParams(query).toString()}`),
     /** Sends a batch to `usage` or `events`. Returns the status of the answer. */
-    report: async (door: string, body: unknown): Promise<number> => {
+    report: async (endpoint: string, body: unknown): Promise<number> => {
       const text = JSON.stringify(body);
-      const response = await call(door, {
+      const response = await call(endpoint, {
         method: "POST",
         body: text,
         headers: { "content-type": "application/json" },

@@ -4,8 +4,8 @@ import { join } from "node:path";
 
 import { isRefusal, NoAnswer, type Api } from "./api.ts";
 
-/** The doors for reports. */
-type Door = "usage" | "events";
+/** The endpoints for reports. */
+type Endpoint = "usage" | "events";
 type Entry = { list: string; entry: object };
 
 /** The most entries of one batch. */
@@ -18,11 +18,11 @@ const mostEntries = 500;
 export function openJournal(folder: string, api: Api, log: (text: string) => void) {
   const rejected = join(folder, "rejected");
   mkdirSync(rejected, { recursive: true });
-  const openFile = (door: Door): string => join(folder, `${door}.jsonl`);
+  const openFile = (endpoint: Endpoint): string => join(folder, `${endpoint}.jsonl`);
 
   /** Sends a closed file. Throws `NoAnswer` if the file has to be sent again. */
   const send = async (name: string): Promise<void> => {
-    const [door = "", id = ""] = name.replace(".closed", "").split(".");
+    const [endpoint = "", id = ""] = name.replace(".closed", "").split(".");
     const lines = readFileSync(join(folder, name), "utf8").split("\n").filter(Boolean);
     for (let start = 0; start < lines.length; start += mostEntries) {
       const batch: Record<string, unknown> = { batch_id: `${id}-${start}` };
@@ -30,9 +30,9 @@ export function openJournal(folder: string, api: Api, log: (text: string) => voi
         const { list, entry } = JSON.parse(line) as Entry;
         batch[list] = [...((batch[list] as object[] | undefined) ?? []), entry];
       }
-      const status = await api.report(door, batch);
+      const status = await api.report(endpoint, batch);
       if (status === 200) continue;
-      if (!isRefusal(status)) throw new NoAnswer(`The API answered ${status} to ${door}.`);
+      if (!isRefusal(status)) throw new NoAnswer(`The API answered ${status} to ${endpoint}.`);
       log(`The API refused the batch ${name} with ${status}. It is kept in ${rejected}.`);
       return renameSync(join(folder, name), join(rejected, name));
     }
@@ -41,14 +41,15 @@ export function openJournal(folder: string, api: Api, log: (text: string) => voi
 
   return {
     /** Stores an entry of a report before it returns. */
-    add: (door: Door, ...entries: Entry[]): void => {
+    add: (endpoint: Endpoint, ...entries: Entry[]): void => {
       if (entries.length === 0) return;
-      appendFileSync(openFile(door), entries.map((one) => `${JSON.stringify(one)}\n`).join(""));
+      appendFileSync(openFile(endpoint), entries.map((one) => `${JSON.stringify(one)}\n`).join(""));
     },
     /** Sends all stored entries. Rejects if the API does not accept one; the others then wait for the next call. */
     flush: async (): Promise<void> => {
-      for (const door of ["usage", "events"] as const) {
-        if (existsSync(openFile(door))) renameSync(openFile(door), join(folder, `${door}.${randomUUID()}.closed`));
+      for (const endpoint of ["usage", "events"] as const) {
+        if (existsSync(openFile(endpoint)))
+          renameSync(openFile(endpoint), join(folder, `${endpoint}.${randomUUID()}.closed`));
       }
       for (const name of readdirSync(folder)) if (name.endsWith(".closed")) await send(name);
     },

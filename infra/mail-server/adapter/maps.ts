@@ -101,7 +101,7 @@ function outgoingTables(api: Api): Record<string, Table> {
   };
 }
 
-/** The tables of both Postfix, by their names. */
+/** The tables of both Postfix instances, by their names. */
 export const tablesOf = (api: Api): Record<string, Table> => ({
   ...incomingTables(api),
   ...outgoingTables(api),

@@ -6,7 +6,7 @@ import { NoAnswer, type Api } from "./api.ts";
 import { readUser } from "./maps.ts";
 import type { Sessions } from "./sessions.ts";
 
-/** A revocation, as the door `revocations` answers it. */
+/** A revocation, as the endpoint `revocations` answers it. */
 export type Revocation = {
   id: string;
   at: string;

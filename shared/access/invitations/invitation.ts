@@ -168,15 +168,17 @@ export const InvitedAccess = z
     capability_key: Capability.nullable().meta({ description: "The capability. Null for a role and for ownership." }),
     role_key: z.string().nullable().meta({ description: "The role. Null for a capability and for ownership." }),
     resource_type: ResourceType.nullable().meta({
-      description: "The type of the resource to which it is narrowed. Null for the whole account.",
+      description: "The type of the resource to which the permission is limited. Null for the whole account.",
     }),
     resource_id: z.string().nullable().meta({
-      description: "The id of the resource to which it is narrowed. Null for the whole account.",
+      description: "The id of the resource to which the permission is limited. Null for the whole account.",
     }),
-    expires_at: Timestamp.nullable().meta({ description: "When it ends by itself. Null if it does not end." }),
+    expires_at: Timestamp.nullable().meta({
+      description: "When the permission ends by itself. Null if it does not end.",
+    }),
     is_given: z.boolean().nullable().meta({
       description:
-        "Whether the person got it. False if the inviter no longer held it when the invitation was accepted, or if it has ended, or if the resource or the role was deleted. Null until the invitation is accepted.",
+        "Whether the person got the permission. False if the inviter did not hold it any more when the invitation was accepted, if it had ended, or if the resource or the role was deleted. Null until the invitation is accepted.",
     }),
   })
   .meta({ id: "InvitedAccess", description: "A role, a capability or the ownership that an invitation gives." });
@@ -267,7 +269,7 @@ export function invitedAccess(
   ];
 }
 
-/** The permission that a stored invitation gives. */
+/** One permission of a stored invitation, in the form that can be granted. */
 export function grantableOf({ kind, capability, role, custom_role, scope, expires_at }: StoredAccess): Grantable {
   if (kind === "role" && role !== undefined) return { kind, role, scope, expires_at };
   if (kind === "custom_role" && custom_role !== undefined) return { kind, custom_role, scope, expires_at };

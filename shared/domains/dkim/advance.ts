@@ -12,7 +12,7 @@ import { planRecords } from "../records/plan.ts";
 import { recordsIn } from "../records/stored-record.ts";
 import { syncZone } from "../records/sync.ts";
 import { dkimNameOf, dkimRecord } from "../records/system-records.ts";
-import { type ChangedMembers, domainUpdate, systemMover, type DomainWork } from "../setup/work.ts";
+import { type ChangedMembers, domainUpdate, systemWriter, type DomainWork } from "../setup/work.ts";
 import { domainViews } from "../view.ts";
 import { getZone } from "../zone.ts";
 
@@ -67,7 +67,7 @@ type RotationStep = (table: Reader, domain: Rotating, now: Date) => Promise<Chan
 
 /** Takes a step of a rotation, unless another process has taken this step. */
 async function step(domain: Rotating, plan: RotationStep, work: DomainWork): Promise<void> {
-  const { table, commit, now } = systemMover(work, domain.account_id);
+  const { table, commit, now } = systemWriter(work, domain.account_id);
   await commit(async (): Promise<ChangePlan<undefined>> => {
     const current = await domainById(table, domain.account_id, domain.id);
     const { due_at } = domain.dkim;

@@ -14,7 +14,7 @@ import { recordsIn } from "../records/stored-record.ts";
 import { syncZone } from "../records/sync.ts";
 import { dkimNameOf, dkimRecord } from "../records/system-records.ts";
 import { type DomainDetail, domainDetail } from "../setup/detail.ts";
-import { domainUpdate, systemMover, type DomainWork } from "../setup/work.ts";
+import { domainUpdate, systemWriter, type DomainWork } from "../setup/work.ts";
 import { domainViews } from "../view.ts";
 import { getZone } from "../zone.ts";
 
@@ -110,7 +110,7 @@ async function planRotation(table: Reader, domain: StoredDomain, next: KeyPair, 
 
 /** Begins to rotate the key of an active domain that is older than `dkim_rotation_months` allows. */
 export async function rotateWhenDue({ account_id, id }: StoredDomain, work: DomainWork): Promise<void> {
-  const { table, commit, now } = systemMover(work, account_id);
+  const { table, commit, now } = systemWriter(work, account_id);
   const found = await domainById(table, account_id, id);
   if (!found || !isDue(found, now())) return;
   const next = await newDkim(found, work.secrets, now(), otherSelector(signingOf(found).selector));

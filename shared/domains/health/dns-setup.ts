@@ -40,7 +40,7 @@ const SetupRecord = z
   .object({
     purpose: Purpose.meta({
       description:
-        "What the record is for. During a rotation of the DKIM key, `dkim_next` is the record of the key that signs once it is seen, and `dkim_former` that of the key that signed before.",
+        "The purpose of the record. During a rotation of the DKIM key, `dkim_next` is the record of the new key, which signs once its record is seen. `dkim_former` is the record of the key that signed before.",
     }),
     type: RecordType.meta({ description: "The record's type." }),
     name: z.string().meta({ description: "The record's name in the domain. `@` is the domain itself." }),
@@ -56,7 +56,7 @@ const SetupRecord = z
     }),
     status: z.enum(["ok", "missing", "different", "unknown"]).meta({
       description:
-        "What the public DNS has. With `unknown` it gave no answer. A DMARC policy of your own is `ok` for an external domain.",
+        "The state of the record in the public DNS. With `unknown` the DNS gave no answer. A DMARC policy of your own is `ok` for an external domain.",
     }),
     observed: z.array(z.string()).meta({ description: "The values that the public DNS has at this place." }),
     message: z.string().meta({ description: "The meaning of the status, or the next step, for people." }),

@@ -90,7 +90,7 @@ async function recordState(
   // The owner of an alias's target can write its texts. A wildcard makes such an alias by itself.
   const alias = records.find((record) => record.name !== host);
   if (alias) {
-    const message = `${host} is an alias (CNAME) of ${alias.name}, so what is there proves nothing. Put a TXT record with the value ${value} at ${host} itself`;
+    const message = `${host} is an alias (CNAME) of ${alias.name}, so the records there prove nothing. Put a TXT record with the value ${value} at ${host} itself`;
     return { verified: false, observed: [], fault: "proof_is_alias", message };
   }
   const observed = records.flatMap((record) => (record.type === "TXT" ? [record.text.trim()] : []));

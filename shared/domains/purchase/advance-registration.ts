@@ -5,11 +5,11 @@ import { planWallet } from "../../wallet/wallet.ts";
 import { domainKind, registrationOf, unregistered, type Purchase, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import { operationWrite, type Conclusion, type RequestKind } from "../setup/registrar-request.ts";
-import { domainUpdate, systemMover, type DomainWork } from "../setup/work.ts";
+import { domainUpdate, systemWriter, type DomainWork } from "../setup/work.ts";
 import { domainViews } from "../view.ts";
 import { getBatch } from "./batch.ts";
 import { planGivenUp, planHolder } from "./claims.ts";
-import { advanceRested } from "./rest.ts";
+import { advanceAfterPause } from "./release-pause.ts";
 
 /** A domain whose registration is running. */
 type Registering = StoredDomain & { purchase: Purchase };
@@ -40,7 +40,7 @@ const registering: RequestKind<Registering> = {
 
 /** Advances the registration of a name by all steps that are possible at once. The rest stays due. */
 export const advanceRegistration = (domain: StoredDomain, work: DomainWork): Promise<void> =>
-  advanceRested(registering, domain, work);
+  advanceAfterPause(registering, domain, work);
 
 /**
  * Ends a purchase: captures the money and marks the name as registered, or releases the money and marks the registration
@@ -48,7 +48,7 @@ export const advanceRegistration = (domain: StoredDomain, work: DomainWork): Pro
  * process has changed the domain meanwhile.
  */
 function conclude(domain: Registering, conclusion: Conclusion, work: DomainWork): Promise<StoredDomain | undefined> {
-  const { table, commit, now } = systemMover(work, domain.account_id);
+  const { table, commit, now } = systemWriter(work, domain.account_id);
   const isFailed = "failed" in conclusion;
   return commit(async () => {
     const current = await domainById(table, domain.account_id, domain.id);

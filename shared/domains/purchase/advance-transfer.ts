@@ -19,11 +19,11 @@ import {
 import { domainById } from "../find.ts";
 import { operationWrite, type Conclusion, type RequestKind } from "../setup/registrar-request.ts";
 import { isDetached } from "../setup/releasing.ts";
-import { domainUpdate, systemMover, type ChangedMembers, type DomainWork } from "../setup/work.ts";
+import { domainUpdate, systemWriter, type ChangedMembers, type DomainWork } from "../setup/work.ts";
 import { domainViews } from "../view.ts";
 import { getBatch } from "./batch.ts";
 import { planGivenUp, planHolder } from "./claims.ts";
-import { advanceRested } from "./rest.ts";
+import { advanceAfterPause } from "./release-pause.ts";
 import { sealContext } from "./transfer.ts";
 
 /** The request to transfer a name to us. */
@@ -44,7 +44,7 @@ const transferring: RequestKind<Transferring> = {
 
 /** Advances the transfer of a domain's name to us by all steps that are possible at once. The rest stays due. */
 export const advanceTransfer = (domain: StoredDomain, work: DomainWork): Promise<void> =>
-  advanceRested(transferring, domain, work);
+  advanceAfterPause(transferring, domain, work);
 
 /**
  * Ends a transfer: captures the money and marks the name as registered here, or releases the money and marks the transfer
@@ -52,7 +52,7 @@ export const advanceTransfer = (domain: StoredDomain, work: DomainWork): Promise
  * process has advanced it meanwhile. Throws 503 while the zone of a domain that had lost its name is being removed.
  */
 function conclude(domain: Transferring, conclusion: Conclusion, work: DomainWork): Promise<StoredDomain | undefined> {
-  const { table, commit, now } = systemMover(work, domain.account_id);
+  const { table, commit, now } = systemWriter(work, domain.account_id);
   const isFailed = "failed" in conclusion;
   return commit(async () => {
     const current = await domainById(table, domain.account_id, domain.id);

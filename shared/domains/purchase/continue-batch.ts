@@ -6,7 +6,7 @@ import type { Write } from "../../table/writes.ts";
 import { findWorkspace } from "../../workspaces/workspace.ts";
 import { batchQueue } from "../domain.ts";
 import { domainByName } from "../find.ts";
-import { systemMover, type DomainWork } from "../setup/work.ts";
+import { systemWriter, type DomainWork } from "../setup/work.ts";
 import { batchItem, getBatch, purchaseKind, type StoredBatch } from "./batch.ts";
 import { areBought, buyNames, type OrderKind, type Wanted } from "./buy.ts";
 import type { Quote } from "./offers.ts";
@@ -59,7 +59,7 @@ export async function continueBatch(accountId: string, batchId: string, at: stri
 /** Buys the waiting names; returns the reason for each name that is not bought. */
 async function buyWaiting(batch: StoredBatch, work: DomainWork): Promise<Map<string, Refused>> {
   const { account_id: accountId, workspace_id: workspaceId, id: batchId, waiting } = batch;
-  const mover = systemMover(work, accountId);
+  const writer = systemWriter(work, accountId);
   const bought = await areBought(work.table, { accountId, batchId }, namesOf(waiting));
   const left = waiting.filter((_, index) => !bought[index]);
   if (!(await findWorkspace(work.table, accountId, workspaceId))) {
@@ -71,12 +71,12 @@ async function buyWaiting(batch: StoredBatch, work: DomainWork): Promise<Map<str
   const wanted = offers.flatMap((offer) => ("price" in offer ? [offer] : []));
   for (const { name } of wanted) {
     const own = await domainByName(work.table, accountId, name);
-    if (own?.status === "failed") await removeFailed(accountId, own, mover);
+    if (own?.status === "failed") await removeFailed(accountId, own, writer);
   }
   const outcomes = await buyNames(
     { kind, accountId, workspaceId, batchId, planMore: () => claim(batch, work) },
     wanted,
-    mover,
+    writer,
   );
   return new Map([...offers, ...outcomes].flatMap((one) => ("code" in one ? [[one.name, one.code] as const] : [])));
 }
@@ -104,7 +104,7 @@ async function claim({ account_id, id }: StoredBatch, { table }: DomainWork): Pr
 
 /** Removes the waiting names from the batch, and reports the result for each name in an event. */
 async function finish({ account_id: accountId, id }: StoredBatch, refused: Map<string, Refused>, work: DomainWork) {
-  const { table, commit } = systemMover(work, accountId);
+  const { table, commit } = systemWriter(work, accountId);
   await commit(async () => {
     const batch = await getBatch(table, accountId, id);
     if (!batch || batch.waiting.length === 0) return { value: undefined, writes: [], changes: [] };

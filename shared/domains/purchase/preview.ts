@@ -57,7 +57,7 @@ async function obstaclesOf(
   const found = wanted.map(async (one, index): Promise<[string, NameTaken["code"]][]> => {
     const buyer = buyers[index];
     if (buyer && !buyer.isOver) return [[one.name, "domain_taken"]];
-    // A failed domain makes room for the order, so it is no obstacle.
+    // The order replaces a failed domain, so such a domain is no obstacle.
     if (own.get(one.name)?.status === "failed") return [];
     try {
       await kind.plan(table, place, [one]);

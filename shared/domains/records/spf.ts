@@ -103,7 +103,7 @@ function orderFault(terms: readonly Term[]): string | undefined {
   const all = terms.findIndex(({ name, isModifier }) => name === "all" && !isModifier);
   const unreached = all < 0 ? undefined : terms.slice(all + 1).find(({ isModifier }) => !isModifier);
   if (unreached) {
-    return `Receivers ignore what is after ${quoteText(terms[all]?.text ?? "")}. Put it at the end, after ${quoteText(unreached.text)}`;
+    return `Receivers ignore everything after ${quoteText(terms[all]?.text ?? "")}. Put it at the end, after ${quoteText(unreached.text)}`;
   }
   const named = (name: string): number => terms.filter((term) => term.isModifier && term.name === name).length;
   if (named("redirect") > 1) return "redirect= can be written only once";

@@ -13,9 +13,9 @@ export const AuthCode = z
   .object({
     auth_code: z.string().meta({
       description:
-        "The code to give to the new registrar. Whoever has it can transfer the name. It is shown in this answer only.",
+        "The code to give to the new registrar. Everybody who has the code can transfer the name. The code is shown in this answer only.",
     }),
-    transferable_at: Timestamp.meta({ description: "Since when the name can be transferred." }),
+    transferable_at: Timestamp.meta({ description: "The time from which the name can be transferred." }),
   })
   .meta({ id: "DomainAuthCode", description: "The code by which another registrar transfers a name." });
 type AuthCode = z.output<typeof AuthCode>;

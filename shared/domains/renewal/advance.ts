@@ -7,7 +7,7 @@ import { domainById } from "../find.ts";
 import { advanceChecks, checkRegistration } from "../setup/check.ts";
 import { isRenewalDue, noticeDue } from "../setup/expiry.ts";
 import { advanceRequest, operationWrite, type Conclusion, type RequestKind } from "../setup/registrar-request.ts";
-import { domainUpdate, systemMover, type DomainWork } from "../setup/work.ts";
+import { domainUpdate, systemWriter, type DomainWork } from "../setup/work.ts";
 import { domainViews } from "../view.ts";
 import { renewAutomatically } from "./renew.ts";
 
@@ -44,7 +44,7 @@ function conclude(
   conclusion: Conclusion | { operation: RegistrarOperation },
   work: DomainWork,
 ): Promise<StoredDomain | undefined> {
-  const { table, commit, now } = systemMover(work, domain.account_id);
+  const { table, commit, now } = systemWriter(work, domain.account_id);
   const { operation } = conclusion;
   return commit(async () => {
     const current = await domainById(table, domain.account_id, domain.id);
@@ -114,7 +114,7 @@ export async function advanceLife(domain: StoredDomain, work: DomainWork): Promi
  */
 function sendNotice(domain: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> | StoredDomain {
   const { account_id, id, version, registration } = domain;
-  const { table, commit, now } = systemMover(work, account_id);
+  const { table, commit, now } = systemWriter(work, account_id);
   const days = noticeDue(domain, now());
   const expires_at = registration?.expires_at ?? null;
   if (days === undefined || expires_at === null) return domain;

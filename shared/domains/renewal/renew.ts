@@ -16,7 +16,7 @@ import { planWallet, requireCurrency } from "../../wallet/wallet.ts";
 import { domainKind, isRenewing, notReady, type Renewal, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import { domainDetail, DomainDetail } from "../setup/detail.ts";
-import { domainUpdate, systemMover, type DomainWork } from "../setup/work.ts";
+import { domainUpdate, systemWriter, type DomainWork } from "../setup/work.ts";
 import { domainViews } from "../view.ts";
 
 /** The largest `max_total`, in minor units. */
@@ -201,7 +201,7 @@ const isUnpaid = (error: unknown): error is Problem => error instanceof Problem 
  * has changed the domain.
  */
 export async function renewAutomatically(domain: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> {
-  const { table, commit, now } = systemMover(work, domain.account_id);
+  const { table, commit, now } = systemWriter(work, domain.account_id);
   const fees = await work.registrar.fees(domain.name);
   const quote = quoteOf(fees ?? { renewal: 0 }, 1, domain.registration?.expires_at ?? "");
   return commit(async (): Promise<ChangePlan<StoredDomain | undefined>> => {

@@ -24,7 +24,7 @@ import { dueBy } from "./expiry.ts";
 import { correctProtection } from "./protection.ts";
 import { hasDeparted } from "./registrar-request.ts";
 import { planReleasing } from "./releasing.ts";
-import { domainUpdate, systemMover, type DomainWork } from "./work.ts";
+import { domainUpdate, systemWriter, type DomainWork } from "./work.ts";
 
 /** The waits between checks after failures, in milliseconds: from a minute to a day. */
 const waitsMs = [1, 2, 5, 10, 30, 60, 180, 360, 720, 1_440].map((minutes) => minutes * minuteMs);
@@ -81,7 +81,7 @@ export async function checkRegistration(domain: StoredDomain, work: DomainWork):
  */
 async function noteDeparture(found: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> {
   const { account_id, id, version } = found;
-  const { table, commit, now } = systemMover(work, account_id);
+  const { table, commit, now } = systemWriter(work, account_id);
   // The hold stays firm only if the last checks saw the proof of the name.
   await setFirm(found, found.status === "active" || found.status === "degraded", work);
   return commit(async () => {
@@ -108,7 +108,7 @@ const isLost = ({ expires_at, redemption_ends_at }: StoredRegistration, now: Dat
 
 /** Releases a domain whose registration has ended. Its account can get the domain back for 30 days. */
 async function releaseName({ account_id, id, version }: StoredDomain, work: DomainWork): Promise<undefined> {
-  const { table, commit, now } = systemMover(work, account_id);
+  const { table, commit, now } = systemWriter(work, account_id);
   await commit(async () => {
     const domain = await domainById(table, account_id, id);
     if (domain?.version !== version) return { value: undefined, writes: [], changes: [] };
@@ -143,7 +143,7 @@ function storeResult(
   verb: Verb,
   work: DomainWork,
 ): Promise<StoredDomain | undefined> {
-  const { table, commit, now } = systemMover(work, domain.account_id);
+  const { table, commit, now } = systemWriter(work, domain.account_id);
   return commit(async () => {
     const current = await domainById(table, domain.account_id, domain.id);
     const isSame = current?.status === domain.status && current.due_at === domain.due_at;
@@ -169,7 +169,7 @@ async function awaitProof(domain: StoredDomain, work: DomainWork): Promise<void>
   const { verified } = await proofState(work.resolver, domain);
   if (verified !== true) return recordWaiting(domain, work);
   const dkim = await missingDkim(domain, work);
-  const { table, commit, now } = systemMover(work, domain.account_id);
+  const { table, commit, now } = systemWriter(work, domain.account_id);
   await commit(async () => {
     const current = await domainById(table, domain.account_id, domain.id);
     if (current?.version !== domain.version) return { value: undefined, writes: [], changes: [] };

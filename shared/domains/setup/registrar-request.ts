@@ -14,7 +14,7 @@ import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
 import type { RegistrarRequest, StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
-import { domainUpdate, systemMover, type ChangedMembers, type DomainWork } from "./work.ts";
+import { domainUpdate, systemWriter, type ChangedMembers, type DomainWork } from "./work.ts";
 
 /*
  * A registration, a renewal and a transfer are requests to the registrar. A request has four steps, and each step is stored
@@ -143,7 +143,7 @@ export async function storeProgress<D extends StoredDomain>(
   work: DomainWork,
   more: readonly Write[] = [],
 ): Promise<StoredDomain | undefined> {
-  const { table, commit, now } = systemMover(work, domain.account_id);
+  const { table, commit, now } = systemWriter(work, domain.account_id);
   return commit(async () => {
     const current = await domainById(table, domain.account_id, domain.id);
     if (!isUnchanged(kind, current, domain)) return { value: undefined, writes: [], changes: [] };

@@ -22,11 +22,11 @@ export type DomainWork = {
   resolver: Resolver;
 };
 
-/** The services that a change of a domain needs. The author of the changes is a caller, or the product itself. */
-export type Mover = { table: Reader; commit: Commit; now: () => Date };
+/** The table and the commit of one author of changes: a caller, or the product itself. */
+export type DomainWriter = { table: Reader; commit: Commit; now: () => Date };
 
-/** The mover for the product itself, for scheduled work. */
-export const systemMover = ({ table, now }: Pick<DomainWork, "table" | "now">, accountId: string): Mover => ({
+/** The writer for scheduled work. The author of its changes is the product itself. */
+export const systemWriter = ({ table, now }: Pick<DomainWork, "table" | "now">, accountId: string): DomainWriter => ({
   table,
   now,
   commit: recorder({

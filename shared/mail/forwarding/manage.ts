@@ -83,8 +83,10 @@ function homesOf({ emails, locOf }: GivenTargets, places: Places, { permissions 
 type PlannedRule = { id?: string; scope: MailScope; given: GivenTargets };
 
 /**
- * Throws 409 `forwarding_exists` if another rule of the scope has one of the targets already, 422 if a rule would copy a
- * mailbox's mail to the mailbox itself, and 409 `forwarding_loop` if copies would come back.
+ * Throws:
+ * - 409 `forwarding_exists` if another rule of the scope has one of the targets already;
+ * - 409 `forwarding_loop` if copies would come back;
+ * - 422 if a rule would copy a mailbox's mail to the mailbox itself.
  */
 async function requireFit(
   accountId: string,

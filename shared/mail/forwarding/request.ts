@@ -92,8 +92,9 @@ async function planMails(
 }
 
 /**
- * The time to wait before a mail to an address that got mails at some times of the last 24 hours, from an account that
- * sent `count` mails today, `toDomain` of them to the registrable domain of the address; undefined if it may be sent.
+ * The time to wait before another mail to an address; undefined if the mail may be sent now. `today` has the times of
+ * the address's mails in the last 24 hours. `count` is the number of the account's mails today, and `toDomain` of them
+ * went to the registrable domain of the address.
  */
 function waitOf(
   today: readonly string[],

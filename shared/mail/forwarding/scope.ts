@@ -10,7 +10,7 @@ import { AddressPattern } from "./pattern.ts";
 import { rules } from "./rule.ts";
 import type { BodyFault } from "./target.ts";
 
-/** The members of a body that give the scope of a rule; without all of them, it is the whole account. */
+/** The members of a body that give the scope of a rule; without any of them, the scope is the whole account. */
 export const ruleScopeMembers = {
   ...scopeMembers,
   mailbox: MailboxRef.optional().meta({

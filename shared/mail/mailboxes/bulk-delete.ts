@@ -41,7 +41,7 @@ export type BulkDeleteAnswer = z.output<typeof BulkDeleteAnswer>;
 
 /*
  * Access patterns
- *   the mailboxes that a keyed request has deleted   ACCOUNT#<id> / BULK_DELETE#<id of the request>
+ *   the mailboxes that a request with a key has deleted   ACCOUNT#<id> / BULK_DELETE#<id of the request>
  */
 const progressKey = (accountId: string, keyId: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
@@ -50,7 +50,7 @@ const progressKey = (accountId: string, keyId: string): Key => ({
 
 const StoredProgress = z.object({ deleted: z.array(Deleted) });
 
-/** How long the progress is stored, in seconds: longer than the answer of a keyed request. */
+/** How long the progress is stored, in seconds: longer than the answer to an `Idempotency-Key`. */
 const progressSeconds = 2 * 86_400;
 
 /** A mailbox to delete, with its index in the request. */
@@ -77,8 +77,9 @@ const budgetMs = 18_000;
  * Deletes many mailboxes as `deleteMailbox` does, some 9 mailboxes of one domain in each transaction.
  * - A mailbox that cannot be deleted is reported, and the others are deleted.
  * - Mailboxes that are left when time runs out are reported as `not_attempted`.
- * - A keyed request that is sent again after an interruption reports the mailboxes that it has deleted, and deletes the
- *   rest. It does not delete a new mailbox that meanwhile got the address of a deleted mailbox.
+ * - A request with an `Idempotency-Key` that is sent again after an interruption reports the mailboxes that it has
+ *   deleted, and deletes the rest. It does not delete a new mailbox that meanwhile got the address of a deleted
+ *   mailbox.
  */
 export async function deleteMailboxes(
   accountId: string,
@@ -185,7 +186,8 @@ async function mailboxesByRefs(
 const deletedOf = ({ index, found }: Candidate): Deleted => ({ index, mailbox_id: found.mailbox.id });
 
 /**
- * The write that stores the mailboxes that a keyed request has deleted, in the transaction that deletes some of them.
+ * The write that stores the mailboxes that a request with an `Idempotency-Key` has deleted, in the transaction that
+ * deletes some of them.
  */
 function progressWrites(more: readonly Deleted[], { accountId, context, deleted }: Deletion): Write[] {
   const { keyId, now } = context;

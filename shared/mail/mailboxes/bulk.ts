@@ -125,7 +125,8 @@ type Logins = Map<Candidate, Login>;
  * Creates many mailboxes of one domain, a few dozen in each transaction. Throws 409 `domain_not_ready`.
  * - A fault in one item is reported for that item only.
  * - Items that are left when time runs out are reported as `not_attempted`.
- * - A keyed request that is sent again after an interruption finds the mailboxes that it has created.
+ * - A request with an `Idempotency-Key` that is sent again after an interruption finds the mailboxes that it has
+ *   created.
  */
 export async function addMailboxes(
   found: StoredDomain,
@@ -177,8 +178,8 @@ async function addLogins(
 }
 
 /**
- * Looks up which of the wanted addresses exist. An address that an earlier, interrupted attempt of the same keyed request
- * created counts as created now. Any other address that exists is taken.
+ * Looks up which of the wanted addresses exist. An address that an earlier, interrupted attempt of the same request
+ * with an `Idempotency-Key` created counts as created now. Any other address that exists is taken.
  */
 async function existingAddresses(
   { account_id, id, name }: StoredDomain,

@@ -124,7 +124,10 @@ export const StoredMailbox = z.object({
   login: Login,
   created_at: z.string(),
   updated_at: z.string(),
-  /** The keyed request that created the mailbox. By this, a repeat of the request finds the mailbox. */
+  /**
+   * The id of the request with an `Idempotency-Key` that created the mailbox. By this id, a repeat of the request finds
+   * the mailbox.
+   */
   made_by: z.string().optional(),
   version: z.int(),
 });

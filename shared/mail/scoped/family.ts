@@ -89,15 +89,18 @@ export type Scoped = {
   scope_domain_id?: string | undefined;
 };
 
-/** The id of the domain that an entry's scope is, or is in; undefined for the account and for a workspace. */
+/**
+ * The id of the domain of an entry: its scope is the domain itself, or a mailbox or address of the domain. Undefined if
+ * the scope is the account or a workspace.
+ */
 export function domainIdOf({ scope_type, scope_id, scope_domain_id }: Scoped): string | undefined {
   if (scope_type === "domain" || scope_type === "address") return scope_id;
   return scope_type === "mailbox" ? scope_domain_id : undefined;
 }
 
 /**
- * A kind of entries that each apply to a scope. An entry is stored in a list, and a second time under its scope, where
- * it is looked up when mail arrives or is sent.
+ * A kind of entries that each apply to a scope: master passwords or forwarding rules. An entry is stored in a list, and
+ * a second time under its scope, where it is looked up when mail arrives or is sent.
  */
 export type Family<T extends Scoped> = {
   type: "credential" | "forwarding";
@@ -172,7 +175,7 @@ export const scopedInPath = <T extends Scoped, N extends string>(
   find: ({ params }, table) => locateScoped(family, table, params.account_id, params[name]),
 });
 
-/** The members of a body that give the scope of an entry; without both, it is the whole account. */
+/** The members of a body that give the scope of an entry; without both, the scope is the whole account. */
 export const scopeMembers = {
   domain: DomainRef.optional().meta({ description: "The domain whose mail is in the scope, by its name or id." }),
   workspace_id: Id.optional().meta({ description: "The id of the workspace whose mail is in the scope." }),

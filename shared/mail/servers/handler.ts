@@ -71,9 +71,9 @@ export function requireMember<N extends string>(query: Record<N, string | undefi
  */
 const keptSeconds = { recipient: 60, sender: 30, dkim: 300 } as const;
 
-/** The header that tells a mail server how long it may keep the answer of a door. */
-export const keepHeader = (door: keyof typeof keptSeconds): Record<string, string> => ({
-  "cache-control": `private, max-age=${keptSeconds[door]}`,
+/** The header that tells a mail server how long it may keep the answer of an endpoint. */
+export const keepHeader = (endpoint: keyof typeof keptSeconds): Record<string, string> => ({
+  "cache-control": `private, max-age=${keptSeconds[endpoint]}`,
 });
 
 /**

@@ -158,7 +158,10 @@ async function noteAppPasswordUse(
   await table.attempt(update).catch(() => undefined);
 }
 
-/** The address that is looked up for a user name. A user name that is no address gets one that nobody has. */
+/**
+ * The address that is looked up for a user name. For a user name that is no address, this is an address that nobody
+ * has.
+ */
 export const addressOf = (user: string): { local: string; domain: string } =>
   readAddress(user) ?? { local: "nobody", domain: "nobody.invalid" };
 

@@ -40,7 +40,7 @@ export const MailboxUsage = z
       )
       .meta({ description: `The mail that it sent on each of the last ${shownDays} days, the oldest day first.` }),
   })
-  .meta({ id: "MailboxUsage", description: "What a mailbox uses, as the mail servers report it." });
+  .meta({ id: "MailboxUsage", description: "The usage of a mailbox, as the mail servers report it." });
 type MailboxUsage = z.output<typeof MailboxUsage>;
 
 /** The items that `mailboxInPath` and `mailboxUsage` read; the counts only if this process has seen the mailbox. */

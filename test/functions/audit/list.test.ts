@@ -27,7 +27,7 @@ const addWorkspace = async (account: Account, { token }: User, name: string): Pr
 const logOf = (account: Account, query: string, token = account.owner.token) =>
   request("GET", pathOf(account, `audit-log?${query}`), { token });
 
-test("tells who changed what, when, by which request and from where, newest first", async () => {
+test("shows the actor, the change, the time, the request and the address, newest first", async () => {
   const account = await newAccount();
   const { iso, tick } = stopClock();
   const sent = { token: account.owner.token, headers: { "user-agent": "Tester/1.0" } };
@@ -58,7 +58,7 @@ test("tells who changed what, when, by which request and from where, newest firs
   expect(body).toEqual({ items, page: 1, page_size: 25, total: 3 });
 });
 
-test("names a service account as the actor, and a program that does not say what it is as null", async () => {
+test("names a service account as the actor, and has null for a program that does not name itself", async () => {
   const account = await newAccount();
   const program = await newServiceAccount(account, { capability: "workspace.manage" });
   const { iso } = stopClock();
@@ -68,7 +68,7 @@ test("names a service account as the actor, and a program that does not say what
   expect(body).toMatchObject({ total: 1, items: [{ actor, user_agent: null }] });
 });
 
-test("has no entry for what was only read or was refused", async () => {
+test("has no entry for a read or a refused call", async () => {
   const account = await newAccount();
   const { token } = account.owner;
   const member = await newMember(account, { role: "viewer" });
@@ -87,7 +87,7 @@ test("has no entry for what was only read or was refused", async () => {
   expect(body).toMatchObject({ total: 1, items: [{ event_type: "workspace.created" }] });
 });
 
-test("shows each account its own entries only, and only to those who manage who may do what", async () => {
+test("shows each account its own entries only, and only to members with auth.manage", async () => {
   const [mine, other] = [await newAccount(), await newAccount()];
   const member = await newMember(mine, { role: "manager" });
   const { iso } = stopClock();

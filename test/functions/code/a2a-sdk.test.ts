@@ -95,7 +95,7 @@ describe("the official client of A2A", () => {
     expect(content).toMatchObject({ $case: "text", value: expect.stringContaining("Did you mean me.get?") });
   });
 
-  test("knows each error for what it is", async () => {
+  test("recognises each kind of error", async () => {
     const client = await clientOf(newUser().token);
     await expect(client.getTask({ tenant: "", id: "task-1" })).rejects.toThrow(TaskNotFoundError);
     await expect(client.cancelTask({ tenant: "", id: "task-1", metadata: undefined })).rejects.toThrow(

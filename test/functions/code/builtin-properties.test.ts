@@ -37,7 +37,7 @@ const argumentsOf = ({ isMethod, parameters }: Builtin, values: readonly unknown
     return { name, value: { kind: "literal", value: null, at }, at };
   });
 
-test("a builtin ends with a value that is not too large, or with an error of the language, whatever it is given", () => {
+test("a builtin returns a value that is not too large, or an error of the language, for any arguments", () => {
   fc.assert(
     fc.property(fc.constantFrom(...all), value, fc.array(value, { maxLength: 3 }), (builtin, first, others) => {
       const call = { at, args: argumentsOf(builtin, builtin.isMethod ? others : [first, ...others]) };
@@ -58,7 +58,7 @@ test("a builtin ends with a value that is not too large, or with an error of the
   );
 });
 
-test("what is a mistake by its types before the run fails in the run too", () => {
+test("a mistake in types that the checker finds fails in the run too", () => {
   fc.assert(
     fc.property(fc.constantFrom(...all), fc.array(value, { minLength: 1, maxLength: 3 }), (builtin, given) => {
       const call = { at, args: argumentsOf(builtin, builtin.isMethod ? given.slice(1) : given) };

@@ -190,7 +190,7 @@ describe("an argument that a builtin never takes is told before the run, at its 
     ["'a'.lower('b')", "unknown_argument lower takes fewer values: it is text.lower()."],
     [
       "x = 'a'\nx.find(part='a')",
-      "2:1 unknown_function x is a value, no function. Its method is called as text.find(part), with plain values.",
+      "2:1 unknown_function x is a value, not a function. Call its method as text.find(part), with plain values as arguments.",
     ],
     [
       "notes.get('a')",
@@ -272,7 +272,7 @@ describe("an argument of a wrong type that only the run knows fails at its place
   });
 });
 
-describe("a builtin uses up steps for what it reads and for what it makes, and makes nothing too large:", () => {
+describe("a builtin uses steps for the items that it reads and makes, and makes no value that is too large:", () => {
   const text = `t = '${"x".repeat(60_000)}'\n`;
   const long = `${text}${"t = t + t\n".repeat(5)}`;
   const numbers = "xs = [i for i in range(900)]\n";

@@ -67,7 +67,7 @@ const listedForCallers = (): Promise<string[][]> =>
   ));
 
 describe.each(inAccount.map((route) => [route.name, route] as const))("%s", (name, route) => {
-  test("is listed for exactly those who may call it", async () => {
+  test("is listed for exactly the callers who may call it", async () => {
     const listed = (await listedForCallers()).map((names) => names.includes(name));
     const account = await newAccount();
     const example = await exampleOf(route, account);
@@ -113,7 +113,7 @@ describe.each(withSubject.map((route) => [route.name, route] as const))("%s by a
   });
 });
 
-test("a workspace's functions are listed for a grant on one workspace, and what is about the account is not", async () => {
+test("a grant on one workspace lists the workspace's functions, and not the functions about the account", async () => {
   const account = await newAccount();
   const scope = { type: "workspace" as const, id: account.id };
   const member = await newMember(account, { capability: "workspace.manage", scope });
@@ -130,7 +130,7 @@ test("the owner and a super admin who is a viewer of the account are listed ever
   expect(await listedFor(account, admin)).toEqual([...catalogue.keys()]);
 });
 
-test("each capability adds what needs it, and membership alone is enough for the rest", async () => {
+test("each capability adds the functions that need it, and membership alone is enough for the rest", async () => {
   const account = await newAccount();
   const base = await listedFor(account, await newMember(account, { capability: "account.view" }));
   expect(base).toEqual(expect.arrayContaining([...always, "accounts.get", "feedback.submit"]));
@@ -141,7 +141,7 @@ test("each capability adds what needs it, and membership alone is enough for the
   }
 });
 
-test("an account that takes no changes lists what can still be called", async () => {
+test("an account that takes no changes lists the functions that can still be called", async () => {
   const account = await newAccount();
   const stopped = inAccount.filter(({ access }) => access === "write");
   const without = (names: readonly Route[]) =>

@@ -20,7 +20,7 @@ test("lists every function of code mode, as programs are told them", async () =>
   expect(inCode.body.result.last_value).toEqual(body);
 });
 
-test("lists those of a family", async () => {
+test("lists the functions of a family", async () => {
   const { body } = await list("?prefix=tags.");
   expect(body.functions.map(({ name }: { name: string }) => name)).toEqual([
     "tags.list",
@@ -39,7 +39,7 @@ test.each([
   expect([status, body.detail[0].loc]).toEqual([422, ["query", name]]);
 });
 
-test("is for those who have a token", async () => {
+test("needs a token", async () => {
   expect((await list("", "")).body).toMatchObject({ status: 401, code: "unauthenticated" });
 });
 

@@ -109,7 +109,7 @@ describe("an answer never grows beyond 5 MB, by each way in:", () => {
     }
   });
 
-  test("what a mistake names is shortened in its message", async () => {
+  test("a message shortens the text that it quotes", async () => {
     const mistakes = [
       `${name} = 1\n${name}b`,
       `d = {"${name}": 1}\nd.x`,

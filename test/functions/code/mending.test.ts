@@ -6,7 +6,7 @@ import { newAccount, newUser } from "../../support/world.ts";
 const a = 'account_id="3f2504e0-4f89-41d3-9a0c-0305e82c3301"';
 const user = newUser();
 
-describe("what models write for want of knowing better is answered with what to write instead:", () => {
+describe("common mistakes of models are answered with the correct form:", () => {
   test.each<[what: string, program: string, ...mending: string[]]>([
     ["a generator as any()'s argument", "any(x.id for x in xs)", "in brackets: `[… for x in xs]`"],
     ["a generator as an argument", "len(x for x in xs)", "in brackets: `[… for x in xs]`"],
@@ -72,7 +72,7 @@ describe("what models write for want of knowing better is answered with what to 
     ["a list as its item", `mailboxes.list(${a}).items.id`, ".items[0].id", "[x.id for x in"],
     ["a member of another name", `mailboxes.list(${a}).items[0].adress`, "has no member adress", "primary_email"],
     ["dict.get by name", "x = me.get()\nx.get(key='email')", "d.get(key, otherwise?), with plain values"],
-    ["dict.get without a key", "x = me.get()\nx.get()", "x is a value, no function"],
+    ["dict.get without a key", "x = me.get()\nx.get()", "x is a value, not a function"],
     ["items()", `p = mailboxes.list(${a})\n[m.id for m in p.items()]`, "p.items, without the brackets"],
     ["join of a text", "x = me.get()\n', '.join(x.email)", "join takes a list of texts, not a string"],
     ["join as a list's", `p = mailboxes.list(${a})\np.items.join(',')`, "join is a method of texts"],

@@ -51,7 +51,7 @@ test("a call of it is charged to the caller, by its own class", async () => {
   ]);
 });
 
-test("what became of a checkout is told to the program of anybody who has its token, and of nobody else", async () => {
+test("any program with the token of a checkout reads its result, and no other program does", async () => {
   const account = await newAccount();
   const { reference, token } = await newTopup(account);
   const resultOf = (text: string) =>
@@ -65,7 +65,7 @@ test("what became of a checkout is told to the program of anybody who has its to
   expect((await run(account.owner, resultOf(`${token}x`))).body.error).toMatchObject({ code: "not_found" });
 });
 
-test("a program needs a credential, whatever it calls", async () => {
+test("a program needs a credential for every call", async () => {
   const body = { request_id: "r", session_id: "s", code: 'forwarding.verify(token="x")' };
   expect((await request("POST", "/v1/public/a2a", { body })).status).toBe(401);
 });

@@ -221,7 +221,7 @@ describe("limits", () => {
     expect(mistakeOf("f()\n".repeat(201))).toMatchObject({ code: "too_many_calls", at: { line: 201, column: 1 } });
   });
 
-  test("65,536 bytes parse, one more does not, whatever the characters", () => {
+  test("65,536 bytes parse, one more does not, with any characters", () => {
     expect(namesOf(padded(65_536))).toEqual(["f"]);
     expect(mistakeOf(padded(65_538))).toMatchObject({ code: "source_too_large", at: { line: 1, column: 1 } });
   });

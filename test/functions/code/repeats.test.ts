@@ -48,7 +48,7 @@ async function assign({ id, owner }: Account, member: Pick<User, "id">, body: ob
   expect(answer.status).toBe(201);
 }
 
-describe("a program that is sent again by who may do less now", () => {
+describe("a repeat of a program by a caller who has lost permissions", () => {
   test.each([{}, { key: "k" }])(
     "is not answered with what is stored, but refused as it would be (%j)",
     async (sent) => {
@@ -66,7 +66,7 @@ describe("a program that is sent again by who may do less now", () => {
     },
   );
 
-  test("sees only what is left to them of what they saw", async () => {
+  test("shows only the part that the caller may still see", async () => {
     const account = await newAccount();
     const [one] = [await made(account, "One"), await made(account, "Two")];
     const member = await newMember(account, { role: "viewer" });
@@ -77,7 +77,7 @@ describe("a program that is sent again by who may do less now", () => {
     expect([isReplay(again), again.body.result.last_value.total]).toEqual([false, 1]);
   });
 
-  test("is refused the answer of a write to what is gone, if they hold the capability elsewhere only", async () => {
+  test("refuses the answer of a write to a deleted resource, if the caller holds the capability elsewhere only", async () => {
     const account = await newAccount();
     const [mine, other] = [await made(account, "Mine"), await made(account, "Other")];
     const member = await newMember(account, { role: "manager" });
@@ -89,7 +89,7 @@ describe("a program that is sent again by who may do less now", () => {
   });
 });
 
-describe("what a program read is not answered again to who does not see it any more:", () => {
+describe("a stored answer with something that the caller may not see any more is not returned:", () => {
   test("the accounts of who belongs to them no more", async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const member = await newMember(account, { role: "viewer" });
@@ -116,7 +116,7 @@ describe("what a program read is not answered again to who does not see it any m
     expect([isReplay(again), again.body.result.last_value.total]).toEqual([false, 0]);
   });
 
-  test("a domain that was moved from where they see it, and what names it", async () => {
+  test("a domain that was moved to a workspace without access, and resources that name it", async () => {
     const account = await newAccount();
     const [one, two] = [await made(account, "One"), await made(account, "Two")];
     const own = `account_id="${account.id}"`;
@@ -137,7 +137,7 @@ describe("what a program read is not answered again to who does not see it any m
     expect(answers[1]?.body.result.last_value.total).toBe(0);
   });
 
-  test("but what cannot leave what they see is answered as it was", async () => {
+  test("but an answer about resources that cannot move out of the caller's scope is returned", async () => {
     const account = await newAccount();
     const one = await made(account, "One");
     const member = await newMember(account, { role: "manager", scope: { type: "workspace", id: one } });
@@ -161,7 +161,7 @@ describe("what a program read is not answered again to who does not see it any m
   });
 });
 
-test("a program that deleted what it is about is answered again, to who may still do such things", async () => {
+test("a repeat of a program that deleted its resource is answered, to callers who still have the permission", async () => {
   const account = await newAccount();
   const member = await newMember(account, { role: "manager" }, { role: "viewer" });
   const mine = await made(account, "Mine");
@@ -220,7 +220,7 @@ describe("with one Idempotency-Key", () => {
   });
 });
 
-describe("every request counts, and says where its caller stands:", () => {
+describe("every request counts, and answers the state of its caller's limit", () => {
   /** How many of 150 requests at once are let through, by their status. */
   async function flood(token: string, sent: { body: unknown; headers?: Record<string, string> }) {
     const answers = await Promise.all(
@@ -244,7 +244,7 @@ describe("every request counts, and says where its caller stands:", () => {
     expect(new Set(byStatus.keys())).toEqual(new Set([422, 429]));
   });
 
-  test("a notification, a body with a forbidden member, and one that is no message", async () => {
+  test("a notification, a body with a forbidden member, and a body that is no message", async () => {
     for (const body of ['{"jsonrpc":"2.0","method":"x"}', '{"jsonrpc":"2.0","__proto__":{}}', "[]", "{"]) {
       const { owner } = await newAccount();
       const { headers } = await request("POST", "/v1/public/mcp", { token: owner.token, body });
@@ -260,7 +260,7 @@ describe("every request counts, and says where its caller stands:", () => {
     expect(left).toBeLessThan(100 - score + 5);
   });
 
-  test("a program above the quota needs half of it and leaves a debt; what is refused writes nothing", async () => {
+  test("a program above the quota needs half of it and leaves a debt; a refused program writes nothing", async () => {
     const { owner } = await newAccount();
     const more = "me.get()\n".repeat(150);
     expect((await send(owner, more)).status).toBe(200);

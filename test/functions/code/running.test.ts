@@ -9,7 +9,7 @@ const newToy = (before?: Toy["before"]): Toy => ({ calls: [], ...(before ? { bef
 const shown = ({ responses }: Awaited<ReturnType<typeof runToy>>) =>
   responses.map(({ index, function: name, status }) => `${index} ${name} ${status}`);
 
-test("a nested call is made before the one that takes its result, and has an entry of its own", async () => {
+test("a nested call is made before the call that takes its result, and has an entry of its own", async () => {
   const toy = newToy();
   const answer = await runToy("notes.add(text=notes.get(id=notes.get(id='a').text).id, tags=['x'])", toy);
   expect(toy.calls).toEqual([
@@ -72,7 +72,7 @@ test("a failure inside a comprehension keeps the items before it", async () => {
   expect(shown(answer)).toEqual(["0 notes.get completed", "1 notes.add completed", "2 notes.get failed"]);
 });
 
-test("of the items of a comprehension that only reads, those after one that failed are left out, or not begun", async () => {
+test("after a failed item of a comprehension that only reads, later items are left out or not begun", async () => {
   const toy = newToy(async () => new Promise((resolve) => setImmediate(resolve)));
   const others = Array.from({ length: 50 }, (_, index) => `'n${index}'`).join(", ");
   const answer = await runToy(`[notes.get(id=i) for i in ['a', 'bad', ${others}]]`, toy);
@@ -126,7 +126,9 @@ test("calls that only the run decides about count too: the one after the 200th f
   expect(answer.error).toMatchObject({ code: "too_many_calls", line: 2 });
   expect(toy.calls.length).toBeLessThanOrEqual(200);
   const both = await runToy("[x > -1 and notes.get(id='a') for x in range(201)]", newToy(), { concurrency: 1 });
-  expect(both.error?.message).toContain("A program makes 200 calls at most: send what is left as the next program.");
+  expect(both.error?.message).toContain(
+    "A program makes 200 calls at most: send the remaining calls as the next program.",
+  );
   expect(both.responses.filter(({ status }) => status === "completed")).toHaveLength(200);
 });
 
@@ -146,7 +148,7 @@ test("calls in arguments of builtins, methods and slices are made in their order
   expect(answer.lastValue).toBe("ext o");
 });
 
-test("what the answer has no room for is replaced by how much is missing, and the program goes on", async () => {
+test("a result without room in the answer is replaced by its size, and the program goes on", async () => {
   const big = "a".repeat(50_000);
   const program = `x = notes.echo(value=[t + t for t in ["${big}", "${big.slice(0, 5_000)}"]])\n${"notes.echo(value=x)\n".repeat(12)}[len(x), notes.get(id="after").id]`;
   const { responses, lastValue, error } = await runToy(program, newToy());
@@ -225,7 +227,7 @@ test("reads that need nothing of each other run at the same time, twenty at most
   expect(toy.calls[30]).toBe('notes.add {"text":"w"}');
 });
 
-test("what later reads brought before an earlier one failed is left out", async () => {
+test("results of later reads are left out if an earlier read failed", async () => {
   let release: (() => void) | undefined;
   const waits = new Promise<void>((resolve) => (release = resolve));
   const toy = newToy(async (_, { id }) => (id === "bad" ? waits : release?.()));
@@ -236,7 +238,7 @@ test("what later reads brought before an earlier one failed is left out", async 
   expect(answer.completed).toEqual([]);
 });
 
-test("a name that is given another value means the latest one before, whatever runs when", async () => {
+test("a variable has its latest value in source order, in whatever order the calls run", async () => {
   const program =
     "x = notes.get(id='a')\ny = notes.get(id=x.text)\nx = notes.get(id='b')\nz = notes.get(id=x.text)\n[x.id, y.id, z.id]";
   expect((await runToy(program, newToy())).lastValue).toEqual(["b", "text of a", "text of b"]);

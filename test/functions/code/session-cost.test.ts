@@ -55,7 +55,7 @@ test("a program that only uses a full session writes nothing, and later only whe
   expect(await run("len(v0)", { laterMs: 65 * minute })).toMatchObject({ answer: { result: { last_value: 60_000 } } });
 });
 
-test("variables are written once, at the price of what the session holds, and that is charged", async () => {
+test("variables are written once, and charged by the size of the session", async () => {
   const user = newUser();
   await fill(user);
   const run = metered(user);
@@ -77,7 +77,7 @@ test("variables for whose storing the rate limit has no room are told, and the p
   expect(writeUnits).toBe(0);
 });
 
-test("a program that asks for its session again and again reads it once, writes none that is there, and pays for what it holds", async () => {
+test("a program that asks for its session many times reads it once, writes no existing session, and pays for its size", async () => {
   const user = newUser();
   await fill(user);
   const run = metered(user);
@@ -92,7 +92,7 @@ test("a program that asks for its session again and again reads it once, writes 
   expect((await metered(user, 5)("auth.session.get()")).answer.error?.code).toBe("rate_limited");
 });
 
-test("a program sees what it does to its session: what it ended is empty, what it renewed lives on from now", async () => {
+test("a program sees its own changes to its session: an ended session is empty, and a renewed one lives on from now", async () => {
   const user = newUser();
   await runFor(user, "x = 1", inSession);
   const run = metered(user);
@@ -138,7 +138,7 @@ describe("an envelope", () => {
       return { replayed, status: envelope.status, charged };
     };
 
-  test("counts for what is written and read of it", async () => {
+  test("is charged by the bytes that are written and read", async () => {
     const send = sender(newUser(), large());
     const first = await send();
     expect(first).toMatchObject({
@@ -164,7 +164,7 @@ describe("an envelope", () => {
   });
 });
 
-test("a hundred sessions of a principal live: another one ends the one that was not used for the longest time", async () => {
+test("a principal has at most a hundred sessions: another one ends the least recently used", async () => {
   const user = newUser();
   const start = Date.now();
   const at = (index: number) => ({ sessionId: `s${index}`, now: () => new Date(start + index * 1_000) });
@@ -179,7 +179,7 @@ test("a hundred sessions of a principal live: another one ends the one that was 
   expect(items).toHaveLength(100);
 });
 
-test("what ended a session leaves nothing of it that a program at the same time could bring back", async () => {
+test("an ended session leaves nothing that a program at the same time could bring back", async () => {
   const user = newUser();
   await runFor(user, "old = 1", inSession);
   await Promise.all([
@@ -191,7 +191,7 @@ test("what ended a session leaves nothing of it that a program at the same time 
   expect(result.last_value).toEqual(["last"]);
 });
 
-test("a program that may only read leaves what others named as it is, and says so", async () => {
+test("a program that may only read leaves existing variables as they are, and says so", async () => {
   const user = newUser();
   await runFor(user, "target = 'mine'", inSession);
   const { status, session } = await runFor(user, "target = 'other'\nmore = 1", { ...inSession, readOnly: true });

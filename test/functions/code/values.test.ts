@@ -53,7 +53,7 @@ describe("an expression has the value that Starlark gives it:", () => {
   });
 });
 
-describe("what a value does not allow is told with its place and what is there:", () => {
+describe("an invalid operation is reported with its place and the value's members:", () => {
   const note = "x = notes.get(id='a/b')\n";
   test.each([
     [
@@ -109,7 +109,7 @@ describe("what a value does not allow is told with its place and what is there:"
   });
 });
 
-describe("what a program makes besides its calls has an end:", () => {
+describe("the work of a program besides its calls is limited:", () => {
   test.each([
     ["counting", "[1 for a in range(1000000000)]", "too_much_work"],
     ["counting within counting", "[1 for a in range(1000) for b in range(1000)]", "too_much_work"],

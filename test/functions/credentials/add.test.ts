@@ -111,7 +111,7 @@ const refused: [body: object, member: string, message: string][] = [
   [{ generate: true, workspace_id: "x" }, "workspace_id", "Not a UUID"],
 ];
 
-test("refuses what does not go, each with its own answer at its place, and keeps nothing", async () => {
+test("refuses each invalid value with its own message at its place, and stores nothing", async () => {
   const account = await newRoomyAccount();
   const before = await storedOf(account);
   for (const [body, member, msg] of refused) {
@@ -145,7 +145,7 @@ test("refuses a domain and a workspace together", async () => {
   ]);
 });
 
-test("another account's domain or workspace is as one that is not there, at its place", async () => {
+test("another account's domain or workspace is like a missing one, at its place", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const theirs = await home(other);
   const cases: [given: object, member: string][] = [
@@ -175,7 +175,7 @@ test("none is made for a domain that goes", async () => {
   expect(body).toMatchObject({ status: 409, code: "domain_not_ready", domain_status: "releasing" });
 });
 
-test("one that is made while its workspace is deleted goes with it, or is refused", async () => {
+test("a master password that is made while its workspace is deleted is deleted with it, or is refused", async () => {
   const account = await newAccount();
   const workspace_id = await newWorkspace(account, "Sales");
   const [made, deleted] = await Promise.all([
@@ -228,7 +228,7 @@ test("a scope has fifty, and another one has room of its own", async () => {
   expect((await add(account, { generate: true })).status).toBe(201);
 });
 
-test("needs credential.manage on what it is for", async () => {
+test("needs credential.manage on its scope", async () => {
   const account = await newAccount();
   const { id, name, workspace_id } = await home(account);
   const other = await home(account);

@@ -34,7 +34,7 @@ test("of many deletions at the same time one succeeds, and it is counted once", 
   expect((await send(account, "GET", "credentials")).body).toMatchObject({ items: [{ id: ids[0] }], total: 1 });
 });
 
-test("404 for another account's, and 422 for what is no id", async () => {
+test("404 for another account's, and 422 for an invalid id", async () => {
   const [own, theirs] = [await scene(), await scene()];
   expect((await own.remove(theirs.ids[0])).status).toBe(404);
   expect((await own.remove("x")).body.detail).toMatchObject([{ loc: ["path", "credential_id"] }]);

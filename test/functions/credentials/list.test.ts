@@ -25,7 +25,7 @@ async function scene() {
   return { account, domain, other };
 }
 
-test("lists oldest first with an exact total, without what one logs in with", async () => {
+test("lists oldest first with an exact total, without the passwords", async () => {
   const { account } = await scene();
   expect(await list(account)).toEqual({ names: ["account", "workspace", "domain", "other"], total: 4 });
   expect(await list(account, "page=2&page_size=3")).toEqual({ names: ["other"], total: 4 });
@@ -36,7 +36,7 @@ test("lists oldest first with an exact total, without what one logs in with", as
   expect(await list(await newAccount())).toEqual({ names: [], total: 0 });
 });
 
-test("shows someone with narrow grants those inside of what they see, and the total agrees", async () => {
+test("shows a caller with narrow grants the master passwords inside their scopes, and the total agrees", async () => {
   const { account, domain, other } = await scene();
   const view = (type: "workspace" | "domain", id: string) => ({
     capability: "credential.view" as const,

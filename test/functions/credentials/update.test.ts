@@ -20,7 +20,7 @@ async function scene() {
   return { account, domain, made, rename };
 }
 
-test("renames, and leaves what it is for and what it is", async () => {
+test("renames, and keeps the scope and the password", async () => {
   const { account, made, rename } = await scene();
   const { status, body, text } = await rename("  Newsletter ");
   expect([status, body]).toEqual([200, { ...made, name: "Newsletter", updated_at: body.updated_at }]);
@@ -43,7 +43,7 @@ test("keeps when it was last used, which is noted at any time", async () => {
   expect((await send(account, "GET", "credentials")).body.items).toMatchObject([{ name: "Other", last_used_at }]);
 });
 
-test("404 for one that is not there, another account's neither, and what is not seen", async () => {
+test("404 for a missing one, another account's, and one that the caller may not see", async () => {
   const { account, made, rename } = await scene();
   const other = await scene();
   for (const id of [other.made.id, account.id]) expect((await rename("X", {}, id)).body.code).toBe("not_found");
@@ -66,7 +66,7 @@ test("needs credential.manage where it is", async () => {
   expect((await rename("X", { as: viewer })).body.required_capability).toBe("credential.manage");
 });
 
-test("refuses what is no name, and every other member", async () => {
+test("refuses an invalid name, and every other member", async () => {
   const { account, made, rename } = await scene();
   const before = await storedOf(account);
   for (const name of ["", "  ", "a".repeat(101), "a\nb", 1, null]) {

@@ -154,7 +154,7 @@ test("refuses every address that is not one host's on the public internet, at it
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("refuses what does not go, at its place", async () => {
+test("refuses invalid values, each at its place", async () => {
   const account = await newRoomyAccount();
   const ip = publicIp();
   const many = Array.from({ length: 17 }, () => publicIp());

@@ -76,7 +76,7 @@ test("takes the hash after sha256= and in upper case too", async () => {
   }
 });
 
-test("stays verifying, and says what is missing, until all of it is there", async () => {
+test("stays verifying and names the missing parts, until all are there", async () => {
   const account = await newAccount();
   const [first, second] = [publicIp(), publicIp()];
   const { id } = await host(account, [first, second]);
@@ -292,7 +292,7 @@ test("of many accounts that prove one address at the same time one has it", asyn
   }
 });
 
-test("a managed one, and one that is suspended, are not authorized", async () => {
+test("a managed dedicated IP and a suspended host cannot be authorized", async () => {
   const account = await funded(await newAccount());
   const managed = await activeIp(account);
   expect((await authorize(account, managed.id)).body).toMatchObject({ code: "ip_not_ready", ip_status: "active" });

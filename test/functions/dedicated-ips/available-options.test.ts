@@ -12,7 +12,7 @@ async function optionOf(account: Account, optionId: string, query = ""): Promise
   return (body as IpOption[]).find(({ option_id }) => option_id === optionId);
 }
 
-test("tells what there is, where, how many are left, and what one costs by the account's plan", async () => {
+test("lists the options with their places, the number of free addresses, and the price by the account's plan", async () => {
   const account = await funded(await newAccount());
   const { option_id } = await newOption(3, { country_code: "SE" });
   const option = { option_id, country_code: "SE", asn: 64_500, price: "25.00", currency: "USD", available: 3 };
@@ -39,7 +39,7 @@ test("can be narrowed to a country", async () => {
   expect([status, body.detail[0].loc]).toEqual([422, ["query", "country_code"]]);
 });
 
-test("is for who may see all dedicated IPs of the account", async () => {
+test("needs ip.view on the whole account", async () => {
   const account = await newAccount();
   const scope = { type: "workspace", id: account.id } as const;
   const narrow = await newMember(account, { capability: "ip.view", scope });

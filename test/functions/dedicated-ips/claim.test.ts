@@ -56,7 +56,7 @@ test("takes a free address, and holds the price of a month until it is ready", a
   expect(await left(option_id)).toBe(0);
 });
 
-test("a dry run answers 200 with what the claim would cost, and changes nothing", async () => {
+test("a dry run answers 200 with the costs of a claim, and changes nothing", async () => {
   const account = await funded(await newAccount());
   const { option_id, ips } = await newOption(1);
   const before = await storedOf(account);
@@ -78,7 +78,7 @@ test("a dry run answers 200 with what the claim would cost, and changes nothing"
   expect((await claim(account, { option_id, dry_run: true })).body.code).toBe("out_of_stock");
 });
 
-test("is called as its host if nobody names it, and costs what the account's plan says", async () => {
+test("gets a default name, and costs the price of the account's plan", async () => {
   const account = await funded(await newAccount());
   await billing(account, "POST", "change-plan", { plan_id: "per_dedicated_ip" });
   const { id, name } = await claimed(account);
@@ -86,7 +86,7 @@ test("is called as its host if nobody names it, and costs what the account's pla
   expect(await wallet(account)).toMatchObject({ available: 90_100 });
 });
 
-test("costs what the dearest plan says of those of the last 30 days and those to come: a change for a day is no discount", async () => {
+test("costs the highest price among the plans of the last 30 days and the future plans: a change for a day is no discount", async () => {
   const today = dayOf(new Date());
   const cases: [before: number, price: string][] = [
     [1, "99.00"],
@@ -145,7 +145,7 @@ test("of twenty claims at once of one account each gets an address, as far as it
   expect((await send(account, "GET")).body.total).toBe(5);
 });
 
-test("without enough money takes nothing, and says what is free", async () => {
+test("without enough money takes nothing, and answers the available amount", async () => {
   const account = await funded(await newAccount(), 2_499);
   const { option_id } = await newOption();
   const before = await storedOf(account);
@@ -161,7 +161,7 @@ test("without enough money takes nothing, and says what is free", async () => {
   expect(await left(option_id)).toBe(1);
 });
 
-test("is refused where there is no plan, or one that ends, and where there is no room", async () => {
+test("is refused without a plan, with a cancelled plan, and above the limit", async () => {
   const { option_id } = await newOption(2);
   const changing = { plan_id: "per_mailbox", effective_date: plusDays(dayOf(new Date()), 60) };
   for (const [when, code] of [
@@ -181,7 +181,7 @@ test("is refused where there is no plan, or one that ends, and where there is no
   expect((await claim(full, { option_id })).body).toMatchObject({ status: 409, code: "limit_reached" });
 });
 
-test("refuses what does not go, at its place", async () => {
+test("refuses invalid values, each at its place", async () => {
   const account = await newRoomyAccount();
   const { option_id } = await newOption();
   const cases: [body: object, member: string, type: string][] = [

@@ -40,7 +40,7 @@ const leftOf = async (account: Account, id: string): Promise<string[]> => {
   ];
 };
 
-test("one that is still provisioned goes with its hold: the money is free again, and so is the address", async () => {
+test("a provisioning IP is deleted with its hold: the money and the address are free again", async () => {
   const account = await funded(await newAccount());
   const { option_id, ips } = await newOption();
   const { id } = await claimed(account, option_id);
@@ -68,7 +68,7 @@ test("the stock is not emptied by claiming and deleting: each time the address c
   expect((await activeIp(other, option_id)).ip_addresses[0]?.ip).toBe(ips[0]);
 });
 
-test("what was paid for an active one is not given back, and its address rests", async () => {
+test("the price of an active IP is not refunded, and its address rests", async () => {
   const account = await funded(await newAccount());
   const { option_id, ips } = await newOption();
   const { id } = await activeIp(account, option_id);
@@ -157,7 +157,7 @@ test("of a deletion and an assignment at the same time one is done", async () =>
   }
 });
 
-test("is for who manages dedicated IPs of the account; to others with a view of some it is not there", async () => {
+test("needs ip.manage on the account; a caller with a view of some domains gets 404", async () => {
   const account = await newAccount();
   const { id } = await host(account);
   const viewer = await newMember(account, { role: "viewer" });

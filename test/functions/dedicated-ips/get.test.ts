@@ -16,7 +16,7 @@ test("shows it with its domains, oldest first, and how many there are", async ()
   expect(body.domains).toEqual(domains.map((domain) => ({ id: domain.id, name: domain.name })));
 });
 
-test("shows only the domains that the reader may see, and is only there for who sees one of them", async () => {
+test("shows only the domains that the caller may see, and is 404 for a caller who sees none of them", async () => {
   const account = await funded(await newAccount());
   const { id } = await activeIp(account);
   const [one, other, third] = [await connected(account), await connected(account), await connected(account)];
@@ -30,7 +30,7 @@ test("shows only the domains that the reader may see, and is only there for who 
   expect((await read(onlyIps)).body).toMatchObject({ domain_count: null, domains: [] });
 });
 
-test("hides another account's, and one that never was", async () => {
+test("another account's IP and a missing one are 404", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const theirs = await host(other);
   await host(account);

@@ -30,7 +30,7 @@ test("lists them oldest first, by page, type and status", async () => {
   expect((await send(account, "GET", "?status=gone")).body.detail).toMatchObject([{ loc: ["query", "status"] }]);
 });
 
-test("shows who sees only some domains the dedicated IPs of those, and counts no others", async () => {
+test("shows a caller with some domains the dedicated IPs of these domains, and counts no others", async () => {
   const account = await funded(await newAccount());
   const [one, other] = [await activeIp(account), await activeIp(account)];
   await activeIp(account);

@@ -57,7 +57,7 @@ describe("at the same time", () => {
   });
 });
 
-describe("who may", () => {
+describe("access", () => {
   test("who manages the DNS of one domain or workspace may there, and is told of others as if they were not there", async () => {
     const account = await newAccount();
     const workspaceId = await newWorkspace(account, "Theirs");
@@ -79,7 +79,7 @@ describe("who may", () => {
     expect(await ownRecords(account, outside.name)).toEqual([]);
   });
 
-  test("who may only look is told what is missing", async () => {
+  test("a caller who may only read is told the missing capability", async () => {
     const account = await newAccount();
     const { name: domain } = await connected(account);
     const viewer = await newMember(account, { role: "viewer" });

@@ -110,8 +110,8 @@ describe("refused at its place", () => {
   });
 });
 
-describe("what is there already", () => {
-  test("an exact duplicate in any spelling is a 409 that names the record, whatever its TTL", async () => {
+describe("an existing record", () => {
+  test("an exact duplicate in any spelling and with any TTL is a 409 that names the record", async () => {
     const account = await newAccount();
     const { name: domain } = await connected(account);
     const { id } = await addedRecord(account, { domain, name: "www", type: "AAAA", value: "2001:db8::1", ttl: 600 });

@@ -83,7 +83,7 @@ test("an update is checked by its new name, and a change of a delegation itself 
   expect(body).toMatchObject({ code: "below_delegation", conflicts_with: [glue] });
 });
 
-test("a file is imported with its delegations and their glue in any order, and says by line what is below them", async () => {
+test("a file is imported with its delegations and their glue in any order, and names the lines of records below them", async () => {
   const account = await newAccount();
   const { name: domain } = await active(account);
   const send = (zone_file: string) => recordsRequest(account, "POST", "/import", { domain, zone_file });

@@ -22,7 +22,7 @@ test("takes a record away, out of the list, the domain and the zone, and once on
   expect(await served(`www.${domain}`, "A")).toEqual([]);
 });
 
-test("makes room for what was in conflict, in the zone too", async () => {
+test("makes room for a conflicting record, in the zone too", async () => {
   const account = await newAccount();
   const { name: domain } = await active(account);
   const { id } = await addedRecord(account, { domain, name: "www", type: "CNAME", value: "example.net" });

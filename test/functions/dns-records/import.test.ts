@@ -23,7 +23,7 @@ ftp 30 IN CNAME www
 bad IN A   300.1.1.1
 `;
 
-test("adds what the domain lacks, and says by line what it does not take and why", async () => {
+test("adds the missing records, and gives the reason for each skipped line", async () => {
   const account = await newAccount();
   const { name: domain } = await active(account);
   const { total: before } = await list(account, domain);
@@ -73,7 +73,7 @@ test("stops at as many records as a domain can have", async () => {
   expect(body.skipped[0].reason).toBe("A domain can have 1000 records at most");
 });
 
-test("is for who may manage this domain's records", async () => {
+test("needs dns.manage on this domain", async () => {
   const account = await newAccount();
   const [mine, other] = [await connected(account), await connected(account)];
   const member = await newMember(account, { capability: "dns.manage", scope: { type: "domain", id: mine.id } });
@@ -83,7 +83,7 @@ test("is for who may manage this domain's records", async () => {
   expect(refused.body.detail).toMatchObject([{ loc: ["body", "domain"], type: "not_found" }]);
 });
 
-test("what somebody else adds while a file is imported goes first: none of it twice, and no conflict beside it", async () => {
+test("a record that somebody adds during an import wins: nothing is doubled, and no conflict is added", async () => {
   const account = await newAccount();
   const { name: domain, id } = await connected(account);
   const zone_file = "www IN A 192.0.2.1\nftp IN A 192.0.2.2\napi IN A 192.0.2.3";

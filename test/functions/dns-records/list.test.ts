@@ -32,7 +32,7 @@ async function twoDomains() {
 
 const at = (...places: number[]): string[] => places.map((place) => (place === 8 ? "2001:db8::8" : `192.0.2.${place}`));
 
-describe("for who sees all", () => {
+describe("for a caller who sees all records", () => {
   let scene: Awaited<ReturnType<typeof twoDomains>>;
   beforeAll(async () => void (scene = await twoDomains()));
 
@@ -43,7 +43,7 @@ describe("for who sees all", () => {
     expect(await list({ page: 4, page_size: 4 })).toEqual({ items: [], page: 4, page_size: 4, total: 9 });
   });
 
-  test.each([0, 1])("shows those of one domain by its name in any spelling, and by its id (%i)", async (index) => {
+  test.each([0, 1])("shows the records of a domain, by any name or its id (%i)", async (index) => {
     const { list, domains } = scene;
     const { name = "", id = "", unicode_name = "" } = domains[index] ?? {};
     const wanted = index === 0 ? at(0, 2, 4, 6, 8) : at(1, 3, 5, 7);
@@ -84,7 +84,7 @@ describe("for who sees all", () => {
     expect([...valuesOf(first), ...valuesOf(second)]).toEqual(at(...places.slice(0, 4)));
   });
 
-  test("shows those of one domain and name, be that relative or whole", async () => {
+  test("shows the records of one domain and name, given as relative or absolute", async () => {
     const { list, domains } = scene;
     const { name: domain = "" } = domains[0] ?? {};
     for (const name of ["www", `www.${domain}`, `WWW.${domain}.`]) {

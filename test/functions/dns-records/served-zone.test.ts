@@ -100,7 +100,7 @@ async function serialOf(domain: string): Promise<number> {
   return soa?.type === "SOA" ? (soa.data.serial ?? 0) : 0;
 }
 
-test("the exported file is what the nameserver has: every name, value and TTL, with SOA and NS", async () => {
+test("the exported file agrees with the nameserver: every name, value and TTL, with SOA and NS", async () => {
   const account = await newAccount();
   const { name: domain } = await active(account);
   const zone_file = [

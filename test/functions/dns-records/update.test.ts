@@ -24,7 +24,7 @@ const read = async (account: Account, domain: string, id: number) =>
   (await ownRecords(account, domain)).find((record) => record.id === id);
 
 describe("a record", () => {
-  test("changes in what is given, and keeps the rest, its id and when it was created", async () => {
+  test("changes the given members, and keeps the others, its id and its creation time", async () => {
     const { account, domain, id, update } = await accountWith({
       name: "_sip._tcp",
       type: "SRV",
@@ -105,7 +105,7 @@ describe("refused", () => {
     expect(await read(account, domain, id)).toEqual(before);
   });
 
-  test("what its type does not have, though it was given when it was added", async () => {
+  test("a member that its type does not have", async () => {
     const { update } = await accountWith({ name: "mail", type: "MX", value: "mx.example.net", priority: 5 });
     expect((await update({ value: "." })).body.detail).toMatchObject([{ loc: ["body", "priority"] }]);
     expect((await update({ value: ".", priority: 0 })).body).toMatchObject({ value: ".", priority: 0 });
@@ -129,7 +129,7 @@ describe("refused", () => {
     expect((await update({ name: "_dmarc" })).body).toMatchObject({ code: "system_managed" });
   });
 
-  test("for a system record, whatever is asked of it", async () => {
+  test("for a system record, with any change", async () => {
     const account = await newAccount();
     const { name: domain } = await active(account);
     const { items } = (await recordsRequest(account, "GET", `?domain=${domain}`)).body;
@@ -163,7 +163,7 @@ describe("refused", () => {
     },
   );
 
-  test("for who may only look, and beyond what one manages", async () => {
+  test("for a caller who may only read, and outside the caller's scope", async () => {
     const { account, domainId, ids, update } = await accountWith(www);
     const viewer = await newMember(account, { role: "viewer" });
     const manager = await newMember(account, { capability: "dns.manage", scope: { type: "domain", id: domainId } });
@@ -189,7 +189,7 @@ describe("at the same time", () => {
     expect(await read(account, domain, id)).toMatchObject(Object.assign({}, ...changes));
   });
 
-  test("changes of the name end with one, and the zone has that one alone", async () => {
+  test("several changes of the name end with one of them, and the zone has only this one", async () => {
     const account = await newAccount();
     const { name: domain, id: domainId } = await active(account);
     const { id } = await addedRecord(account, { domain, ...www });

@@ -66,7 +66,7 @@ const refused: [name: string, message: string][] = [
   ["sh\ud800op.com", "an invisible character"],
 ];
 
-test("refuses what is no name of a domain at its place, says why, and changes nothing", async () => {
+test("refuses a text that is no domain name at its place, with the reason, and changes nothing", async () => {
   const account = await newRoomyAccount();
   const workspaceId = await newWorkspace(account, "Sales");
   const before = await storedOf(account);

@@ -4,7 +4,7 @@ import { nameserversOf } from "../../../shared/core/platform.ts";
 import type { Resolver } from "../../../shared/dns/answer.ts";
 import { holderKey } from "../../../shared/domains/domain.ts";
 import { addDomain } from "../../../shared/domains/setup/add.ts";
-import { systemMover } from "../../../shared/domains/setup/work.ts";
+import { systemWriter } from "../../../shared/domains/setup/work.ts";
 import type { Context } from "../../../shared/http/route.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { advance, domainOf, storedAs, workAt } from "../../support/domain-work.ts";
@@ -46,7 +46,7 @@ test("lets one of many accounts win a name that all want at once, and leaves not
   }
 });
 
-test("does not tell whether the other account has proved a name that is taken, only what the caller can do", async () => {
+test("does not tell whether the other account has proved a taken name, only what the caller can do", async () => {
   const [holder, other] = [await newAccount(), await newAccount()];
   const workspaceId = await newWorkspace(other, "Sales");
   const [unproved, proved] = [await connected(holder), await active(holder)];
@@ -66,7 +66,7 @@ test("does not tell whether the other account has proved a name that is taken, o
   expect(await domainTotals(other, workspaceId)).toEqual([0, 0]);
 });
 
-test("gives a name that nobody proved to the account its parent delegates to, and deletes what the other had 30 days later", async () => {
+test("gives an unproved name to the account to which its parent delegates, and deletes the other account's contents 30 days later", async () => {
   const [old, newcomer] = [await newAccount(), await newAccount()];
   const { id, name, workspace_id } = await connected(old);
   const body = { domain: name, name: "www", type: "A", value: "192.0.2.1" };
@@ -156,7 +156,7 @@ test("of two accounts that both saw the name delegated to them one has it", asyn
   );
   const results = await Promise.allSettled(
     rivals.map(({ account, workspaceId }) => {
-      const context = systemMover(workAt(new Date()), account.id) as Context;
+      const context = systemWriter(workAt(new Date()), account.id) as Context;
       return addDomain(account.id, { name, workspaceId }, context, changeable(account.id));
     }),
   );

@@ -20,7 +20,7 @@ import { newAccount, newMember, testTable } from "../../support/world.ts";
 /** Which of these calls write. */
 const writes = /^(?:Transact|Put|Update|Delete)/;
 
-test("whatever a deletion for good that dies has done, deleting it again or the worker does the rest", async () => {
+test("wherever a deletion for good dies, another deletion or the worker does the rest", async () => {
   const account = await newAccount();
   const scene = async () => {
     const domain = await quicklyActive(account);
@@ -46,7 +46,7 @@ test("whatever a deletion for good that dies has done, deleting it again or the 
   expect((await domainsRequest(account, "GET", "")).body.total).toBe(0);
 });
 
-test("whatever a deletion that dies has done, the domain is kept, and is active again once it is restored", async () => {
+test("wherever a deletion dies, the domain is kept, and is active again once it is restored", async () => {
   const account = await newAccount();
   const scene = async () => {
     const domain = await quicklyActive(account);
@@ -81,7 +81,7 @@ test("takes a zone away whose making died before anybody wrote down that it is t
   expect(await dig(name, "MX")).toBe("EREFUSED");
 });
 
-test("waits for whoever is bringing the zone up to date, so that none is left behind", async () => {
+test("waits for a sync of the zone that is running, so that no zone is left behind", async () => {
   const account = await newAccount();
   const domain = await quicklyActive(account);
   const { id, name } = domain;

@@ -25,7 +25,7 @@ test("gives a registration back to the registrar, and keeps the domain as releas
   expect(await leftOf(account, domain)).toEqual([]);
 });
 
-test("a domain whose registration failed takes nothing from whoever registered the name since", async () => {
+test("a domain whose registration failed takes nothing from the present holder of the name", async () => {
   const [account, buyer] = [await newAccount(), await newAccount()];
   const { name } = await connected(account);
   const registration = { status: "failed", expires_at: null, locked: false };

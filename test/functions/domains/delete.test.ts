@@ -76,7 +76,7 @@ test("refuses a domain that holds mailboxes, or is being registered, and leaves 
   expect(await dig(name, "MX")).toHaveLength(2);
 });
 
-test("refuses to delete what the caller did not see", async () => {
+test("refuses to delete a state that the caller did not see", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   const seen = { "if-match": (await domainsRequest(account, "GET", `/${name}`)).headers["etag"] ?? "" };

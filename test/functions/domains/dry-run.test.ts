@@ -19,7 +19,7 @@ const held = async (account: Account): Promise<string> =>
 type Result = { domain_name: string; status: string; error_code: string | null };
 const short = (results: Result[]) => results.map((one) => [one.domain_name, one.status, one.error_code]);
 
-test("a dry purchase answers what the real one does, holds as much as that holds, and changes nothing", async () => {
+test("a dry purchase has the answer and the held amount of the real one, and changes nothing", async () => {
   const orders = fc.record({
     cents: fc.integer({ min: 0, max: 8_000 }),
     prefixes: fc.array(fc.constantFrom("", "", "taken-", "premium-", "refused-", "own-"), {
@@ -75,7 +75,7 @@ describe("a dry run", () => {
     ]);
   });
 
-  test("of a renewal tells its hold, and what is missing for it", async () => {
+  test("of a renewal shows its hold, and the missing amount", async () => {
     const { account, name } = await ownedName("", 2_000);
     const before = await storedOf(account);
     const { status, body } = await renew(account, name, { years: 2, ...dry });
@@ -130,7 +130,7 @@ describe("a dry run", () => {
     expect(await held(account)).toBe("0.00");
   });
 
-  test("shows the bill only to those who may see it", async () => {
+  test("shows the costs only to callers with billing.view", async () => {
     const account = await buyer();
     const workspace_id = await newWorkspace(account, "Here");
     const member = await newMember(account, { capability: "domain.purchase" });

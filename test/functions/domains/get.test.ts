@@ -36,7 +36,7 @@ test("shows a domain with its records by name and type, and how many it has", as
   expect([body.mailboxes, body.mailbox_count]).toEqual([[], 0]);
 });
 
-test("counts only what the caller may see: records and mailboxes are null to who sees neither", async () => {
+test("counts only what the caller may see: without a view of records or mailboxes their counts are null", async () => {
   const account = await newAccount();
   const { id, name } = await quicklyActive(account);
   await addMailbox(account, { domain: name, ...person("ada") });
@@ -52,7 +52,7 @@ test("counts only what the caller may see: records and mailboxes are null to who
   expect(await seenWith("mailbox.view")).toEqual([0, null, 1, 1]);
 });
 
-test("what keeps a domain or workspace from going is counted only for who sees it", async () => {
+test("the contents that prevent a deletion are counted only for callers who see them", async () => {
   const account = await newAccount();
   const { name, workspace_id } = await quicklyActive(account);
   await addMailbox(account, { domain: name, ...person("ada") });
@@ -79,7 +79,7 @@ test("shows the first hundred of many records, with the exact count", async () =
   expect(body.dns_records[99]).toMatchObject({ name: "r099", zone_status: "pending" });
 });
 
-test("answers 304 to whoever has it as it is, whatever is in it, and anew once it changed", async () => {
+test("answers 304 while the domain stays the same, whatever its contents are, and 200 after a change", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   const etag = (await get(account, name)).headers["etag"] ?? "";
@@ -101,7 +101,7 @@ test("finds a domain by its name for one and a half read units", async () => {
   expect(usage).toEqual({ readUnits: 1.5, writeUnits: 0, calls: 2 });
 });
 
-test("answers the same for a name that another account has, for one that nobody has, and for one out of sight", async () => {
+test("answers the same for a name of another account, for a name of nobody, and for a name out of sight", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const [mine, hidden, foreign] = [await connected(account), await connected(account), await connected(other)];
   const member = await newMember(account, { role: "viewer", scope: { type: "domain", id: mine.id } });
@@ -117,7 +117,7 @@ test("answers the same for a name that another account has, for one that nobody 
   expect((await get(account, foreign.name)).status).toBe(404);
 });
 
-test("refuses what is no name at its place", async () => {
+test("refuses a text that is no name at its place", async () => {
   const account = await newAccount();
   for (const name of ["com", "a..com", "192.0.2.1", "my_shop.com", account.id]) {
     const { status, body } = await get(account, name);

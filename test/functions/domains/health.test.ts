@@ -105,7 +105,7 @@ test("the records to add can be added as they are where the DNS is hosted", asyn
   }
 });
 
-test("follows what the settings say: a policy that was changed is looked for as it is now", async () => {
+test("uses the present settings: a changed policy is looked for in its new form", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   await domainsRequest(account, "PATCH", `/${name}`, { dmarc_policy: "reject" });
@@ -120,7 +120,7 @@ test("follows what the settings say: a policy that was changed is looked for as 
   });
 });
 
-test("says of a domain that was never delegated what is to be done first, and asks for no records", async () => {
+test("says what to do first for a domain that was never delegated, and asks for no records", async () => {
   const account = await newAccount();
   const { name, nameservers } = await connected(account);
   const found = await health(account, name);
@@ -139,7 +139,7 @@ test("says of a domain that was never delegated what is to be done first, and as
   for (const check of ["mx", "spf", "dkim", "dmarc"]) expect(checkOf(found, check)).toMatchObject(waiting);
 });
 
-test("a delegation that went elsewhere fails, and what can no longer be found out there says nothing", async () => {
+test("a delegation to elsewhere fails, and checks that cannot be made any more are unknown", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   await delegate(testTable(), name, ["ns1.other.example", "ns2.other.example"]);

@@ -161,7 +161,7 @@ test("sorts by age or by name, in either direction, for callers who see all and 
   expect(namesIn(await list(account, "order=desc&page_size=4"))).toEqual(all.toReversed().slice(0, 4));
 });
 
-test("searches names in both of their forms, whatever the case and composition of the text", async () => {
+test("searches names in both of their forms, in any case and composition", async () => {
   const account = await newAccount();
   const end = uniqueName("q");
   const { name } = await connected(account, { name: `bücher-${end}` });
@@ -189,7 +189,7 @@ test("searches names in both of their forms, whatever the case and composition o
   }
 });
 
-test("shows someone with narrow grants only what they cover, each once, and the total agrees", async () => {
+test("shows a caller with narrow grants only the domains in their scopes, each once, and the total agrees", async () => {
   const { account, names, domainScope, workspaceScope, workspaces } = await withDomains(3, 2, 3);
   const [[, second], granted, [first, , third]] = names as [string[], string[], string[]];
   const member = await newMember(
@@ -219,7 +219,7 @@ test("shows someone with narrow grants only what they cover, each once, and the 
   expect(await list(account, `search=${first?.slice(0, 10)}`, member)).toMatchObject({ items: [], total: 0 });
 });
 
-test("a workspace's grant follows what is in it, a domain's grant the domain", async () => {
+test("a grant on a workspace covers the domains in it, a grant on a domain covers the domain", async () => {
   const { account, names, domainScope, workspaceScope, workspaces } = await withDomains(2, 0);
   const [first, second] = names[0] ?? [];
   const ofWorkspace = await newMember(account, { role: "viewer", scope: workspaceScope(0) });

@@ -24,7 +24,7 @@ test("locks and unlocks a purchased name, and hides and shows its contact, at th
   expect(await registrationAt(name)).toMatchObject({ statuses: ["clientTransferProhibited"], privacy: false });
 });
 
-test("what the registrar did not hear is told by the worker within two minutes", async () => {
+test("a change that did not reach the registrar is sent by the worker within two minutes", async () => {
   const { account, name } = await ownedName();
   await update(account, name, { locked: false });
   // The registrar has the name as if the request had died before it told the change.

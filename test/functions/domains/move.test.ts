@@ -78,7 +78,7 @@ test("a move and a deletion of the workspace at the same time end with the domai
   expect([moved.status, deleted.status, at]).toEqual(deleted.status === 200 ? [422, 200, from] : [200, 409, to]);
 });
 
-test("takes domain.move on both sides, and tells apart what is not seen and what is not allowed", async () => {
+test("needs domain.move on both sides, and tells apart an unseen target and a forbidden one", async () => {
   const account = await newAccount();
   const [from, to] = await twoWorkspaces(account);
   const { id, name } = await connected(account, { workspaceId: from });
@@ -101,7 +101,7 @@ test("takes domain.move on both sides, and tells apart what is not seen and what
   expect((await move(account, name, to, both)).status).toBe(200);
 });
 
-test("refuses a workspace of another account as one that is not there, and changes nothing", async () => {
+test("refuses a workspace of another account like a missing one, and changes nothing", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const { name } = await connected(account);
   const before = await storedOf(account);

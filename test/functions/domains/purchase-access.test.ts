@@ -9,8 +9,8 @@ import { storedOf } from "../../support/doors.ts";
 import { buyer, continued, pay, registered, wallet } from "../../support/purchases.ts";
 import { newMember, testTable } from "../../support/world.ts";
 
-describe("who may", () => {
-  test("who purchases for one workspace may for that one; another is as one that is not there", async () => {
+describe("access", () => {
+  test("a caller for one workspace may purchase for this one only; another workspace is like a missing one", async () => {
     const account = await buyer();
     const [mine, other] = [await newWorkspace(account, "Mine"), await newWorkspace(account, "Other")];
     const member = await newMember(account, { capability: "domain.purchase", scope: { type: "workspace", id: mine } });

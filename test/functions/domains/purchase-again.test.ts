@@ -34,7 +34,7 @@ const kindsOf = async (account: Account, ...kinds: string[]): Promise<number> =>
 describe.each(["death", "answer lost", "lost before"] as const)("a purchase that is cut off (%s)", (fault) => {
   const someNames = () => [...Array.from({ length: 5 }, () => uniqueName()), `refused-${uniqueName()}`];
 
-  test("and sent again with its key finds what it has bought, whatever became of that, and buys the rest", async () => {
+  test("a repeat with its key finds the bought names, whatever became of them, and buys the rest", async () => {
     const account = await funded(await newRoomyAccount(), 1_000_000);
     const probe = await keyed(account, someNames());
     const { calls } = await withFault(undefined, -1, probe);
@@ -80,7 +80,7 @@ describe.each(["death", "answer lost", "lost before"] as const)("a purchase that
     }
   });
 
-  test("in a program finds what it has bought when the program is sent again", async () => {
+  test("in a program finds the bought names when the program is sent again", async () => {
     const account = await funded(await newRoomyAccount(), 1_000_000);
     const workspace_id = await newWorkspace(account, "Here");
     const programFor = (name: string) => {
@@ -118,7 +118,7 @@ async function cutOff(account: Account, count: number, more: object = {}) {
   }
 }
 
-test("a purchase that is sent again keeps to what was agreed, and what it has bought stays bought", async () => {
+test("a repeated purchase keeps the agreed prices, and bought names stay bought", async () => {
   const account = await funded(await newRoomyAccount(), 1_000_000);
   const { names, send, first } = await cutOff(account, 6, { max_total: "84.00" });
   expect(first.status).toBe(503);

@@ -69,7 +69,7 @@ describe("a wallet that is short", () => {
     expect((await wallet(account)).posted).toBe(1_499);
   });
 
-  test("counts what is held as spent", async () => {
+  test("counts held amounts as spent", async () => {
     const account = await buyer(2_000);
     expect((await purchase(account, [uniqueName()])).body.successful_count).toBe(1);
     expect((await purchase(account, [uniqueName()])).body.results).toMatchObject([{ status: "payment_required" }]);
@@ -107,7 +107,7 @@ describe("at the same time", () => {
     expect((await listedDomains(account)).total).toBe(3);
   });
 
-  test("purchases together do not spend more than there is, and those that come late are told where to pay", async () => {
+  test("concurrent purchases do not spend more than the wallet has, and the late ones are told where to pay", async () => {
     const account = await buyer(4_200);
     const lists = Array.from({ length: 4 }, () => [uniqueName(), uniqueName()]);
     const answers = await Promise.all(lists.map((names) => purchase(account, names)));

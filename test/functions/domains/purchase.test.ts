@@ -162,7 +162,7 @@ describe("each name", () => {
 });
 
 describe("a quote", () => {
-  test("above what was agreed is a 409 that says the price, and changes nothing", async () => {
+  test("above the agreed total is a 409 with the price, and changes nothing", async () => {
     const account = await buyer();
     const workspace_id = await newWorkspace(account, "Here");
     const before = await storedOf(account);
@@ -175,7 +175,7 @@ describe("a quote", () => {
     expect((await purchase(account, names, { workspace_id, max_total: 30 })).body.successful_count).toBe(2);
   });
 
-  test("counts only what can be bought", async () => {
+  test("counts only the names that can be bought", async () => {
     const account = await buyer();
     const names = [uniqueName(), `taken-${uniqueName()}`, `premium-${uniqueName()}`];
     expect((await purchase(account, names, { max_total: "14.00" })).body).toMatchObject({ successful_count: 1 });

@@ -91,7 +91,7 @@ describe("changes nothing, and says why,", () => {
     expect(await storedOf(account)).toEqual(before);
   });
 
-  test("when the price is above what was agreed", async () => {
+  test("when the price is above the agreed one", async () => {
     const { account, name } = await ownedName();
     const before = await storedOf(account);
     const { body } = await renew(account, name, { years: 2, max_total: 27.99 });

@@ -155,7 +155,7 @@ describe("a purchased name", () => {
     expect(await wallet(account)).toEqual({ posted: 8_600, available: 8_600 });
   });
 
-  test("in redemption is restored to redemption, and one that was never delegated waits for it again", async () => {
+  test("in redemption is restored to redemption, and a name that was never delegated waits for its delegation", async () => {
     const { account, name } = await boughtAndActive();
     const end = (await storedAs(account, name)).registration?.expires_at ?? "";
     await domainsRequest(account, "PATCH", `/${name}`, { auto_renew: false });

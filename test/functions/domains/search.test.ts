@@ -36,7 +36,7 @@ const names = async (query: Record<string, string | string[]>): Promise<string[]
 const word = (): string => uniqueName("w").replace(".com", "");
 
 describe("a name", () => {
-  test("comes first with what it costs, then under other endings, then what is near it: twenty at most", async () => {
+  test("comes first with its price, then under other endings, then similar names: twenty at most", async () => {
     const label = word();
     const items = await found({ query: `${label}.org` });
     expect(items).toHaveLength(20);
@@ -84,7 +84,7 @@ describe("why a name cannot be bought", () => {
     expect(first).toMatchObject({ name, available: false, reason, price, renewal_price: price, premium });
   });
 
-  test("is told of endings that are not sold, and of those nobody can register under", async () => {
+  test("is told of endings that are not sold, and of endings where nobody can register", async () => {
     const items = await found({ query: word(), tlds: "museum,github.io" });
     expect(items.slice(0, 2).map(({ reason }) => reason)).toEqual(["unsupported_tld", "not_registrable"]);
   });
@@ -133,7 +133,7 @@ describe("a keyword", () => {
     expect((await names({ query: " My  Little_Shop ", tlds: "com" }))[0]).toBe("mylittleshop.com");
   });
 
-  test("in letters of its language is a name in those letters, and gets no English words", async () => {
+  test("in letters of another language gives names in these letters, and gets no English words", async () => {
     expect(await names({ query: "Bücher", tlds: ["com", "de"] })).toEqual(["xn--bcher-kva.com", "xn--bcher-kva.de"]);
     expect((await names({ query: "bücher.de" }))[0]).toBe("xn--bcher-kva.de");
   });
@@ -212,7 +212,7 @@ test.each<[query: Record<string, string | string[]>, loc: (string | number)[], t
   expect(answer.body.detail).toEqual([{ loc, type, msg: expect.any(String) }]);
 });
 
-test("is for who sees domains of the workspace; another workspace is as one that is not there", async () => {
+test("needs domain.view on the workspace; another workspace is like a missing one", async () => {
   const other = await newWorkspace(account, `Other ${word()}`);
   const viewer = await newMember(account, { capability: "domain.view", scope: { type: "workspace", id: workspaceId } });
   const as = (workspace_id: string, token = viewer.token) =>

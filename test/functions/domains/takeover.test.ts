@@ -108,7 +108,7 @@ describe("a purchase of a name that another account connected", () => {
     expect(await happened(scene.account)).not.toContain("domain.taken_over");
   });
 
-  test("takes the name once it is registered; what the account had can be read for 30 days, and is gone after", async () => {
+  test("takes the name once it is registered; the other account's contents can be read for 30 days, and are deleted after", async () => {
     const scene = await squatted();
     const { account, domain, name } = scene;
     const rival = await buyer();
@@ -154,7 +154,7 @@ describe("a purchase of a name that another account connected", () => {
     expect(other).toBeUndefined();
   });
 
-  test("finds the account proving it meanwhile: a registration that succeeds is the truth, one that fails changes nothing", async () => {
+  test("if the account proves the name meanwhile: a successful registration wins, and a failed one changes nothing", async () => {
     for (const prefix of ["", "refused-"]) {
       const scene = await squatted(`${prefix}${uniqueName()}`);
       const { account, name } = scene;
@@ -237,7 +237,7 @@ describe("a domain that lost its name", () => {
     expect((await connect(account, name, workspaceId)).body).toMatchObject({ code: "domain_exists" });
   });
 
-  test("comes back when its account proves the name against one that has not, which then loses it", async () => {
+  test("comes back when its account proves the name and the other has not, and the other loses it", async () => {
     const scene = await squatted();
     const { account, domain, name } = scene;
     const rival = await newAccount();
@@ -288,7 +288,7 @@ describe("a domain that lost its name", () => {
     expect(await readHolder(testTable(), name)).toMatchObject({ account_id: rival.id });
   });
 
-  test("whose deletion was begun by an earlier version of the product keeps what is left for 30 days", async () => {
+  test("whose deletion an earlier version began keeps its remaining contents for 30 days", async () => {
     const scene = await squatted();
     const { account, domain, name } = scene;
     const updated_at = new Date(Date.now() - dayMs).toISOString();

@@ -341,14 +341,14 @@ test("of many names each bad one fails with its code, nothing is paid for it, an
   expect(await wallet(account)).toEqual({ posted: 100_000, available: 100_000 - 2 * 1_400 });
 });
 
-test("a price above what was agreed transfers nothing", async () => {
+test("a price above the agreed one transfers nothing", async () => {
   const { account, name } = await scene();
   const { body } = await transfer(account, [name], { max_total: "13.99" });
   expect(body).toMatchObject({ status: 409, code: "quote_changed", estimated_total: "14.00" });
   expect((await listedDomains(account)).total).toBe(0);
 });
 
-test("what the wallet does not cover waits for its payment, and goes on then", async () => {
+test("a name that the wallet does not cover waits for its payment, and goes on then", async () => {
   const account = await buyer(1_000);
   const name = await nameElsewhere();
   const { body } = await transfer(account, [name], { dns_mode: "external" });

@@ -96,7 +96,7 @@ test.each<[setting: object, name: string, type: string, value: string]>([
   }
 });
 
-test("settings given before the delegation are in the zone that it brings", async () => {
+test("settings from before the delegation are in the new zone", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   await update(account, name, {
@@ -131,7 +131,7 @@ test("a mode `none` of a domain without a policy adds no record", async () => {
   expect((await visit(`mta-sts.${name}`, "/.well-known/mta-sts.txt")).status).toBe(404);
 });
 
-test("a deployment without a web address has neither redirects nor MTA-STS, and can end those that it has", async () => {
+test("a deployment without a web address has neither redirects nor MTA-STS, and can end existing ones", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   const { name: earlier } = await quicklyActive(account);

@@ -29,7 +29,7 @@ async function registered(account: Account, registration: Record<string, unknown
   return name;
 }
 
-test("changes each setting, leaves what is not given, and answers what a GET answers", async () => {
+test("changes each setting, leaves omitted ones, and has the answer of a GET", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   const tag = await newTag(account, "Important");
@@ -118,7 +118,7 @@ const refused: [body: object, loc: unknown[]][] = [
   [{ workspace_id: "77777777-7777-4777-8777-777777777777" }, ["body", "workspace_id"]],
 ];
 
-test("refuses what is no setting at its place, and changes nothing", async () => {
+test("refuses invalid settings at their place, and changes nothing", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   const before = await storedOf(account);
@@ -155,7 +155,7 @@ test("a tag that is deleted is on no domain any more, and the others stay", asyn
   expect((await update(account, name, { dmarc_policy: "reject" })).body).toMatchObject(left);
 });
 
-test("switches automatic renewal on and off for what was purchased here, and not for what was connected", async () => {
+test("switches automatic renewal on and off for purchased names, and not for connected ones", async () => {
   const account = await newAccount();
   const { name: own } = await connected(account);
   const refused = await update(account, own, { auto_renew: true, dmarc_policy: "reject" });
@@ -169,7 +169,7 @@ test("switches automatic renewal on and off for what was purchased here, and not
   }
 });
 
-test("refuses a change of what the caller did not see", async () => {
+test("refuses to change a state that the caller did not see", async () => {
   const account = await newAccount();
   const name = await registered(account);
   const seen = { "if-match": (await get(account, name)).headers["etag"] ?? "" };

@@ -8,7 +8,7 @@ import { storedOf } from "../../support/doors.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 
-test("says what to do about a domain that the parent does not delegate to the account, and changes nothing", async () => {
+test("says what to do if the parent does not delegate the domain to the account, and changes nothing", async () => {
   const account = await newAccount();
   const { name, nameservers } = await connected(account);
   const [first = "", second = ""] = nameservers;
@@ -55,7 +55,7 @@ test("says what to do about a domain that the parent does not delegate to the ac
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("tells a domain that its parent has but does not delegate from one that is not there", async () => {
+test("tells apart a name without a delegation and a name that does not exist", async () => {
   const [parent, child] = [await newAccount(), await newAccount()];
   const { name } = await quicklyActive(parent);
   const body = { domain: name, name: "mail", type: "A", value: "192.0.2.1" };

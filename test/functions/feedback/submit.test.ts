@@ -27,7 +27,7 @@ const submit = ({ id, owner }: Account, body: object = {}, { as = owner, headers
 const page = { page: 1, page_size: 100, order: "desc" as const };
 const kept = ({ id }: Account) => listFeedback(testTable(), { account: id }, page);
 
-test("keeps what was said, by whom, and answers all of it", async () => {
+test("stores the feedback with its author, and answers all of it", async () => {
   const account = await newAccount();
   const ada = newUser({ given_name: "Ada", family_name: "Lovelace", email: "ada@example.com" });
   await grant(account, ada, { capability: "dns.view" });
@@ -59,7 +59,7 @@ test("keeps what was said, by whom, and answers all of it", async () => {
   expect(await kept(account)).toEqual({ items: [answer.body], total: 1 });
 });
 
-test("says nothing of what is not known: no name, no attributes, not about something paid", async () => {
+test("leaves out unknown facts: no name, no attributes, not about something paid", async () => {
   const account = await newAccount();
   for (const body of [{}, { attributes: null }]) {
     const answer = await submit(account, body);
@@ -88,7 +88,7 @@ test("names a service account by the address that it has of itself", async () =>
   });
 });
 
-test("takes it from every member, whatever they hold, and from nobody else", async () => {
+test("takes it from every member, with any permissions, and from nobody else", async () => {
   const account = await newAccount();
   const member = await newMember(account, { capability: "tag.manage" });
   for (const as of [member, await newSuperAdmin()]) expect((await submit(account, {}, { as })).status).toBe(201);

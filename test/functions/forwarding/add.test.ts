@@ -65,7 +65,7 @@ test("a mailbox of the account is internal by its address or an alias, and nobod
   }
 });
 
-test("another account's mailbox is asked as anybody is, and so is one that the caller does not see", async () => {
+test("another account's mailbox, and a mailbox that the caller does not see, are asked like any address", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const [mine, theirs] = [await home(account), await home(other)];
   await stocked(account, mine.name, ["ada"]);
@@ -98,7 +98,7 @@ const refused: [target: string, message: RegExp][] = [
   [`ada@${"a".repeat(60)}.${"b".repeat(60)}.${"c".repeat(60)}.${"d".repeat(60)}.example.com`, /254|one address/],
 ];
 
-test("refuses what is no address that mail can be sent to, at its place, and keeps nothing", async () => {
+test("refuses an address to which no mail can be sent, at its place, and stores nothing", async () => {
   const account = await newRoomyAccount();
   const before = await storedOf(account);
   for (const [target, message] of refused) {
@@ -200,7 +200,7 @@ test("an account has two hundred letters a day, and rules beyond them wait witho
   expect(refused.body).toMatchObject({ status: 429, code: "rate_limited" });
 });
 
-test("an account has forty letters a day to one registrable domain, whatever name below it has the address", async () => {
+test("an account has forty letters a day to one registrable domain, with all names below it", async () => {
   const account = await newAccount();
   const [name, day] = [uniqueName(), new Date().toISOString().slice(0, 10)];
   const letters = { PK: `ACCOUNT#${account.id}`, SK: `LETTERS#${day}` };
@@ -260,7 +260,7 @@ test("a scope has twenty", async () => {
   expect((await adding(account, stranger())).status).toBe(201);
 });
 
-test("needs forwarding.manage on what it is for", async () => {
+test("needs forwarding.manage on its scope", async () => {
   const account = await newAccount();
   const { id, name, workspace_id } = await home(account);
   const other = await home(account);

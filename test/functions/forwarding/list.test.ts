@@ -29,7 +29,7 @@ async function scene() {
   return { account, domain, other, targets };
 }
 
-test("lists oldest first with an exact total, and nothing that one could agree by", async () => {
+test("lists oldest first with an exact total, without the links and codes", async () => {
   const { account, targets } = await scene();
   expect(await list(account)).toEqual({ targets: Object.values(targets), total: 4 });
   expect(await list(account, { page: "2", page_size: "3" })).toEqual({ targets: [targets.other], total: 4 });
@@ -58,7 +58,7 @@ test("filters by scope, target, whether it is on, and state, all of which must h
   }
 });
 
-test("shows someone with narrow grants the rules inside of what they see, and the total agrees", async () => {
+test("shows a caller with narrow grants the rules inside their scopes, and the total agrees", async () => {
   const { account, domain, other, targets } = await scene();
   const view = (type: "workspace" | "domain", id: string) =>
     ({ capability: "forwarding.view", scope: { type, id } }) as const;

@@ -52,7 +52,7 @@ test("refuses members that do not give one scope, at their places, and keeps not
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("an address or alias of a mailbox is refused to those who see it, and a pattern is not", async () => {
+test("an address or alias of a mailbox is refused to callers who see it, and a pattern is not", async () => {
   const { account, name, bob, domainId } = await scene();
   await send(account, "POST", at(bob, "/aliases"), { alias: "robert" });
   for (const address of ["bob", "robert"]) {

@@ -129,7 +129,7 @@ test("a target that is taken out gets nothing, and has to agree again when it co
   expect(await statesNow(account, rule.id)).toEqual({ [goes]: "verified", [stays]: "verified" });
 });
 
-test("the link and the code of a target that is taken out are of no use, and those of the others are", async () => {
+test("the link and the code of a removed target stop working, and those of the other targets still work", async () => {
   const account = await newAccount();
   const [first, second, third] = [stranger("first"), stranger("second"), stranger("third")];
   const rule = await ruleToAll(account, [first, second]);

@@ -7,7 +7,7 @@ import { newAccount, newMember } from "../../support/world.ts";
 const retarget = (account: Parameters<typeof send>[0], id: string, target_email: string, options = {}) =>
   send(account, "PATCH", ofRule(id), { target_email }, options);
 
-test("another target has to agree again, and what the one before was sent is of no use", async () => {
+test("a new target has to agree, and the link and code of the target before stop working", async () => {
   const account = await newAccount();
   const [old, target] = [stranger(), stranger()];
   const rule = await ruleTo(account, old);
@@ -20,7 +20,7 @@ test("another target has to agree again, and what the one before was sent is of 
   expect((await ruleNow(account, rule.id))?.verification_state).toBe("verified");
 });
 
-test("the same target in any spelling changes nothing of what it agreed to", async () => {
+test("the same target in any spelling keeps its agreement", async () => {
   const account = await newAccount();
   const rule = await agreedRule(account);
   const { status, body } = await retarget(account, rule.id, rule.target_email.toUpperCase());

@@ -27,7 +27,7 @@ test("of several presses at once one confirms", async () => {
   expect(statusesOf(await Promise.all([1, 2, 3, 4].map(() => press(token))))).toEqual([200, 422, 422, 422]);
 });
 
-test("whatever is wrong with a token, the answer is the same", async () => {
+test("every invalid token gets the same answer", async () => {
   const account = await newAccount();
   const used = await mailed(account, await ruleTo(account, stranger()));
   await press(used.token);

@@ -24,7 +24,7 @@ async function limitsOf({ id, owner }: Account, token = owner.token) {
 const usedIn = ({ limits }: { limits: Shown[] }) =>
   Object.fromEntries(limits.flatMap(({ name, used }) => (used === null ? [] : [[name, used]])));
 
-test("tells what is used of each limit that the account as a whole has", async () => {
+test("shows the use of each limit of the account as a whole", async () => {
   const account = await newAccount();
   const before = usedIn(await limitsOf(account));
   expect(Object.keys(before)).toEqual(expect.arrayContaining(["tags", "webhooks", "domains", "master_passwords"]));

@@ -56,7 +56,7 @@ async function flood(times: number, user: (index: number) => string, source: (in
   return tried;
 }
 
-test("ninety wrong guesses from one network do not keep the owner out, from whatever other network", async () => {
+test("ninety wrong guesses from one network do not keep the owner out in any other network", async () => {
   const { email } = await scene();
   const [attacker, homeNetwork] = [newSource(), newSource()];
   expect(await logIn(email, homeNetwork)).toBe("accepted");

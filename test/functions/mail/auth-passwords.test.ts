@@ -100,7 +100,7 @@ test("an app password goes with its mailbox, and comes back with it", async () =
   expect(await logsIn(email, generated_secret, "imap")).toBe(true);
 });
 
-test("a login notes when an app password was used, to a few minutes, and never one that is gone", async () => {
+test("a login records the last use of an app password, to a few minutes, and never of a deleted one", async () => {
   const { account, id, email, add, list } = await scene();
   const [one, two] = [await add(["imap"]), await add(["imap"])];
   const uses = async () => (await list()).map((item: { last_used_at: string | null }) => item.last_used_at);

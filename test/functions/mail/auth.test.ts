@@ -148,7 +148,7 @@ test("a paused mailbox is let in by neither protocol until it is resumed, and a 
   expect(await both()).toEqual([false, false]);
 });
 
-test("lets nobody of a suspended or closed account in, and everybody of one that owes", async () => {
+test("refuses logins of a suspended or closed account, and takes those of a past due one", async () => {
   const { account, email } = await scene();
   const served = [];
   for (const status of ["past_due", "suspended", "active", "closed"] as const) {
@@ -163,7 +163,7 @@ test("lets nobody of a suspended or closed account in, and everybody of one that
   ]);
 });
 
-test("mail is read of a domain once it was delegated, and sent only from one that is, and is still the account's against others", async () => {
+test("mail can be read once its domain was delegated, and sent only while the domain is delegated and holds its name", async () => {
   const { account, email, name } = await scene(["ada"], { status: "pending_delegation" });
   const served = [[await logsIn(email, password), await logsIn(email, password, "imap")]];
   await delegated(account, name);
@@ -184,7 +184,7 @@ test("mail is read of a domain once it was delegated, and sent only from one tha
   ]);
 });
 
-test("a domain's mailboxes are those of the account that has it now", async () => {
+test("a domain's mailboxes belong to the account that has the domain now", async () => {
   const { email, name } = await scene(["ada"], { status: "pending_delegation" });
   const newcomer = await newAccount();
   await delegated(newcomer, name);
@@ -273,7 +273,7 @@ test("takes user and password as nginx escapes them", async () => {
   }
 });
 
-test("refuses what cannot be right without looking anything up or hashing", async () => {
+test("refuses impossible values without a lookup or a hash", async () => {
   const { email } = await scene();
   const right = { "auth-user": email, "auth-pass": password };
   const unreadable: Record<string, string>[] = [
@@ -322,7 +322,7 @@ test.each([
   expect((await ask({ "auth-login-attempt": attempt }))["auth-wait"]).toBe(wait);
 });
 
-test("closes the connection at the tenth attempt, as nginx asks, whatever is wrong", async () => {
+test("closes the connection at the tenth attempt, as nginx asks, with any error", async () => {
   for (const attempt of ["10", "11", "400"]) {
     const headers = { "auth-user": "ada@example.org", "auth-pass": "wrong", "auth-login-attempt": attempt };
     expect(await ask(headers)).not.toHaveProperty("auth-wait");
@@ -365,7 +365,7 @@ test.each(["smtp", "imap"])(
   },
 );
 
-test("a refused login costs one hash, however the password is kept, and one that we made costs none when it is right", async () => {
+test("a refused login costs one hash for any kind of password, and a success with a generated one costs none", async () => {
   const { account, id: chosen, name, email } = await scene(["ada", "bob"]);
   const made = await added(account, name, "carl");
   const secret = (await send(account, "POST", at(made.id, "/reveal-credentials"))).body.password;
@@ -397,7 +397,7 @@ test("a refused login costs one hash, however the password is kept, and one that
   expect(await costOf(email, password)).toEqual(refused);
 });
 
-test("a chosen password in the form of those that we make has a slow hash, and lets in", async () => {
+test("a chosen password in the form of a generated one has a slow hash, and logs in", async () => {
   const { account, email } = await scene();
   const value = newPassword();
   await send(account, "POST", "credentials", { name: "Relay", value });

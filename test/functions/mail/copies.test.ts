@@ -112,7 +112,7 @@ test("a mailbox that is gone gets none, also when its address is somebody else's
   expect(await copiesOf(`bob@${name}`)).toEqual([]);
 });
 
-test("whoever agreed elsewhere gets their copies until the account has proved that their domain is its own", async () => {
+test("a recipient who agreed gets copies until the account has proved that it owns the recipient's domain", async () => {
   const { account, name } = await scene();
   const target = stranger();
   await agreedRule(account, target, { domain: name });
@@ -125,7 +125,7 @@ test("whoever agreed elsewhere gets their copies until the account has proved th
   expect(await copiesOf(`ada@${name}`)).toEqual([`${target} (here)`]);
 });
 
-test("a mailbox of a domain that left the account and came again gets none of what the one before got", async () => {
+test("a mailbox of a domain that left and came back gets none of the former mailbox's mail", async () => {
   const { account, name } = await scene();
   const other = await home(account);
   await stocked(account, other.name, ["ada"]);

@@ -31,7 +31,7 @@ const suppressed = async (account: Account) => (await send(account, "GET", "supp
 const totals = async (account: Account, query: string) =>
   (await send(account, "GET", `statistics?${query}`)).body.total;
 
-test("counts what became of mail, by the day on which it happened", async () => {
+test("counts the results of mail by the day on which they happened", async () => {
   const { account, domain, sender } = await scene();
   const { status, body } = await reportEvents({
     events: [
@@ -97,7 +97,7 @@ test("an address is suppressed once, however often and at the same time it bounc
   expect(await totals(account, `domain=${sender.split("@")[1]}`)).toMatchObject({ hard_bounced: 14, complained: 7 });
 });
 
-test("the same batch again changes nothing and answers the same; one that died is completed", async () => {
+test("the same batch again changes nothing and has the same answer; an interrupted batch is completed", async () => {
   const { account, sender } = await scene();
   const events = Array.from({ length: 30 }, (_, index) =>
     event("bounced", index === 7 ? "ada@nobody.example" : sender, {
@@ -120,7 +120,7 @@ test("the same batch again changes nothing and answers the same; one that died i
   expect([other.status, other.body.detail[0].loc]).toEqual([422, ["body", "batch_id"]]);
 });
 
-test("ignores mail of nobody's domain, of one that is not proved, and of another account, and names it", async () => {
+test("ignores and names mail of unknown domains, of unproved domains and of other accounts", async () => {
   const { account, domain, sender } = await scene();
   const unproved = await connected(account);
   const events = [

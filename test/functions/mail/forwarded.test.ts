@@ -147,7 +147,7 @@ test("a mailbox in between keeps no copy either, if its rule says so", async () 
   expect(await routed(`sales@${domain}`)).toEqual({ kind: "forward", kept: false, to: [target] });
 });
 
-test("mail is always kept somewhere, and each address gets it once, whatever the rules are", async () => {
+test("mail is always kept somewhere, and each address gets it once, with any rules", async () => {
   const locals = ["a", "b", "c", "d", "e", "f"];
   const account = await newRoomyAccount();
   const { name: domain, id: domainId } = await home(account);

@@ -47,7 +47,7 @@ test("mail for an address goes to its mailbox, by the address or an alias, in an
   expect(await whereTo(`nobody@${name}`)).toEqual(none);
 });
 
-test("what stands behind a plus makes no difference, however the plus is written", async () => {
+test("text after a plus makes no difference, in any encoding of the plus", async () => {
   const { name, ada, bob, alias, to } = await scene();
   await alias(bob, "sales");
   for (const tag of ["+lists", "%2Blists", "+a+b", "+", "+%20x", `%2B${"x".repeat(50)}`]) {
@@ -97,7 +97,7 @@ test("the first mailbox is the oldest that is left, and its forwarding rules app
   expect(await whereTo(`postmaster@${name}`)).toEqual({ ...to("role", bob, "bob"), copies });
 });
 
-test("what is no address, or of no domain of ours, is unknown", async () => {
+test("a text that is no address, and an address of no domain here, are unknown", async () => {
   const { name } = await scene();
   for (const address of [
     "",
@@ -133,7 +133,7 @@ test("nobody gets the mail of a name that they only say is theirs", async () => 
   expect(await whereTo(`ada@${name}`)).toEqual(to("mailbox", ada, "ada"));
 });
 
-test("a domain that is degraded still gets its mail, and one that goes does not", async () => {
+test("a degraded domain still gets its mail, and a domain that is being deleted does not", async () => {
   const { account, name, ada, to } = await scene();
   await setStored(account, name, { status: "degraded" });
   expect(await whereTo(`ada@${name}`)).toEqual(to("mailbox", ada, "ada"));
@@ -167,7 +167,7 @@ test("where an address leads may be kept for a minute, that nobody has it may no
   ]);
 });
 
-test("every door refuses a parameter that it does not know, also beside one that it knows", async () => {
+test("every endpoint refuses an unknown parameter, also beside a known one", async () => {
   const { name } = await scene();
   for (const [door, query] of [
     ["recipient", `address=ada@${name}`],

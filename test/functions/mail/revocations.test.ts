@@ -84,7 +84,7 @@ test("pausing, rotating, deleting, restoring and purging a mailbox are told, and
   expect((await revoked(account, since)).some(({ id_of_scope }) => id_of_scope === bob)).toBe(false);
 });
 
-test("an app password that is deleted ends the sessions of its mailbox, a master password those of its domain or account", async () => {
+test("the deletion of an app password ends the sessions of its mailbox, of a master password those of its domain or account", async () => {
   const { account, domain, ada, since } = await scene();
   const { body } = await send(account, "POST", at(ada, "/app-passwords"), { name: "Phone", protocols: ["imap"] });
   await send(account, "DELETE", at(ada, `/app-passwords/${body.id}`));
@@ -108,7 +108,7 @@ test("an app password that is deleted ends the sessions of its mailbox, a master
   ]);
 });
 
-test("an account that is suspended or closed has its sessions ended, one that owes or is active again has not", async () => {
+test("a suspended or closed account has its sessions ended, a past due or reactivated one has not", async () => {
   const { account, since } = await scene();
   for (const status of ["past_due", "suspended", "active", "closed"] as const) {
     await setAccountStatus(testTable(), account.id, status, new Date());
@@ -195,7 +195,7 @@ test("the bus calls the worker for these events only, and all of them exist", as
   expect((await revoked(account, since)).map(({ reason }) => reason)).toEqual(["mailbox_paused"]);
 });
 
-test("a mail server begins now, and what it says is told where it is wrong", async () => {
+test("a mail server without a cursor begins now, and a wrong parameter is refused at its place", async () => {
   const before = Date.now();
   const { status, headers, body } = await askDoor("revocations", "");
   expect([status, headers["cache-control"], body["items"], body["has_more"]]).toEqual([200, "no-store", [], false]);

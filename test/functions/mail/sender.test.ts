@@ -47,7 +47,7 @@ test("a mailbox sends from its address, its aliases and their tags, and from the
   });
 });
 
-test("it does not send from other mailboxes, addresses that nobody has, other domains, or what is no address", async () => {
+test("it does not send from other mailboxes, unused addresses, other domains, or a text that is no address", async () => {
   const { account, name, ada, bob, alias, login } = await scene();
   await alias(bob, "sales");
   const [other, stranger] = [await scene({ account }), await scene()];

@@ -21,7 +21,7 @@ async function billable({ id }: Pick<Account, "id">): Promise<unknown> {
 
 const usageOf = async (account: Account, { id }: { id: string }) => (await send(account, "GET", at(id, "/usage"))).body;
 
-test("stores what mailboxes use, and shows it", async () => {
+test("stores the usage of mailboxes, and shows it", async () => {
   const { account, mailbox } = await sceneWithMailbox();
   const before = await send(account, "GET", at(mailbox.id));
   const mine = of(account, mailbox);

@@ -29,7 +29,7 @@ test("pauses and resumes, and each is one event", async () => {
   expect(types.slice(0, 2)).toEqual(["mailbox.resumed", "mailbox.paused"]);
 });
 
-test("answers the entity tag that reading it has, and changes only what the caller last saw", async () => {
+test("answers the entity tag of a read, and changes only the state that the caller last saw", async () => {
   const { account, id, activate } = await scene();
   const { headers } = await send(account, "GET", at(id));
   const paused = await activate(false, { headers: { "if-match": headers["etag"] ?? "" } });
@@ -38,7 +38,7 @@ test("answers the entity tag that reading it has, and changes only what the call
   expect(late.body).toMatchObject({ status: 412, code: "precondition_failed" });
 });
 
-test("what is so already stays as it is, and is no event", async () => {
+test("a repeated change changes nothing, and is no event", async () => {
   const { account, activate } = await scene();
   for (const active of [true, false]) {
     const first = await activate(active);
@@ -68,7 +68,7 @@ test.each(["suspended", "provisioning", "deleting"])(
   },
 );
 
-test("refuses what is not true or false at its place", async () => {
+test("refuses a value that is not true or false at its place", async () => {
   const { activate } = await scene();
   for (const active of [undefined, null, "true", 1]) {
     const { status, body } = await activate(active);

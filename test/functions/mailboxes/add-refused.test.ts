@@ -40,7 +40,7 @@ const refusedLocals: [local: string, message: string][] = [
   ["a#b", charset],
 ];
 
-test("refuses a local part with what is wrong with it at its place, and keeps nothing", async () => {
+test("refuses an invalid local part with the reason at its place, and stores nothing", async () => {
   const account = await newAccount();
   const { name: domain } = await home(account);
   const before = await storedOf(account);
@@ -70,7 +70,7 @@ const refusedNames: [value: unknown, message: string][] = [
   [null, "Write a string, not null"],
 ];
 
-test("refuses a name with what is wrong with it at its place", async () => {
+test("refuses an invalid name with the reason at its place", async () => {
   const account = await newAccount();
   const { name: domain } = await home(account);
   for (const member of ["first_name", "last_name"]) {

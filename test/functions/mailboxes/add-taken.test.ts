@@ -22,7 +22,7 @@ test("of many who want one address at the same time one has it, and every other 
   expect((await storedAs(account, domain)).mailbox_count).toBe(1);
 });
 
-test("an address is a mailbox's or an alias's, whoever comes first", async () => {
+test("an address belongs to a mailbox or to an alias: the first one wins", async () => {
   const account = await newAccount();
   const { name: domain } = await home(account);
   const [ada = ""] = await stocked(account, domain, ["ada"]);

@@ -35,7 +35,7 @@ test("creates a mailbox that is read at its Location at once, and nothing of its
   expect((await domainsRequest(account, "GET", `/${name}`)).body.mailbox_count).toBe(1);
 });
 
-test("takes the domain by its id and in any spelling of its name, and folds and trims what is given", async () => {
+test("takes the domain by its id and in any spelling of its name, and folds and trims the given texts", async () => {
   const account = await newAccount();
   const label = uniqueName("b", "example-x.com");
   const { id, name } = await home(account, { name: `bücher-${label}` });
@@ -85,7 +85,7 @@ test.each([
   else expect(answer.body).toMatchObject({ status: 409, code: "domain_not_ready", domain_status: status });
 });
 
-test("refuses a domain of another account as one that is not there", async () => {
+test("refuses a domain of another account like a missing one", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const { id, name } = await home(other);
   const answers = [id, name, uniqueName()].map((domain) => addMailbox(account, { domain, ...person("ada") }));
@@ -94,7 +94,7 @@ test("refuses a domain of another account as one that is not there", async () =>
   expect(rest).toEqual([first, first]);
 });
 
-test("needs mailbox.create on the domain: of one that is not seen the answer is that of one that is not there", async () => {
+test("needs mailbox.create on the domain: an unseen domain is answered like a missing one", async () => {
   const account = await newAccount();
   const [own, hidden] = [await home(account), await home(account)];
   const scope = { type: "domain" as const, id: own.id };
@@ -112,7 +112,7 @@ test("needs mailbox.create on the domain: of one that is not seen the answer is 
   });
 });
 
-test("says what was created in one event, with neither password nor hash", async () => {
+test("records the new mailbox in one event, with neither password nor hash", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   const mailbox = await added(account, name);

@@ -107,7 +107,7 @@ test("tells of each that was not deleted why, by its place, and deletes the othe
   expect((await listed(stranger.account)).total).toBe(1);
 });
 
-test("each mailbox goes only by who may delete it, and one that they do not see is not there", async () => {
+test("each mailbox needs mailbox.delete, and a mailbox that the caller does not see is not_found", async () => {
   const { account, ids } = await scene(3);
   const [own = "", seen = "", hidden = ""] = ids;
   const on = (id: string) => ({ type: "mailbox" as const, id });
@@ -210,7 +210,7 @@ test("a keyed request that was cut off anywhere is sent again, and answers for e
   }
 });
 
-test("without a key, a request that was cut off is sent again: what it deleted is not_found, the rest is deleted", async () => {
+test("without a key, a repeat of an interrupted request answers not_found for deleted mailboxes, and deletes the rest", async () => {
   const sceneOf = async () => {
     const { account, ids } = await scene(18);
     return { account, ids, sent: () => bulkDelete(account, ids) };
@@ -226,7 +226,7 @@ test("without a key, a request that was cut off is sent again: what it deleted i
   expect(deletedIn(again.body)).toEqual(ids.slice(gone.length));
 });
 
-test("when its time is over it answers what it has deleted, and that the others were not attempted", async () => {
+test("when its time is over it answers the deleted mailboxes, and not_attempted for the others", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   const ids = await stocked(account, name, locals(40));

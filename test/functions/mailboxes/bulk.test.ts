@@ -141,7 +141,7 @@ test.each([
   expect((await listed(account)).total).toBe(0);
 });
 
-test("refuses a domain that is not there, another account's, one it may not create in, and one that takes none", async () => {
+test("refuses a missing domain, another account's, one without mailbox.create, and one that takes no mailboxes", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const [own, foreign, releasing] = [await home(account), await home(other), await home(account)];
   await setStored(account, releasing.name, { status: "releasing", is_open: false });
@@ -189,7 +189,7 @@ test("a keyed request that was cut off is sent again, and everything is created 
   expect((await listed(account)).total).toBe(26);
 });
 
-test("when its time is over it answers what it has created, and that the others were not attempted", async () => {
+test("when its time is over it answers the created mailboxes, and not_attempted for the others", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   const items = [...people(60), person("p0")];
@@ -210,7 +210,7 @@ test("when its time is over it answers what it has created, and that the others 
   expect([rest.body.created.length, rest.body.failed]).toEqual([37, []]);
 });
 
-test("without a key, a request that was cut off is sent again: what it created is address_taken, the rest is created", async () => {
+test("without a key, a repeat of an interrupted request answers address_taken for created mailboxes, and creates the rest", async () => {
   const items = people(26);
   const scene = async () => {
     const account = await newAccount();

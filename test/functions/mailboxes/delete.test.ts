@@ -81,7 +81,7 @@ test("thirty aliases go with it, and the grants on it stay until it is purged an
   expect((await storedAs(account, name)).mailbox_count).toBe(1);
 });
 
-test("whatever a deletion that dies has done, sent again it leaves nothing", async () => {
+test("wherever a deletion dies, the next one completes it", async () => {
   const { account, name, id, other } = await scene();
   await furnish(account, id, 1, 12);
   const { calls } = await withFault(undefined, -1, () => remove(account, id));

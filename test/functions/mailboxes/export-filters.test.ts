@@ -5,7 +5,7 @@ import { askExport, exportedEmails } from "../../support/mailbox-exports.ts";
 import { home, listed, person, stocked } from "../../support/mailboxes.ts";
 import { newAccount, newMember } from "../../support/world.ts";
 
-test("exports what the list shows by the same filters", async () => {
+test("exports the mailboxes of the list with the same filters", async () => {
   const account = await newAccount();
   const label = uniqueName("x", "example-x.com");
   const [first, second] = [await home(account, { name: `bücher-${label}` }), await home(account)];
@@ -35,7 +35,7 @@ test("exports what the list shows by the same filters", async () => {
   }
 });
 
-test("someone with narrow grants exports what these cover, each once", async () => {
+test("a caller with narrow grants exports the mailboxes in their scopes, each once", async () => {
   const account = await newAccount();
   const [single, domain, workspace, hidden] = [
     await home(account),
@@ -79,7 +79,7 @@ test("someone with narrow grants exports what these cover, each once", async () 
   });
 });
 
-test("refuses what is no filter, and a place that is not there, at its place", async () => {
+test("refuses an invalid filter and a missing place, at its place", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const theirs = await home(other);
   const cases: [filter: object, member: string, type: string][] = [

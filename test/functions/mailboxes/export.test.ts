@@ -184,7 +184,7 @@ test("more than five hundred are queued, by one event, and a request sent again 
   expect((await askExport(account, { search: "p1" })).body).toMatchObject({ status: "done", row_count: 111 });
 });
 
-test("says that it was exported, by whom and how much, and not what", async () => {
+test("records the export with its author and its size, and not its contents", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   await stocked(account, name, ["ada"]);

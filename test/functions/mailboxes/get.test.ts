@@ -58,7 +58,7 @@ test("an alias leads only to reading: a change or a deletion names the mailbox i
   expect((await send(account, "GET", at(ada))).status).toBe(200);
 });
 
-test("another account's mailbox is as one that is not there", async () => {
+test("another account's mailbox is like a missing one", async () => {
   const [own, theirs] = [await scene(), await scene()];
   const refs = [theirs.ada, `ada@${theirs.name}`, own.account.id, theirs.domain.id, `ada@${uniqueName()}`];
   const answers = await Promise.all(refs.map((ref) => send(own.account, "GET", at(ref))));
@@ -67,7 +67,7 @@ test("another account's mailbox is as one that is not there", async () => {
   }
 });
 
-test("422 at its place for what is neither an id nor an address", async () => {
+test("422 at its place for a text that is neither an id nor an address", async () => {
   const { account } = await scene();
   for (const ref of [
     "ada",

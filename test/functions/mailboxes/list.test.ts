@@ -22,7 +22,7 @@ const refusalOf = async ({ id: _, ...account }: Account, query: string) => {
   return [status, body.detail?.map(({ loc }: { loc: string[] }) => loc)];
 };
 
-test("pages oldest first with an exact total, whatever the domain, and a page past the end is empty", async () => {
+test("pages oldest first with an exact total over all domains, and a page past the end is empty", async () => {
   const account = await newAccount();
   const [first, second] = [await home(account), await home(account)];
   const order = ["a", "b", "c", "d", "e"];
@@ -69,7 +69,7 @@ test("filters by domain, by its name in any spelling or its id, and by workspace
   expect(emailsIn(await listed(account, { domain: first.id, workspace_id: first.workspace_id }))).toEqual(first.emails);
 });
 
-test("another account's domain, workspace or address is as one that is not there", async () => {
+test("another account's domain, workspace or address is like a missing one", async () => {
   const { domains } = await withMailboxes(["a"]);
   const { account } = await withMailboxes(["b"]);
   const [theirs] = domains;
@@ -83,7 +83,7 @@ test("another account's domain, workspace or address is as one that is not there
   }
 });
 
-test("searches addresses and names, whatever the case, width and composition of the text", async () => {
+test("searches addresses and names, in any case, width and composition", async () => {
   const account = await newAccount();
   const label = uniqueName("s", "example-x.com");
   const { name } = await home(account, { name: `bücher-${label}` });
@@ -203,14 +203,14 @@ test("sorts by age or by address, in either direction, for callers who see all a
   expect([one?.total, two?.total, three?.total]).toEqual([4, 4, 4]);
 });
 
-test("says by what it sorts to those who ask for something else", async () => {
+test("names the members to sort by to a caller who asks for another one", async () => {
   const account = await newAccount();
   const { status, body } = await send(account, "GET", "mailboxes?sort=quota");
   expect(status).toBe(422);
   expect(body.detail).toMatchObject([{ loc: ["query", "sort"], msg: expect.stringContaining("primary_email") }]);
 });
 
-test("shows someone with narrow grants only what these cover, each once, and the totals agree", async () => {
+test("shows a caller with narrow grants only the mailboxes in their scopes, each once, and the totals agree", async () => {
   const { account, domains } = await withMailboxes(["a", "b", "c"], ["d", "e"], ["f", "g"], ["h"]);
   const [single, domain, workspace, hidden] = domains;
   if (!single || !domain || !workspace || !hidden) throw new Error("no domains");
@@ -259,7 +259,7 @@ test("shows someone with narrow grants only what these cover, each once, and the
   }
 });
 
-test("a domain that moves takes its mailboxes along: in the lists of workspaces, and for who sees only these", async () => {
+test("a moved domain takes its mailboxes along: in the lists of workspaces, and for callers who see only these", async () => {
   const { account, domains } = await withMailboxes(["a", "b"], ["c"]);
   const [moved, stays] = domains;
   if (!moved || !stays) throw new Error("no domains");
@@ -293,7 +293,7 @@ test("a page of a workspace is read across its domains, of which many are empty"
   expect(pages.map(({ total }) => total)).toEqual([5, 5, 5]);
 });
 
-test("refuses what is no filter at its place", async () => {
+test("refuses an invalid filter at its place", async () => {
   const account = await newAccount();
   const cases: [query: string, name: string][] = [
     ["page=0", "page"],

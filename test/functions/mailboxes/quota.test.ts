@@ -42,7 +42,7 @@ test("an update changes the quota alone, and is recorded once", async () => {
   expect(changed).toMatchObject({ before: { quota: made.quota }, after: { quota: body.quota } });
 });
 
-test("more than the plan allows is refused at its place with the plan and its limit, and so is what is no quota", async () => {
+test("a quota above the plan's is refused at its place with the plan and its limit, and so is an invalid quota", async () => {
   const { account, add } = await scene();
   const { id } = (await add(undefined)).body;
   const before = await storedOf(account);

@@ -174,7 +174,7 @@ test("forwarding rules to it copy again", async () => {
   expect(await copies()).toMatchObject([{ mailbox_id: id }]);
 });
 
-test("grants on it hold again, except those that were revoked meanwhile", async () => {
+test("grants on it are valid again, except those that were revoked meanwhile", async () => {
   const { account, id } = await scene();
   const scope = { type: "mailbox" as const, id };
   const [kept, revoked] = [
@@ -198,7 +198,7 @@ test("nobody is granted anything on a deleted mailbox", async () => {
   expect((await send(account, "POST", "auth/authorizations", body)).status).toBeGreaterThanOrEqual(404);
 });
 
-test("needs mailbox.delete where the domain is now, and one that the caller does not see is not there", async () => {
+test("needs mailbox.delete where the domain is now, and an unseen mailbox is not found", async () => {
   const { account, domainId, id, email } = await scene();
   const scope = { type: "domain" as const, id: domainId };
   const [viewer, creator, deleter] = [

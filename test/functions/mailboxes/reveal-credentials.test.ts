@@ -54,7 +54,7 @@ test("of fifty calls at the same time one is shown it", async () => {
   expect(new Set(refused)).toEqual(new Set(["secret_already_shown"]));
 });
 
-test("a request sent again with its key is told that it was shown, not what", async () => {
+test("a repeat with the same key is told that the password was shown, and does not get it", async () => {
   const { reveal } = await scene();
   const headers = { "idempotency-key": randomUUID() };
   const shown = await reveal({ headers });
@@ -63,7 +63,7 @@ test("a request sent again with its key is told that it was shown, not what", as
   expect(again.text).not.toContain(shown.body.password);
 });
 
-test("while it is rotated at the same time, what is shown is the password there is, or nothing is left of it", async () => {
+test("during a concurrent rotation, the shown password is valid, or is not shown at all", async () => {
   const { account, id, reveal } = await scene();
   const [shown, rotated] = await Promise.all([reveal(), send(account, "POST", at(id, "/rotate-password"))]);
   expect(rotated.status).toBe(200);

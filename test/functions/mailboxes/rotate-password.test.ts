@@ -48,7 +48,7 @@ test("a password that was never revealed is gone once another was made", async (
   expect((await rotate()).status).toBe(200);
 });
 
-test("of many at the same time the last one's password is the one that is revealed", async () => {
+test("of several concurrent rotations, the last one's password is revealed", async () => {
   const { account, id, rotate, reveal } = await scene();
   expect(statusesOf(await Promise.all([rotate(), rotate(), rotate()]))).toEqual([200, 200, 200]);
   const { password } = (await reveal()).body;

@@ -15,7 +15,7 @@ async function scene() {
   return { account, domainId, name, id, other, update, get };
 }
 
-test("changes what is given and leaves the rest, by the id or the address", async () => {
+test("changes the given members and leaves the others, by the id or the address", async () => {
   const { account, name, id, update, get } = await scene();
   const before = (await get()).body;
   const first = await update({ first_name: "  Augusta " });

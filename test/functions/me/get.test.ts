@@ -5,7 +5,7 @@ import { issuer, newAccount, newServiceAccount, newSuperAdmin, newUser } from ".
 
 const me = async (token: string) => (await request("GET", "/v1/public/me", { token })).body;
 
-test("shows what the token says about a user, and nothing it does not say", async () => {
+test("shows the facts in the user's token, and nothing else", async () => {
   const plain = newUser();
   expect(await me(plain.token)).toEqual({ id: plain.id, email: `${plain.id}@example.com`, is_super_admin: false });
   const full = newUser({ given_name: "Ada", family_name: "Lovelace", locale: "en-GB" });

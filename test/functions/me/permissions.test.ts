@@ -18,7 +18,7 @@ import {
 const permissionsOf = async ({ id }: Pick<Account, "id">, { token }: { token: string }) =>
   request("GET", `/v1/public/me/permissions?account_id=${id}`, { token });
 
-test("tells what one may do, on the account and on the resources of narrower access", async () => {
+test("shows the permissions on the account, and on the resources of narrower grants", async () => {
   const account = await newAccount();
   const workspaceId = await newWorkspace(account, "Sales");
   const scope = { type: "workspace" as const, id: workspaceId };

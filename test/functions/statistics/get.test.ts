@@ -45,7 +45,7 @@ test("422 at its place for a query that makes no sense", async () => {
   }
 });
 
-test("shows a domain to those who see it, and a dedicated IP to those who see one of its domains", async () => {
+test("shows a domain to callers who see it, and a dedicated IP to callers who see one of its domains", async () => {
   const account = await funded(await newAccount());
   const [one, other] = [await home(account), await home(account)];
   const { id: ipId } = await activeIp(account);

@@ -36,7 +36,7 @@ test("of many deletions at once one succeeds", async () => {
   expect((await send(account, "GET", "suppressions")).body.total).toBe(0);
 });
 
-test("404 for another account's, and 422 for what is neither an id nor an address", async () => {
+test("404 for another account's, and 422 for a text that is neither an id nor an address", async () => {
   const [own, other] = [await scene(), await newAccount()];
   for (const ref of [own.made.id, own.made.email]) {
     expect((await send(other, "DELETE", `suppressions/${encodeURIComponent(ref)}`)).status).toBe(404);

@@ -26,7 +26,7 @@ test("lists in the order of addition, or the other way round", async () => {
   expect(await list("order=desc&page_size=2")).toEqual(emails.toReversed().slice(0, 2));
 });
 
-test("is for those who may see suppressions", async () => {
+test("needs suppression.view", async () => {
   const account = await newAccount();
   const member = await newMember(account, { capability: "mailbox.view" });
   expect((await send(account, "GET", "suppressions", undefined, { as: member })).status).toBe(403);

@@ -14,7 +14,7 @@ const add = ({ id, owner }: Account, body: unknown, { token } = owner, headers =
 const total = async ({ id, owner }: Account): Promise<number> =>
   (await request("GET", `/v1/public/accounts/${id}/tags`, { token: owner.token })).body.total;
 
-test("creates a tag with what was given, and null for the rest", async () => {
+test("creates a tag with the given members, and null for the others", async () => {
   const account = await newAccount();
   const whole = await add(account, { name: "  Sales ", color_hex: "#1A7f37", description: " Who sells " });
   expect(whole.status).toBe(201);
@@ -29,7 +29,7 @@ test("creates a tag with what was given, and null for the rest", async () => {
   expect(bare.body).toMatchObject({ name: "Bare", color_hex: null, description: null });
 });
 
-test("refuses a name that is taken, whatever its case and composition, and names the tag that has it", async () => {
+test("refuses a taken name in any case and composition, and names the tag with this name", async () => {
   const account = await newAccount();
   const { body } = await add(account, { name: "Café" });
   for (const name of ["café", "CAFÉ", "Cafe\u0301", " Café ", "Ｃafé"]) {

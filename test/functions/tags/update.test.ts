@@ -11,7 +11,7 @@ async function newTag(account: Account, name: string): Promise<{ id: string } & 
   return (await send(account, "POST", "tags", { name, color_hex: "#1a7f37", description: "Who sells" })).body;
 }
 
-test("changes what is given and leaves the rest, and every domain shows the new name", async () => {
+test("changes the given members and leaves the others, and every domain shows the new name", async () => {
   const account = await newAccount();
   const tag = await newTag(account, "Sales");
   const domain = await connected(account);
@@ -37,7 +37,7 @@ test("a name that another tag has is refused, and its own in other letters is no
   expect(await send(account, "PATCH", `tags/${sales.id}`, { name: "Support" })).toMatchObject({ status: 409 });
 });
 
-test("a change to what it is already writes nothing", async () => {
+test("a change to the present value writes nothing", async () => {
   const account = await newAccount();
   const tag = await newTag(account, "Sales");
   const entries = async () => (await send(account, "GET", "audit-log")).body.total;

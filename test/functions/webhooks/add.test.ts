@@ -65,7 +65,7 @@ test("refuses a pattern that no event has, at its place, and says which there ar
   expect(places.toSorted()).toEqual([1, 2, 3, 4].map((index) => `body event_types ${index}`));
 });
 
-test("names the family's event types for one that is misspelt, and all for a family there is not", async () => {
+test("names the family's event types for a misspelt one, and all types for an unknown family", async () => {
   const account = await newAccount();
   const refuse = async (pattern: string): Promise<string> =>
     (await call(account, "POST", "", { url, event_types: [pattern] })).body.detail[0].msg;

@@ -11,7 +11,7 @@ async function scene(...event_types: string[]) {
   return { account, webhook, update: (body: unknown) => call(account, "PATCH", `/${webhook.id}`, body) };
 }
 
-test("changes what is given and nothing else", async () => {
+test("changes the given members and nothing else", async () => {
   const { account, webhook, update } = await scene("workspace.*");
   const updated_at = expect.stringMatching(/Z$/);
   const elsewhere = { url: "https://example.org/", event_types: ["auth.*", "account.updated"] };

@@ -75,7 +75,7 @@ test("a managed one becomes active, and is paid, without anybody asking", async 
   expect(await dueOf(id)).toHaveLength(1);
 });
 
-test("one whose address is not called as it should be within a day goes with its hold, and the address is faulty", async () => {
+test("an IP without the right reverse DNS within a day is deleted with its hold, and its address is faulty", async () => {
   const account = await funded(await newAccount());
   const { option_id, ips } = await newOption();
   const [ip = ""] = ips;
@@ -184,7 +184,7 @@ test("is degraded once it was found wanting twice in a row, and active again onc
   ]).toEqual([2, 2]);
 });
 
-test("one that was found wanting once, and is not again, stays active, and is looked at a day later", async () => {
+test("an IP with one failed check and then a good one stays active, and is checked a day later", async () => {
   const account = await newAccount();
   const own = await activeHost(account);
   const { id } = own;
@@ -197,7 +197,7 @@ test("one that was found wanting once, and is not again, stays active, and is lo
   expect(Math.abs(((await dueAt(account, id)) - before) / dayMs - 1)).toBeLessThanOrEqual(0.101);
 });
 
-test("what could not be found out changes nothing of an active or degraded one, and is asked again in an hour", async () => {
+test("a check without a result changes nothing of an active or degraded IP, and is repeated in an hour", async () => {
   const account = await newAccount();
   const { endpoint } = await dnsNetwork().addAsLiked({});
   const resolver = openResolver({ roots: [endpoint], tryTimeoutMs: 20, timeoutMs: 40 });
@@ -222,7 +222,7 @@ test("a degraded host whose address came into stock meanwhile does not get it ba
   expect(await holderOf(ip)).toMatchObject({ option_id: "any" });
 });
 
-test("forgets what is due of what is gone, of what is due at another time, and of an assignment that is over", async () => {
+test("removes tasks of deleted IPs, of IPs that are due at another time, and of completed assignments", async () => {
   const account = await newAccount();
   const { id } = await activeHost(account);
   const due_at = (await storedIp(account, id))?.due_at ?? "";

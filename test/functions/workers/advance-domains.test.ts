@@ -133,7 +133,7 @@ test("a domain that was found wanting once, and is not again, stays active, and 
   expect(await eventsOf(account)).toEqual(["created", "verified"]);
 });
 
-test("what could not be found out changes nothing of a domain, and is asked again in an hour", async () => {
+test("a check without a result changes nothing of a domain, and is repeated in an hour", async () => {
   const account = await newAccount();
   const names = { active: (await quicklyActive(account)).name, degraded: (await quicklyActive(account)).name };
   await setStored(account, names.degraded, {
@@ -211,7 +211,7 @@ test("a name that is delegated to its account again before anybody else proves i
 
 const silent = () => Promise.reject(new Problem("upstream_unavailable", "It is silent."));
 
-test("a zone that could not be brought up to date is later", async () => {
+test("a zone that could not be synced is due later", async () => {
   const account = await newAccount();
   const { id, name } = await connected(account);
   await delegated(account, name);
@@ -285,7 +285,7 @@ async function registered(account: Account): Promise<string> {
   return name;
 }
 
-test("delegates what is registered here to its account, and makes it active", async () => {
+test("delegates a name that is registered here to its account, and makes it active", async () => {
   const account = await newAccount();
   const name = await registered(account);
   expect(await advance(account, name)).toMatchObject({ status: "active" });
@@ -294,7 +294,7 @@ test("delegates what is registered here to its account, and makes it active", as
   expect(known).toMatchObject({ nameservers, autoRenew: false });
 });
 
-test("leaves the registrar's nameservers of a domain alone whose DNS is external", async () => {
+test("leaves the registrar's nameservers of an external domain alone", async () => {
   const account = await newAccount();
   const name = await registered(account);
   await setStored(account, name, { dns_mode: "external" });
@@ -313,7 +313,7 @@ test("keeps a registrar from renewing a name by itself", async () => {
   expect(stopped.mock.calls).toEqual([[name]]);
 });
 
-test("a domain that its registrar does not have is expired, whatever its DNS says, until it is there again", async () => {
+test("a domain that its registrar does not show is expired, with any DNS, until the registrar shows it again", async () => {
   const account = await newAccount();
   const name = await registered(account);
   await advance(account, name);
@@ -345,7 +345,7 @@ test("a registrar that does not answer leaves everything as it is, and due", asy
   expect(await storedAs(account, name)).toEqual(before);
 });
 
-test("what cannot be done of one domain is in no other's way, and stays due", async () => {
+test("a domain that cannot be advanced delays no other domain, and stays due", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const [failing, fine] = [await registered(account), (await connected(other)).name];
   await delegated(other, fine);
@@ -360,7 +360,7 @@ test("what cannot be done of one domain is in no other's way, and stays due", as
   expect(await advance(account, failing)).toMatchObject({ status: "active" });
 });
 
-test("forgets what was due of domains and zones that are gone, or due at another time", async () => {
+test("removes tasks of domains and zones that are gone, or due at another time", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   const at = (await dueAt(account, name)).toISOString();
@@ -384,7 +384,7 @@ test("takes up no more than it may in one run", async () => {
   expect(swept.due).toBeGreaterThanOrEqual(3);
 });
 
-test("two workers at one domain at the same time come to what one would", async () => {
+test("two workers at one domain at the same time have the result of one", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   await delegated(account, name);
@@ -395,7 +395,7 @@ test("two workers at one domain at the same time come to what one would", async 
   expect(await eventsOf(account)).toEqual(["created", "verified"]);
 });
 
-test("whatever a worker that dies has done, the next one does the rest", async () => {
+test("wherever a worker dies, the next one does the rest", async () => {
   const account = await newAccount();
   const scene = async () => {
     const { name } = await connected(account);

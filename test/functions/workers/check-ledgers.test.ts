@@ -67,7 +67,7 @@ test("every account has its hour of the day, and of more days where an hour has 
   }
 });
 
-test("in a day every account's books are looked at once, and those that do not hold are told by account", async () => {
+test("checks the ledger of every account once a day, and names the accounts with faults", async () => {
   const table = openMemoryTable(createMemoryStore());
   const ids = await accountsWithMoney(table, 30);
   const wrong = ids[17] ?? "";

@@ -15,7 +15,7 @@ test("an event from the bus reaches the account's webhooks as it was published",
   expect(received.map((one) => verified(secret, one))).toEqual([event]);
 });
 
-test("an event that was too long for the bus arrives with what is left of it", async () => {
+test("an event that was too long for the bus arrives with its remaining members", async () => {
   const account = await newAccount();
   const { url, received } = await keepingReceiver();
   const { secret } = (await call(account, "POST", "", { url, event_types: ["*"] })).body;
@@ -24,7 +24,7 @@ test("an event that was too long for the bus arrives with what is left of it", a
   expect(received.map((one) => verified(secret, one))).toEqual([event]);
 });
 
-test("what is no event is refused", async () => {
+test("an invalid event is refused", async () => {
   await expect(handler({ detail: { type: "workspace.created" } })).rejects.toThrow(/account_id/);
 });
 

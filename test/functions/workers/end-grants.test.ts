@@ -30,7 +30,7 @@ const leftOf = async (account: Account, id: string): Promise<string[]> =>
     .filter((item) => !/^(?:JOURNAL|REVOKED)#/.test(item.SK) && JSON.stringify(item).includes(id))
     .map(({ SK }) => SK);
 
-test("what has ended is moved to the history once, with an event of the time of its end, and nothing is left of it", async () => {
+test("an ended grant is moved to the history once, with an event at the time of its end, and leaves nothing behind", async () => {
   const account = await newAccount();
   const user = newUser();
   const end = inHours(1);
@@ -51,7 +51,7 @@ test("what has ended is moved to the history once, with an event of the time of 
   expect(await dueTasks()).toBe(0);
 });
 
-test("what has been given another end meanwhile, or has been revoked, only leaves the queue", async () => {
+test("a grant that got another end meanwhile, or was revoked, only leaves the queue", async () => {
   const account = await newAccount();
   const [longer, lasting, revoked] = [newUser(), newUser(), newUser()];
   for (const user of [longer, lasting]) await give(account, user.id, inHours(1));
@@ -108,7 +108,7 @@ test("grants that have ended do not count towards the limit of a subject, and en
   expect((await storedOf(account)).filter(({ SK }) => SK.startsWith("ASSIGNMENT#"))).toHaveLength(1);
 });
 
-test("a run that dies before any of its calls leaves what is due to the next", async () => {
+test("a run that dies before any of its calls leaves the due work to the next", async () => {
   for (let at = 0, calls = 1; at < calls; at++) {
     setClockAhead(0);
     const account = await newAccount();

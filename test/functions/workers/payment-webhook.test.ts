@@ -132,7 +132,7 @@ test("a body of 256 KB is read, and a longer one is not, as text and in base64",
   }
 });
 
-test("what we cannot take now is 503, so that it comes again", async () => {
+test("an event that we cannot handle now is 503, so that it is sent again", async () => {
   const { id } = await newAccount();
   const answer = await post(signed(paymentOf(id, { session: { amount_total: null } })));
   expect(answer).toMatchObject({ status: 503, body: { code: "upstream_unavailable" } });

@@ -40,7 +40,7 @@ test("publishes a change with who made it and both of its states, but not from w
   ]);
 });
 
-test("passes over everything that is not a new change: counters, other rows, what expired", async () => {
+test("skips everything that is not a new change: counters, other rows, expired rows", async () => {
   const { handler, published } = worker();
   const [row, counter] = change("a1");
   if (!row || !counter) throw new Error("a change is a row and a counter");
@@ -58,7 +58,7 @@ test("after a failure the same resource's later changes wait, all others go, and
   expect(published()).toEqual(["a1", "b1", "b2"]);
 });
 
-test("what comes again after a failure is published in order, twice rather than never", async () => {
+test("events that come again after a failure are published in order, twice rather than never", async () => {
   const refuse = ["a1"];
   const { handler, published } = worker(refuse);
   const batch = streamEvent(...["a1", "b1", "a2"].flatMap(change));
@@ -68,7 +68,7 @@ test("what comes again after a failure is published in order, twice rather than 
   expect(published()).toEqual(["b1", "a1", "b1", "a2"]);
 });
 
-test("a change that cannot be read is answered as failed, by its place and not its content; what is behind waits", async () => {
+test("an unreadable change is answered as failed, by its place and not its content; later changes wait", async () => {
   const { handler, published, lines } = worker();
   const poison = poisonRecord("acc");
   const answer = await handler(streamEvent(...change("a1"), poison, ...change("b1")));

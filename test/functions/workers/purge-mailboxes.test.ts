@@ -98,7 +98,7 @@ test("a mailbox that was restored is not purged, and is purged seven days after 
   expect(await leftOf(account, ada)).toEqual([]);
 });
 
-test("whatever a purge that dies has done, the next one finishes it", async () => {
+test("wherever a purge dies, the next one finishes it", async () => {
   const { calls } = await purging(undefined, -1);
   const places = calls.flatMap((command, place) => (/^(?:Transact|Put|Update|Delete)/.test(command) ? [place] : []));
   expect(places.length).toBeGreaterThan(1);

@@ -6,7 +6,7 @@ import { getWebhook } from "../../../shared/webhooks/webhook.ts";
 import { call, eventIn, keepingReceiver, verified, workOn } from "../../support/webhooks.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 
-test("a run delivers what is due, and leaves what is not", async () => {
+test("a run delivers the due deliveries, and leaves the others", async () => {
   const account = await newAccount();
   const { url, received } = await keepingReceiver();
   const { id, secret } = (await call(account, "POST", "", { url, event_types: ["*"] })).body;

@@ -77,7 +77,7 @@ test("done again, or by two at the same time, it is made once", async () => {
   expect(await finishedIn(account)).toBe(1);
 });
 
-test("one who is slower than another does not open again what that one has done", async () => {
+test("a slower worker does not reopen an export that another worker has completed", async () => {
   const { account, files, run } = await scene(3);
   const id = await queuedExport(account);
   await run(id, {
@@ -91,7 +91,7 @@ test("one who is slower than another does not open again what that one has done"
   expect(await finishedIn(account)).toBe(1);
 });
 
-test("one that was cut off has no file, and begins anew", async () => {
+test("an interrupted export has no file, and begins again", async () => {
   const { account, run, rowsIn } = await scene(3);
   const id = await queuedExport(account);
   const cutOff = run(id, {
@@ -107,7 +107,7 @@ test("one that was cut off has no file, and begins anew", async () => {
   expect(await rowsIn(id)).toHaveLength(3);
 });
 
-test("has what the filter leaves of what whoever asked may export, whatever they may by now", async () => {
+test("has the filtered mailboxes that the requester was allowed to export at the request, even if not any more", async () => {
   const { account, domain, ids, run, rowsIn } = await scene(3);
   const other = await home(account);
   await stocked(account, other.name, ["q0"]);

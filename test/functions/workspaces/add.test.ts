@@ -26,7 +26,7 @@ test("creates a workspace that can be read at its Location at once", async () =>
   expect(read.body).toEqual(created.body);
 });
 
-test("refuses a name that is taken, whatever its case, and names the workspace that has it", async () => {
+test("refuses a taken name in any case, and names the workspace with this name", async () => {
   const account = await newAccount();
   const { body } = await add(account, { name: "Café" });
   for (const name of ["café", "CAFÉ", "Cafe\u0301", " Café "]) {

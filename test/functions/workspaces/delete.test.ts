@@ -41,7 +41,7 @@ test("refuses a workspace that still holds domains and leaves it", async () => {
   expect((await request("GET", `${path}/${id}`, { token })).status).toBe(200);
 });
 
-test("revokes the grants that are bound to it, also those that a deletion left which died half-way", async () => {
+test("revokes the grants on it, also those that an interrupted deletion left", async () => {
   const { account, path, token, id } = await accountWithOne();
   const scope = { type: "workspace" as const, id };
   const members = [

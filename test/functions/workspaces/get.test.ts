@@ -27,7 +27,7 @@ test("answers 404 for an id whose ordinal exists but whose random part is made u
   expect((await request("GET", `${path}/${account.id}`, { token: account.owner.token })).status).toBe(404);
 });
 
-test("hides from a narrow grant what it does not cover, as if it did not exist", async () => {
+test("hides a workspace that a narrow grant does not cover, as if it did not exist", async () => {
   const { account, path, first, second } = await accountWithTwo();
   const member = await newMember(account, { capability: "workspace.view", scope: { type: "workspace", id: first } });
   expect((await request("GET", `${path}/${first}`, { token: member.token })).status).toBe(200);

@@ -31,7 +31,7 @@ test("closes up at once when workspaces go", async () => {
   expect(body).toMatchObject({ total: 3, items: [{ id: ids[4] }] });
 });
 
-test("shows someone with narrow grants only what they cover, and the total agrees", async () => {
+test("shows a caller with narrow grants only the workspaces in their scopes, and the total agrees", async () => {
   const account = await withWorkspaces(4);
   const scope = (index: number) => ({ type: "workspace" as const, id: account.ids[index] ?? "" });
   const member = await newMember(

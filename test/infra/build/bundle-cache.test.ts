@@ -48,7 +48,7 @@ function scene() {
 
 const input = { bytes: 3, imports: [] };
 
-test("what nothing has changed for is copied, with its report", async () => {
+test("unchanged inputs copy the last bundles, with their report", async () => {
   const { run } = scene();
   const first = await run();
   expect(await run()).toEqual(first);

@@ -67,7 +67,7 @@ test("the AWS SDK's client of the table lies beside the bundle, and is loaded wh
   expect(execFileSync(process.execPath, ["-e", sender], { cwd: shared, encoding: "utf8" })).toBe("function");
 });
 
-describe("what Lambda loads", () => {
+describe("the modules that Lambda loads", () => {
   const load = async (env: Record<string, string>, before = "") => {
     await sharedBundles();
     const program = `${before} import("./me.get/init.mjs").then(({ handler }) => process.stdout.write(typeof handler))`;
@@ -165,7 +165,7 @@ test("a Lambda that is no longer in the list leaves nothing behind", async () =>
   expect(readdirSync(other).toSorted()).toEqual(["me.get", "meta.json", "workspaces.list"]);
 });
 
-test("meta.json says what is in each bundle, and the DynamoDB SDK comes as ES modules", async () => {
+test("meta.json lists the inputs of each bundle, and the DynamoDB SDK comes as ES modules", async () => {
   await sharedBundles();
   const { outputs } = JSON.parse(readFileSync(join(shared, "meta.json"), "utf8"));
   const output = Object.keys(outputs).find((path) => path.endsWith("me.get/index.js")) ?? "";
@@ -175,7 +175,7 @@ test("meta.json says what is in each bundle, and the DynamoDB SDK comes as ES mo
   expect(inputs.filter((input) => /client-dynamodb\/dist-cjs/.test(input))).toEqual([]);
 });
 
-test("a schema that a Lambda does not use is not in its bundle, and one that it uses is", async () => {
+test("an unused schema is not in a Lambda's bundle, and a used one is", async () => {
   await sharedBundles();
   const bundle = readFileSync(join(shared, "me.get/index.js"), "utf8");
   const has = (...values: string[]): boolean => bundle.includes(JSON.stringify(values));

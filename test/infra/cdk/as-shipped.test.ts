@@ -199,7 +199,7 @@ test("no function did anything that its role denies", () => {
   expect(product.aws.problems).toEqual([]);
 });
 
-test.runIf(isExhaustive)("every right is one that some function needed", () => {
+test.runIf(isExhaustive)("every right was needed by a function", () => {
   if (process.arch !== "arm64")
     process.stdout.write(`The bundles ran on ${process.arch}, and not on arm64 as on Lambda.\n`);
   process.stdout.write(`Rights that nothing used in this run:\n${product.rights.unused().join("\n")}\n`);

@@ -49,7 +49,7 @@ test("when nothing changed there is nothing to deploy: templates and the hashes 
   expect(second).toEqual(first);
 });
 
-test("what changed in one function changes its asset and no other", async () => {
+test("a change of one function changes its asset and no other", async () => {
   const bundles = join(folder, "changed", "bundles");
   await bundleLambdas([...wanted(lambdas)], bundles, { assets: async () => ({ docs: [], fallback: [] }) });
   const hashes = async (note: string) => {

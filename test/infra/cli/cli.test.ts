@@ -98,7 +98,7 @@ describe("logging in", () => {
     });
   });
 
-  test("HOSTED_MAIL_TOKEN wins over what is stored, and a stored token goes to no other address", async () => {
+  test("HOSTED_MAIL_TOKEN wins over the stored token, and a stored token goes to no other address", async () => {
     const input = account.owner.token;
     await hostedMail(["login", "--token-stdin", "--base-url", product.base], { input, env });
     const other = newUser();

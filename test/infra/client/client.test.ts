@@ -56,7 +56,7 @@ async function complaintsOf(programs: Record<string, string>, ...flags: readonly
 const forNode = ["--module", "nodenext", "--target", "es2023", "--types", "node"];
 
 describe("the package", () => {
-  test("is not written again as long as what it is made of stays the same", async () => {
+  test("is not generated again while its sources stay the same", async () => {
     const before = statSync(join(clientFolder, "index.mjs")).mtimeMs;
     expect(await generateClient(clientFolder)).toBe(false);
     expect(statSync(join(clientFolder, "index.mjs")).mtimeMs).toBe(before);
@@ -77,7 +77,7 @@ describe("the package", () => {
     expect(packed.files.filter(({ path }) => path.endsWith(".ts") && !path.endsWith(".d.ts"))).toEqual([]);
   });
 
-  test("knows what goes in and what comes out of a function", { timeout: 60_000 }, async () => {
+  test("has the types of the arguments and the answer of a function", { timeout: 60_000 }, async () => {
     const program = `
       import { ApiError, HostedMail, type Mailbox, type MailboxesAddArguments, type Workspace } from "@hosted-mail/client";
       const client = new HostedMail({ baseUrl: "https://api.example.com", token: async () => "token" });

@@ -24,7 +24,7 @@ function serverOf(replies: readonly Reply[], retryAfter = "0") {
 const gone = new ConnectionError("no answer", {});
 const soon = (): string => new Date(Date.now() + 400).toUTCString();
 
-describe("what is sent again", () => {
+describe("requests that are repeated", () => {
   test.each([
     ["a GET or a POST with a key that is refused for now", true, [429, 503], 3],
     ["a request without a key that did nothing as there were too many", false, [429], 2],
@@ -36,14 +36,14 @@ describe("what is sent again", () => {
     expect(sent()).toBe(times);
   });
 
-  test("what is told to come back at a date", async () => {
+  test("an answer with a date to come back at", async () => {
     const { ask, sent } = serverOf([429], soon());
     expect(await ask(false)).toBe(200);
     expect(sent()).toBe(2);
   });
 });
 
-describe("what is not", () => {
+describe("requests that are not repeated", () => {
   test.each([
     ["a PATCH without a key, of which nobody knows what it did", false, 503],
     ["a PATCH without a key that meets another", false, 409],
@@ -61,7 +61,7 @@ describe("what is not", () => {
     expect(sent()).toBe(1);
   });
 
-  test("what failed for another reason than the connection", async () => {
+  test("a failure for another reason than the connection", async () => {
     const { ask, sent } = serverOf([new TypeError("no token")]);
     await expect(ask(true)).rejects.toThrow("no token");
     expect(sent()).toBe(1);
@@ -76,13 +76,13 @@ describe("what is not", () => {
     },
   );
 
-  test("what was tried often enough: the last answer is the answer", async () => {
+  test("after the last allowed try: the last answer is returned", async () => {
     const { ask, sent } = serverOf([503, 503, 503, 200]);
     expect(await ask(true)).toBe(503);
     expect(sent()).toBe(3);
   });
 
-  test("what is aborted while it waits", async () => {
+  test("a request that is aborted while it waits", async () => {
     const { ask, sent } = serverOf([429], "1");
     const stopping = new AbortController();
     const asked = ask(true, stopping.signal);

@@ -18,7 +18,7 @@ test("a stage with all settings has every feature", () => {
   expect(featuresOff(configOf(example))).toEqual([]);
 });
 
-test("the default stage lacks what needs a secret or an address, and says so in a line each", () => {
+test("the default stage lacks the features that need a secret or an address, and prints a line for each", () => {
   expect(featuresOff(configOf(dev))).toEqual(["payments", "mail"]);
   const lines = featureWarnings(configOf(dev));
   expect(lines).toContain(

@@ -31,7 +31,7 @@ test.each(stageNames())("the file of %s is a whole configuration", async (stage)
   await expect(readStage(given({ stage }), {})).resolves.toMatchObject({ stage });
 });
 
-test("the example has every setting but the stage's name, SMTP, which excludes SES, and what is for incidents", () => {
+test("the example has every setting except the stage's name, SMTP, which excludes SES, and the settings for incidents", () => {
   const others = new Set(["stage", "smtpSecretName", "readOnly"]);
   const all = Object.keys(Settings.shape).filter((key) => !others.has(key));
   expect(Object.keys(example).toSorted(), "infra/stages/example.ts").toEqual(all.toSorted());
@@ -65,7 +65,7 @@ test("context overrides the environment, which overrides the stage's file", () =
   });
 });
 
-test("what is more than text is JSON on a command line and in a variable", () => {
+test("a value that is not a text is JSON on a command line and in a variable", () => {
   const throttles = { docs: { ratePerSecond: 5, burst: 10 } };
   const env = { ROUTE_THROTTLES: JSON.stringify(throttles), EDGE: JSON.stringify(example.edge), TRACE: "true" };
   expect(readConfig(nothing, env, example)).toMatchObject({

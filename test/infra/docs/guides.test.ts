@@ -85,7 +85,7 @@ const answerTo = async (path: string) => {
   return JSON.parse(await answer.text());
 };
 
-test("the quickstart does what it says, line by line, also after what the README begins with", async () => {
+test("every line of the quickstart works, also after the first lines of the README", async () => {
   const blocks = [...read("docs/quickstart.md").matchAll(/```sh\n([^]*?)```/g)].map(([, code = ""]) => code);
   const stdout = await typed([readme, ...blocks].join("echo\n"));
   expect(stdout).toContain('"status":"completed"');
@@ -143,7 +143,7 @@ test("the guide for webhooks delivers a test that is signed with the secret of t
   ]);
 }, 60_000);
 
-test("the guide for resellers adds a customer, and lists what to bill", async () => {
+test("the guide for resellers adds a customer, and lists the usage to bill", async () => {
   await typed(typedIn("docs/guide-resellers.md").replaceAll("example.com", "customer-1001.com"));
   expect(await readFile(join(folder, "usage.csv"), "utf8")).toMatch(/,ada@customer-1001\.com,.*,5368709120,0,/);
 }, 60_000);

@@ -84,7 +84,7 @@ test("every link and every anchor of the site leads somewhere", () => {
   expect(lost).toEqual([]);
 });
 
-test("every page has what the content security policy lets through, one main heading, and each id once", () => {
+test("every page follows the content security policy, has one main heading, and has each id once", () => {
   const wrong = [...sitePages].flatMap(([path, html]) => {
     const inline = html.replaceAll(/<script src="\/docs\/[a-z-]+\.js" type="module"><\/script>/g, "");
     const ids: string[] = html.match(/(?<= id=")[^"]+/g) ?? [];
@@ -179,7 +179,7 @@ const check: Record<string, (code: string) => unknown> = {
     : {}),
 };
 
-test.each(documents)("the code in %s can be read by what it is for", (file) => {
+test.each(documents)("the code in %s parses in its language", (file) => {
   const blocks = tokensOf(read(file)).filter((token): token is Tokens.Code => token.type === "code");
   for (const { lang, text } of blocks) {
     const filledIn = text.replaceAll(/<[a-z][a-z -]*>/gi, "PLACEHOLDER");
@@ -187,7 +187,7 @@ test.each(documents)("the code in %s can be read by what it is for", (file) => {
   }
 });
 
-describe("of what a document holds", () => {
+describe("the Markdown of a document", () => {
   const rendered = (markdown: string): string => renderMarkdown(markdown, "docs/here.md").html;
 
   test("a cell of a wide table has its head, which a phone shows before it", () => {
@@ -215,7 +215,7 @@ describe("of what a document holds", () => {
     expect(linkTarget("../CHANGELOG.md", "docs/here.md")).toBe("/docs/changelog");
   });
 
-  test("a link to what is no page is its text alone", () => {
+  test("a link to a file that is no page becomes its text", () => {
     expect(rendered("See [the map](architecture.md).")).toBe("<p>See the map.</p>\n");
   });
 

@@ -128,7 +128,7 @@ test("with AWS_ENDPOINT_URL_DYNAMODB set no engine is started, and the banner sa
   expect((await get(`${baseUrl}/v1/public/accounts`, token)).status).toBe(200);
 });
 
-test("--reset --yes begins anew, and refuses what is in use or not ours; without --yes nothing is deleted where nobody can answer", async () => {
+test("--reset --yes begins with new data, and refuses a folder that is in use or not ours; without --yes nothing is deleted without a terminal", async () => {
   const dataDir = newFolder();
   const first = await startMain({ DATA_DIR: dataDir });
   const issuer = await readFile(join(dataDir, "issuer.json"), "utf8");
@@ -161,14 +161,14 @@ test("data of an older version is refused with the command that begins anew; exi
   expect(existsSync(join(dataDir, "table.db"))).toBe(true);
 });
 
-test("an unknown flag is refused with what there is; exit 2, and nothing is made", async () => {
+test("an unknown flag is refused with the list of flags; exit 2, and nothing is created", async () => {
   const dataDir = join(newFolder(), "none");
   const { code, said } = await failMain({ DATA_DIR: dataDir }, "--rest");
   expect([code, said]).toEqual([2, expect.stringContaining("Usage: npm start")]);
   expect(existsSync(dataDir)).toBe(false);
 });
 
-test("a Node that is too old, or one without the packages, is told what to do", async () => {
+test("a too old Node, and a Node without the packages, get an instruction", async () => {
   const check = resolve(import.meta.dirname, "../../../infra/local/check-node.cjs");
   const run = (before: string, cwd: string) =>
     spawnSync(process.execPath, ["-e", `${before}; require(${JSON.stringify(cwd)})`], { encoding: "utf8" });

@@ -64,7 +64,7 @@ test("a package that is not installed is named, with how to install it", () => {
   expect(() => binaryPath("darwin-arm64", notInstalled)).toThrow(/@dynoxide\/darwin-arm64 is not installed[^]*npm ci/);
 });
 
-test("a start where there is no engine says in one screen what to do instead, and exits 1", async () => {
+test("a start without an engine prints an instruction on one screen, and exits 1", async () => {
   const { code, said } = await failMain({ ...pretending("freebsd-x64"), DATA_DIR: newFolder(), PATH: newFolder() });
   expect(code).toBe(1);
   expect(said).toMatch(/freebsd-x64[^]*docker run[^]*java -jar[^]*AWS_ENDPOINT_URL_DYNAMODB/);

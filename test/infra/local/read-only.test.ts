@@ -23,7 +23,7 @@ test("while changes are stopped a write is a 503 that says why and when to come 
   expect(await changes(account)).toBe(before);
 });
 
-test("while changes are stopped what reads goes on", async () => {
+test("while changes are stopped, reads go on", async () => {
   const account = await newAccount();
   expect(await request("GET", workspaces(account), { token: account.owner.token })).toMatchObject({ status: 200 });
 });

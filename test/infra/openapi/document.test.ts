@@ -48,7 +48,7 @@ test.each(named)("%s documents the request header fields it honours, and no othe
   ]);
 });
 
-test.each(named)("%s documents what the core may answer for it", (_, route) => {
+test.each(named)("%s documents every answer of the core", (_, route) => {
   const { responses } = operationOf(route.http);
   const codes = Object.values(responses)
     .flatMap(({ description }) => [...description.matchAll(/`(\w+)`:/g)])
@@ -101,7 +101,7 @@ function valueOf(expression: string, given: Record<string, unknown>, answer: Rec
   return String(ofPath === undefined ? answer[ofBody ?? ""] : given[ofPath]);
 }
 
-test.each(creating)("%s links what it creates to the route that reads it, where Location is too", async (_, route) => {
+test.each(creating)("%s links a created resource to its GET, as Location does", async (_, route) => {
   const account = await newAccount();
   const example = await exampleOf(route, account);
   const answer = await callRest(route, example, account.owner.token);
@@ -115,7 +115,7 @@ test.each(creating)("%s links what it creates to the route that reads it, where 
   expect([reading?.http.method, filled]).toEqual(["GET", answer.headers["location"]]);
 });
 
-test("what fits the documented If-Match is understood, and names tags or any", () => {
+test("values that match the documented If-Match are understood, and name tags or any", () => {
   const parameters = named.flatMap(([, route]) => operationOf(route.http).parameters ?? []);
   const { schema } = parameters.find(({ name }) => name === "If-Match") as { schema: { pattern: string } };
   fc.assert(
@@ -126,7 +126,7 @@ test("what fits the documented If-Match is understood, and names tags or any", (
   for (const field of ['"a', "a", '"a" "b"', "", "*, *"]) expect(field).not.toMatch(new RegExp(schema.pattern));
 });
 
-test("any X-Request-Id is taken, as the document says what becomes of each", () => {
+test("any X-Request-Id is accepted, and treated as the document says", () => {
   for (const [, route] of named) {
     const field = operationOf(route.http).parameters?.find(({ name }) => name === "X-Request-Id");
     expect(Object.keys(field?.schema ?? {}).toSorted()).toEqual(["description", "type"]);

@@ -95,7 +95,7 @@ test("no example has an address of a machine, a random name, or a secret that lo
   for (const secret of secrets) expect(secret).toMatch(/example|VGhpcyBpcyBhbiBleGFtcGxl/i);
 });
 
-test("lists have items, so that a reader sees what an item is", () => {
+test("lists have items, so that a reader sees the form of an item", () => {
   const empty = operationIds.filter((name) => {
     const { answer } = exampleOf(name);
     const items = Array.isArray(answer) ? answer : (answer as { items?: unknown[] }).items;

@@ -105,7 +105,7 @@ const runnable =
     " ",
   );
 
-test("samples in every language do what they say at the product", async () => {
+test("samples in every language work at the product", async () => {
   const { base: served, close } = await serveProduct();
   onTestFinished(close);
   for (const language of ["curl", "typescript", "python", "code-mode"] as const) {
@@ -132,7 +132,7 @@ describe("a sample", () => {
     for (const { source } of operationIds.flatMap(samplesOf)) expect(source).not.toMatch(/<[a-z]+>| $/m);
   });
 
-  test("quotes what a shell would change", () => {
+  test("quotes characters that a shell would change", () => {
     const text = `it's "$HOME" \`ls\` \\ !1`;
     const quoted = `'${text.replaceAll("'", String.raw`'\''`)}'`;
     expect(execFileSync("sh", ["-c", `printf %s ${quoted}`], { encoding: "utf8" })).toBe(text);

@@ -84,7 +84,7 @@ test("says ok of each service of a healthy stage, and only reads", async () => {
   expect(operations.filter((name) => !/^(?:Describe|List|GET|HEAD)/.test(name ?? ""))).toEqual([]);
 });
 
-test("says which features are on, and what the others need", async () => {
+test("lists the features that are on, and the missing settings of the others", async () => {
   const { lineOf } = await examined();
   expect(lineOf("payments")).toBe("on       payments");
   expect(lineOf("invitation page")).toBe(

@@ -45,7 +45,7 @@ test("lists the feedback of an account, newest first, a page at a time", async (
   expect(await list({ account: account.id, page: "2" })).toMatchObject({ feedback: [], page: 2, total: 3 });
 });
 
-test("lists that of all accounts, and what is in a status", async () => {
+test("lists the feedback of all accounts, and the feedback in a status", async () => {
   const [one, other] = [await submitted(await newAccount()), await submitted(await newAccount())];
   await set(one, "planned");
   const idsIn = async (options: Record<string, string>): Promise<string[]> => {
@@ -69,7 +69,7 @@ test("shows all of one by its id", async () => {
   expect(await run("show", { id: feedback.id })).toEqual(feedback);
 });
 
-test("says what became of it and what was answered, and tells the account so", async () => {
+test("shows the new status and the answer, and sends the account an event", async () => {
   const account = await newAccount();
   const feedback = await submitted(account);
   const planned = await set(feedback, "planned", "In spring.\nPerhaps.");
@@ -98,7 +98,7 @@ test("changes and tells nothing when it is so already", async () => {
   expect(await recorded(account)).toEqual(before);
 });
 
-test("has every feedback in the lists of its one status, whoever sets it at the same time", async () => {
+test("every feedback is in the lists of its one status, after concurrent changes too", async () => {
   const account = await newAccount();
   const all = [await submitted(account), await submitted(account), await submitted(account)];
   const statuses = FeedbackStatus.options;
@@ -113,7 +113,7 @@ test("has every feedback in the lists of its one status, whoever sets it at the 
   );
 });
 
-test("does not find what is not there", async () => {
+test("does not find missing feedback", async () => {
   const feedback = await submitted(await newAccount());
   const missing = { code: "not_found" };
   await expect(run("show", { id: randomUUID() })).rejects.toMatchObject(missing);

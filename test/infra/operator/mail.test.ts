@@ -25,7 +25,7 @@ async function scene() {
   return { account, domain, name, id, email };
 }
 
-test("an address is shown as the door for incoming mail answers it, and why", async () => {
+test("an address is shown as the endpoint for incoming mail answers it, and why", async () => {
   const { account, domain, name, id, email } = await scene();
   expect(await shown("address", email.toUpperCase())).toEqual({
     kind: "mailbox",
@@ -117,7 +117,7 @@ test("a login is shown by protocol, with the passwords that there are and none o
   });
 });
 
-test("a sender is shown as the door for outgoing mail answers it", async () => {
+test("a sender is shown as the endpoint for outgoing mail answers it", async () => {
   const { account, id, name, email } = await scene();
   expect(await shown("sender", "--login", email, "--from", `ada+x@${name}`)).toMatchObject({
     allowed: true,
@@ -137,7 +137,7 @@ test("a sender is shown as the door for outgoing mail answers it", async () => {
   expect(await to("eve@far.example")).toMatchObject({ allowed: true, is_suppressed: false });
 });
 
-test("what is no address, or too much, is a mistake on the command line", async () => {
+test("a text that is no address, and too many words, are mistakes on the command line", async () => {
   const { email } = await scene();
   for (const words of [
     ["address"],

@@ -95,7 +95,7 @@ test.each([
   expect(err).toMatch(message);
 });
 
-test("ends with what it came to when it is a process", async () => {
+test("exits with the code of its result when it is a process", async () => {
   expect(await operatorIn(process.env, "account", "destroy")).toEqual(await operator("account", "destroy"));
   expect(await operatorIn(process.env, "help")).toEqual(await operator("--help"));
 });

@@ -62,7 +62,7 @@ test("an export has the access, the invitations, the feedback and the audit entr
   expect(JSON.stringify(exported)).not.toMatch(/token_hash|password_hash|sealed/);
 });
 
-test("an address alone finds what is stored of somebody who is no user, and no longer address that ends the same", async () => {
+test("an address alone finds the rows of a person who is no user, and not those of a longer address with the same end", async () => {
   const { account, email } = await scene();
   const found = await run("export", { email: email.toUpperCase(), account: account.id });
   expect(found.found.map(({ what }) => what)).toContain("invitation");
@@ -70,7 +70,7 @@ test("an address alone finds what is stored of somebody who is no user, and no l
   expect((await run("export", { email: email.slice(0, -1), account: account.id })).found).toEqual([]);
 });
 
-test("an erasure tells first, then erases all but what has to stay, and a second one has nothing to do", async () => {
+test("an erasure first lists the rows, then erases all but the kept ones, and a second one has nothing to do", async () => {
   const { account, person, email, end, send } = await scene();
   await end();
   const options = { user: person.id, account: account.id };

@@ -106,7 +106,7 @@ test.each<[string, (row: Row) => Row | undefined, RegExp]>([
   expect(await tables()).toEqual([source]);
 });
 
-test("what happened after the moment is no difference", async () => {
+test("changes after the moment of the restore are no difference", async () => {
   const { table, result, source, tables } = await rehearsing({}, { sample: 2 });
   await fill(table, 1);
   expect(await result).toMatchObject({ compared: 2, problems: [] });
@@ -163,7 +163,7 @@ const command = (...args: string[]) =>
     );
   });
 
-test("the command says what it needs", async () => {
+test("the command names its arguments", async () => {
   expect(await command("--help")).toMatchObject({ code: 0, text: expect.stringContaining("--sample N") });
   expect(await command()).toMatchObject({ code: 2, text: expect.stringContaining("table") });
   expect(await command("--table", "t", "--samples", "3")).toMatchObject({ code: 2 });

@@ -125,7 +125,7 @@ describe("the smoke test", { timeout: 60_000 }, () => {
     expect(await auditTotal(account)).toBe(before);
   });
 
-  test("skips, and says why, what the token may not do", async () => {
+  test("skips checks that the token may not run, with the reason", async () => {
     const account = await newAccount();
     const viewer = await newMember(account, { role: "viewer" });
     const outcomes = await runAs(viewer.token);
@@ -139,7 +139,7 @@ describe("the smoke test", { timeout: 60_000 }, () => {
     );
   });
 
-  test("takes away what it made when a check fails in the middle", async () => {
+  test("deletes the created resources when a check fails in the middle", async () => {
     const account = await newRoomyAccount();
     const breaking: Check = { name: "breaks", run: () => Promise.reject(new Error("as it should")) };
     const at = checks.findIndex(({ name }) => name.startsWith("dns_records: add"));
@@ -176,12 +176,12 @@ describe("the smoke test", { timeout: 60_000 }, () => {
     expect(await inventory(account)).toMatchObject({ "auth/service-accounts": 0, webhooks: 0 });
   });
 
-  test("names what could not be taken away", async () => {
+  test("names the resources that could not be deleted", async () => {
     const account = await newAccount();
     const stuck: Check = {
       name: "makes",
       writes: true,
-      run: async (scene) => void scene.made("a thing", () => Promise.reject(new Error("it is stuck"))),
+      run: async (scene) => void scene.registerRemoval("a thing", () => Promise.reject(new Error("it is stuck"))),
     };
     const outcomes = await runAs(account.owner.token, [stuck]);
     expect(of(outcomes, "failed")).toEqual(["delete a thing: LEFT BEHIND: it is stuck: it is stuck"]);
@@ -206,14 +206,14 @@ describe("the command", { timeout: 60_000 }, () => {
     expect(said).not.toContain(account.owner.token);
   });
 
-  test("exits 1 when a check fails, and says what the API said", async () => {
+  test("exits 1 when a check fails, and prints the API's error", async () => {
     const { said, code } = await start(["--url", product.base, "--token", "nobody", "--read-only"]).ended();
     expect(code).toBe(1);
     expect(said).toMatch(/\nFAILED +\d+ ms {2}me\.get +401 unauthenticated: .*\(request \S+\)\n/);
     expect(said).toContain("1 failed");
   });
 
-  test("takes away what it made on Ctrl-C, and exits 130", async () => {
+  test("deletes the created resources on Ctrl-C, and exits 130", async () => {
     const account = await newRoomyAccount();
     const { child, ended } = start(["--url", product.base, "--token", account.owner.token]);
     child.stdout.on("data", (chunk: Buffer) => {

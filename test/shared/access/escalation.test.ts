@@ -50,7 +50,7 @@ describe("who gives", () => {
     expect(await tried(holder, [])).toBe("may");
   });
 
-  test("something on what is not there any more gives nothing", async () => {
+  test("a permission on a missing resource gives nothing", async () => {
     expect(await tried({}, [{ capability: "ip.view", scope: gone }])).toBe("may");
     expect(await tried({}, [{ capability: "ip.view", scope: { type: "account", id: "other" } }])).toBe("may");
     expect(await tried({}, [{ capability: "ip.view", scope: { type: "account", id: account } }])).toEqual(["ip.view"]);
@@ -64,7 +64,7 @@ describe("who gives", () => {
     expect(await tried({ everything: true, superAdmin: true }, ["super_admin", "account_owner"])).toBe("may");
   });
 
-  test("anything at all may be a super admin, also one who came in by what they hold in the account", async () => {
+  test("a super admin can give everything, also one with a membership in the account", async () => {
     expect(await tried(holder, ["super_admin", "account_owner", { role: "manager" }], true)).toBe("may");
   });
 });
@@ -80,7 +80,7 @@ const record: GroupsRecord = {
   },
 };
 
-test("a group hands on what it holds and what is above it holds, ownership included", () => {
+test("a group gives its own permissions and those of its parents, ownership included", () => {
   expect(permissionsOfGroup(record, "inner", now)).toEqual([a, b, "account_owner"]);
   expect(permissionsOfGroup(record, "other", now)).toEqual([c]);
   expect(permissionsOfGroup(record, "gone", now)).toEqual([]);
@@ -99,7 +99,7 @@ describe("the token of a service account allows", () => {
   const own = { check: key, if: { version: 3 } };
   const ofGroups = { check: groupsKey(account), if: { version: 7 } };
 
-  test("what it holds, and what its groups do, as long as none of that changes", async () => {
+  test("the permissions of the account and of its groups, as long as these do not change", async () => {
     expect(await handed({ grants: [c] }, record)).toEqual({ permissions: [c], unchanged: [own] });
     expect(await handed({ owner_grant_id: "o" })).toEqual({ permissions: ["account_owner"], unchanged: [own] });
     expect(await handed({ grants: [c], groups: ["inner"] }, record)).toEqual({

@@ -10,7 +10,7 @@ import { newAccount, testTable } from "../../support/world.ts";
 
 const table = testTable();
 
-test("a resource is found with all that contains it, and with what fails a transaction once it is gone", async () => {
+test("a resource is found with its scopes, and with a write that fails once it is deleted", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const domain = await home(account);
   const mailbox = await added(account, domain.name);
@@ -37,7 +37,7 @@ test("a resource is found with all that contains it, and with what fails a trans
   }
 });
 
-test("what an account does not have is not found, whatever its type", async () => {
+test("a resource of another account is not found, with any type", async () => {
   const { id } = await newAccount();
   for (const type of ResourceType.options) expect(await locate(table, id, { type, id: randomUUID() })).toBeUndefined();
   expect(await locate(table, id, { type: "account", id })).toEqual({ scopes: [] });

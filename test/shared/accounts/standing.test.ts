@@ -28,7 +28,7 @@ const groupsOf = (parents: Record<string, string | undefined>): GroupsRecord => 
 describe("groups inside of groups", () => {
   const nested = groupsOf({ a: "b", b: "c", c: undefined, d: "c", e: undefined });
 
-  test("are found from the inside out, each once, whatever is not there left out", () => {
+  test("are found from the inside out, each once, without missing ones", () => {
     expect(withAncestors(nested, ["a"])).toEqual(["a", "b", "c"]);
     expect(withAncestors(nested, ["d", "a", "gone", "toString"])).toEqual(["d", "c", "a", "b"]);
     expect(withAncestors(nested, [])).toEqual([]);
@@ -60,7 +60,7 @@ describe("the groups that a token names", () => {
   });
 });
 
-test("what somebody holds in an account costs one call, and the account's status no more", async () => {
+test("the permissions in an account cost one call, and the account's status no further call", async () => {
   const account = await newAccount();
   const { id } = await newMember(account, { role: "viewer" });
   const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
@@ -80,7 +80,7 @@ test("what somebody holds in an account costs one call, and the account's status
   expect(nobody).toEqual({ permissions: noPermissions });
 });
 
-describe("what permissions cover", () => {
+describe("the scopes of permissions", () => {
   const [one, other] = [
     { type: "workspace" as const, id: "1" },
     { type: "workspace" as const, id: "2" },
@@ -93,7 +93,7 @@ describe("what permissions cover", () => {
     { id: "g3", role: "dns_manager", scope: domain },
   );
 
-  test("is what a grant says, on its thing and on what is inside of that", () => {
+  test("cover the resource of a grant, and the resources inside it", () => {
     expect(
       [[domain, one], [one], [other], [domain], []].map((scopes) => covers(narrow, "domain.view", scopes)),
     ).toEqual([true, true, false, false, false]);
@@ -155,7 +155,7 @@ test("each role is exactly these capabilities", () => {
   expect(sorted(roles)).toEqual(sorted(expected));
 });
 
-test("what a capability acts on is seen with the view of its kind, or with that of the account", () => {
+test("a resource can be seen with the view capability of its kind, or with that of the account", () => {
   expect(capabilities.filter((one) => viewCapability(one) === "account.view")).toEqual([
     "account.view",
     "tag.manage",
@@ -198,7 +198,7 @@ describe("a group as it is shown", () => {
   const shown = { record, roles: noRoles, now: new Date() };
   const nameOf = (id: string) => id.toUpperCase();
 
-  test("says what it holds itself and what it inherits, each once", () => {
+  test("shows its own and its inherited permissions, each once", () => {
     expect(storedGroupView(group, shown, nameOf)).toMatchObject({
       attributes: { a: 1 },
       linked_scopes: [{ resource_id: "w", resource_type: "workspace" }],
@@ -214,7 +214,7 @@ describe("a group as it is shown", () => {
     });
   });
 
-  test("holds everything where it, or what it is inside of, owns the account", () => {
+  test("holds everything if it, or a parent, owns the account", () => {
     const view = (id: string) => storedGroupView({ ...group, id }, shown, nameOf);
     expect(view("o")).toMatchObject({
       parent_id: null,

@@ -41,7 +41,7 @@ const admin = async ({ table }: Awaited<ReturnType<typeof scene>>) => {
 };
 
 describe("a super admin sees", () => {
-  test("all accounts, oldest first, by pages, and those that match", async () => {
+  test("all accounts, oldest first, by pages, and the accounts that match a filter", async () => {
     const one = await scene();
     const root = await admin(one);
     const [odd, even] = one.clients;
@@ -57,7 +57,7 @@ describe("a super admin sees", () => {
 });
 
 describe("a user sees", () => {
-  test("the accounts in which they hold anything, and those of them that match", async () => {
+  test("the accounts in which they hold a permission, and those of them that match a filter", async () => {
     const { table, seen, clients } = await scene();
     expect(await seen(user("nobody"))).toEqual([[], 0]);
     await setAccountStatus(table, idOf(3), "past_due", now);
@@ -68,7 +68,7 @@ describe("a user sees", () => {
     expect(await seen(user(ada), { status: "nonsense" })).toEqual([[], 0]);
   });
 
-  test("after those the accounts of groups that their token names, each once, by id", async () => {
+  test("then the accounts of groups that their token names, each once, by id", async () => {
     const { table, seen } = await scene();
     const groups = { g: { grants: [] } };
     const group = "00000000-0000-4000-8000-0000000000aa";
@@ -96,7 +96,7 @@ test("a service account sees its own account, while it holds something there", a
 });
 
 describe("the status of an account", () => {
-  test("moves it from the lists of one status to those of the other, and back", async () => {
+  test("moves it from the lists of one status to the lists of the other, and back", async () => {
     const { table, clients } = await scene(3);
     const listed = async (filter: Parameters<typeof accountsMatching>[0]) => {
       const { rows, total } = await readRows(table, accountsMatching(filter), { skip: 0, take: 10 });

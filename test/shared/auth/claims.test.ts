@@ -21,7 +21,7 @@ const principalOf = (claims: object, as = verify) => {
   return as(issuer.sign({ alg: "ES256", typ: "at+jwt", kid: issuer.kid }, payload));
 };
 
-describe("what a token says about a person", () => {
+describe("the claims about a person", () => {
   test("is taken where it is a text of 1 to 320 characters", async () => {
     const long = "a".repeat(320);
     const all = { email: long, given_name: long, family_name: "b", locale: "c" };
@@ -113,7 +113,7 @@ test("a claim of that name which says that it is an access token does no harm", 
     expect(await principalOf(claim)).toMatchObject({ id });
 });
 
-test("whatever is no bearer token is told how to send one", async () => {
+test("the error for an invalid bearer token says how to send one", async () => {
   const tried = (header?: string) => authenticate(header, verify, testTable(), new Date());
   for (const header of [undefined, "", "Basic dTpw", "Bearer a b", "xBearer a"]) {
     await expect(tried(header)).rejects.toMatchObject({ message: expect.stringContaining("Authorization: Bearer") });

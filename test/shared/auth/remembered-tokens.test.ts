@@ -43,7 +43,7 @@ test("a token that expires is refused from then on", async () => {
   await expect(remembering(token)).rejects.toMatchObject({ code: "token_expired" });
 });
 
-test("a token that is refused, or differs in a byte from one that is not, is verified each time", async () => {
+test("a refused token, and a token that differs in a byte from a valid one, is verified each time", async () => {
   const { mint, remembering, verified } = scene();
   const token = mint("one", 3_600);
   await remembering(token);

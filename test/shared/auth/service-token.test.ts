@@ -6,7 +6,7 @@ import { me } from "../../support/auth.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newServiceAccount, testTable } from "../../support/world.ts";
 
-test("lets a service account in by its token, and only what it was granted", async () => {
+test("lets a service account in by its token, with its granted permissions only", async () => {
   const account = await newAccount();
   const service = await newServiceAccount(account, { role: "viewer" });
   const path = `/v1/public/accounts/${account.id}/workspaces`;

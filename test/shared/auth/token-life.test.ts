@@ -62,7 +62,7 @@ describe("the last use of a token", () => {
     expect(seen).toEqual([0, 0, 0, hourMs, hourMs, 5 * hourMs]);
   });
 
-  test("is not told of a token that is not used any more, nor of one that nobody has", async () => {
+  test("is not recorded for an ended token, nor for an unknown one", async () => {
     const { publicId } = await newToken();
     expect(await lastUses(table, [publicId, "0000000000000000"])).toEqual(new Map());
   });
@@ -127,7 +127,7 @@ describe("the end of a token", () => {
     await expect(sooner.use(500)).rejects.toMatchObject({ code: "token_expired" });
   });
 
-  test("is not given to one that is over, or that nobody has", async () => {
+  test("is not set for an ended token, nor for an unknown one", async () => {
     const over = await newToken({ expiresAt: at(500).toISOString() });
     const none = { publicId: "0000000000000000" };
     expect(await end([over, none], { expires: at(1_000).toISOString() }, 500)).toEqual({ live: [], writes: 0 });

@@ -148,7 +148,7 @@ test("the page of its payer finds it, and so does a product that starts, without
   expect([await byStart.posted(), await byStart.queued()]).toEqual([1_000, []]);
 });
 
-test("whoever comes first, and all at once, it is credited once", async () => {
+test("a payment is credited once, by any reporter and by all at once", async () => {
   for (let time = 0; time < 20; time++) {
     const scene = await paidScene();
     scene.clock.ms += 2 * minutes;
@@ -215,7 +215,7 @@ test("a checkout that the provider does not know, or says to be somebody else's,
   }
 });
 
-test("asked on the wire, Stripe's session that is paid is credited, and one that is complete and unpaid is waited for", async () => {
+test("a paid session of Stripe is credited, and a complete but unpaid one is waited for", async () => {
   const scene = await newScene();
   const stripe = await startStripe();
   const payments = stripePayments(async () => ({ apiKey: "sk_test", webhookSecrets: ["whsec"] }), {
@@ -252,7 +252,7 @@ test("an open checkout is asked about ever more seldom, until it has expired", a
   expect(await scene.page()).toBe("expired");
 });
 
-test("one that never comes to an end is given up after thirty days, and its page still asks", async () => {
+test("a checkout without an end is given up after thirty days, and its page still asks", async () => {
   const scene = await newScene();
   const { hosted_page } = await scene.open();
   await scene.act(hosted_page.id, "decline");
@@ -277,7 +277,7 @@ test("a provider that fails for longer than that is asked until it answers", asy
   expect(await scene.posted()).toBe(1_000);
 });
 
-test("a purchase that waits for the money goes on, whoever hears of it", async () => {
+test("a purchase that waits for its payment goes on, whichever process learns of the payment", async () => {
   for (const how of ["page", "worker"]) {
     const scene = await newScene();
     const { session, ...noted } = await openTopup(scene.accountId, 1_500, scene.context, scene.outside, {

@@ -51,13 +51,13 @@ test.for([
   expect(totalAmount(linesOf(daysOf(month, count, what)))).toBe(cents);
 });
 
-test("what is charged by the thousand is rounded once, not by the day", () => {
+test("sent mails are charged by the thousand, and rounded once, not by the day", () => {
   const cost = (days: number, sent_mails: number) =>
     totalAmount(linesOf(daysOf("2026-04", days, { plan_id: "per_dedicated_ip", sent_mails })));
   expect([cost(1, 12), cost(2, 12), cost(25, 1), cost(30, 25_000_012)]).toEqual([0, 1, 1, 30_000_014]);
 });
 
-test("the minimum is charged for what is missing of it only", () => {
+test("only the missing part of the minimum is charged", () => {
   const lines = linesOf(daysOf("2026-04", 30, { mailboxes: 1 }));
   expect(lines.map(({ amount }) => amount)).toEqual([300, 200]);
   expect(linesOf(daysOf("2026-04", 30, { mailboxes: 2 })).map(({ amount }) => amount)).toEqual([600]);

@@ -18,7 +18,7 @@ async function sceneOfJanuary(money: number) {
 
 const noonOf = (day: string): Date => new Date(`${day}T12:00:00Z`);
 
-test("closing invoices the usage up to its day and pays it from the wallet, and tells what is left", async () => {
+test("closing invoices the usage up to its day, pays it from the wallet, and shows the rest", async () => {
   const { accountId, invoices, account, wallet } = await sceneOfJanuary(10_000);
   const told = await closeAccount(table, accountId, noonOf("2026-02-10"));
   const bills = await invoices();

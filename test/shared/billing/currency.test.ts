@@ -103,7 +103,7 @@ test("a recharge and its events are in EUR", async () => {
   expect([state, currency, last_recharge.currency]).toEqual(["running", "EUR", "EUR"]);
 });
 
-test("a dedicated IP costs what it does in EUR, and what is missing is told in EUR", async () => {
+test("a dedicated IP costs its price in EUR, and a missing amount is in EUR", async () => {
   const account = await newEuroAccount();
   const { option_id } = await newOption();
   const options = (await get(account, "/dedicated-ips/available-options")) as { option_id: string; price: string }[];

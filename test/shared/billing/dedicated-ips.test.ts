@@ -72,7 +72,7 @@ test("days without a plan have the managed IPs that there are all the same, by t
   );
 });
 
-test("one that is still provisioned, one that is gone, and a host of one's own cost nothing", async () => {
+test("a provisioning IP, a deleted IP and a customer's own host cost nothing", async () => {
   const account = await funded(await newAccount());
   await claimed(account);
   await activeHost(account);

@@ -61,7 +61,7 @@ test("days that are recorded late count a deleted mailbox from its creation to i
   expect(await countedUpTo(account, plusDays(third, 1))).toEqual([2, 2, 2, 2, 1]);
 });
 
-test("counts deleted mailboxes over many pages, and reads none that were deleted before", async () => {
+test("counts deleted mailboxes over many pages, and reads none from before the period", async () => {
   const account = await newRoomyAccount();
   await use(account, 1);
   const table = testTable();

@@ -37,7 +37,7 @@ async function sceneWithCheckout() {
   return { ...scene, tell, result, posted: async () => (await scene.wallet()).posted };
 }
 
-test("what was paid is credited once, however often and however many at once we are told", async () => {
+test("a payment is credited once, for any number of reports and concurrent reports", async () => {
   const { tell, result, posted, transactions, events } = await sceneWithCheckout();
   expect(await result()).toBe("pending");
   const outcomes = await Promise.all(Array.from({ length: 6 }, () => tell("paid")));
@@ -76,7 +76,7 @@ test("another amount for a checkout that was paid is ignored", async () => {
   expect([await result(), await posted()]).toEqual(["paid", 1_000]);
 });
 
-test("another currency is ignored, and so is what is told of a checkout that we do not know", async () => {
+test("a payment in another currency is ignored, and so is a report about an unknown checkout", async () => {
   const { pay, posted, events } = await sceneWithCheckout();
   const before = await events();
   expect(await pay({ currency: "EUR" })).toBe("ignored");

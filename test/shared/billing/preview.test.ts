@@ -39,7 +39,7 @@ const lives = fc.record({
   currency: fc.constantFrom("USD", "EUR"),
 });
 
-test("the invoices that a preview of a plan predicts are those that are made, if the usage stays the same", async () => {
+test("the invoices of a plan's preview are made, if the usage stays the same", async () => {
   const check = async (life: typeof lives extends fc.Arbitrary<infer Life> ? Life : never) => {
     const { created, changedAfter, beginsAfter, begunOn, usage, mails, isRecordedDaily, currency } = life;
     sellInEuros();
@@ -92,7 +92,7 @@ const claims = fc.record({
   currency: fc.constantFrom("USD", "EUR"),
 });
 
-test("what a dry run of a claim says is what the claim holds, and what the invoices of its periods charge", async () => {
+test("the preview of a claim agrees with the hold of the claim, and with the invoices of its periods", async () => {
   const check = async ({
     claimedAfter,
     plan,
@@ -146,7 +146,7 @@ test("what a dry run of a claim says is what the claim holds, and what the invoi
   }
 });
 
-test("the balance and the costs of the periods are for those who may see the billing", async () => {
+test("the balance and the costs of the periods need billing.view", async () => {
   const { accountId, context } = await newScene(first);
   const { preview } = await previewPlan(accountId, "per_dedicated_ip", undefined, context);
   expect(preview).toMatchObject({ this_period: null, next_period: null, available: null });

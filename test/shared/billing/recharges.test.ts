@@ -140,7 +140,7 @@ test("switching off and on brings no attempt forward", async () => {
   expect(await scene.settings()).toEqual(before);
 });
 
-test("four charges are tried on a day at most, whatever cards are saved, and again on the next day", async () => {
+test("at most four charges are tried on a day, with any cards, and again on the next day", async () => {
   const scene = await newRechargeScene("declined");
   await runLow(scene);
   for (let hour = 13; hour < 19; hour++) {
@@ -279,7 +279,7 @@ test("a limit of the month that stops a recharge is told once a month", async ()
   expect(await told()).toEqual([cap, "You allow 1 recharges a month, and that many were made."]);
 });
 
-test("an invoice that the wallet cannot pay is paid by a recharge of what is missing", async () => {
+test("an invoice that the wallet cannot pay is paid by a recharge of the missing amount", async () => {
   const scene = await newRechargeScene();
   await scene.update({ threshold: "0.01" });
   await scene.use({ mailboxes: 20 });
@@ -382,7 +382,7 @@ const refundsOf = async (scene: Scene) =>
     .map(({ type, after }) => `${type.split(".").at(-1)} ${String(after["amount"])}`)
     .toSorted();
 
-test("refunds leave the wallet once, in whatever order and however often they are reported", async () => {
+test("refunds leave the wallet once, in any order and any number of reports", async () => {
   const scene = await newRechargeScene();
   for (const all of [[500], [500, 700], [500], [500, 700]]) await scene.tell(refunds(scene.accountId, ...all));
   expect(await scene.balance()).toBe("18.00");
@@ -419,7 +419,7 @@ test("a refund that an earlier version took by the sum is not taken again, and i
   expect(await scene.balance()).toBe("32.00");
 });
 
-test("a refund that fails pays back what was owed for it, and the account is active again", async () => {
+test("a refund that fails pays back the debt for it, and the account is active again", async () => {
   const scene = await newRechargeScene();
   await scene.update({ enabled: false });
   await scene.post(spend(2_000));

@@ -84,7 +84,7 @@ test("a run that was done changes nothing, and tells nobody of anything", async 
   expect([await billOf(scene), await scene.events(), await scene.state()]).toEqual(before);
 });
 
-test("what is used and not invoiced is accrued, and off the net balance", async () => {
+test("usage without an invoice is accrued, and subtracted from the net balance", async () => {
   const scene = await sceneOfJanuary();
   scene.on("2026-01-26");
   await scene.run("2026-01-25");

@@ -35,7 +35,7 @@ test("past due when the wallet cannot pay, and active again once a top-up has pa
   expect((await transactions()).at(-1)).toMatchObject({ type: "charge", amount: "5.00", balance_after: "0.01" });
 });
 
-test("the account has what is missing and the day of the suspension, until the operator or a payment ends it", async () => {
+test("the account has the missing amount and the day of the suspension, until the operator or a payment ends it", async () => {
   const { account, runOn, operate } = await sceneOwing();
   expect((await account()).debt).toEqual({ missing: 500, currency: "USD", suspends_on: "2026-03-15" });
   await runOn("2026-03-15", "2026-03-14");
@@ -82,7 +82,7 @@ test("suspended after 14 days, not a day earlier; nothing is charged for then; a
   expect((await accruals()).at(-1)?.day).toBe("2026-04-04");
 });
 
-test("invoices are paid oldest first, and none before an older one that is larger", async () => {
+test("invoices are paid oldest first, and none before an older and larger one", async () => {
   const { runOn, topUp, invoices } = await sceneOwing();
   await runOn("2026-04-03", "2026-04-02");
   await topUp(499);
@@ -91,7 +91,7 @@ test("invoices are paid oldest first, and none before an older one that is large
   expect((await invoices()).map(({ status }) => status)).toEqual(["paid", "open"]);
 });
 
-test("what the operator suspended no top-up lifts, also when it owed before or was suspended for that before", async () => {
+test("no top-up lifts a suspension by the operator, even after an earlier debt or suspension for it", async () => {
   const owing = await sceneOwing();
   await owing.operate("suspended", "2026-03-02");
   await owing.topUp(10_000);

@@ -121,7 +121,7 @@ test("an account that fails is tried again later and later, and no other account
   expect(queueOf(store)).toEqual(each(ids, closableAt("2026-02-01")));
 });
 
-test("accounts that wait for another try do not keep a run from those behind them", async () => {
+test("accounts that wait for another try do not keep a run from the accounts behind them", async () => {
   const { table, ids, at, sweep } = await newScene(8);
   for (const id of ids.slice(0, 6)) await table.attempt({ put: { ...stateKey(id), plans: "broken", version: 1 } });
   at("2026-02-01");

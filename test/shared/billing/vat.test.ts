@@ -172,7 +172,7 @@ test("without settings nothing has VAT, and purchases are on the invoice all the
   expect(await posted(scene, "vat")).toBe(0);
 });
 
-test("what is accrued has its VAT, and an open invoice is due without its purchases", async () => {
+test("accrued usage has its VAT, and an open invoice is due without its purchases", async () => {
   useVat();
   const scene = await newScene("2026-01-15");
   await scene.use({ mailboxes: 3 });

@@ -38,7 +38,7 @@ test.each([
 
 const getters = tagged.filter(({ http }) => http.method === "GET").map((getter) => [getter.name, getter] as const);
 
-test.each(getters)("what %s reads with a tag is changed and deleted with it", (name, { http: { path } }) => {
+test.each(getters)("the other routes at the path of %s have its tag too", (name, { http: { path } }) => {
   const others = routes.filter(({ http }) => http.path === path && http.method !== "GET");
   const untagged = others.filter(({ http }) => !http.etag);
   expect(
@@ -117,7 +117,7 @@ describe.each(changers.map((route) => [route.name, route] as const))("%s", (_, r
     expect(await storedOf(account)).toEqual(before);
   });
 
-  test("answers 422 for what is no tag", async () => {
+  test("answers 422 for an invalid tag", async () => {
     const { account, example, etag } = await sharedScene();
     for (const tag of [etag.replaceAll('"', ""), "", '"a" "b"']) {
       const { status, body } = await call(account, tag, example);
@@ -197,7 +197,7 @@ test("a group that goes in several transactions goes only as the caller saw it",
   expect((await request("GET", path, { token })).status).toBe(404);
 });
 
-test("what one reads only if it is as one saw it is a 412 when it is not", async () => {
+test("a conditional read of a changed resource is a 412", async () => {
   const account = await newAccount();
   const { path, etag } = await newWorkspace(account);
   const read = (tag: string) => request("GET", path, { token: account.owner.token, headers: { "if-match": tag } });
@@ -206,7 +206,7 @@ test("what one reads only if it is as one saw it is a 412 when it is not", async
   ]);
 });
 
-test("a tag is of the thing's own state: what goes on inside of it, or around it, leaves it as it is", async () => {
+test("a tag covers the resource's own state: changes inside it or around it leave the tag as it is", async () => {
   const account = await newAccount();
   const { token } = account.owner;
   const at = `/v1/public/accounts/${account.id}`;

@@ -78,7 +78,7 @@ test("without mail, copies still go to mailboxes of the account", async () => {
   expect((await send(account, "POST", "forwarding", body)).status).toBe(201);
 });
 
-test("limits.get tells what the deployment can do", async () => {
+test("limits.get lists the features of the deployment", async () => {
   const account = await newAccount();
   const all = { payments: true, mail: true, registrar: true, dns: true };
   expect((await send(account, "GET", "limits")).body.features).toEqual(all);

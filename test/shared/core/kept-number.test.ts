@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 import { isKept } from "../../../shared/core/number.ts";
 
-test("a number is kept when a double says all of its digits, whatever zeros and exponent it is written with", () => {
+test("a number is kept when a double has all of its digits, with any zeros and exponent", () => {
   for (const digits of ["0", "-0.0", "1.50", "1e3", "1000000000000000000000", "0.1", "1E-7", "00012"]) {
     expect(isKept(digits), digits).toBe(true);
   }

@@ -52,7 +52,7 @@ test("one look asks 64 questions at most, however many names somebody gives the 
   }
 });
 
-test("what is beyond could not be found out, and a host with one name for each of sixteen addresses is never beyond", async () => {
+test("addresses beyond the limit are unknown, and a host with one name for each of sixteen addresses is below the limit", async () => {
   const ips = sixteen();
   const ip = await hostOf(ips, readyHost);
   const names = (count: number) =>

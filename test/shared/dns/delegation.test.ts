@@ -18,7 +18,7 @@ import {
 
 const name = "example.test";
 
-test("says what the registry says, and asks none of the nameservers it names", async () => {
+test("answers by the registry alone, and asks none of the nameservers that it names", async () => {
   const net = await internet();
   const child = await net.add(serving({ name, rrsets: [ns(name, "ns9.example.test")] }));
   net.registered.push(...delegated(name, child, { address: "8.8.0.99" }));
@@ -97,7 +97,7 @@ test("asks a domain's nameservers about a name below it", async () => {
   ]);
 });
 
-test("tells a name that the registry has in its own zone from one that does not exist", async () => {
+test("tells apart a name in the registry's own zone and a name that does not exist", async () => {
   const net = await internet(txt("held.test", "reserved"), cname("alias.test", "held.test"));
   const resolver = net.open();
   expect(await resolver.delegation("held.test")).toEqual({ status: "none" });

@@ -49,7 +49,7 @@ test("asks a silent or failing nameserver once more, and no other bad one", asyn
   expect(servers.map(({ asked }) => asked.length)).toEqual([2, 2, 1]);
 });
 
-test("leaves out records that it cannot read among those it can", async () => {
+test("leaves out unreadable records, and answers the readable ones", async () => {
   const net = await internet();
   const server = await net.addAsLiked({
     udp: replying(() => ({

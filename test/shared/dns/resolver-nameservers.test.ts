@@ -21,7 +21,7 @@ test("looks up nameservers in other zones, by IPv4 and else by IPv6", async () =
   expect(hosts.asked).toEqual(["six.hosts.test A", "six.hosts.test AAAA"]);
 });
 
-test("asks a nameserver with a known suffix where it is configured to be, whatever its glue says", async () => {
+test("asks a nameserver with a known suffix at its configured address, with any glue", async () => {
   const net = await internet();
   const ours = await net.add(serving({ name: "example.test", rrsets: [apex, a("example.test", "192.0.2.1")] }));
   const glue = a("x.ns1.ours.test", "8.8.0.99");
@@ -32,7 +32,7 @@ test("asks a nameserver with a known suffix where it is configured to be, whatev
   expect(ours.asked.length).toBe(1);
 });
 
-test("asks a place once, whatever number of nameservers are there", async () => {
+test("asks an address once, for any number of nameservers there", async () => {
   const net = await internet(ns("example.test", "a.ours.test", "b.ours.test", "c.ours.test"));
   const ours = await net.add(serving({ name: "other.test", rrsets: [] }));
   const resolver = net.open({ known: [{ suffix: "ours.test", endpoint: ours.endpoint }] });

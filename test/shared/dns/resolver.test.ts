@@ -94,7 +94,7 @@ test("follows a CNAME from the root again, and believes nothing of the target th
   expect(net.asked).toEqual(["example.test A"]);
 });
 
-test("answers what the end of a chain of 8 CNAMEs comes to, and no longer one", async () => {
+test("answers the end of a chain of 8 CNAMEs, and of no longer one", async () => {
   const chain = Array.from({ length: 9 }, (_, index) => cname(`${index}.example.test`, `${index + 1}.example.test`));
   const net = await withExample(...chain, a("9.example.test", "192.0.2.9"));
   const resolver = net.open();

@@ -138,7 +138,7 @@ test.each(oddNames)("takes %j for no name, as it is none of a host", async (host
   });
 });
 
-test("passes over a name that is none of a host's beside one that is", async () => {
+test("skips a text that is no host name beside a valid name", async () => {
   const state = await stateOf(
     four,
     ptr(reverseName(four), "<a>.example.test", "_m-1.example.test"),

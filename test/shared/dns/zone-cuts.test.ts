@@ -20,7 +20,7 @@ test("keeps a top-level domain for its TTL", () => {
   expect(cuts.find("www.example.test")).toBeUndefined();
 });
 
-test("keeps no domain below, so that none displaces what it keeps", () => {
+test("caches no zone below a top-level domain, so that none displaces the cached ones", () => {
   const { cuts } = opened();
   cuts.keep(zone("test"), 60);
   for (let index = 0; index < 600; index += 1) cuts.keep(zone(`${index}.test`), 60);

@@ -150,7 +150,7 @@ test("a page sorted by name costs as much at the end as at the beginning", async
   expect(await cost(12)).toBeLessThan(1.2 * first + 10);
 });
 
-test("a search is of one moment, whatever happens between its calls of the table", async () => {
+test("a search has the state of one moment, with any changes between its calls of the table", async () => {
   const { account, workspaces, model } = await scene(6, 40);
   for (const workspace_id of [undefined, workspaces[1]]) {
     let calls = 1;

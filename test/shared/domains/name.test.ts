@@ -23,7 +23,7 @@ const spelling = fc.oneof(
   fc.tuple(label, fc.constantFrom("com", "de", "co.uk", "xn--p1ai")).map(([first, end]) => `${first}.${end}`),
 );
 
-test("reads any text into one spelling that reads into itself, or says what is wrong with it", () => {
+test("reads any text into one spelling that reads as itself, or explains the fault", () => {
   fc.assert(
     fc.property(spelling, (given) => {
       const read = readName(given);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { NewDomainName, registrable } from "../../../shared/domains/registrable.ts";
 
-test("finds the name that one registers, not taking a company's suffix for a registry's", () => {
+test("finds the registrable name, with the suffixes of registries and not of companies", () => {
   expect(registrable("mail.example.co.uk")).toEqual({ suffix: "co.uk", domain: "example.co.uk" });
   expect(registrable("shop.github.io")).toEqual({ suffix: "io", domain: "github.io" });
   expect(registrable("com")).toBeUndefined();

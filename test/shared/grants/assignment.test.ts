@@ -14,7 +14,7 @@ const assignments: [string, Assignment][] = [
   ["auth.role_assignment", { ...common, kind: "role", role: "viewer", scope: { type: "workspace", id } }],
 ];
 
-test.each(assignments)("a change of %s is recorded with what held before it and after", (type, assignment) => {
+test.each(assignments)("a change of %s is recorded with the states before and after", (type, assignment) => {
   const created = assignmentChange(undefined, assignment, noRoles);
   expect(created).toMatchObject({ type: `${type}.created`, resource: { type, id }, before: null });
   expect(created.after).toMatchObject({ subject_id: id, revoked_at: null });

@@ -62,7 +62,7 @@ test(
 const give = ({ id, owner }: Account, path: string, body: object) =>
   request("POST", `/v1/public/accounts/${id}/auth/${path}`, { token: owner.token, body });
 
-describe("what opens nothing on its resource is not given", () => {
+describe("a permission without an effect on its resource is not given", () => {
   test("a capability", async () => {
     const account = await newAccount();
     const domain = await home(account);

@@ -59,8 +59,8 @@ async function scene() {
 
 const limitReached = { code: "limit_reached" };
 
-describe("what a user holds", () => {
-  test("is one record, whatever is changed of it at the same time, and puts the account on the user's list once", async () => {
+describe("the access record of a user", () => {
+  test("is one record, after concurrent changes too, and puts the account on the user's list once", async () => {
     const { change, held, accounts } = await scene();
     expect(await held(user)).toBeUndefined();
     const add = (id: string): HolderChange => ({
@@ -112,7 +112,7 @@ describe("what a user holds", () => {
   });
 });
 
-describe("what a service account holds", () => {
+describe("the access record of a service account", () => {
   test("is kept where it is nothing, unless it is to be forgotten, and is on nobody's list", async () => {
     const { change, held, table } = await scene();
     await change(set(program, { grants: [grant("a")] }));
@@ -125,7 +125,7 @@ describe("what a service account holds", () => {
     expect((await readRows(table, accountsOfUser(program.id), { skip: 0, take: 1 })).total).toBe(0);
   });
 
-  test("cannot be given to one that is not there", async () => {
+  test("cannot be changed for a missing service account", async () => {
     const { change } = await scene();
     const gone = { ...program, id: "gone" };
     await expect(change(set(gone, { grants: [grant("a")] }))).rejects.toMatchObject({ code: "not_found" });
@@ -142,7 +142,7 @@ describe("what a service account holds", () => {
   });
 });
 
-describe("what groups hold", () => {
+describe("the grants of groups", () => {
   test("is in one record, which keeps how they nest", async () => {
     const { change, held, table } = await scene();
     await change(set(group("inner"), { grants: [grant("a")] }), set(group("outer"), { owner_grant_id: "o" }));

@@ -30,7 +30,7 @@ const call = ({ id, owner }: Account, method: string, path: string, body?: unkno
     ...(body === undefined ? {} : { body }),
   });
 
-describe("what a stranger's link is about", () => {
+describe("the resource of a stranger's link", () => {
   const pressed = async (status: "past_due" | "suspended" | "closed") => {
     const account = await newAccount();
     const rule = await ruleTo(account, stranger());
@@ -49,7 +49,7 @@ describe("what a stranger's link is about", () => {
   });
 });
 
-describe("a thing that is not there, for who holds what it takes everywhere,", () => {
+describe("a missing resource, for a caller with the capability on the whole account,", () => {
   const placeOf = ({ status, body }: Answer) => [status, body.detail[0].loc ?? body.code];
 
   test("is a 404 in the path, and a 422 at its place elsewhere", async () => {
@@ -63,7 +63,7 @@ describe("a thing that is not there, for who holds what it takes everywhere,", (
   });
 });
 
-describe("what is about the account as a whole", () => {
+describe("a route about the account as a whole", () => {
   test("is refused with the capability, and not hidden, to who holds that on a part only", async () => {
     const account = await newAccount();
     const { body: workspace } = await call(account, "POST", "workspaces", { name: "Sales" });
@@ -118,7 +118,7 @@ describe("who may not do something with a thing that is there", () => {
   });
 });
 
-describe("what it costs to decide", () => {
+describe("the cost of a decision", () => {
   /** How many calls of the table it takes. */
   async function callsFor(route: Route, account: Account, { id }: User, params: object = {}): Promise<number> {
     const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
@@ -128,7 +128,7 @@ describe("what it costs to decide", () => {
     return usage.calls;
   }
 
-  test("is one call for who sees all of a list, and another one, for a super admin's record, for who sees a part", async () => {
+  test("is one call for a caller who sees a whole list, and another one, for a super admin's record, for a caller who sees a part", async () => {
     const account = await newAccount();
     const whole = await newMember(account, { capability: "workspace.view" });
     const part = await newMember(account, { capability: "workspace.view", scope: { type: "workspace", id: nobodys } });
@@ -155,7 +155,7 @@ describe("what it costs to decide", () => {
   });
 });
 
-test("a query that names as many accounts as an id has characters is refused like one that names two", async () => {
+test("a query with an id of as many accounts as characters is refused like a query with two accounts", async () => {
   for (const count of [2, 36]) {
     const query = Array.from({ length: count }, () => `account_id=${nobodys}`).join("&");
     const { status, body } = await request("GET", `/v1/public/functions?${query}`, { token: newUser().token });
@@ -163,7 +163,7 @@ test("a query that names as many accounts as an id has characters is refused lik
   }
 });
 
-test("a query may name the account that it is about, and is decided by what its caller is there", async () => {
+test("a query may name its account, and the caller's permissions there decide", async () => {
   const account = await newAccount();
   const ask = ({ token }: User) => request("GET", `/v1/public/functions?account_id=${account.id}`, { token });
   expect((await ask(newUser())).status).toBe(404);

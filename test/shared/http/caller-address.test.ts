@@ -5,7 +5,7 @@ import { callerAddress } from "../../../shared/http/lambda.ts";
 const event = (headers: Record<string, string>) =>
   ({ headers, requestContext: { http: { sourceIp: "192.0.2.1" } } }) as unknown as Parameters<typeof callerAddress>[0];
 
-test("a caller is whom the gateway saw, whatever a header says", () => {
+test("the caller's address is the one that the gateway saw, with any header", () => {
   expect(callerAddress(event({ "x-viewer-address": "198.51.100.7" }))).toBe("192.0.2.1");
 });
 

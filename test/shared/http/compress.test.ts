@@ -29,7 +29,7 @@ test.each([
 
 const decoders = { br: brotliDecompressSync, gzip: gunzipSync };
 
-test("what is compressed is the same text again, and says how; what is short stays as it is", () => {
+test("a compressed answer has the same text, and names its coding; a short answer stays as it is", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 3_000 }), fc.constantFrom("br", "gzip"), (text, coding) => {
       const plain = json(200, { text });
@@ -45,7 +45,7 @@ test("what is compressed is the same text again, and says how; what is short sta
   );
 });
 
-test("an image stays as it is, and what is not asked for compressed says that it could be", () => {
+test("an image is not compressed, and an uncompressed answer has Vary", () => {
   const image = { statusCode: 200, headers: { "content-type": "image/png" }, body: "A".repeat(4_000) };
   expect(compressed(image, "gzip")).toEqual(image);
   const text = json(200, "x".repeat(2_000));

@@ -92,7 +92,7 @@ describe("while the first request runs", () => {
     await expect(claimed(2 * leaseMs)).rejects.toMatchObject(inFlight);
   });
 
-  test("one that lapses is free for the same request at once, and one that was let go for any", async () => {
+  test("a lapsed claim is free for the same request at once, and a released claim for any request", async () => {
     const { claim, claimed, table } = scene();
     await (await claim(0)).lapse();
     expect(await table.between("PRINCIPAL#u", "IDEMPOTENCY#", "IDEMPOTENCY#~")).toMatchObject([{ lease_until: 0 }]);
@@ -164,7 +164,7 @@ describe("an answer", () => {
     expect(record).toMatchObject({ ttl: Math.ceil((start + 1_500) / 1_000), expires_at: start + 1_500 });
   });
 
-  test("is told with what the thing was in, where that was said", async () => {
+  test("is stored with the scopes of its resource, if the route gives them", async () => {
     const [scopes, { done, answer, found }] = [[{ type: "workspace", id: "w" }], scene()];
     await done({ scopes });
     expect([await answer(0), await found(0)]).toEqual([
@@ -187,7 +187,7 @@ describe("an answer", () => {
     expect(weighed).toEqual([length, length, length, 0, 0]);
   });
 
-  test("that is replaced by one that says more is that one, until the key is another request's", async () => {
+  test("that is replaced by a fuller answer is returned in this form, until the key belongs to another request", async () => {
     const { done, answer } = scene();
     const claim = await done();
     await claim.restate({ id: "more" });
@@ -226,7 +226,7 @@ describe("an answer", () => {
   });
 });
 
-test("a claim that was settled is not let go, and one that was taken over settles nothing", async () => {
+test("a settled claim is not released, and a claim that was taken over settles nothing", async () => {
   const { done, answer } = scene();
   const first = await done();
   await first.release();
@@ -237,7 +237,7 @@ test("a claim that was settled is not let go, and one that was taken over settle
   expect(await late.table.attempt(slow.settle({ id: "slow" }))).toMatchObject({ done: false });
 });
 
-test("every deletion answers the same, whatever it was settled with", async () => {
+test("every deletion has the same answer, with any stored value", async () => {
   const { route, claim } = scene();
   const claimed = await claim(0, {
     route: { ...route, http: { method: "DELETE" }, output: z.object({}) },

@@ -4,7 +4,7 @@ import { fingerprintOf, requestIdOf } from "../../../shared/http/idempotency.ts"
 
 const of = (body: Record<string, unknown>, key = "k") => fingerprintOf(key, { params: {}, query: {}, body });
 
-test("requests that ask for the same have one fingerprint, whatever the order of their members", () => {
+test("equal requests have one fingerprint, in any order of their members", () => {
   const one = of({ a: 1, b: { c: [1, 2], d: null }, e: 2 });
   expect(of({ e: 2, b: { d: null, c: [1, 2] }, a: 1 })).toBe(one);
   expect(of({ b: { c: [1, 2], d: null }, e: 2, a: 1 })).toBe(one);

@@ -133,7 +133,7 @@ test("a repeat by somebody who may no longer do it is refused", async () => {
   expect((await post(account, "Sales", "k", member)).body).toMatchObject({ status: 403, code: "forbidden" });
 });
 
-test("what was refused may be sent again with the same key once it is mended", async () => {
+test("a refused request may be sent again with the same key once it is corrected", async () => {
   const account = await newAccount();
   const { id } = (await post(account, "Sales", "other")).body;
   expect((await post(account, "Sales", "k")).body).toMatchObject({ code: "workspace_name_taken" });
@@ -208,7 +208,7 @@ describe("a program with a key", () => {
     expect([status, body.detail[0].loc]).toEqual([422, ["header", "idempotency-key"]]);
   });
 
-  test("that failed may be sent again: what was done is not done twice, and the rest is done", async () => {
+  test("that failed may be sent again: finished writes are not repeated, and the rest is made", async () => {
     const account = await newAccount();
     const other = (await post(account, "Support", "other")).body;
     const failed = await run(account, adding(account, "Sales", "Support"), "k");
@@ -227,7 +227,7 @@ describe("a program with a key", () => {
   });
 });
 
-test("of two requests that take over from one that died, one runs, and the other is told that it does", async () => {
+test("of two requests that take over a dead one's claim, one runs, and the other is told so", async () => {
   const account = await newAccount();
   await claimAsOther(account, "k", new Date(Date.now() - 60_000));
   const { status, body } = await afterReading(

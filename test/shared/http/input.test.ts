@@ -26,7 +26,7 @@ function mistakesOf(route: Route): ValidationError[] {
   }
 }
 
-describe("what is required and left out is told as missing, whatever its type", () => {
+describe("a missing required member of any type is reported as missing", () => {
   test.each(routes.map((route) => [route.name, route] as const))("%s", (_, route) => {
     const missing = mistakesOf(route).filter(({ type }) => type === "missing");
     expect(missing.map(({ loc }) => loc.join(".")).toSorted()).toEqual(required(route).toSorted());

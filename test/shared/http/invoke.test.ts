@@ -37,7 +37,7 @@ const plain = { params: {}, query: {}, body: {} };
 const door = (more: Partial<InvocationContext> = {}): InvocationContext => ({ ...codeDoor(newUser()), ...more });
 
 describe("a key is for a route whose answer is stored with its effect:", () => {
-  test("one that answers something else fails, and its key may be used again", async () => {
+  test("a route that answers another value fails, and its key may be used again", async () => {
     const at = door();
     const other = toy(async (context) => ({ ...(await writing("a")(context)) }));
     await expect(invoke(other, keyed(), at)).rejects.toThrow("toys.make must answer with the value");
@@ -52,7 +52,7 @@ describe("a key is for a route whose answer is stored with its effect:", () => {
     expect(await invoke(counted, keyed(), at)).toMatchObject({ output: { id: "run 1" }, replayed: true });
   });
 
-  test("an answer that says more than the transaction's value is the one that is kept", async () => {
+  test("an answer with more than the transaction's value is stored in this form", async () => {
     const at = door();
     const more = toy(async (context) => {
       await writing("less")(context);
@@ -64,7 +64,7 @@ describe("a key is for a route whose answer is stored with its effect:", () => {
   });
 });
 
-describe("what failed is tried again", () => {
+describe("a failed call is tried again", () => {
   const failing = (error: Error, resumes: boolean, taken: (string | undefined)[]) => {
     let isFirst = true;
     return toy(
@@ -119,7 +119,7 @@ describe("while nothing may be changed", () => {
   });
 });
 
-describe("what a call is charged", () => {
+describe("the charges of a call", () => {
   const params = z.strictObject({ account_id: z.string().optional() });
   const chargesOf = async (more: object, given: Partial<InvocationContext>, account_id?: unknown) => {
     const charges: Charge[] = [];
@@ -195,7 +195,7 @@ describe("nothing is done", () => {
     return { route, runs: () => runs };
   };
 
-  test("for a caller without room, who is told so first, whatever else is wrong", async () => {
+  test("for a caller without room in the rate limit, whose 429 comes before any other error", async () => {
     const limited = new Problem("rate_limited", "Wait.");
     const at = door({ charge: () => Promise.reject(limited) });
     const { route, runs } = counted();
@@ -219,7 +219,7 @@ test("a read of a program that is refused stays refused: reads have no key", asy
   await expect(invoke(route, { ...plain, callKey: "c" }, door())).rejects.toBe(refusal);
 });
 
-test("what a program sends again and is refused now is not answered where it was never done", async () => {
+test("a refused repeat of a program's call is not answered if the call was never made", async () => {
   const refusal = new Problem("forbidden", "No.");
   const at = door({ table: testTable() });
   const subject = { at: "path", within: [], find: async () => Promise.reject(refusal) };

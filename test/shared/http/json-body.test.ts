@@ -110,7 +110,7 @@ test("a number that a typed member takes is held to the same", async () => {
   expect(body.detail).toMatchObject([{ loc: ["body", "amount"] }]);
 });
 
-test("what JSON.stringify writes fits, whatever it is", () => {
+test("any output of JSON.stringify is accepted", () => {
   const values = fc.jsonValue({ maxDepth: 6 }).map((value) => JSON.stringify(value));
   fc.assert(
     fc.property(values, fc.constantFrom("", " ", "\n"), (text, gap) => {
@@ -135,7 +135,7 @@ test("every number fits by its own digits, and none by more digits than a double
   );
 });
 
-test("names the place of a number whatever stands around it", () => {
+test("names the place of a number among any other text", () => {
   const key = fc.string({ maxLength: 8 });
   fc.assert(
     fc.property(fc.array(fc.oneof(key, fc.integer({ min: 0, max: 3 })), { maxLength: 10 }), (path) => {

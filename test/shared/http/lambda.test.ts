@@ -68,7 +68,7 @@ test("names every wrong place at once", async () => {
   expect(places.toSorted()).toEqual(["client_id", "page", "page_size", "x"]);
 });
 
-test("echoes the caller's request id, in error bodies too, and makes one when it has none that is readable", async () => {
+test("echoes the caller's request id, in error bodies too, and makes one if there is no readable one", async () => {
   const send = (id: string) => request("GET", "/v1/public/me", { headers: { "x-request-id": id } });
   const echoed = await send("trace-42");
   expect(echoed.headers["x-request-id"]).toBe("trace-42");
@@ -131,7 +131,7 @@ test.each([
   expect(answer.headers["allow"]?.split(", ").toSorted()).toEqual(allow.split(", ").toSorted());
 });
 
-test("answers OPTIONS on a known path with what it takes, and on another with 404", async () => {
+test("answers OPTIONS on a known path with its methods, and on another path with 404", async () => {
   const answer = await request("OPTIONS", "/v1/public/accounts");
   expect([answer.status, answer.headers["allow"]]).toEqual([204, "GET, HEAD, OPTIONS"]);
   expect((await request("OPTIONS", "/v1/public/nothing")).status).toBe(404);
@@ -164,7 +164,7 @@ test("answers a query string that is no UTF-8 with 400", async () => {
   }
 });
 
-test("answers HEAD as GET, whoever asks and whatever comes of it", async () => {
+test("answers HEAD as GET, for every caller and result", async () => {
   const account = await newAccount();
   const { token } = account.owner;
   const at = `/v1/public/accounts/${account.id}`;

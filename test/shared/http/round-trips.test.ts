@@ -95,7 +95,7 @@ test.each(Object.entries(callers))(
   },
 );
 
-test("a service account whose token is revoked meanwhile gets a 401, whatever it asks for", async () => {
+test("a service account whose token is revoked meanwhile gets a 401 for any request", async () => {
   const { account, send, id, base } = await scene();
   const created = await send("POST", "/auth/service-accounts", account.owner, { name: "Program" });
   const program = { id: String(created.body.id), token: String(created.body.token) };
@@ -207,14 +207,14 @@ const exceptions: Record<string, string> = {
   "notices.update": unseen,
 };
 
-test("every route's example takes as many round trips as its goal, but for those with a reason", () => {
+test("every route's example takes as many round trips as its goal, except those with a reason", () => {
   const above = routes.filter((route) => (budgets[route.name]?.trips ?? 0) > goalOf(route));
   expect(above.map(({ name }) => name).toSorted()).toEqual(Object.keys(exceptions).toSorted());
 });
 
 const longer = new Set([wholeLists, provider]);
 
-describe("what the process has seen", () => {
+describe("items that the process has seen", () => {
   const reads = routes.filter((route) => isRead(route) && !longer.has(exceptions[route.name] ?? ""));
   test.each(reads.map((route) => [route.name, route] as const))("%s is read in one round trip", async (_, route) => {
     const account = await newAccount();

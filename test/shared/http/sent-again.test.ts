@@ -85,7 +85,7 @@ describe("a request with a key, over REST,", () => {
     await expect(send(route, account, account.owner, how)).rejects.toMatchObject(missing);
   });
 
-  test("has no scopes in its record, and a call of a program has those of its thing", async () => {
+  test("has no scopes in its record, and a call of a program has the scopes of its resource", async () => {
     const account = await newAccount();
     for (const [one, scopes] of [
       [how, undefined],
@@ -137,11 +137,11 @@ describe("a condition is on the thing that the request is about,", () => {
     );
   };
 
-  test("which is the last one that the path names", async () => {
+  test("which is the last one in the path", async () => {
     expect([await changing(toy, {}), await changing(box, {})]).toEqual(["done", "precondition_failed"]);
   });
 
-  test("or the one that was found by it", async () => {
+  test("or the resource that was found by it", async () => {
     const found = { id: "box", scopes: [], thing: undefined };
     const subject = { at: "path", within: [], find: async () => found };
     expect([await changing(box, { subject }), await changing(toy, { subject })]).toEqual([

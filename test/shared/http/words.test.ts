@@ -64,7 +64,7 @@ function mistakesIn(route: (typeof routes)[number], part: (typeof parts)[number]
 
 const all = [...routes, functionsRoute];
 
-test.each(all.map((route) => [route.name, route] as const))("%s says what is wrong in words for people", (_, route) => {
+test.each(all.map((route) => [route.name, route] as const))("%s explains faults in words for people", (_, route) => {
   for (const part of parts) {
     for (const put of placesIn(route[part])) {
       for (const value of wrong) {
@@ -81,7 +81,7 @@ test.each(all.map((route) => [route.name, route] as const))("%s says what is wro
 const first = (schema: z.ZodType, value: unknown): string | undefined =>
   schema.safeParse(value, { error: inWords }).error?.issues[0]?.message;
 
-describe("what has no words of its own", () => {
+describe("a schema without a message of its own", () => {
   test.each<[z.ZodType, unknown, string]>([
     [z.string(), 7, "Write a string, not a number"],
     [z.number(), "7", "Write a number, not a string"],

@@ -56,7 +56,7 @@ function outcomeOf(book: Book, operation: Operation): Outcome {
   }
 }
 
-test("answers and balances are those of a ledger that counts everything anew from what was done", () => {
+test("answers and balances agree with a ledger that recounts everything from its operations", () => {
   const seen = new Set<Outcome>();
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.oneof(operation, again), minute), { maxLength: 40 }), (steps) => {

@@ -61,12 +61,12 @@ const mistakes: [string, (ledger: Ledger) => Parameters<Table["attempt"]>[0], Re
   [
     "a movement that moved something else",
     (ledger) => ({ update: movementKey(ledger, "s1"), set: { amount: 301 } }),
-    /the debit of 300 in wallet is not what s1 moved/,
+    /the debit of 300 in wallet differs from the movement s1/,
   ],
   [
     "a captured hold that is none any more",
     (ledger) => ({ update: movementKey(ledger, "h1"), set: { status: "voided" } }),
-    /is not what h1 moved/,
+    /differs from the movement h1/,
   ],
   [
     "a balance of another shape",

@@ -117,7 +117,7 @@ test("a hold expires by the clock alone: not a millisecond early, and never when
   expect(await available()).toBe(90);
 });
 
-test("what becomes of a hold that never was is a conflict", async () => {
+test("resolving a missing hold is a conflict", async () => {
   const { operate } = await ledgerWith(100);
   await operate(spend("a transfer", 1));
   for (const id of ["never", "a transfer"]) {
@@ -127,7 +127,7 @@ test("what becomes of a hold that never was is a conflict", async () => {
   }
 });
 
-test("operations of one plan are all done or none, and each sees what those before it did", async () => {
+test("operations of one plan are all done or none, and each sees the effects of the ones before it", async () => {
   const { ledger, posted, operate } = await ledgerWith(100);
   const books = await booksOf(table, ledger);
   await expect(operate(spend("a", 60), topUp("b", 10), spend("c", 60))).rejects.toMatchObject({ available: 50 });
@@ -144,7 +144,7 @@ test("a plan of which a part was done before does the rest", async () => {
   expect(await posted()).toBe(70);
 });
 
-test("entries are read back in their order, each with what the account held after it", async () => {
+test("entries are read back in their order, each with the account's balance after it", async () => {
   const { ledger, operate } = await ledgerWith(100);
   await operate(spend("a", 10));
   await operate(hold("h", 50), { kind: "capture", id: "h", amount: 30 }, topUp("b", 5));

@@ -250,7 +250,7 @@ test.each(events)("%s", (subject, event, says) => {
   expect(reading.text).not.toMatch(/undefined|null|NaN|\[object/);
 });
 
-test("a mail about a debt says what to pay and by when, as long as the account has the status that the mail is about", () => {
+test("a mail about a debt has the amount and the day, while the account has the status of the mail", () => {
   const debt = { missing: 1_250, currency: "EUR", suspends_on: "2026-12-14" };
   const readingFor = (
     status: "past_due" | "suspended",
@@ -305,7 +305,7 @@ test("every call that a mail names exists, and takes the body that the mail show
   }
 });
 
-test("no mail is made of what is no news for people", () => {
+test("no mail is made of events without news for people", () => {
   expect(noticeOf(domainEvent("domain.renewed", { renewal: { ...renewal, by: "request" } }))).toBeUndefined();
   expect(noticeOf(domainEvent("domain.releasing", { deletes_at: null }))).toBeUndefined();
   expect(noticeOf(expiring(30, { auto_renew: true, renewal }))).toBeUndefined();
@@ -329,7 +329,7 @@ test("the daily attempts to renew a name are one matter for 15 days, and an atte
   expect(asked?.matter).toBeUndefined();
 });
 
-test("what the product records of the life of a name, of an account and of its owners can be read", async () => {
+test("the recorded events of names, accounts and owners can be read as notices", async () => {
   const { account: owner, name } = await ownedName("", 0);
   const { expiresAt } = await registrationAt(name);
   await advanceAt(owner, name, daysFrom(expiresAt, -29));

@@ -32,14 +32,14 @@ test("a new bucket is empty, and one in which requests count has room for the ot
   expect(costMs(limit, 3)).toBe(300);
 });
 
-test("what is owed counts, and what was taken in advance is still there, until it lapses", () => {
+test("owed requests count, and leased requests are still there until they lapse", () => {
   expect(remaining(filled(30, { owed: 5 }), limit, now)).toBe(65);
   expect(remaining(filled(30, leased(10)), limit, now)).toBe(80);
   expect(remaining(filled(30, leased(10)), limit, now + 1)).toBe(70);
   expect(remaining(filled(5, leased(10)), limit, now)).toBe(100);
 });
 
-describe("what was taken in advance", () => {
+describe("leased requests", () => {
   test("is spent until its time is over, and no further than it goes", () => {
     const one = filled(0, leased(3));
     expect([takeLeased(one, 2, now), takeLeased(one, 2, now), takeLeased(one, 1, now)]).toEqual([true, false, true]);
@@ -59,7 +59,7 @@ describe("what was taken in advance", () => {
   });
 });
 
-describe("what one write charges", () => {
+describe("the charge of one write", () => {
   test("is a tenth of the burst more for one request, while more than half of it is left", () => {
     expect(chargeOf(filled(49), limit, { cost: 1 }, now)).toEqual({ total: 11, ahead: 10 });
     expect(chargeOf(filled(50), limit, { cost: 1 }, now)).toEqual({ total: 1, ahead: 0 });
@@ -67,11 +67,11 @@ describe("what one write charges", () => {
     expect(chargeOf(bucket(), { perMinute: 60, burst: 15 }, { cost: 1 }, now)).toEqual({ total: 2, ahead: 1 });
   });
 
-  test("is with what is owed, and without what was taken in advance", () => {
+  test("includes owed requests, and no leased ones", () => {
     expect(chargeOf(filled(60, { owed: 3, ...leased(4) }), limit, { cost: 20 }, now)).toEqual({ total: 19, ahead: 0 });
   });
 
-  test("fits up to the burst; what is above it needs a bucket in which nothing else counts", () => {
+  test("fits up to the burst; a higher cost needs a bucket in which nothing else counts", () => {
     expect(ceilingOf(bucket(), limit, { cost: 20 }, 20, now)).toBe(now + 8_000);
     expect(ceilingOf(bucket(), limit, { cost: 240 }, 240, now)).toBe(now);
     expect(ceilingOf(filled(7, leased(5)), limit, { cost: 240, prepaid: 2 }, 235, now)).toBe(now + 700);
@@ -88,7 +88,7 @@ describe("who has to wait", () => {
     expect(waitMs(filled(80), limit, { cost: 500, prepaid: 80 }, now)).toBe(0);
   });
 
-  test("is let through and owes it, where the table refused for what it had charged in advance only", () => {
+  test("is accepted and owes the cost, if the table refused only for the leased requests", () => {
     const one = filled(10, { owed: 2, ...leased(3) });
     expect(noteRefused(one, limit, { cost: 5 }, now + 6_000, now)).toBe(true);
     expect(one).toMatchObject({ tat: now + 6_000, owed: 4, leased: 0 });

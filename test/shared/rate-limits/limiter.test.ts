@@ -148,7 +148,7 @@ test("who is refused is told why, in words for one request and for a dear one", 
   );
 });
 
-test("whoever is refused is let through after as long as they were told, however dear the request", async () => {
+test("a refused caller is accepted after the given wait, with any cost", async () => {
   const arrival = fc.record({ afterMs: fc.integer({ min: 0, max: 9_000 }), cost: fc.integer({ min: 1, max: 150 }) });
   await fc.assert(
     fc.asyncProperty(fc.array(arrival, { minLength: 1, maxLength: 12 }), async (arrivals) => {
@@ -219,7 +219,7 @@ test("when the table is gone, open classes let pass and closed ones do not", asy
   await expect(ask({ table: gone, class: "sensitive" })).rejects.toMatchObject({ code: "upstream_unavailable" });
 });
 
-test("the headers say the quota, its window, what is left and when it is whole again", async () => {
+test("the headers have the quota, its window, the rest and the time until it is whole again", async () => {
   const [ask, memory, at] = [newCaller(), newLimiterMemory(), Date.now()];
   const state = await ask({ memory, at });
   expect(state && rateHeaders(state)).toEqual({
@@ -228,7 +228,7 @@ test("the headers say the quota, its window, what is left and when it is whole a
   });
 });
 
-test("what was charged in advance is spent once, whoever asks at the same time", async () => {
+test("leased requests are spent once, by concurrent requests too", async () => {
   const [ask, memory, at] = [newCaller(), newLimiterMemory(), Date.now()];
   await ask({ memory, at });
   const asked = [60, ...Array.from({ length: 100 }, () => 1)];
@@ -238,7 +238,7 @@ test("what was charged in advance is spent once, whoever asks at the same time",
   expect(spent).toBeLessThanOrEqual(burst);
 });
 
-test("the headers hide no debt: what was above the burst takes longer than the window to come back", async () => {
+test("the headers show a debt: a cost above the burst takes longer than the window to come back", async () => {
   const [ask, memory, at] = [newCaller(), newLimiterMemory(), Date.now()];
   const state = await ask({ memory, at, cost: 240 });
   expect(state && rateHeaders(state)["ratelimit"]).toBe('"default";r=0;t=24');
@@ -289,7 +289,7 @@ test("a program is charged its score before it runs", async () => {
   expect(await run()).toMatchObject({ status: 429, body: { code: "rate_limited" } });
 });
 
-test("an account's own limit holds for programs too, beside what they are charged for their score", async () => {
+test("an account's own limit holds for programs too, in addition to their score", async () => {
   const { id, owner } = await newAccount();
   await setOwnLimit(testTable(), id, "default", { perMinute: 6, burst: 2 });
   const code = Array.from({ length: 5 }, () => `workspaces.list(account_id="${id}")`).join("\n");
@@ -305,7 +305,7 @@ test("an account's own limit holds for programs too, beside what they are charge
   expect(envelope.error.code).toBe("rate_limited");
 });
 
-test("what cannot be read counts like any other request", { timeout: 30_000 }, async () => {
+test("an unreadable request counts like any other request", { timeout: 30_000 }, async () => {
   const { id, owner } = await newAccount();
   const send = (body: string, type: string) =>
     request("POST", `/v1/public/accounts/${id}/workspaces`, {
@@ -320,7 +320,7 @@ test("what cannot be read counts like any other request", { timeout: 30_000 }, a
   expect(new Set(statuses)).toEqual(new Set([400, 415, 429]));
 });
 
-test("an account's own limit holds in whatever case its id is written", async () => {
+test("an account's own limit holds for any case of its id", async () => {
   const { id, owner } = await newAccount();
   await setOwnLimit(testTable(), id, "default", { perMinute: 1, burst: 2 });
   const read = (written: string) => request("GET", `/v1/public/accounts/${written}/workspaces`, { token: owner.token });

@@ -85,7 +85,7 @@ test("time that passes while a program runs is no credit for the requests beside
   expect(await many(50, () => caller.ask({ at }))).toBeLessThanOrEqual(1);
 });
 
-test("what was given back meanwhile is no credit for a process that has not heard of it", async () => {
+test("a cost that was given back meanwhile is no credit for a process that does not know of it", async () => {
   const [caller, there] = [newCaller(), newLimiterMemory()];
   const { settle } = await caller.program({ cost: 50 });
   await many(30, () => caller.ask({ memory: there }));
@@ -93,7 +93,7 @@ test("what was given back meanwhile is no credit for a process that has not hear
   expect(await many(150, () => caller.ask({ memory: there, at: 7_000 }))).toBe(burst);
 });
 
-test("what a program used is charged, however much that is", async () => {
+test("the used cost of a program is charged, however much it is", async () => {
   const caller = newCaller();
   await (await caller.program({ cost: 240 })).settle(240);
   await expect(caller.ask()).rejects.toMatchObject({ extras: { retry_after: 15, remaining: 0 } });
@@ -210,7 +210,7 @@ const looked = (id: string, count: number) =>
     count,
   );
 
-test("a program over lists of unknown length is charged what it called, and its caller can go on at once", async () => {
+test("a program over lists of unknown length is charged its made calls, and its caller can go on at once", async () => {
   const { id, owner } = await newAccount();
   const send = (code: string) =>
     request("POST", "/v1/public/a2a", {
@@ -224,7 +224,7 @@ test("a program over lists of unknown length is charged what it called, and its 
   for (let again = 0; again < 5; again++) expect((await send(looked(id, 3))).body.status).toBe("completed");
 });
 
-test("a program that does not fit is told how much it needs and what there is, when, and how to need less", async () => {
+test("a program that does not fit is told its cost, the available rest, the wait, and how to cost less", async () => {
   const { id, owner } = await newAccount();
   const call = (code: string) =>
     request("POST", "/v1/public/mcp", {

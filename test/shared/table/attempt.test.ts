@@ -10,7 +10,7 @@ import { testTable } from "../../support/world.ts";
 const newKey = () => ({ PK: `TEST#${randomUUID()}`, SK: "s" });
 
 describe("one conditional write", () => {
-  test("is done, and says what an update made of the attributes", async () => {
+  test("is done, and returns the new attributes of an update", async () => {
     const [table, key] = [testTable(), newKey()];
     expect(await table.attempt({ put: { ...key, n: 1, of: "a" } })).toEqual({ done: true, updated: {} });
     const update = { update: key, add: { n: 2 }, set: { of: "b" }, if: { n: 1 } };
@@ -18,7 +18,7 @@ describe("one conditional write", () => {
     expect(await table.attempt({ delete: key, if: { n: 3 } })).toEqual({ done: true, updated: {} });
   });
 
-  test("is not done where its condition fails, and says what strings and numbers stood there", async () => {
+  test("is not done if its condition fails, and returns the stored strings and numbers", async () => {
     const [table, key] = [testTable(), newKey()];
     await table.attempt({ put: { ...key, n: 1, of: "a", is: true, list: [1] } });
     for (const write of [
@@ -38,7 +38,7 @@ describe("one conditional write", () => {
     expect(await throughSdk(() => table.getMany([key]))).toEqual([{ ...key, n: 2, in: { b: [1] } }]);
   });
 
-  test("is a write: a check alone is none, and what the table refuses otherwise is thrown", async () => {
+  test("must be a write: a check alone is not, and another refusal of the table is thrown", async () => {
     await expect(testTable().attempt({ check: newKey(), if: "present" })).rejects.toThrow(
       "A check alone is not a write.",
     );

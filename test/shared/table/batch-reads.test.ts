@@ -44,7 +44,7 @@ test("more than a round trip holds are read in several", async () => {
   expect(usage.calls).toBe(2);
 });
 
-test("a read sees what was written before it began", async () => {
+test("a read sees every write from before it began", async () => {
   const { table, plain, keys, missing } = await scene();
   const key = keys[0] ?? missing;
   const before = table.get(key, Stored);

@@ -83,7 +83,7 @@ describe("the SDK sends a call again, with the same token, and decides", () => {
     );
   });
 
-  test("and throws what it makes of a refusal", async () => {
+  test("and throws the errors that it makes of a refusal", async () => {
     const { client, ways } = await scene(answering(refusal, 400));
     await expect(client.send("GetItem", get)).rejects.toMatchObject({ name: "ValidationException", message: "No." });
     expect(ways()).toEqual(["lane", "sdk"]);

@@ -37,14 +37,14 @@ test("a hundred at once that write to one item queue for it: none runs its plan 
   expect(Math.max(...runs)).toBeLessThanOrEqual(3);
 });
 
-test("overlapping transactions all come through, whatever they share", async () => {
+test("overlapping transactions all complete, with any common items", async () => {
   const [a, b, c] = [newKey(), newKey(), newKey()];
   const sets = [[a, b], [b, c], [c, a], [a, b, c], [b], [c, b, a]];
   await Promise.all(Array.from({ length: 10 }, () => sets.map((keys) => raise(keys))).flat());
   expect([await countAt(a), await countAt(b), await countAt(c)]).toEqual([40, 50, 40]);
 });
 
-test("one that fails in its turn lets the next one on, and leaves nothing behind", async () => {
+test("a transaction that fails in its turn lets the next one on, and leaves nothing behind", async () => {
   const key = newKey();
   const failing = () => {
     let runs = 0;

@@ -20,7 +20,7 @@ const write = (writes: Parameters<ReturnType<typeof testTable>["attempt"]>[0][])
   testTable().commit(async () => ({ value: undefined, writes }));
 const dueAt = async (queue: Queue, at: string) => (await readDue(testTable(), queue, new Date(at))).flat();
 
-test("what is due by an instant is found then and not before, with its place, the earliest first", async () => {
+test("a task is found at its due time and not before, with its subject, the earliest first", async () => {
   const queue = newQueue();
   const [one, other]: TaskSubject[] = [
     ["account", "domain", "one"],
@@ -59,7 +59,7 @@ test("work that nobody takes up is forgotten 400 days after it was due", () => {
   });
 });
 
-test("what moves from one instant to another is written and deleted where that changes something", () => {
+test("a move between due times writes and deletes only if something changes", () => {
   const [queue, place] = [newQueue(), ["account"] as const];
   const [gone, there] = [{ delete: dueKey(queue, place, early) }, dueWrite(queue, place, late)];
   expect(moveDue(queue, place, early, early)).toEqual([]);

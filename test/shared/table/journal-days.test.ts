@@ -42,7 +42,7 @@ describe("the days of a span", () => {
       isCut: isCut(day),
     }));
 
-  test("are those with entries, newest first, with what all shards count", () => {
+  test("are the days with entries, newest first, with the counts of all shards", () => {
     expect(daysOf("2026-01-01T00:00Z", "2026-03-01T00:00Z")).toEqual([
       { from: "02-01T00:00", until: "02-02T00:00", count: 5, isCut: false },
       { from: "01-31T00:00", until: "02-01T00:00", count: 7, isCut: false },
@@ -62,7 +62,7 @@ describe("the days of a span", () => {
   });
 });
 
-test("a rank's day is the one whose entries it is among", () => {
+test("a rank belongs to the day of its entry", () => {
   const day = (start: number, count: number) => ({ fromMs: start, untilMs: start + dayMs, count });
   const days = [day(2, 3), day(1, 2)];
   const found = [0, 2, 3, 4].map((rank) => dayOfRank(days, rank));

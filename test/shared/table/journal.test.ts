@@ -114,7 +114,7 @@ test("a page read while entries are appended holds as many as its total says", a
   for (const { rows, total } of pages) expect(rows).toHaveLength(total);
 });
 
-test("what is older than the retention is neither listed nor counted, and expires two days later", async () => {
+test("entries older than the retention are neither listed nor counted, and expire two days later", async () => {
   const journal = newJournal(30);
   const [kept, dropped] = [new Date("2100-01-30T00:00:00.000Z"), new Date("2100-01-29T23:59:59.999Z")];
   await append(journal, entriesAt(kept, 1, 1), kept);

@@ -11,7 +11,7 @@ const request = fc.record({
   fails: fc.boolean(),
 });
 
-test("at each thing one at a time has a turn, in the order they asked; all have one, whatever fails; nothing is kept", async () => {
+test("each item is held by one caller at a time, in the order of the requests; every caller gets its turn after any failure; nothing is kept", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(request, { maxLength: 25 }), async (requests) => {
       const locks = newLocks();
@@ -41,7 +41,7 @@ test("at each thing one at a time has a turn, in the order they asked; all have 
   );
 });
 
-test("who waits for too long has no turn, and who comes later goes on waiting for those before", async () => {
+test("a caller who waits for too long gets no lock, and a later caller goes on waiting for the earlier ones", async () => {
   const locks = newLocks();
   const endFirst = await locks.acquire(["a"], 60_000);
   expect(await locks.acquire(["a", "b"], 1)).toBeUndefined();
@@ -69,7 +69,7 @@ test("who gives up stands in nobody's way at a thing that nobody has a turn at",
   expect(locks.locked(["a", "b"])).toEqual([]);
 });
 
-test("a turn at what nobody wants is there at once, for all of it or for nothing", async () => {
+test("a free lock is granted at once, for all items or for none", async () => {
   const locks = newLocks();
   const end = locks.tryAcquire(["a", "b", "a"]);
   expect(locks.locked(things)).toEqual(["a", "b"]);

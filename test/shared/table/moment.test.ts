@@ -63,7 +63,7 @@ describe("a page of one list", () => {
     expect(added).toEqual({ rows: ["a", "c"], total: 2, readings: 1 });
   });
 
-  test("is read again where what a row stands for is gone, until it is", async () => {
+  test("is read again if the item of a row is gone, until it is complete", async () => {
     const [table, list] = [newTable(), newList()];
     await add(table, list, "a", "b");
     let tries = 0;
@@ -75,7 +75,7 @@ describe("a page of one list", () => {
     await expect(pageOf(table, [{ list, resolve: async () => [] }])).rejects.toMatchObject({ code: "busy" });
   });
 
-  test("fails with what it fails with, at once", async () => {
+  test("fails with the error of its read, at once", async () => {
     const [table, list] = [newTable(), newList()];
     await add(table, list, "a");
     let tries = 0;

@@ -48,7 +48,7 @@ describe("of two transactions of this process at the same time", () => {
     return count;
   };
 
-  test("the second one waits where both write to what they read", async () => {
+  test("the second one waits if both write to items that they read", async () => {
     expect(await sentAtOnce([byReading("a")], [byReading("a")])).toBe(1);
     expect(await sentAtOnce([byReading("a"), byReading("b")], [byReading("c"), byReading("b")])).toBe(1);
     expect(await sentAtOnce([byReading("a")], [{ delete: key("a"), if: { version: 1 } }])).toBe(1);

@@ -15,7 +15,7 @@ function waits(): number[] {
   return waited;
 }
 
-test("what is found is answered at once, and a second reading waits for nothing", async () => {
+test("a found result is answered at once, and a second read does not wait", async () => {
   const waited = waits();
   const answers = [undefined, "found"];
   expect(await readAgain(async () => answers.shift())).toBe("found");

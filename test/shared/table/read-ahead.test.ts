@@ -44,7 +44,7 @@ test("items and ranges are read at once, and handed to the first who reads them"
   expect(asked.slice(3)).toEqual(["ITEM#02"]);
 });
 
-test("a second read, and every read after a write, sees what is there then", async () => {
+test("a second read, and every read after a write, sees the present state", async () => {
   const { plain, table } = await scene([1, 2]);
   const change = (n: number, to: number) => plain.attempt({ update: key(n), set: { n: to } });
   const ahead = readAhead(table, { keys: [key(1), key(2)], ranges: [rangeOf(1, 2)] });
@@ -66,7 +66,7 @@ test("a key that is listed twice is read ahead for two reads", async () => {
   expect(await ahead.get(key(1), Stored)).toEqual({ n: 10 });
 });
 
-test("with `again`, what was read serves one more read, until the first write", async () => {
+test("with `again`, an item that was read ahead serves one more read, until the first write", async () => {
   const { plain, table } = await scene([1, 2]);
   const ahead = readAhead(table, { again: true });
   for (const n of [1, 2]) await ahead.get(key(n), Stored);
@@ -102,14 +102,14 @@ test("of a long range the first rows are read ahead, and all when they are asked
   expect(asked.length).toBe(3);
 });
 
-test("a failure of what was read ahead is the reader's, and harmless if there is none", async () => {
+test("a failed read ahead is an error of the reader, and harmless without one", async () => {
   const { table } = await scene([1]);
   const away = { ...table, getMany: () => Promise.reject(new Error("away")), between: async () => [] };
   const ahead = readAhead(away, { keys: [key(1), key(2)] });
   await expect(ahead.get(key(1), Stored)).rejects.toThrow("away");
 });
 
-test("whatever range was read ahead, every range is answered as the table answers it", async () => {
+test("with any range read ahead, every range is answered as the table answers it", async () => {
   const place = fc.integer({ min: 0, max: 12 });
   const range = fc.tuple(place, place).map(([one, other]) => [Math.min(one, other), Math.max(one, other)] as const);
   const options = fc.record({ limit: fc.integer({ min: 1, max: 6 }), newestFirst: fc.boolean() }, { requiredKeys: [] });

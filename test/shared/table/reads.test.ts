@@ -46,7 +46,7 @@ describe("many items", () => {
     expect(asked.every(({ RequestItems }) => RequestItems?.["t"]?.ConsistentRead === true)).toBe(true);
   });
 
-  test("come in the order in which they are asked for, one that is asked for twice twice, and one that is not there as undefined", async () => {
+  test("come in the order of the keys, a repeated key twice, and a missing item as undefined", async () => {
     const { table, asked } = tableOf<Batch>((input) => ({
       Responses: {
         t: keysIn(input)
@@ -58,7 +58,7 @@ describe("many items", () => {
     expect(asked.map((input) => keysIn(input).length)).toEqual([3]);
   });
 
-  test("that the table leaves out are asked for again, and what they cost is added up", async () => {
+  test("that the table leaves out are requested again, and their costs are added up", async () => {
     const { table, asked, usage } = tableOf<Batch>((input) => {
       const [first, ...rest] = keysIn(input);
       const more = rest.length > 0 ? { UnprocessedKeys: { t: { Keys: rest } } } : {};

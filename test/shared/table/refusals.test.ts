@@ -13,7 +13,7 @@ const canceled = (...codes: (string | undefined)[]) =>
     CancellationReasons: codes.map((Code) => ({ ...(Code ? { Code } : {}), Item: { n: { N: "1" } } })),
   });
 
-describe("what a caller is told when the table fails", () => {
+describe("the caller's error when the table fails", () => {
   test.each([
     "TransactionConflictException",
     "ThrottlingException",
@@ -37,7 +37,7 @@ describe("what a caller is told when the table fails", () => {
     expect(failureOf(error)).toMatchObject({ code: "upstream_unavailable", extras: { retry_after: 2 } });
   });
 
-  test("what is our own mistake, or decided elsewhere, stays what it is", () => {
+  test("our own mistake, or an error that is decided elsewhere, stays as it is", () => {
     for (const error of [
       named("ValidationException"),
       named("Error", { code: 7 }),
@@ -51,12 +51,12 @@ describe("what a caller is told when the table fails", () => {
   });
 });
 
-describe("what a failed transaction means", () => {
+describe("the meaning of a failed transaction", () => {
   const key = { PK: "p", SK: "s" };
   const plain: Write = { put: key };
   const told: Write = { put: key, orElse: ({ n }) => new Error(`there was ${n}`) };
 
-  test("a condition that says what its failure is, is that; the first of several", () => {
+  test("a condition with an error of its own gives this error; the first of several", () => {
     expect(refusalOf(canceled("None", "ConditionalCheckFailed"), [plain, told])).toMatchObject({
       message: "there was 1",
     });
@@ -75,7 +75,7 @@ describe("what a failed transaction means", () => {
     },
   );
 
-  test("a conflict at a write that says what a failed condition is, is a race as well", () => {
+  test("a conflict at a write whose condition has an error of its own is a race as well", () => {
     expect(refusalOf(canceled("TransactionConflict"), [told])).toBeInstanceOf(Contention);
   });
 
@@ -104,7 +104,7 @@ describe("a transaction that the table is still at work on", () => {
     return { table: openTable({ send } as never, "t", usage, limitMs), tokens, usage };
   };
 
-  test("is sent again as the same one until it is settled, and costs what it says", async () => {
+  test("is sent again with the same token until it is settled, and costs the reported units", async () => {
     const { table, tokens, usage } = busyFor(3, 10_000);
     expect(await table.commit(plan)).toBe("done");
     expect([tokens.length, new Set(tokens).size]).toEqual([4, 1]);

@@ -85,7 +85,7 @@ test("a task that fails is told in the log, and the others are run", async () =>
   expect(told).toEqual([["not done", { reason: "Error: no" }]]);
 });
 
-test("what is due is read of eight shards at a time, ten thousand places of each", async () => {
+test("due tasks are read from eight shards at a time, ten thousand from each", async () => {
   const { table, seen } = shardsOf([]);
   expect(await readDue(table, { name: "Q", shards: 20 }, now)).toHaveLength(20);
   expect(seen.most).toBe(8);
@@ -97,7 +97,7 @@ test("a shard that cannot be read fails the reading: its work would look done", 
   await expect(readDue(table, { name: "Q", shards: 3 }, now)).rejects.toThrow("the shard cannot be read");
 });
 
-test("the tasks of a queue are those that are due, the earliest first, and of one instant as the shards have them", async () => {
+test("the tasks of a queue are the due ones, the earliest first, and at one instant in the order of the shards", async () => {
   const [early, late] = ["2026-02-01T00:00:00.000Z", "2026-02-02T00:00:00.000Z"];
   const { table } = shardsOf([[`${late}#a#1`, `${late}#a#2`], [`${early}#b#3`, `${late}#b#4`], [`${late}#c`]]);
   const done: unknown[] = [];

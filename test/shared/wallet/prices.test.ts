@@ -21,7 +21,7 @@ const january = (day: string): Accrual[] => [
   { day, plan_id: "per_mailbox", mailboxes: 310, dedicated_ips: 0, sent_mails: 0 },
 ];
 
-test("without lists a plan costs what the catalogue says", () => {
+test("without price lists a plan has the prices of the catalogue", () => {
   expect(planAt("per_mailbox", "2027-01-01")).toEqual(plans.per_mailbox);
 });
 
@@ -37,14 +37,14 @@ test("a list holds from its month on, until the next one, for the plans that it 
   });
 });
 
-test("days before a list cost what they did before it was there, whenever they are invoiced", () => {
+test("days before a price list keep their earlier prices, whenever they are invoiced", () => {
   const before = linesOf(january("2026-12-31"));
   withLists();
   expect(linesOf(january("2026-12-31"))).toEqual(before);
   expect([totalAmount(before), totalAmount(linesOf(january("2027-01-01")))]).toEqual([3_000, 4_000]);
 });
 
-test("the first days of a dedicated IP cost what the plan does on the day of its claim", () => {
+test("the first days of a dedicated IP have the plan's price of the day of the claim", () => {
   withLists();
   const state = { plans: [{ plan_id: "per_mailbox" as const, from: "2026-01-01" }] };
   expect(["2026-12-31", "2027-01-01"].map((day) => firstDaysPrice(state, day, "USD"))).toEqual([2_500, 3_000]);

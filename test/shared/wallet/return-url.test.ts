@@ -5,7 +5,7 @@ import { returnUrlFault, returnUrlWith } from "../../../shared/wallet/return-url
 
 const origins = ["https://app.example.com"];
 
-test("an allowed URL leads a browser to an allowed origin and nowhere else, whatever it is made of", () => {
+test("an allowed URL leads a browser to an allowed origin and nowhere else, with any parts", () => {
   const part = fc.constantFrom(
     "https:",
     "http:",

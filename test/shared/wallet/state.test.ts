@@ -24,7 +24,7 @@ test("an account that was never billed is on the default plan from the day it wa
   expect(state.accrue_from).toBe("2026-01-10");
 });
 
-test("a plan holds from its day on, days before stay as they were, and whatever was to begin later does not", () => {
+test("a plan holds from its day on, earlier days keep theirs, and later planned changes are dropped", () => {
   fc.assert(
     fc.property(anyChanges, anyPlan, fc.integer({ min: 0, max: 90 }), (changes, plan_id, after) => {
       const before = changes.reduce(

@@ -10,7 +10,7 @@ async function sceneWith(amount: number) {
   return scene;
 }
 
-test("of two spends of the last dollar at once one is done, and one is 409 with what is there", async () => {
+test("of two concurrent spends of the last dollar one is done, and the other is 409 with the available amount", async () => {
   const { post, wallet, transactions } = await sceneWith(100);
   const spends = ["a", "b"].map((id) => post({ kind: "transfer", ...purchase(id, 100) }));
   const outcomes = await Promise.allSettled(spends);
@@ -24,7 +24,7 @@ test("of two spends of the last dollar at once one is done, and one is 409 with 
   ]);
 });
 
-test("a hold is pending and takes nothing; its capture settles what it took, and frees the rest", async () => {
+test("a hold is pending and takes nothing; its capture settles its part, and frees the rest", async () => {
   const { post, wallet, transactions } = await sceneWith(1_000);
   await post({ kind: "hold", ...purchase("h", 700) });
   expect(await wallet()).toMatchObject({ posted: 1_000, available: 300 });
@@ -64,7 +64,7 @@ test("several postings are done together or not at all, with a transaction each 
   expect(await wallet()).toMatchObject({ posted: 300 });
 });
 
-test("what was posted before is not posted, listed or told of again", async () => {
+test("an earlier posting is not posted, listed or recorded again", async () => {
   const { post, events, transactions } = await sceneWith(1_000);
   for (let repeat = 0; repeat < 3; repeat++) await post({ kind: "transfer", ...purchase("same", 300) });
   expect(await transactions()).toHaveLength(2);

@@ -161,7 +161,7 @@ test("while a secret is rotated both verify, and only the new one after", async 
   expect(await scene.find(id)).toMatchObject({ previous_sealed_secret: null, previous_secret_expires_at: null });
 });
 
-test("a webhook gets what happens from the moment it is created, and nothing from before", async () => {
+test("a webhook gets the events from the moment of its creation, and none from before", async () => {
   const scene = await newScene();
   const { url, received } = await keepingReceiver();
   const { id, created_at } = await scene.subscribe(url);

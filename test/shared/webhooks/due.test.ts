@@ -9,7 +9,7 @@ import { keepingReceiver, newScene } from "../../support/webhooks.ts";
 const shardOf = (account_id: string): string =>
   dueKey({ account_id, webhook_id: randomUUID(), id: randomUUID() }, "2026-07-01T12:00:00.000Z").PK;
 
-test("what is due of an account is in one shard of 64, so that its backlog touches no other", () => {
+test("the due deliveries of an account are in one shard of 64, so that its backlog delays no other shard", () => {
   const account = randomUUID();
   expect(new Set(Array.from({ length: 100 }, () => shardOf(account))).size).toBe(1);
   expect(new Set(Array.from({ length: 5_000 }, () => shardOf(randomUUID()))).size).toBe(64);

@@ -79,7 +79,7 @@ test("since when a webhook fails is kept until a success, and written once", asy
   expect(await since()).toEqual([undefined]);
 });
 
-test("what fails on our side does not make a webhook a failing one", async () => {
+test("a failure on our side does not make a webhook a failing one", async () => {
   const scene = await newScene();
   const { id } = await scene.subscribe((await keepingReceiver()).url);
   const update = webhookKey(scene.accountId, id);
@@ -88,7 +88,7 @@ test("what fails on our side does not make a webhook a failing one", async () =>
   expect((await scene.deliveries(id)).map(({ attempt_count }) => attempt_count)).toEqual([1, 1]);
 });
 
-test("what is due of a failing webhook is given up in one run once it is disabled", async () => {
+test("the due deliveries of a failing webhook are given up in one run once it is disabled", async () => {
   const scene = await newScene();
   const { url } = await keepingReceiver(() => ({ status: 500 }));
   const { id } = await scene.subscribe(url);

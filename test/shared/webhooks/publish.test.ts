@@ -28,7 +28,7 @@ test("no call holds two events of one resource, and all leave in their order", a
   expect(calls).toEqual([["a1", "b1"], ["a2", "c1"], ["a3"], ["a4", "b2"]]);
 });
 
-test("what follows an event that could not be published is held back for its resource, and for no other", async () => {
+test("events after an unpublished event are held back for its resource, and for no other", async () => {
   const { calls, publish } = bus(["a2"]);
   expect(await publishInOrder(publish, events("a1 b1 a2 c1 a3 b2"))).toEqual([2, 4]);
   expect(calls).toEqual([["a1", "b1"], ["a2", "c1"], ["b2"]]);

@@ -17,7 +17,7 @@ test("ten attempts wait longer each time, for 75 hours in all", () => {
   expect([attemptLimit, waitSeconds(10), waitSeconds(11)]).toEqual([10, undefined, undefined]);
 });
 
-test("a wait is within 10 % of its middle, whatever chance says", () => {
+test("a wait is within 10 % of its middle, with any random number", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: attemptLimit - 1 }),

@@ -49,7 +49,7 @@ test("posts the body as JSON with the given headers, and says how long it took",
   });
 });
 
-test("what is signed and sent verifies where it arrives", async () => {
+test("a signed delivery verifies at its receiver", async () => {
   const secret = newSecret();
   const verified: unknown[] = [];
   const { url } = await httpReceiver(async (request, response) => {
@@ -214,7 +214,7 @@ test("a URL that no webhook may have is not connected to", async () => {
   expect(connections).toEqual([]);
 });
 
-test("a name that does not resolve is dns_failed, and one that never resolves takes no longer than it may", async () => {
+test("a name that does not resolve is dns_failed, and a silent resolver takes no longer than the limit", async () => {
   const failing = { ...local, lookup: () => Promise.reject(new Error("NXDOMAIN")) };
   expect(await send(message(`https://${name}/`), failing)).toMatchObject({ error: "dns_failed" });
   const hanging = { ...hurried, lookup: () => new Promise<never>(() => {}) };

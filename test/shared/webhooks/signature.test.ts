@@ -29,7 +29,7 @@ test("the official verifier accepts a signed delivery and no other secret", () =
   expect(verified(newSecret(), body, headers)).toBe(false);
 });
 
-test("signs what the official library signs", () => {
+test("signs as the official library does", () => {
   const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
   const at = new Date(1_614_265_330_999);
   expect(sign([secret], "msg_p5jXN8AQM9LWM0D4loKWxJek", at, '{"test": 2432232314}')).toEqual({
@@ -56,7 +56,7 @@ test("a changed body, id, timestamp or signature does not verify", () => {
   expect(verified(secret, body, { ...headers, "webhook-signature": "v1,AAAA" })).toBe(false);
 });
 
-test("receivers refuse what was signed more than five minutes ago", () => {
+test("receivers refuse signatures that are more than five minutes old", () => {
   const secret = newSecret();
   const ago = (seconds: number) => sign([secret], "msg_1", new Date(Date.now() - seconds * 1_000), body);
   expect(verified(secret, body, ago(240))).toBe(true);

@@ -13,7 +13,7 @@ type Scene = Awaited<ReturnType<typeof newScene>>;
 const farFuture = new Date(Date.now() + 100 * 86_400_000);
 const stillDue = async ({ work }: Scene): Promise<number> => (await readDue(work.table, farFuture)).length;
 
-test("what failed is sent again when its time has come, with the same body and id, until it is accepted", async () => {
+test("a failed delivery is sent again at its time, with the same body and id, until it is accepted", async () => {
   const scene = await newScene();
   const { url, received } = await keepingReceiver((count) => ({ status: count < 3 ? 503 : 204 }));
   const { id, secret } = await scene.subscribe(url);
@@ -75,7 +75,7 @@ test("a webhook that accepts other events is not disabled for the one it never a
   expect(await scene.find(id)).toMatchObject({ status: "active" });
 });
 
-test("what fails on our side is given up after as many attempts, and nobody's webhook is disabled for it", async () => {
+test("a failure on our side is given up after as many attempts, and disables no webhook", async () => {
   const scene = await newScene();
   const { url, received } = await keepingReceiver();
   const { id } = await scene.subscribe(url);
@@ -104,7 +104,7 @@ test("a process that dies before the first attempt loses nothing", async () => {
   expect(received.map((one) => verified(secret, one))).toEqual([event]);
 });
 
-test("a delivery that another worker has is left to it, and taken over when that one died", async () => {
+test("a delivery that another worker has claimed is left to it, and taken over if that worker died", async () => {
   const scene = await newScene();
   const { url, received } = await keepingReceiver();
   const { id } = await scene.subscribe(url);
@@ -158,7 +158,7 @@ test("a receiver that asks to be left alone is", async () => {
   expect(delivery?.next_attempt_at).toBe(new Date(scene.work.now().getTime() + 7_200_000).toISOString());
 });
 
-test("a run is bounded, what it leaves stays due, and a webhook with many holds up no other", async () => {
+test("a run is bounded, the rest stays due, and a webhook with many deliveries delays no other", async () => {
   const scene = await newScene();
   const [busy, quiet] = [await keepingReceiver(), await keepingReceiver()];
   const many = await scene.subscribe(busy.url);

@@ -71,8 +71,8 @@ function entriesOf(responses: readonly CallResponse[], shown: { lastValue: strin
 }
 
 /**
- * Whether a caller needs no more of a write than the last value has: the whole result, or its id. If the result has a
- * secret, the id is not enough. A result without members is not needed.
+ * Whether the last value already has all that a caller needs of a write: the whole result, or its id. If the result has
+ * a secret, the id is not enough. A result without members is not needed.
  */
 function isInLastValue(name: string, result: unknown, lastValue: string): boolean {
   const text = JSON.stringify(result ?? null);

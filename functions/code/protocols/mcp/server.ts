@@ -16,7 +16,7 @@ import { type Generation, protocolGeneration, legacyRevisions, refuseByHeaders, 
 /** The server's identity in MCP terms. */
 const serverInfo = { name: "hosted-mail-api", title: productName, version: "1.0.0" };
 const capabilities = { tools: {} };
-const instructions = `The ${productName}: accounts, workspaces, domains and DNS, mailboxes, forwarding, dedicated IPs, billing. ${queryName} runs programs that only read, ${executeName} every program. Put what belongs together into one program.`;
+const instructions = `The ${productName}: accounts, workspaces, domains and DNS, mailboxes, forwarding, dedicated IPs, billing. ${queryName} runs programs that only read, ${executeName} every program. Put calls that belong together into one program.`;
 
 /** The methods of revisions 2025-11-25, 2025-06-18 and 2025-03-26, except `tools/call`. */
 const legacyMethods: ReadonlyMap<string, (call: RpcRequest) => Response> = new Map([

@@ -128,7 +128,7 @@ export const ToolArguments = z.strictObject({
     .meta({ description: "Programs with the same session_id share their variables, for an hour." }),
   request_id: CodeRequest.shape.request_id.optional().meta({
     description:
-      "After a time-out or a temporary error, send the same program again with the same request_id: nothing is done twice. A corrected program may have the same id, but leaves out what took effect.",
+      "After a time-out or a temporary error, send the same program again with the same request_id: nothing is done twice. A corrected program may have the same id, but must leave out the calls that took effect.",
   }),
   results: Results.optional().meta({
     description: `all: the result of every call, the default of ${executeName}; last: the last value, the results of writes that it lacks, and the sizes of other results, the default of ${queryName}.`,

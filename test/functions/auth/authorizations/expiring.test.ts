@@ -126,7 +126,7 @@ describe.each(doors)("by %s", (door) => {
   });
 });
 
-describe("what somebody holds until a time, they give until then at most", () => {
+describe("a permission that somebody holds until a time cannot be given for longer", () => {
   const giver = async (account: Account): Promise<User> => {
     const user = newUser();
     for (const key of ["auth.manage", "dns.view"]) await give(account, user.id, key, inHours(2));

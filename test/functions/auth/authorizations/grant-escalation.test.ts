@@ -19,7 +19,7 @@ describe.each(doors)("by %s", (door) => {
   const give = (args: Record<string, unknown>, caller: { token: string }) =>
     attempt("auth.authorizations.grant", args, caller);
 
-  describe("nobody grants what they do not hold:", () => {
+  describe("nobody grants permissions that they do not hold:", () => {
     async function withManager() {
       const account = await newAccount();
       const [one, two] = [await newWorkspace(account, "One"), await newWorkspace(account, "Two")];
@@ -88,7 +88,7 @@ describe.each(doors)("by %s", (door) => {
       expect(await isSuperAdmin(world.manager.token)).toBe(false);
     });
 
-    test("but gives on what they hold, and on what is inside of it", async () => {
+    test("a holder can grant a permission on the same scope and on the scopes inside it", async () => {
       const { account, one, manager } = await withManager();
       const to = (args: object) =>
         give({ account_id: account.id, subject_type: "user", subject_id: randomUUID(), ...args }, manager);
@@ -104,7 +104,7 @@ describe.each(doors)("by %s", (door) => {
       expect((await give(args, narrow)).body).toMatchObject({ code: "forbidden", required_capability: "auth.manage" });
     });
 
-    test("what a service account gives is held against the service account", async () => {
+    test("grants by a service account are limited to the permissions of the service account", async () => {
       const account = await newAccount();
       const program = await newServiceAccount(account, { capability: "auth.manage" });
       const refused = await give(capabilityFor(account, program.id, "dns.view", "service_account"), program);
@@ -112,7 +112,7 @@ describe.each(doors)("by %s", (door) => {
     });
   });
 
-  test("what a group gives can be given on, and no longer when the group has lost it", async () => {
+  test("permissions held by a group can be granted on, until the group loses them", async () => {
     const account = await newAccount();
     const group = await newGroup(account, "Support");
     await giveGroup(account, group, "auth.manage");

@@ -31,7 +31,7 @@ async function accountWithGrants() {
 describe.each(doors)("by %s", (door) => {
   const attempt = through(door);
 
-  test("lists what was granted, oldest first, with every field as it was answered", async () => {
+  test("lists grants oldest first, with every field as in the answer of the grant", async () => {
     const { account, grants } = await accountWithGrants();
     const { status, body } = await attempt("auth.authorizations.list", { account_id: account.id }, account.owner);
     expect(status).toBe(200);

@@ -33,7 +33,7 @@ describe.each(doors)("by %s", (door) => {
     (await attempt("auth.authorizations.list", { account_id: id, ...filter }, owner)).body;
 
   test.each(["user", "group", "service_account"] as const)(
-    "a %s has lost it by the next request, through both doors",
+    "a %s has lost it by the next request, by REST and by code mode",
     async (type) => {
       const account = await newAccount();
       const group = await newGroup(account, "Support");
@@ -91,7 +91,7 @@ describe.each(doors)("by %s", (door) => {
     expect((await revoke(account, body.id, account.owner)).status).toBe(404);
   });
 
-  test("the last owner stays, whoever asks and whoever else owns by a group or a program", async () => {
+  test("the last owner stays, for every caller, even if a group or a service account owns the account too", async () => {
     const account = await newAccount();
     await makeOwner(account, (await newGroup(account, "Owners")).id, "group");
     await makeOwner(account, (await newServiceAccount(account)).id, "service_account");
@@ -156,7 +156,7 @@ describe.each(doors)("by %s", (door) => {
     expect(await statusOf(account, user)).toBe(404);
   });
 
-  test("a workspace made again with the same name inherits no grant, and those of the old one are revoked", async () => {
+  test("a workspace that is made again with the same name inherits no grant, and the grants of the old one are revoked", async () => {
     const account = await newAccount();
     const old = await newWorkspace(account, "Sales");
     const user = newUser();

@@ -42,7 +42,7 @@ describe.each(doors)("by %s", (door) => {
     expect(read.body).toEqual(body);
   });
 
-  test("takes null for what is optional, or nothing at all", async () => {
+  test("takes null for optional members, and takes a body without them", async () => {
     const account = await newAccount();
     for (const [name, more] of [
       ["A", {}],
@@ -53,7 +53,7 @@ describe.each(doors)("by %s", (door) => {
     }
   });
 
-  test("refuses a name that is taken, whatever its case, and names the group that has it", async () => {
+  test("refuses a taken name in any case, and names the group with this name", async () => {
     const account = await newAccount();
     const { body } = await attempt("auth.groups.create", { account_id: account.id, name: "Café" }, account.owner);
     const before = await storedOf(account);

@@ -22,7 +22,7 @@ describe.each(doors)("by %s", (door) => {
   const remove = ({ id }: Account, groupId: string, caller: Pick<User, "token">) =>
     attempt("auth.groups.delete", { account_id: id, group_id: groupId }, caller);
 
-  test("what it gave is gone from the next request on, for claimed, explicit and inherited membership", async () => {
+  test("its permissions are gone from the next request on, for claimed, explicit and inherited membership", async () => {
     const account = await newAccount();
     const group = await newGroup(account, "Support");
     await giveGroup(account, group, "workspace.view");

@@ -16,7 +16,7 @@ describe.each(doors)("by %s", (door) => {
   const get = ({ id, owner }: Account, groupId: string) =>
     attempt("auth.groups.get", { account_id: id, group_id: groupId }, owner);
 
-  test("shows what the group itself holds and what it inherits, with real values", async () => {
+  test("shows the group's own and its inherited permissions, with real values", async () => {
     const account = await newAccount();
     const top = await newGroup(account, "Company");
     const middle = await newGroup(account, "Support", top);
@@ -68,7 +68,7 @@ describe.each(doors)("by %s", (door) => {
     });
   });
 
-  test("shows an owning group the account it owns, and that it and those inside of it resolve to everything", async () => {
+  test("shows the account that an owning group owns, and that the group and the groups inside it hold everything", async () => {
     const account = await newAccount();
     const owners = await newGroup(account, "Owners");
     const inside = await newGroup(account, "Deputies", owners);
@@ -84,7 +84,7 @@ describe.each(doors)("by %s", (door) => {
     });
   });
 
-  test("shows no more what was revoked", async () => {
+  test("does not show revoked permissions", async () => {
     const account = await newAccount();
     const group = await newGroup(account, "Support");
     const grant = await giveGroup(account, group, "dns.view", await newWorkspace(account, "One"));
@@ -106,7 +106,7 @@ describe.each(doors)("by %s", (door) => {
   });
 });
 
-test("its entity tag covers the group's own state, and not what surrounds it or what it holds", async () => {
+test("its entity tag covers the group's own state, and not its parents or grants", async () => {
   const account = await newAccount();
   const [outer, inner] = [await newGroup(account, "Outer"), await newGroup(account, "Inner")];
   const path = `/v1/public/accounts/${account.id}/auth/groups/${inner.id}`;

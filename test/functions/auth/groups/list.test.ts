@@ -29,7 +29,7 @@ describe.each(doors)("by %s", (door) => {
     });
   });
 
-  test("shows each group as it is read alone, also when what it is inside of is on another page", async () => {
+  test("shows each group as `get` does, even if its parent is on another page", async () => {
     const { account, groups } = await withGroups("Inner", "Outer");
     const [inner, outer] = groups;
     await asOwner(account, "PATCH", `groups/${inner?.id}`, { parent_id: outer?.id });

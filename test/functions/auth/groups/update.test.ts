@@ -12,7 +12,7 @@ describe.each(doors)("by %s", (door) => {
   const update = ({ id }: Account, groupId: string, change: object, caller: Pick<User, "token">) =>
     attempt("auth.groups.update", { account_id: id, group_id: groupId, ...change }, caller);
 
-  test("changes only what is given, and null empties it", async () => {
+  test("changes only the given members, and null empties one", async () => {
     const account = await newAccount();
     const { id } = await newGroup(account, "Support");
     const to = async (change: object) => (await update(account, id, change, account.owner)).body;
@@ -36,7 +36,7 @@ describe.each(doors)("by %s", (door) => {
     expect(await statusOf(account, claiming(again))).toBe(403);
   });
 
-  test("members inherit what is above from the next request on, and lose it when their group moves out", async () => {
+  test("members inherit the permissions of a new parent from the next request on, and lose them when their group moves out", async () => {
     const account = await newAccount();
     const [outer, inner] = [await newGroup(account, "Outer"), await newGroup(account, "Inner")];
     await giveGroup(account, outer, "workspace.view");
@@ -51,7 +51,7 @@ describe.each(doors)("by %s", (door) => {
     expect(await statuses()).toEqual([403, 403]);
   });
 
-  test("nobody moves a group under one that gives what they do not hold", async () => {
+  test("nobody moves a group into a parent with permissions that they lack", async () => {
     const account = await newAccount();
     const workspace = await newWorkspace(account, "One");
     const names = ["Mine", "Strong", "Stronger", "Owners", "Narrow"];

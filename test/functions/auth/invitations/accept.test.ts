@@ -37,7 +37,7 @@ const capabilitiesOf = async (account: Account, token: string): Promise<string[]
   return answer.status === 200 ? answer.body.capability_keys : answer.status;
 };
 
-test("an invited person gets what was promised, and is listed with name and address", async () => {
+test("an invited person gets the promised access, and is listed with name and address", async () => {
   const account = await newAccount({ name: "Acme" });
   const workspaceId = await newWorkspace(account, "Sales");
   const email = stranger("ada");
@@ -218,10 +218,10 @@ describe("an invitation that has ended gives nothing", () => {
   });
 });
 
-describe("nobody gives by an invitation what they do not hold", () => {
+describe("nobody gives permissions by an invitation that they do not hold", () => {
   const manager = { capability: "auth.manage" } as const;
 
-  test("when the invitation is accepted: what the inviter has lost is not given", async () => {
+  test("when the invitation is accepted: permissions that the inviter has lost are not given", async () => {
     const account = await newAccount();
     const admin = await newMember(account, manager, { role: "viewer" });
     await grant(account, admin, { role: "billing_admin" });

@@ -98,7 +98,7 @@ describe("a worker that fails", () => {
   });
 });
 
-test("nobody invites to what they do not hold", async () => {
+test("nobody offers permissions that they do not hold", async () => {
   const account = await newAccount();
   const admin = await newMember(account, { capability: "auth.manage" }, { role: "viewer" });
   const refused = [

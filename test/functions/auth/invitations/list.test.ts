@@ -54,7 +54,7 @@ test("lists the invitations in a status, which can end with time", async () => {
   await expect(asOwner(account, "GET", "invitations?status=open")).rejects.toThrow(`"loc":["query","status"]`);
 });
 
-test("is for those who manage access", async () => {
+test("needs auth.manage", async () => {
   const account = await newAccount();
   const { token } = await newMember(account, { role: "manager" });
   expect((await request("GET", `/v1/public/accounts/${account.id}/auth/invitations`, { token })).status).toBe(403);

@@ -4,7 +4,7 @@ import { asOwner, giveGroup, join, makeOwner, newGroup } from "../../../support/
 import { request } from "../../../support/request.ts";
 import { newAccount, newMember, newServiceAccount, newUser } from "../../../support/world.ts";
 
-test("lists users and service accounts, what they hold, and by which group", async () => {
+test("lists users and service accounts, with their permissions and the groups that give them", async () => {
   const account = await newAccount();
   const staff = await newGroup(account, "Staff");
   const support = await newGroup(account, "Support", staff);
@@ -54,7 +54,7 @@ test("a member of an owning group is an owner, and somebody whose last role was 
   expect(await isListed(leaver.id)).toBeUndefined();
 });
 
-test("is for those who manage access", async () => {
+test("needs auth.manage", async () => {
   const account = await newAccount();
   const { token } = await newMember(account, { role: "manager" });
   expect((await request("GET", `/v1/public/accounts/${account.id}/auth/members`, { token })).status).toBe(403);

@@ -23,7 +23,7 @@ async function accountWithRoles() {
 describe.each(doors)("by %s", (door) => {
   const attempt = through(door);
 
-  test("lists what was assigned, oldest first, as it was answered, and no grants", async () => {
+  test("lists assignments oldest first, as they were answered, and no grants", async () => {
     const { account, assigned } = await accountWithRoles();
     const { status, body } = await attempt("auth.role_assignments.list", { account_id: account.id }, account.owner);
     expect(status).toBe(200);

@@ -13,7 +13,7 @@ describe.each(doors)("by %s", (door) => {
   const assign = (account: Account, subject_type: string, subject_id: string, more: object = {}) =>
     asOwner(account, "POST", "role-assignments", { role_key: "viewer", subject_type, subject_id, ...more });
 
-  test("whoever had the role has lost it by the next request, through both doors", async () => {
+  test("a former holder has lost the role by the next request, by REST and by code mode", async () => {
     const account = await newAccount();
     const [user, group, program] = [newUser(), await newGroup(account, "Support"), await newServiceAccount(account)];
     for (const [type, id, caller, gone] of [

@@ -10,7 +10,7 @@ import { newAccount, newMember, newUser, testTable } from "../../../support/worl
 describe.each(doors)("by %s", (door) => {
   const attempt = through(door);
 
-  test("answers the role, which holds for whoever it is assigned to from the next request on", async () => {
+  test("answers the role, which its holders have from the next request on", async () => {
     const account = await newAccount();
     const role = { key: "support", name: "Support", capability_keys: ["mailbox.view", "workspace.view"] };
     const { status, body } = await attempt("auth.roles.create", { account_id: account.id, ...role }, account.owner);
@@ -103,7 +103,7 @@ test("an account can make so many roles, and its requests stay within the item's
   expect((await attempt("auth.roles.create", args, account.owner)).body).toMatchObject({ code: "limit_reached" });
 });
 
-test("a role that has auth.manage lets its holder give what they hold, and no more", async () => {
+test("a role with auth.manage lets its holder give their own permissions, and no others", async () => {
   const account = await newAccount();
   const attempt = through("REST");
   const body = { key: "chief", name: "Chief", capability_keys: ["auth.manage", "dns.view"] };

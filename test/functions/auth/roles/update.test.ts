@@ -20,7 +20,7 @@ describe.each(doors)("by %s", (door) => {
   const update = (account: Account, patch: object, caller = account.owner) =>
     attempt("auth.roles.update", { account_id: account.id, role: "support", ...patch }, caller);
 
-  test("changes what all holders may do from the next request on: users, groups and service accounts", async () => {
+  test("changes the permissions of all holders from the next request on: users, groups and service accounts", async () => {
     const account = await withRole();
     const group = await newGroup(account, "Support");
     const [user, program, claimer] = [newUser(), await newServiceAccount(account), claiming(group)];
@@ -42,7 +42,7 @@ describe.each(doors)("by %s", (door) => {
     });
   });
 
-  test("changes what a role gives on a workspace, and nowhere else", async () => {
+  test("changes the permissions of a holder on a workspace, and nowhere else", async () => {
     const account = await withRole();
     const [one, two] = [await newWorkspace(account, "One"), await newWorkspace(account, "Two")];
     const user = newUser();
@@ -67,7 +67,7 @@ describe.each(doors)("by %s", (door) => {
     expect(await statusOf(account, caller)).toBe(403);
   });
 
-  test("may take away, and be renamed, by those who hold less", async () => {
+  test("may be narrowed and renamed by callers who hold less", async () => {
     const account = await newAccount();
     const body = { key: "support", name: "Support", capability_keys: ["dns.view", "billing.view"] };
     await asOwner(account, "POST", "roles", body);

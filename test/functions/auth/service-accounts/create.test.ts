@@ -70,7 +70,7 @@ describe.each(doors)("by %s", (door) => {
     expect(text).not.toContain(token.slice(21));
   });
 
-  test("its maker cannot make it stronger than they are, whatever name it has", async () => {
+  test("its creator cannot give it more permissions than they hold, by any name", async () => {
     const account = await newAccount();
     const strong = await newServiceAccount(account, { owner: true });
     const manager = await newMember(account, { capability: "auth.manage" });
@@ -88,7 +88,7 @@ describe.each(doors)("by %s", (door) => {
     expect(made.body).toMatchObject({ created_by_user_id: program.id });
   });
 
-  test("an expiring token works until then, through both doors", async () => {
+  test("an expiring token works until then, by REST and by code mode", async () => {
     const account = await newAccount();
     const start = Date.now();
     const program = await newProgram(attempt, account, { expires_at: new Date(start + 3_600_000).toISOString() });
@@ -121,7 +121,7 @@ describe.each(doors)("by %s", (door) => {
   });
 });
 
-test("an answer with a token is not to be stored, and what is not known is refused", async () => {
+test("an answer with a token is not to be stored, and an unknown member is refused", async () => {
   const account = await newAccount();
   const path = `/v1/public/accounts/${account.id}/auth/service-accounts`;
   const send = (body: object) => request("POST", path, { token: account.owner.token, body });

@@ -38,7 +38,7 @@ describe.each(doors)("by %s", (door) => {
       owner,
     );
 
-  test("its tokens are refused from the next request on, through both doors, those kept by a rotation too", async () => {
+  test("its tokens are refused from the next request on, by REST and by code mode, also old tokens of a rotation", async () => {
     const account = await newAccount();
     const program = await newProgram(attempt, account);
     const args = { account_id: account.id, service_account_id: program.id, overlap_seconds: 600 };
@@ -99,7 +99,7 @@ describe.each(doors)("by %s", (door) => {
     expect(await useOf(old.token)).toEqual(revokedToken);
   });
 
-  test("one that owns the account is revoked by owners only", async () => {
+  test("a service account that owns the account is revoked by owners only", async () => {
     const account = await newAccount();
     const program = await newServiceAccount(account, { owner: true });
     const manager = await newMember(account, { capability: "auth.manage" }, { role: "manager" });
@@ -137,7 +137,7 @@ describe.each(doors)("by %s", (door) => {
     }
   });
 
-  test("what it is given while the revocation reads what it holds does not stay either", async () => {
+  test("a grant that is made while the revocation reads the grants is revoked too", async () => {
     const account = await newAccount();
     const program = await newProgram(attempt, account);
     await give(account, program.id, "dns.view");
@@ -152,7 +152,7 @@ describe.each(doors)("by %s", (door) => {
     expect((await give(account, program.id, "ip.view")).status).toBe(422);
   });
 
-  test("concurrent revocations end as one does, and one that comes after finds nothing", async () => {
+  test("concurrent revocations end as a single one does, and a later one finds nothing", async () => {
     const account = await newAccount();
     const program = await newProgram(attempt, account);
     await give(account, program.id, "dns.view");
@@ -164,7 +164,7 @@ describe.each(doors)("by %s", (door) => {
     expect(await useOf(program.token)).toEqual(revokedToken);
   });
 
-  test("takes up again what a revocation that died half-way left", async () => {
+  test("completes a revocation that died half-way", async () => {
     const account = await newAccount();
     const program = await newProgram(attempt, account);
     await give(account, program.id, "dns.view");

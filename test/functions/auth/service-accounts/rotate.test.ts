@@ -49,7 +49,7 @@ describe.each(doors)("by %s", (door) => {
     expect(JSON.stringify(await storedOf(account))).not.toContain(token.slice(21, 61));
   });
 
-  test("with no overlap the old tokens are refused from the next request on, through both doors", async () => {
+  test("with no overlap the old tokens are refused from the next request on, by REST and by code mode", async () => {
     const account = await newAccount();
     const program = await newProgram(attempt, account);
     const kept = (await rotate(account, program.id, account.owner, 600)).body.token;
@@ -90,7 +90,7 @@ describe.each(doors)("by %s", (door) => {
     expect([await useOf(second.token), await useOf(third.token)]).toEqual([expired, expired]);
   });
 
-  test("nobody gets a token that may do what they may not: by grant, role, scope, group or ownership", async () => {
+  test("nobody gets a token with more permissions than they hold: by grant, role, scope, group or ownership", async () => {
     const account = await newAccount();
     const scope = { type: "workspace" as const, id: await newWorkspace(account, "One") };
     const outer = await newGroup(account, "Outer");

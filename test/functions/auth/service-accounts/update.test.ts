@@ -34,7 +34,7 @@ test("the name it has already changes nothing", async () => {
   expect((await entries()).body.total).toBe(before);
 });
 
-test("404 for one that was revoked, and for one of another account; 422 for no name", async () => {
+test("404 for a revoked service account and for another account's; 422 for an invalid name", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const { id } = (await send(account, "POST", "", { name: "Backup" })).body;
   expect((await send(other, "PATCH", `/${id}`, { name: "Theirs" })).status).toBe(404);

@@ -5,7 +5,7 @@ import { dayOf, plusDays } from "../../../../shared/core/time.ts";
 import { billing, fund } from "../../../support/billing.ts";
 import { newAccount, testTable } from "../../../support/world.ts";
 
-test("the default threshold is what seven days cost, by the days that are recorded", async () => {
+test("the default threshold is the cost of seven days, by the recorded days", async () => {
   const account = await newAccount();
   await fund(account, 5_000);
   const before = (await billing(account, "GET", "alerts")).body;

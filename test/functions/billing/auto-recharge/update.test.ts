@@ -41,7 +41,7 @@ test.each([
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("what is switched on recharges the wallet, and a refund of it leaves the wallet again", async () => {
+test("an automatic recharge fills the wallet, and its refund leaves the wallet again", async () => {
   const account = await newAccount();
   await fund(account, 300);
   await saveTestCard(account);

@@ -18,7 +18,7 @@ const resultOf = (accountId: string, token: string, more = "") =>
     `/v1/public/accounts/${accountId}/billing/checkout/result?checkout_token=${encodeURIComponent(token)}${more}`,
   );
 
-test("needs no credential, and says what became of the payment once the provider has told it", async () => {
+test("needs no credential, and shows the result of the payment once the provider has reported it", async () => {
   const account = await newAccount();
   const { reference, token } = await newTopup(account);
   expect((await resultOf(account.id, token, "&status_hint=success&plan_key=x&hosted_page_id=y")).body).toEqual({

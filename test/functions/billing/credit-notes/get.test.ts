@@ -14,7 +14,7 @@ test("has all that the list has, and the lines that make its amount", async () =
   expect(body.lines).toMatchObject([{ description: "Credit for invoice T-0", amount: "1.00" }]);
 });
 
-test("another account's credit note, and one that there is not, are 404", async () => {
+test("another account's credit note and a missing credit note are 404", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   for (const id of [await addCreditNote(other), randomUUID()]) {
     expect((await billing(account, "GET", `credit-notes/${id}`)).status).toBe(404);

@@ -35,7 +35,7 @@ test("credit notes are listed newest first, each with its lines and a PDF that n
   expect((await handler(eventOf("GET", `${url.pathname}${url.search}`))).statusCode).toBe(403);
 });
 
-test("another account's credit note, and one that there is not, are 404; who may not see the billing gets 403", async () => {
+test("another account's credit note and a missing one are 404; a caller without billing.view gets 403", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   for (const id of [await addCreditNote(other), randomUUID()]) {
     expect((await billing(account, "GET", `credit-notes/${id}`)).status).toBe(404);

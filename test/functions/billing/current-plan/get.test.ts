@@ -28,7 +28,7 @@ test("an account that chose nothing is on the default plan", async () => {
   });
 });
 
-test("the next invoice so far is what the usage of the month costs", async () => {
+test("the next invoice has the cost of the month's usage so far", async () => {
   const account = await newAccount();
   await use(account, 500);
   const { total } = (await billing(account, "GET", "usage")).body;

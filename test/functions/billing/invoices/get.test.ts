@@ -33,7 +33,7 @@ test("has all that the list has, the lines that make its amount, and when it was
   expect(await get()).toMatchObject({ status: "paid", paid_at: expect.stringMatching(/Z$/) });
 });
 
-test("has the credit notes that correct it, also those of an earlier version, and what remains", async () => {
+test("has the credit notes that correct it, also those of an earlier version, and the rest of its amount", async () => {
   const account = await newAccount();
   const id = await addInvoice(account);
   const get = async () => (await billing(account, "GET", `invoices/${id}`)).body;
@@ -56,7 +56,7 @@ test("has the credit notes that correct it, also those of an earlier version, an
   expect((await get()).credit_notes).toHaveLength(3);
 });
 
-test("another account's invoice, and one that there is not, are 404", async () => {
+test("another account's invoice and a missing invoice are 404", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   for (const id of [await addInvoice(other), randomUUID()]) {
     expect((await billing(account, "GET", `invoices/${id}`)).status).toBe(404);
@@ -64,7 +64,7 @@ test("another account's invoice, and one that there is not, are 404", async () =
   expect((await billing(account, "GET", "invoices/first")).status).toBe(422);
 });
 
-test("is for those who may see the billing", async () => {
+test("needs billing.view", async () => {
   const account = await newAccount();
   const viewer = await newMember(account, { role: "viewer" });
   const { body } = await billing(account, "GET", `invoices/${await addInvoice(account)}`, undefined, viewer);

@@ -51,7 +51,7 @@ const textOf = (pdf: Buffer): string => textsOf(pdf).flat().join(" ");
 const download = async (url: URL): Promise<Response> =>
   (await handlerOf({ file: "functions/billing/invoices/download.ts" }))(eventOf("GET", `${url.pathname}${url.search}`));
 
-test("its PDF can be downloaded as soon as it is listed, without a credential, and says what has become of it", async () => {
+test("its PDF can be downloaded as soon as it is listed, without a credential, and shows its present state", async () => {
   const account = await newAccount();
   await use(account, 10);
   await closeDays(account, endOfMonth());
@@ -126,7 +126,7 @@ test("an address of a PDF that was changed, is another invoice's or has expired 
   await expect(invoiceOf(Date.now() + 3_601_000)).rejects.toMatchObject({ code: "forbidden" });
 });
 
-test("an invoice of the first edition gets an address of its PDF when it is listed, whoever lists it at once", async () => {
+test("an invoice of the first edition gets an address of its PDF when it is listed, also by several callers at once", async () => {
   const account = await newAccount();
   await use(account, 10);
   await closeDays(account, endOfMonth());

@@ -31,7 +31,7 @@ test("ends at once when asked to, also when it was to end with the month", async
   expect([status, body.status]).toEqual([200, "cancelled"]);
 });
 
-test("what is cancelled cannot be cancelled again", async () => {
+test("a cancelled plan cannot be cancelled again", async () => {
   const account = await newAccount();
   await cancel(account);
   expect((await cancel(account)).body).toMatchObject({ status: 409, code: "plan_cancelled" });

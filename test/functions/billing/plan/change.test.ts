@@ -10,7 +10,7 @@ import { newAccount, testTable, type Account } from "../../../support/world.ts";
 const change = (account: Account, body: object) => billing(account, "POST", "change-plan", body);
 const today = (): string => dayOf(new Date());
 
-test("changes from today on, and says from what to what", async () => {
+test("changes from today on, and answers the plans before and after", async () => {
   const account = await newAccount();
   expect(await change(account, { plan_id: "per_dedicated_ip" })).toMatchObject({
     status: 200,
@@ -75,7 +75,7 @@ test("a plan that is left out is missing, not wrong", async () => {
   expect(body.detail).toEqual([{ loc: ["body", "plan_id"], msg: "This is required", type: "missing" }]);
 });
 
-test("a dry run tells what this month and the next one cost on the plan, and changes nothing", async () => {
+test("a dry run shows the costs of this month and of the next one on the plan, and changes nothing", async () => {
   const account = await newAccount();
   await use(account, 10);
   const without = (await change(account, { plan_id: "per_dedicated_ip", dry_run: true })).body.preview;

@@ -68,7 +68,7 @@ test("a plan whose end was taken back has no end", async () => {
   expect(await times(account)).toContainEqual(["per_mailbox", true, null, null]);
 });
 
-test("no plan is current after one that was cancelled at once", async () => {
+test("no plan is current after an immediate cancellation", async () => {
   const account = await newAccount();
   await billing(account, "POST", "cancel-plan", { cancel_immediately: true });
   expect((await times(account)).map(([, isCurrent]: unknown[]) => isCurrent)).toEqual([false, false]);
@@ -95,7 +95,7 @@ test("names the price changes to come, the next one first, and no past ones", as
   expect(other.price_changes).toEqual([]);
 });
 
-test("is for those who may see the billing", async () => {
+test("needs billing.view", async () => {
   const account = await newAccount();
   const viewer = await newMember(account, { role: "viewer" });
   const { body } = await billing(account, "GET", "plans", undefined, viewer);

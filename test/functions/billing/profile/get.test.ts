@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { billing } from "../../../support/billing.ts";
 import { newAccount } from "../../../support/world.ts";
 
-test("answers what was written to this account, and to no other", async () => {
+test("answers the profile of this account, and of no other", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   await billing(account, "PATCH", "profile", { name: "Example Ltd", country: "IE" });
   expect((await billing(account, "GET", "profile")).body).toMatchObject({ name: "Example Ltd", country: "IE" });

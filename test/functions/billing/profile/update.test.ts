@@ -16,7 +16,7 @@ const company = {
   email: "rechnung@example.de",
 };
 
-test("is empty at first, keeps what is left out, and loses what is null", async () => {
+test("is empty at first, keeps omitted members, and removes members with null", async () => {
   const account = await newAccount();
   expect(await get(account)).toEqual({
     name: null,
@@ -92,7 +92,7 @@ test("is seen with billing.view, and changed with billing.manage", async () => {
   });
 });
 
-test("a change of the name or the address keeps what the register said of the number, and does not ask it again", async () => {
+test("a change of the name or the address keeps the register's result for the VAT id, and does not ask again", async () => {
   useVat();
   const account = await newAccount();
   const { body } = await change(account, { ...company, vat_id: "DE136695976" });

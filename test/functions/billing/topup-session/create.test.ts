@@ -111,7 +111,7 @@ test("an amount that is missing, and anything beside it, is a 422", async () => 
   expect(more.body.detail[0]).toMatchObject({ loc: ["body", "currency"], type: "extra_forbidden" });
 });
 
-test("what is paid on the page is in the wallet once, however often the provider tells of it", async () => {
+test("a payment on the page is in the wallet once, however often the provider reports it", async () => {
   const account = await newAccount();
   const { hosted_page } = (await billing(account, "POST", "topup-session", { amount: "50.00" })).body;
   const paid = { checkoutId: hosted_page.id, reference: "unknown", cents: 5_000 };

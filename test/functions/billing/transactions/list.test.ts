@@ -41,7 +41,7 @@ const listed = async (account: Account): Promise<{ transaction_id: string; statu
 
 const later = (minutes: number): Date => new Date(Date.now() + minutes * 60_000);
 
-test("what becomes of a hold changes its status, and not its place: the newest by `effective_at` comes first", async () => {
+test("the end of a hold changes its status, and not its place: the newest by `effective_at` comes first", async () => {
   const account = await newAccount();
   await fund(account, 10_000);
   for (const [index, id] of ["freed", "taken", "left"].entries()) {

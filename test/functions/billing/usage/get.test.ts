@@ -7,7 +7,7 @@ import { newAccount, newMember, type Account } from "../../../support/world.ts";
 const today = (): string => dayOf(new Date());
 const usageOf = async (account: Account, query = "") => (await billing(account, "GET", `usage${query}`)).body;
 
-test("shows today's usage before it is recorded, and what it costs by the invoice's own arithmetic", async () => {
+test("shows today's usage before it is recorded, and its cost by the invoice's own arithmetic", async () => {
   const account = await newAccount();
   await use(account, 310);
   const days = daysInMonth(today());
@@ -39,7 +39,7 @@ test("an account without usage pays the minimum, and is told so", async () => {
   expect(minimum).toBe("5.00");
 });
 
-test("a recorded day is final, and what is charged stays the same", async () => {
+test("a recorded day is final, and its charge stays the same", async () => {
   const account = await newAccount();
   await use(account, 7);
   const before = await usageOf(account);
@@ -49,7 +49,7 @@ test("a recorded day is final, and what is charged stays the same", async () => 
   expect(total).toBe(before.total);
 });
 
-test("what a plan that was cancelled at once has cost is invoiced, and the rest of the month costs nothing", async () => {
+test("the cost of an immediately cancelled plan is invoiced, and the rest of the month costs nothing", async () => {
   const account = await newAccount();
   await use(account, 7);
   const { total } = await usageOf(account);
@@ -60,7 +60,7 @@ test("what a plan that was cancelled at once has cost is invoiced, and the rest 
   expect((await billing(account, "GET", "invoices")).body.items[0].amount).toBe(total);
 });
 
-test("a past month is what was recorded; one before the account is empty; one to come is a 422", async () => {
+test("a past month has its recorded days; a month before the account is empty; a future month is a 422", async () => {
   const account = await newAccount();
   expect(await usageOf(account, "?period=2020-02")).toMatchObject({
     period_end: "2020-02-29",
@@ -77,7 +77,7 @@ test("a past month is what was recorded; one before the account is empty; one to
   }
 });
 
-test("is for those who may see the billing", async () => {
+test("needs billing.view", async () => {
   const account = await newAccount();
   const viewer = await newMember(account, { role: "viewer" });
   const { body } = await billing(account, "GET", "usage", undefined, viewer);

@@ -18,7 +18,7 @@ test("a new wallet is empty and owes nothing", async () => {
   });
 });
 
-test("what was used and not invoiced is accrued, and taken off the net balance", async () => {
+test("usage without an invoice is accrued, and subtracted from the net balance", async () => {
   const account = await newAccount();
   await fund(account, 10_000);
   await use(account, 100);
@@ -32,7 +32,7 @@ test("what was used and not invoiced is accrued, and taken off the net balance",
   expect(Number(net_balance)).toBeCloseTo(Number(balance) - Number(accrued_charges), 5);
 });
 
-test("is for those who may see the billing", async () => {
+test("needs billing.view", async () => {
   const account = await newAccount();
   const viewer = await newMember(account, { role: "viewer" });
   const { body } = await billing(account, "GET", "wallet-balance", undefined, viewer);

@@ -13,7 +13,7 @@ import { newUser } from "../../../support/world.ts";
 const user = newUser();
 const valueOf = async (code: string) => (await runFor(user, code)).result.last_value as never;
 
-test("functions.list answers every function, or those that begin with a prefix", async () => {
+test("functions.list answers every function, or the functions with a prefix", async () => {
   const all: { functions: { name: string }[] } = await valueOf("functions.list()");
   expect(all.functions.map(({ name }) => name)).toEqual([...catalogue.keys()]);
   const some: string[] = await valueOf('[f.name for f in functions.list(prefix="tags.").functions]');

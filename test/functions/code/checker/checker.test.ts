@@ -48,7 +48,7 @@ test("a program without a mistake resolves to its calls, in order", () => {
   expect([...calls.values()].map(({ fn }) => fn.route.name)).toEqual(["me.get", "accounts.get"]);
 });
 
-test("an unknown function is answered with the one that was meant, and its parameters", () => {
+test("the message for an unknown function names the intended function and its parameters", () => {
   expect(faultsOf("me.get()\n  \nworkspaces.lst()")).toEqual([
     "3:1 unknown_function There is no function workspaces.lst. Did you mean workspaces.list?",
   ]);
@@ -74,7 +74,7 @@ test("the verbs and spellings of other APIs are answered with the function that 
   }
 });
 
-test("a function that no name is close to is answered with those of its namespace, those with its words, else with how to find one, never with all", () => {
+test("without a similar name, the message names the functions of the namespace, or with the same words, or the search, and never all", () => {
   const [fault] = faultsOf("workspace.frobnicate()");
   expect(fault).toContain(
     "There is no function workspace.frobnicate. The functions of workspaces are: workspaces.list(account_id, page?",
@@ -94,7 +94,7 @@ test("names that every JavaScript object has are no functions and no arguments",
   expect(faultsOf("me.get(toString=1, hasOwnProperty=2)")).toHaveLength(2);
 });
 
-test("an unknown argument is answered with the one that was meant, a missing one with its name", () => {
+test("the message for an unknown argument names the intended one, and for a missing argument its name", () => {
   expect(faultsOf(`workspaces.get(accountId="${id}", workspace_id="${id}", x=1)`)).toEqual([
     "1:16 unknown_argument workspaces.get has no argument accountId. Did you mean account_id?",
     `1:${"workspaces.get(accountId='', workspace_id='', ".length + 2 * id.length + 1} unknown_argument workspaces.get has no argument x. It takes account_id, workspace_id.`,
@@ -192,7 +192,7 @@ test("a program that is partly known is checked as far as it is: only the rest w
   expect(faultsOf("contacts.add(list=contacts.get(), page=0)", withContacts)).toHaveLength(1);
 });
 
-test("variables are known after the statement that names them, those of a comprehension inside of it only", () => {
+test("a variable is known after its assignment, and a loop variable only inside its comprehension", () => {
   const codes = (program: string) => check(parseProgram(program), { catalogue }).diagnostics.map(({ code }) => code);
   expect(codes("x = me.get()\nx")).toEqual([]);
   expect(codes("x = [x]\nme.get()")).toEqual(["unknown_variable"]);
@@ -223,7 +223,7 @@ test("a member that a result never has is told before anything runs, with the ne
   ).toEqual([]);
 });
 
-test("the score multiplies by what a comprehension goes over at most, and counts 5 for outside providers", () => {
+test("the score multiplies by the most items of a comprehension, and counts 5 for outside providers", () => {
   const get = "contacts.add()";
   expect(scoreOf(`[${get} for x in [1, 2, 3]]`, withContacts)).toBe(3);
   expect(scoreOf(`[${get} for x in range(7)]`, withContacts)).toBe(7);
@@ -285,7 +285,7 @@ test("a line that does nothing is refused, but for the last", () => {
   ]);
 });
 
-describe("what a program can be known to fail by is told before anything runs:", () => {
+describe("a certain failure of a program is reported before anything runs:", () => {
   const account = `account_id="${id}"`;
   const before = `page = workspaces.list(${account})\nw = workspaces.add(${account}, name="S")\n`;
   test.each([
@@ -352,7 +352,7 @@ describe("a comparison with a value that a member never has is told with the val
   });
 });
 
-describe("what a program asks about first is left to the run:", () => {
+describe("an access that the program tests first is left to the run:", () => {
   test.each([
     'opts = {"name": "x"}\n"nick" in opts and opts.nick',
     '[i.alias for i in [{"name": "a"}] if "alias" in i]',

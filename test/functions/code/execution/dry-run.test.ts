@@ -17,7 +17,7 @@ const heldIn = (answer: Awaited<ReturnType<typeof runFor>>) => answer.dry_run?.c
 
 const plannedIn = (answer: Awaited<ReturnType<typeof runFor>>) => answer.dry_run?.calls.map(({ planned }) => planned);
 
-test("a dry run makes the reads, and lists the writes with what they would change", async () => {
+test("a dry run makes the reads, and lists the writes with their effects", async () => {
   const account = await newAccount();
   const { id, owner } = account;
   const domain = await active(account);
@@ -72,7 +72,7 @@ test("a dry run makes the reads, and lists the writes with what they would chang
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("a dry run shows what a bulk deletion would delete, and the values that depend on no write", async () => {
+test("a dry run shows the mailboxes that a bulk deletion would delete, and the values that depend on no write", async () => {
   const account = await newAccount();
   const { id, owner } = account;
   const domain = await active(account);
@@ -98,7 +98,7 @@ test("a dry run shows what a bulk deletion would delete, and the values that dep
   expect(await previewFor(blind, alone)).toEqual({ deleted: [ann, ben], failed });
 });
 
-test("what depends on the answer of a write is unknown, by its place, and the rest is told", async () => {
+test("values that depend on the answer of a write are unknown, each by itself, and the others are shown", async () => {
   const { id, owner } = await newAccount();
   const program = [
     `ws = [workspaces.add(account_id="${id}", name=n) for n in ["A", "B"]]`,
@@ -216,7 +216,7 @@ test("whether a write is allowed is decided for its very arguments, as the call 
   expect(plannedIn(stopped)).toMatchObject([[{ allowed: false, error: { code: "read_only" } }]]);
 });
 
-test("what is missing may be made by an earlier write, and the name of what is changed is for those who may see it", async () => {
+test("an earlier write may make a missing resource, and only callers who may see a changed resource get its name", async () => {
   const account = await newAccount();
   const { id, owner } = account;
   const domain = await active(account);
@@ -234,7 +234,7 @@ test("what is missing may be made by an earlier write, and the name of what is c
   expect(planned).toEqual([{ arguments: expect.any(Object), allowed: true }]);
 });
 
-test("a read after a write answers what holds before it, and says so; one that fails then is unknown", async () => {
+test("a read after a write answers the state before it, and says so; a failed one is unknown", async () => {
   const account = await newAccount();
   const { id, owner } = account;
   const list = `workspaces.list(account_id="${id}").total`;
@@ -277,7 +277,7 @@ test.each(writes.map((route) => [route.name, route] as const))(
   },
 );
 
-test("whether the caller holds what a call needs is told as far as it can be known", async () => {
+test("says whether the caller holds the capability of a call, as far as it can be known", async () => {
   const account = await newAccount();
   const { id } = account;
   const viewer = await newMember(account, { capability: "workspace.view" });

@@ -15,7 +15,7 @@ const add = (account: Account, name: string) =>
 const list = (account: Account, pageSize = 25) =>
   `workspaces.list(account_id=${JSON.stringify(account.id)}, page_size=${pageSize})`;
 
-test("calls run in order, each seeing what those before it did", async () => {
+test("calls run in order, and each sees the effects of the calls before it", async () => {
   const account = await newAccount();
   const program = [list(account), add(account, "A"), add(account, "B"), list(account)].join("\n");
   const { status, responses, result, complexity_score } = await execute(
@@ -33,7 +33,7 @@ test("calls run in order, each seeing what those before it did", async () => {
   expect(complexity_score).toBe(4);
 });
 
-test("after a failure the completed results stay, and what follows is skipped", async () => {
+test("after a failure the completed results stay, and later calls are skipped", async () => {
   const account = await newAccount();
   const program = [add(account, "Sales"), add(account, "sales"), add(account, "Third")].join("\n");
   const answer = await execute({ code: program, requestId: "r" }, doorOf(account));
@@ -81,7 +81,7 @@ test("a mistake anywhere leaves nothing done", async () => {
   expect(after.result.last_value).toMatchObject({ total: 0 });
 });
 
-test("what went wrong on our side is logged, and leaves as internal", async () => {
+test("an error on our side is logged, and answered as internal", async () => {
   const account = await newAccount();
   const door = doorOf(account);
   const logged: unknown[] = [];

@@ -86,7 +86,7 @@ describe("a program that is sent again with its request_id", () => {
     }
   });
 
-  test("does what a failure had left undone", async () => {
+  test("makes the calls that were left after a failure", async () => {
     const account = await newAccount();
     await send(account, adding(account, "Support"), { request_id: "other" });
     const [other] = (await workspaces(account)).body.items;
@@ -158,7 +158,7 @@ describe("a program that is sent again with its request_id", () => {
     expect(await namesIn(account)).toEqual(["Sales"]);
   });
 
-  test("is refused what its caller may not do any more, once its envelope is not kept any more", async () => {
+  test("is refused calls that its caller may not make any more, once its envelope is not kept any more", async () => {
     const account = await newAccount();
     const member = await newMember(account, { capability: "workspace.manage" });
     const { body } = await request("POST", `/v1/public/accounts/${account.id}/workspaces`, {
@@ -196,7 +196,7 @@ workspaces.list(account_id="${id}")`;
 const allOnce = ["add", "update", "add", "add", "delete"].map((verb) => `workspaces.${verb}`);
 
 describe("a process that dies while a program runs, before its envelope is stored, or right after", () => {
-  test("leaves what the same request completes: each write is made once", { timeout: 60_000 }, async () => {
+  test("the same request completes the rest: each write is made once", { timeout: 60_000 }, async () => {
     const whole = await newAccount();
     const { calls } = await withFault(undefined, -1, () => runIn(whole, 0));
     expect(calls.length).toBeGreaterThan(15);

@@ -10,7 +10,7 @@ import { newAccount, newUser, testTable } from "../../../support/world.ts";
 const sessionId = "session-1";
 const inSession = { sessionId };
 
-test("what a program gives a name is there for the next program of the session, until it is given another value", async () => {
+test("a variable is there for the next program of the session, until it gets another value", async () => {
   const user = newUser();
   await runFor(user, "x = me.get()\nn = [1, {'a': None}]", inSession);
   const next = await runFor(user, "x = [x.id, n]\nme.get()", inSession);
@@ -43,7 +43,7 @@ test("nobody else's program, and no other session, has the variables", async () 
   expect((await runFor(user, "tokens", inSession)).error?.message).toContain("Did you mean token?");
 });
 
-test("a session ends an hour after its last use, to a second, whatever the table still holds", async () => {
+test("a session ends an hour after its last use, to the second, even if the table still has it", async () => {
   const user = newUser();
   let at = Date.UTC(2026, 0, 1);
   const now = () => new Date(at);
@@ -67,7 +67,7 @@ test("a program that failed leaves the names it had given by then, and no later 
   }
 });
 
-test("a program with a mistake, and one that is only checked, leave nothing", async () => {
+test("a program with a mistake, and a program that is only checked, leave nothing", async () => {
   const user = newUser();
   await runFor(user, "x = 1\nme.gt()", inSession);
   await runFor(user, "x = 1\nme.get()", { ...inSession, dryRun: true });
@@ -87,7 +87,7 @@ test("programs that run at the same time lose none of each other's names", async
   expect(names).toContain(values[8]);
 });
 
-test("what may hold a secret is answered, but never kept: a later use says why it is not there", async () => {
+test("a value that may hold a secret is answered, but never kept: a later use explains why it is missing", async () => {
   const { id, owner } = await newAccount();
   const program = [
     `made = auth.service_accounts.create(account_id="${id}", name="Bot")`,
@@ -125,7 +125,7 @@ test("an answer without a secret is kept, though the function shows one to other
   expect((await runFor(owner, "own.name", inSession)).result.last_value).toBe("Printer");
 });
 
-test("a session keeps 262,144 bytes: what has no room is told, the effects stand, and the old value is gone", async () => {
+test("a session keeps 262,144 bytes: a variable without room is reported, the effects stay, and the old value is gone", async () => {
   const user = newUser();
   const text = "a".repeat(50_000);
   await runFor(user, "x = 'old'\nother = 1", inSession);
@@ -161,14 +161,14 @@ test("values without end that share their parts are not measured one by one", as
   expect((await runFor(user, "last", inSession)).result.last_value).toBe(1);
 });
 
-test("a session that cannot be stored fails no program: its answer says what was not kept", async () => {
+test("a session that cannot be stored fails no program: its answer names the variables that were not kept", async () => {
   const door = codeDoor(newUser());
   const table = { ...door.table, attempt: () => Promise.reject(new Error("the table is away")) };
   const answer = await execute({ code: "x = me.get()", requestId: "r", sessionId }, { ...door, table });
   expect(answer).toMatchObject({ status: "completed", session: { not_kept: [{ name: "x", code: "not_stored" }] } });
 });
 
-test("auth.session.get shows what the programs before left, end forgets it, authenticate begins it", async () => {
+test("auth.session.get shows the variables of earlier programs, end deletes them, authenticate begins a session", async () => {
   const user = newUser();
   const none = await runFor(user, "auth.session.get()", inSession);
   const principal = { type: "user", id: user.id, email: `${user.id}@example.com` };

@@ -39,7 +39,7 @@ async function rich(): Promise<Account> {
 const ipOf = async (account: Account, name: string): Promise<string | null> =>
   (await storedAs(account, name)).dedicated_ip_id;
 
-test("domains, by name in any spelling or id, send from it: the answer, the domains, and what is told say so", async () => {
+test("assigned domains, named in any spelling or by id, send from it: the answer, the domains and the events show it", async () => {
   const account = await rich();
   const { id } = await activeIp(account);
   const [one, other] = [await connected(account), await connected(account)];
@@ -104,7 +104,7 @@ test("a hundred domains in one call, and back", { timeout: 60_000 }, async () =>
   ]);
 });
 
-test("one that does not go among a hundred changes nothing", { timeout: 60_000 }, async () => {
+test("an invalid domain among a hundred changes nothing", { timeout: 60_000 }, async () => {
   const { account, names } = await withHundred();
   const [{ id }, other] = [await activeIp(account), await activeIp(account)];
   await assign(account, other.id, [names[70]]);
@@ -123,7 +123,7 @@ test("one that does not go among a hundred changes nothing", { timeout: 60_000 }
   expect((await unassign(account, other.id, [names[70]])).status).toBe(200);
 });
 
-test("one that goes away, or that another IP gets, once it was begun, changes nothing either", async () => {
+test("a domain that is deleted or assigned elsewhere after the beginning changes nothing either", async () => {
   const account = await rich();
   const { id } = await activeIp(account);
   const [one, other] = [await connected(account), await connected(account)];
@@ -146,7 +146,7 @@ test("one that goes away, or that another IP gets, once it was begun, changes no
   expect(await assignmentFaults(account)).toEqual([]);
 });
 
-test("is refused for one that is not ready, and for a domain that goes", async () => {
+test("is refused for a dedicated IP that is not ready, and for a domain that is being deleted", async () => {
   const account = await rich();
   const { name } = await connected(account);
   const pending = await claimed(account);
@@ -312,7 +312,7 @@ test("a domain that is deleted takes its place along", async () => {
   expect((await send(account, "DELETE", `/${id}`)).status).toBe(200);
 });
 
-test("refuses what does not go, at its place", async () => {
+test("refuses invalid values, each at its place", async () => {
   const account = await rich();
   const { id } = await activeIp(account);
   const cases: [domains: unknown, loc: (string | number)[]][] = [

@@ -19,7 +19,7 @@ async function rich(): Promise<Account> {
   return funded(account, 1_000_000);
 }
 
-test("domains send from the shared addresses again, and those that did so already are passed over", async () => {
+test("domains send from the shared addresses again, and unassigned domains are skipped", async () => {
   const account = await rich();
   const { id } = await activeIp(account);
   const [one, other, third] = [await connected(account), await connected(account), await connected(account)];
@@ -45,7 +45,7 @@ test("works in every state of the IP, and leaves domains of another one where th
   expect((await storedAs(account, two.name)).dedicated_ip_id).toBe(other.id);
 });
 
-test("one that is not there among others changes nothing", async () => {
+test("a missing domain among others changes nothing", async () => {
   const account = await rich();
   const { id } = await activeIp(account);
   const { name } = await connected(account);
@@ -55,7 +55,7 @@ test("one that is not there among others changes nothing", async () => {
   expect((await storedAs(account, name)).dedicated_ip_id).toBe(id);
 });
 
-test("a domain that another IP gets before what follows is done is counted and named by that one alone", async () => {
+test("a domain that gets another IP before the operation is settled is counted and listed by the other IP alone", async () => {
   const account = await rich();
   const [from, to] = [await activeIp(account), await activeIp(account)];
   const names = await stockedDomains(account, 3);
@@ -72,7 +72,7 @@ test("a domain that another IP gets before what follows is done is counted and n
   expect((await storedIp(account, to.id))?.domain_count).toBe(3);
 });
 
-test("whatever one that dies has done, the worker does the rest", async () => {
+test("wherever the process dies, the worker does the rest", async () => {
   const account = await rich();
   const scene = async () => {
     const { id } = await activeIp(account);

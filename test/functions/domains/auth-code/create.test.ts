@@ -43,7 +43,7 @@ test("a repeat with its key does not get the code again", async () => {
   expect((await authCode(account, name, key)).body).toMatchObject({ status: 409, code: "secret_already_shown" });
 });
 
-test("refuses a locked name, one that the registry still unlocks, and one that is too young, each with its code", async () => {
+test("refuses a locked name, a name that the registry still unlocks, and a too young name, each with its code", async () => {
   const { account, name } = await ownedName();
   expect((await authCode(account, name)).body).toMatchObject({
     status: 409,

@@ -19,7 +19,7 @@ const registrar = () => embeddedRegistrar(testTable(), () => new Date());
 
 const change = { status: "succeeded", reason: null, started_at: expect.stringMatching(/Z$/) };
 
-test("changes what is given at the registrar, removes what is null, and leaves the rest", async () => {
+test("changes the given members at the registrar, removes members with null, and leaves the others", async () => {
   const { account, name } = await ownedName();
   const given = { city: "Oakland", organization: null, address_2: "Floor 2" };
   const { status, body } = await update(account, name, given);
@@ -117,7 +117,7 @@ test("of changes at the same time none undoes another, and one waits while anoth
   expect(second.body.detail).toContain("is being changed");
 });
 
-test("a change that a dead request claimed can be made after a minute, one that was refused at once", async () => {
+test("a change that a dead request claimed can be made after a minute, a refused change at once", async () => {
   const { account, name } = await ownedName();
   await setStored(account, name, { contact_claimed_until: new Date(Date.now() + 50_000).toISOString() });
   expect((await update(account, name, { city: "Oakland" })).body.code).toBe("domain_not_ready");

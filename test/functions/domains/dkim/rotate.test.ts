@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { advanceDkim } from "../../../../shared/domains/dkim/advance.ts";
 import { dkimQueue } from "../../../../shared/domains/domain.ts";
 import { planRecords } from "../../../../shared/domains/records/plan.ts";
-import { systemMover } from "../../../../shared/domains/setup/work.ts";
+import { systemWriter } from "../../../../shared/domains/setup/work.ts";
 import { getZone } from "../../../../shared/domains/zone.ts";
 import { readDue } from "../../../../shared/table/due.ts";
 import { advance, dig, dkimOf, quicklyActive, setStored, storedAs, workAt } from "../../../support/domain-work.ts";
@@ -119,7 +119,7 @@ test("rotates one key at a time, also for callers at the same time, and says unt
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("refuses a domain without a key, and one whose name for the new record is taken", async () => {
+test("refuses a domain without a key, and a domain whose name for the new record is taken", async () => {
   const account = await newAccount();
   const pending = await connected(account);
   expect((await rotate(account, pending.name)).body).toMatchObject({ status: 409, code: "domain_not_ready" });
@@ -198,7 +198,7 @@ test("names a record of the customer at the new name, from before the name was r
   const zone = await getZone(table, account.id, id);
   if (!zone) throw new Error("there is no zone");
   const added = [{ name: "hm2._domainkey", type: "TXT" as const, value: "v=DKIM1; p=", ttl: 3_600 }];
-  const recordId = await systemMover({ table, now: () => new Date() }, account.id).commit(async () => {
+  const recordId = await systemWriter({ table, now: () => new Date() }, account.id).commit(async () => {
     const { records, sole, changes } = await planRecords(table, account.id, [{ zone, added }], new Date());
     return { value: records[0]?.id, writes: [], sole, changes };
   });

@@ -103,7 +103,7 @@ test("makes one SPF record of several, and tells if receivers would stop before 
   expect(spf?.message).toContain("The SPF record needs more than 10 DNS look-ups");
 });
 
-test("shows what is in the way of a record, and takes a DMARC policy of the customer's", async () => {
+test("shows the records in the way of a record, and accepts a DMARC policy of the customer's", async () => {
   const account = await newAccount();
   const { name } = await externalDomain(account);
   await publish(name, [

@@ -63,7 +63,7 @@ test("before a mail is out there is no code, and none after the proof is gone", 
   expect((await enter(account, rule.id, code)).body.tries_left).toBe(0);
 });
 
-test("what is no code is refused before it counts as a try", async () => {
+test("a text that is no code is refused before it counts as a try", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
   const { code } = await mailed(account, rule);

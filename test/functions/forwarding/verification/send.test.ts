@@ -68,7 +68,7 @@ test("nobody is asked who has agreed, or who is a mailbox of the account", async
   }
 });
 
-test("a target that is a mailbox of the account by now needs nobody, and one that was and is no more is asked", async () => {
+test("a target that has become a mailbox of the account needs no agreement, and a former mailbox is asked", async () => {
   const account = await newAccount();
   const domain = await home(account, { status: "pending_delegation" });
   const rule = await ruleTo(account, `ada@${domain.name}`);

@@ -84,7 +84,7 @@ const own = (name: string) => `An alias must be in the mailbox's own domain, ${n
 
 const notAnAddress = "Write an address such as sales@example.com, or only its local part";
 
-test("refuses with what is wrong at its place, and changes nothing", async () => {
+test("refuses invalid values with the reason at their place, and changes nothing", async () => {
   const { account, id, name } = await scene();
   const before = await storedOf(account);
   const cases: [body: object, member: string, message: string][] = [

@@ -35,7 +35,7 @@ test("the address is free at once: for another mailbox, and as an alias", async 
   }
 });
 
-test("404 for what is no alias of this mailbox: its own address, another's alias, one that is gone", async () => {
+test("404 for addresses that are no alias of this mailbox: its own, another mailbox's alias, a deleted alias", async () => {
   const { account, name, ada, bob } = await scene("sales", "info");
   await remove(account, ada, "info");
   const cases: [mailbox: string, alias: string][] = [
@@ -53,7 +53,7 @@ test("404 for what is no alias of this mailbox: its own address, another's alias
   expect(await aliasesOf(account, ada)).toEqual([`sales@${name}`]);
 });
 
-test("422 at its place for what cannot be an alias", async () => {
+test("422 at its place for a text that cannot be an alias", async () => {
   const { account, ada } = await scene();
   for (const alias of ["a%20b", "sales%2Bx", "%40", "b%C3%BCro"]) {
     const { status, body } = await remove(account, ada, alias);

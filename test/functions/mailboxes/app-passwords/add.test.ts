@@ -47,7 +47,7 @@ test("the secret is in this answer and never again, and only its hash is kept", 
   expect(await recorded(account, "app_password.created")).toMatchObject([{ resource_id: body.id, after: shown }]);
 });
 
-test("takes an expiry in any offset, and refuses one that has passed and one beyond the calendar", async () => {
+test("takes an expiry with any offset, and refuses a past one and one beyond the calendar", async () => {
   const { add } = await scene();
   const soon = new Date(Date.now() + 3_600_000);
   const offset = `${new Date(soon.getTime() + 7_200_000).toISOString().slice(0, -1)}+02:00`;
@@ -59,7 +59,7 @@ test("takes an expiry in any offset, and refuses one that has passed and one bey
   }
 });
 
-test("refuses what is no name and no protocol, each at its place, and keeps nothing", async () => {
+test("refuses an invalid name and an unknown protocol, each at its place, and stores nothing", async () => {
   const { add, list } = await scene();
   const cases: [body: object, loc: (string | number)[]][] = [
     [{ protocols: ["imap"] }, ["body", "name"]],

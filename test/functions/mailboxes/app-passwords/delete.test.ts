@@ -40,7 +40,7 @@ test("of many deletions at the same time one succeeds, and none brings another b
   expect(await left()).toEqual([three.id]);
 });
 
-test("404 for one of another mailbox or account, and 422 for what is no id", async () => {
+test("404 for another mailbox's or account's, and 422 for an invalid id", async () => {
   const { account, id, other, add, remove, left } = await scene();
   const mine = await add();
   const theirs = await add(other);

@@ -14,7 +14,7 @@ async function scene() {
   return { account, name, id, other, add, list };
 }
 
-test("lists those of the mailbox alone, oldest first, page by page, without what one logs in with", async () => {
+test("lists the app passwords of the mailbox alone, oldest first, page by page, without the passwords", async () => {
   const { other, add, list } = await scene();
   const ids = [await add("One"), await add("Two"), await add("Three")];
   await add("Another's", other);

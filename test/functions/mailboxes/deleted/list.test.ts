@@ -31,7 +31,7 @@ test("shows deleted mailboxes in the order of their deletion, as they were, and 
   expect(await list(account, "page=9")).toMatchObject({ items: [], total: 3 });
 });
 
-test("one that is restored leaves the list", async () => {
+test("a restored mailbox leaves the list", async () => {
   const { account, a, b, c } = await scene();
   await send(account, "POST", at(c, "/restore"));
   const page = await list(account);
@@ -46,7 +46,7 @@ test("filters by domain, by its name or its id", async () => {
   expect(await list(account, "domain=example.com")).toMatchObject({ items: [], total: 0 });
 });
 
-test("shows what the caller may restore where the domains are now, and the total agrees", async () => {
+test("shows the mailboxes that the caller may restore where their domains are now, and the total agrees", async () => {
   const { account, first, second, a, b, c } = await scene();
   const to = await newWorkspace(account, "Other");
   const scope = (type: "domain" | "workspace", id: string) => ({ type, id });
@@ -60,7 +60,7 @@ test("shows what the caller may restore where the domains are now, and the total
   expect(await list(account, "", viewer)).toMatchObject({ status: 403, required_capability: "mailbox.delete" });
 });
 
-test("refuses what is no filter at its place", async () => {
+test("refuses an invalid filter at its place", async () => {
   const { account } = await scene();
   for (const [query, name] of [
     ["page=0", "page"],

@@ -80,7 +80,7 @@ test("the address to download it is signed, for an hour, under a name with its d
   expect(ticket.expires - before).toBeLessThan(3_660);
 });
 
-test("is for who asked for it, and for who may export everything", async () => {
+test("is for the caller who requested it, and for callers who may export everything", async () => {
   const { account, domainId, id } = await scene();
   const scope = { type: "domain" as const, id: domainId };
   const may = { capability: "mailbox.export" as const };
@@ -96,7 +96,7 @@ test("is for who asked for it, and for who may export everything", async () => {
   expect((await get(account, id, viewer)).body).toMatchObject({ required_capability: "mailbox.export" });
 });
 
-test("404 for one that is over, another account's, and one that is not there", async () => {
+test("404 for an expired export, another account's, and a missing one", async () => {
   const { account, id } = await scene();
   const other = await scene();
   for (const missing of [other.id, account.id]) expect((await get(account, missing)).status).toBe(404);

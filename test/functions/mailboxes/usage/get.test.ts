@@ -27,7 +27,7 @@ test("a new mailbox uses nothing, has sent nothing, and nobody has logged in", a
   ]);
 });
 
-test("is read by an alias too, and by those who see the mailbox", async () => {
+test("is read by an alias too, and needs mailbox.view", async () => {
   const { account, mailbox } = await sceneWithMailbox();
   await send(account, "POST", at(mailbox.id, "/aliases"), { alias: "sales" });
   await reportUsage({ mailboxes: [{ ...of(account, mailbox), bytes: 7, messages: 1, at: ago(0) }] });

@@ -40,7 +40,7 @@ test("sends the same body under the same id now, and once it is accepted tries n
   expect(await isDue()).toEqual([]);
 });
 
-test("when it fails the delivery stays what it was, and is tried when it would have been", async () => {
+test("after a failed attempt the delivery keeps its status and its schedule", async () => {
   const { isDue, again } = await scene(500, 503);
   const due = await isDue();
   const { body } = await again();
@@ -48,7 +48,7 @@ test("when it fails the delivery stays what it was, and is tried when it would h
   expect(await isDue()).toEqual(due);
 });
 
-test("what was accepted can be sent again, stays accepted, and it is recorded who did", async () => {
+test("a succeeded delivery can be sent again, stays succeeded, and the audit log has the caller", async () => {
   const { account, received, again } = await scene(204, 410);
   expect((await again()).body).toMatchObject({ status: "succeeded", attempts: [{}, { status_code: 410 }] });
   expect(received).toHaveLength(2);
@@ -69,7 +69,7 @@ test("shows the last twenty attempts and counts all", async () => {
   expect([delivery?.attempts.length, delivery?.attempt_count, delivery?.status]).toEqual([20, 22, "pending"]);
 });
 
-test("what is accepted by hand stays accepted, whatever comes of an attempt that was under way", async () => {
+test("a delivery that succeeded by hand stays succeeded, whatever a running attempt brings", async () => {
   const { accountId, context, work, ...on } = await newScene();
   const [arrived, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const { url } = await keepingReceiver((count) => {

@@ -24,7 +24,7 @@ test("the vault outlives the stack, and refuses to delete a backup before its ti
   });
 });
 
-test("by default the lock can be removed by those who have the right", () => {
+test("by default users with the right can remove the lock", () => {
   const [, governed] = only(synthesize([spec("me.get")], { backup: "{}" }), "AWS::Backup::BackupVault");
   expect(governed["Properties"].LockConfiguration).toEqual({ MinRetentionDays: 35 });
 });

@@ -195,7 +195,7 @@ test("no route of the gateway is reached without the secret, which the authorize
   expect(only(main, "AWS::ApiGatewayV2::DomainName")[1]["Properties"].DomainName).toBe("origin.api.example.com");
 });
 
-test("functions are told where a caller's address is, which CloudFront writes whatever the caller wrote there", () => {
+test("functions read the caller's address from the header that CloudFront overwrites", () => {
   const { Variables } = main.findResources("AWS::Lambda::Function")["MeGetFunction"]?.["Properties"].Environment ?? {};
   expect(Variables.VIEWER_ADDRESS_HEADER).toBe("x-viewer-address");
   const [, noting] = only(edge, "AWS::CloudFront::Function");

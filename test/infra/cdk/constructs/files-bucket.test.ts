@@ -26,7 +26,7 @@ test("files are encrypted, in one version, and nothing in the bucket can be made
   expect(bucket["Properties"]).not.toHaveProperty("VersioningConfiguration");
 });
 
-test("no invoice expires; an export is gone after a week, and what was begun and not finished after a day", () => {
+test("no invoice expires; an export is deleted after a week, and an unfinished upload after a day", () => {
   expect(bucket["Properties"].LifecycleConfiguration.Rules).toEqual([
     { AbortIncompleteMultipartUpload: { DaysAfterInitiation: 1 }, Status: "Enabled" },
     { ExpirationInDays: 7, Prefix: "exports/", Status: "Enabled" },

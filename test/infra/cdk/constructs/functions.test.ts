@@ -153,7 +153,7 @@ test("the key of the secrets is a multi-Region key, rotates, has its stage's nam
   });
 });
 
-test("functions open what a former key sealed, and seal with the present key only", () => {
+test("functions open secrets of a former key, and seal with the present key only", () => {
   const former = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000";
   const specs = [spec("me.get", { access: "write", uses: ["secrets"] })];
   const made = synthesize(specs, { formerSecretsKeyArns: former });

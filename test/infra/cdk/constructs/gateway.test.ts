@@ -66,7 +66,7 @@ test("every route is a Lambda proxy of payload 2.0", () => {
   }
 });
 
-test("what no route takes goes to the fallback", () => {
+test("requests without a route go to the fallback", () => {
   const defaults = routesOf(template).filter(([, operation]) => operation.isDefaultRoute);
   expect(defaults.map(([trigger, operation]) => [trigger, invoked(operation)])).toEqual([["$default", "$default"]]);
 });
@@ -99,7 +99,7 @@ test("a route's role may be taken on by the gateway only, and invokes that route
   }
 });
 
-test("no invoke role outgrows the 10,240 characters of IAM, whatever the functions are called", () => {
+test("no invoke role outgrows the 10,240 characters of IAM, with any names of functions", () => {
   const longestArn = `arn:aws-us-gov:lambda:us-gov-west-1:123456789012:function:${"f".repeat(64)}`;
   const roles = Object.values(hundred.findResources("AWS::IAM::Role"));
   const sizes = roles.map(

@@ -55,7 +55,7 @@ test("no statement has a wildcard among its actions, denies, or excepts anything
   }
 });
 
-test("a wildcard among resources is one of the policies that have a reason for it, and those only", () => {
+test("only the policies with a documented reason have a wildcard among their resources", () => {
   const withWildcard = statements.filter(({ Resource }) => /[*?]/.test(JSON.stringify(Resource)));
   expect([...new Set(withWildcard.map(({ policy }) => policy))].toSorted()).toEqual(Object.keys(reasons).toSorted());
 });
@@ -104,7 +104,7 @@ test("the table has no index, and no statement names one", () => {
   expect(JSON.stringify(statements)).not.toContain("/index/");
 });
 
-test("each policy of a role is for what its function declares, and each thing that it declares has one", () => {
+test("each policy of a role is for a declaration of its function, and each declaration has a policy", () => {
   // A provider outside of AWS that needs no secret has no policy in any role.
   const granted = new Set(statements.map(({ policy }) => policy));
   for (const { name, access, uses } of declared) {
@@ -133,7 +133,7 @@ test.each([
   expect(may).not.toEqual([]);
 });
 
-test("a function that uses secrets may open them, also those of a former key, and seals them only if it makes some", () => {
+test("a function that uses secrets may open them, also secrets of a former key, and seals only if it makes some", () => {
   const policies = statements.filter(({ policy }) => policy === "secrets");
   const sealing = policies.filter(({ Action }) => Action.includes("kms:Encrypt")).map(({ role }) => role);
   for (const { Action } of policies) expect([Action].flat()).toContain("kms:Decrypt");

@@ -27,7 +27,7 @@ async function authorizer(secret: string | undefined) {
 const [first, second] = ["1".repeat(32), "2".repeat(32)];
 const both = JSON.stringify({ first, second });
 
-test("who shows any of the secret's values is let in, so that one can be changed while the other is shown", async () => {
+test("a request with any of the secret's values is accepted, so that one value can be changed while the other is used", async () => {
   const { ask, recorded } = await authorizer(both);
   expect(await ask({ "x-origin-secret": first })).toEqual({ isAuthorized: true });
   expect(await ask({ "x-origin-secret": second })).toEqual({ isAuthorized: true });

@@ -25,7 +25,7 @@ const [pageTopic, ticketTopic] = ["PageTopic", "TicketTopic"].map(
 const filters = Object.values(template.findResources("AWS::Logs::MetricFilter")).map((one) => one["Properties"]);
 const traced = synthesize([spec("me.get")], { trace: true });
 
-test("what only the log tells is counted from the functions' lines, under the stage's name", () => {
+test("metrics without a metric of AWS are counted from the functions' log lines, under the stage's name", () => {
   const counted = (group: string) =>
     filters
       .filter(({ LogGroupName: { Ref } }) => Ref.startsWith(group))

@@ -11,7 +11,7 @@ test("without a word nothing is deleted and nothing is made", () => {
   expect(readArguments([])).toEqual({ help: false, reset: false, yes: false, showTokens: false, seed: undefined });
 });
 
-test("what is asked for is understood", () => {
+test("reads the valid flags", () => {
   expect(readArguments(["--reset", "--yes", "--seed", "big"])).toMatchObject({ reset: true, yes: true, seed: "big" });
 });
 

@@ -10,7 +10,7 @@ import { framed } from "../../../../shared/dns/transport.ts";
 import { a, ns, serving } from "../../../support/dns-network.ts";
 import { byTcp, edns, firstByUdp, query, rcodeOf, started, zone } from "./asking.ts";
 
-test("cuts off what is longer than 512 bytes, or than the asker's EDNS says, to nothing", async () => {
+test("truncates an answer above 512 bytes, or above the client's EDNS size, to nothing", async () => {
   const server = await started();
   const sizes = { 512: 512, 100: 512, 1_232: 1_232, 65_535: 4_096 };
   const answers = Object.entries(sizes).map(async ([size, most]) => {
@@ -47,7 +47,7 @@ test("cuts off a referral rather than its addresses", async () => {
   expect([long.flag_tc, long.authorities?.length, long.additionals?.length]).toEqual([false, 5, 6]);
 });
 
-test("cuts off what is too long even for TCP", async () => {
+test("truncates an answer that is too long even for TCP", async () => {
   const [answer] = await byTcp(await started(), framed(query("huge.example.test", "TXT")));
   expect(answer).toMatchObject({ flag_tc: true, answers: [] });
 });
@@ -83,7 +83,7 @@ test("answers no response, and nothing without an id", async () => {
   expect(answer.id).toBe(4711);
 });
 
-test("lives through any bytes, and answers only what is none itself", async () => {
+test("survives any bytes, and answers only messages that are no answers themselves", async () => {
   const responding = { answer: serving(zone) };
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), fc.boolean(), async (some, isQuery) => {

@@ -45,7 +45,7 @@ test("answers another implementation's questions of every type", async () => {
   expect(await resolver.resolveSoa("example.test")).toMatchObject({ nsname: "ns1.example.test", minttl: 300 });
 });
 
-test("tells another implementation what is not there", async () => {
+test("another implementation reads the answer for a missing name", async () => {
   const resolver = await client(await started());
   await expect(resolver.resolve4("no.example.test")).rejects.toMatchObject({ code: "ENOTFOUND" });
   await expect(resolver.resolve6("www.big.example.test")).rejects.toMatchObject({ code: "ENOTFOUND" });
@@ -53,7 +53,7 @@ test("tells another implementation what is not there", async () => {
   await expect(resolver.resolve4("other.test")).rejects.toMatchObject({ code: "EREFUSED" });
 });
 
-test("gives another implementation by TCP what is too long for UDP", async () => {
+test("another implementation gets an answer by TCP that is too long for UDP", async () => {
   const resolver = await client(await started());
   expect((await resolver.resolveTxt("big.example.test")).length).toBe(40);
 });

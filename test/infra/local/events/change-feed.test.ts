@@ -38,7 +38,7 @@ async function feedOf(table: Table, folder: string, { onEvent, now, afterBatch }
 const labelsIn = async (folder: string): Promise<string[]> =>
   (await eventsIn(folder).read()).map((event) => labelOf(event as Event));
 
-test("publishes what is there and what comes, each change once and in its order", async () => {
+test("publishes existing and new changes, each once and in order", async () => {
   const [table, folder] = [await newTable(), newFolder()];
   const [first, second] = [await listedAccount(table), await listedAccount(table)];
   await record(table, first, [changeOf("a", 1), changeOf("b", 1)]);
@@ -52,7 +52,7 @@ test("publishes what is there and what comes, each change once and in its order"
   expect(await labelsIn(folder)).toEqual(["a1", "b1", "a2", "c1"]);
 });
 
-test("after a stop and a new start what was published is not published again, and what came meanwhile is", async () => {
+test("after a restart published changes are not published again, and later changes are", async () => {
   const [table, folder] = [await newTable(), newFolder()];
   const account = await listedAccount(table);
   await record(table, account, [changeOf("a", 1)]);
@@ -100,7 +100,7 @@ test("a change that appears up to half a minute after its time is still publishe
   expect(await labelsIn(folder)).toEqual(["a1"]);
 });
 
-test("a change that cannot be read becomes a dead letter, once, and those behind it are published", async () => {
+test("an unreadable change becomes a dead letter, once, and the changes behind it are published", async () => {
   const [table, folder] = [await newTable(), newFolder()];
   const account = await listedAccount(table);
   await record(table, account, [changeOf("a", 1)], new Date(Date.now() - 20));
@@ -150,7 +150,7 @@ test("changes that are made while it polls are all published, each resource's in
   }
 });
 
-test("stop lets the batch at work finish; what is left comes after the next start", async () => {
+test("stop lets the current batch finish; the rest is published after the next start", async () => {
   const [table, folder] = [await newTable(), newFolder()];
   const account = await listedAccount(table);
   const changes = (from: number) => Array.from({ length: 60 }, (_, index) => changeOf("a", from + index));

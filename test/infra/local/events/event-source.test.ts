@@ -59,7 +59,7 @@ test("a batch goes on from the record that the handler names", async () => {
   expect([calls, dead()]).toEqual([["abcd", "cd"], ""]);
 });
 
-test("a record that fails every time is a dead letter after its retries, and those behind it are delivered", async () => {
+test("a record that fails every time is a dead letter after its retries, and the records behind it are delivered", async () => {
   const { deliver, calls, dead, letters } = sourceFor((names) => (names.includes("b") ? "b" : undefined));
   await deliver(rows("abc"));
   expect(calls).toEqual(["abc", "bc", "bc", "c"]);
@@ -67,7 +67,7 @@ test("a record that fails every time is a dead letter after its retries, and tho
   expect(letters[0]).toEqual({ at: expect.any(String), pk: "ACCOUNT#acc", sk: "b", reason: expect.any(String) });
 });
 
-test("a batch the handler throws at is split until what it throws at is alone", async () => {
+test("a batch at which the handler throws is split until the failing record is alone", async () => {
   const { deliver, calls, dead, letters } = sourceFor(
     (names) => (names.includes("c") ? new Error("the cause") : undefined),
     1,

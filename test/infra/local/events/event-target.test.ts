@@ -160,7 +160,7 @@ test("an event whose handler fails is handed over again, and given up with the r
   expect(givenUp).toEqual([[bad.id, "no table"]]);
 });
 
-test("what cannot be given up stays in the queue, and is said", async () => {
+test("an event whose dead letter cannot be stored stays in the queue, and is logged", async () => {
   const folder = newFolder();
   const event = newEvent();
   await eventQueueIn(folder).put(event);
@@ -174,7 +174,7 @@ test("what cannot be given up stays in the queue, and is said", async () => {
   expect(await queue.ids()).toEqual([event.id]);
 });
 
-test("stop waits for the call at hand; one that failed then comes again after the next start", async () => {
+test("stop waits for the running call; a failed one comes again after the next start", async () => {
   const folder = newFolder();
   const event = newEvent();
   await eventQueueIn(folder).put(event);

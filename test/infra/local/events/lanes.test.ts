@@ -20,7 +20,7 @@ function lanesOf(given: { atOnce: number; perLane: number }) {
   return { lanes, begun, end };
 }
 
-test("a lane has so many places and no more, and its next begins, in order, as soon as one has ended", async () => {
+test("a lane runs a limited number of tasks, and begins its next task, in order, as soon as one has ended", async () => {
   const { lanes, begun, end } = lanesOf({ atOnce: 10, perLane: 2 });
   for (const id of ["a1", "a2", "a3", "a4", "b1"]) lanes.add(id.charAt(0), id);
   expect(begun).toEqual(["a1", "a2", "b1"]);
@@ -38,7 +38,7 @@ test("where there are fewer places than lanes, they take turns", async () => {
   expect(begun).toEqual(["a1", "a2", "b1", "c1", "a3", "b2"]);
 });
 
-test("what waits or runs is taken once, and again after it has ended", async () => {
+test("a waiting or running task is taken once, and again after it has ended", async () => {
   const { lanes, begun, end } = lanesOf({ atOnce: 1, perLane: 1 });
   for (const id of ["a1", "a1", "a2", "a2"]) lanes.add("a", id);
   expect(lanes.ids()).toEqual(new Set(["a1", "a2"]));
@@ -49,7 +49,7 @@ test("what waits or runs is taken once, and again after it has ended", async () 
   expect(begun).toEqual(["a1", "a2", "a1"]);
 });
 
-test("stop waits for what runs, and nothing else begins", async () => {
+test("stop waits for running tasks, and no other task begins", async () => {
   const { lanes, begun, end } = lanesOf({ atOnce: 1, perLane: 1 });
   for (const id of ["a1", "a2"]) lanes.add("a", id);
   let isStopped = false;

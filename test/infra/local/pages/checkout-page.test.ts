@@ -71,7 +71,7 @@ const outcomesIn = ({ body }: Reply): string[] =>
     ([, status, outcome]) => `${status} ${outcome}`,
   );
 
-test("the page tells what is to be paid, by whom and until when, and runs nothing of what it was given", async () => {
+test("the page shows the amount, the payer and the end of the checkout, and runs no given script", async () => {
   const { get, accountId } = await scene();
   const page = await get();
   expect(page.status).toBe(200);
@@ -84,7 +84,7 @@ test("the page tells what is to be paid, by whom and until when, and runs nothin
   expect(buttonsIn(page)).toEqual(["pay", "decline", "pay-twice", "close"]);
 });
 
-test("Pay credits the wallet by a webhook, shows what it was answered and leads on", async () => {
+test("Pay credits the wallet by a webhook, shows the answer of the webhook and leads on", async () => {
   const { press, posted, path } = await scene();
   const page = await press("pay");
   expect(page.status).toBe(200);
@@ -138,14 +138,14 @@ test.each<Record<string, string>>([
   expect(await posted()).toBe(0);
 });
 
-test("a form of the page itself is taken, by what either kind of browser says of it", async () => {
+test("a form of the page itself is accepted, with the headers of either kind of browser", async () => {
   const [modern, plain] = await Promise.all([scene(), scene()]);
   expect((await modern.press("pay", { "sec-fetch-site": "same-origin", origin: "http://127.0.0.1" })).status).toBe(200);
   const named = { host: "localhost:8080", origin: "http://localhost:8080" };
   expect((await plain.press("pay", named)).status).toBe(200);
 });
 
-test("what goes wrong at the endpoint is shown", async () => {
+test("an error of the endpoint is shown", async () => {
   const { press } = await scene({}, async () => {
     throw new Error("boom");
   });

@@ -104,7 +104,7 @@ test.each(["page=0", "page=x", "page_size=0", "page_size=501", "format=xml"])(
   },
 );
 
-test("the log stays bounded, and what a crash cut off costs its own line only", async () => {
+test("the log stays bounded, and a crash in the middle of a line loses this line only", async () => {
   const file = join(newFolder(), "log.ndjson");
   const log = ndjsonLog(file, { limitBytes: 100 });
   for (let n = 0; n < 50; n++) await log.append([{ n }]);

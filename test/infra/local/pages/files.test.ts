@@ -83,7 +83,7 @@ test("a URL signed with another key is forged", async () => {
   expect((await get(await other.downloadUrl(key, download))).status).toBe(403);
 });
 
-test("404 for what is not there, and only to who has a URL for it", async () => {
+test("a missing file is 404, and only for a caller with a signed URL", async () => {
   const { files, get } = await scene();
   expect((await get(await files.downloadUrl("invoices/7c9e/000043.pdf", download))).status).toBe(404);
 });

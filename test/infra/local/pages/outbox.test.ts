@@ -26,7 +26,7 @@ async function scene() {
 
 const hostile = `"><script>alert(1)</script><b title='x'>`;
 
-test("lists what was sent to an address, newest first, each with a link to it", async () => {
+test("lists the mails to an address, newest first, each with a link", async () => {
   const { to, send, get, items } = await scene();
   await send({ subject: "First" }, new Date("2026-01-01T00:00:00Z"));
   await send({ subject: `Second ${hostile}` }, new Date("2026-01-01T00:00:01Z"));

@@ -108,13 +108,13 @@ test.each([
   expect((await send("POST", { type: json, body: JSON.stringify(body) })).status).toBe(status);
 });
 
-test("refuses what is no JSON, and the form of another site", async () => {
+test("refuses a body that is no JSON, and the form of another site", async () => {
   expect((await send("POST", { type: json, body: "{" })).status).toBe(422);
   const headers = { origin: "https://evil.example" };
   expect((await send("POST", { type: json, body: "{}", headers })).status).toBe(403);
 });
 
-test("is a page that escapes what it is told", async () => {
+test("escapes all given texts on the page", async () => {
   expect((await send("GET")).text).toContain("<form");
   const form = new URLSearchParams({ name: "<script>alert(1)</script>.com" });
   const { status, text } = await send("POST", { type: "application/x-www-form-urlencoded", body: String(form) });

@@ -68,7 +68,7 @@ test("lets a name lead to several addresses, and to one no more that is called o
   expect(await txtAt(name)).toMatchObject({ records: [{ text: "shared" }] });
 });
 
-test("keeps a text that is not spoken of, and takes away one that is empty", async () => {
+test("keeps a text that is not named, and removes an empty one", async () => {
   const [ip, rdns] = [publicIp(), `mail.${uniqueName()}`];
   await reverseDns(ip, rdns, { forward: true, txt: "first" });
   await reverseDns(ip, rdns, { forward: true });
@@ -108,7 +108,7 @@ test("has an own host's address no name while its holder in the table has none",
   expect(await state(ip)).toMatchObject({ status: "unconfirmed", rdns: null });
 });
 
-test("takes the records of a domain that is hosted here rather than what is said of a name in it", async () => {
+test("takes the records of a domain that is hosted here, not the given addresses of a name in it", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   const [ip, rdns] = [publicIp(), `mail.${name}`];
@@ -163,7 +163,7 @@ test.each<[what: string, body: unknown]>([
   expect((await post(body)).status).toBe(422);
 });
 
-test("refuses what is no JSON, the form of another site, and to tell of what is no address", async () => {
+test("refuses a body that is no JSON, the form of another site, and a text that is no address", async () => {
   expect((await send("POST", { type: "application/json", body: "{" })).status).toBe(422);
   const headers = { origin: "https://evil.example" };
   expect((await send("POST", { type: "application/json", body: "{}", headers })).status).toBe(403);

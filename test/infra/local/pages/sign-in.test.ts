@@ -90,7 +90,7 @@ test("a code gives the token of the person who was chosen, once", async () => {
   expect((await exchange(paths, code)).status).toBe(400);
 });
 
-test("an address gives the same person each time, whatever its case", async () => {
+test("an address gives the same person each time, in any case", async () => {
   const ids = [];
   for (const email of ["ada@example.com", "Ada@Example.com"]) {
     const paths = opened();
@@ -100,7 +100,7 @@ test("an address gives the same person each time, whatever its case", async () =
   expect(new Set(ids).size).toBe(1);
 });
 
-describe("what is refused", () => {
+describe("refused requests", () => {
   test.each([
     ["another verifier", { code_verifier: randomBytes(32).toString("base64url") }],
     ["another place", { redirect_uri: "http://127.0.0.1:8080/elsewhere" }],

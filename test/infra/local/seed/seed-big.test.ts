@@ -25,7 +25,7 @@ async function seed(
 
 const labelOf = (): string => uniqueName("big").replace(".com", "");
 
-test("what is made answers to the API like what was made by it, to its passwords and its audit log", async () => {
+test("seeded resources work like resources that the API created, with their passwords and audit entries", async () => {
   const account = await newAccount();
   const label = labelOf();
   expect(await seed(account, label)).toEqual([true, [23, 30, 53, 60, 60]]);
@@ -42,7 +42,7 @@ test("what is made answers to the API like what was made by it, to its passwords
   expect((await ask("GET", "audit-log")).body.total).toBeGreaterThan(60);
 });
 
-test("what was cut off goes on where it was, and what is whole stays as it is", async () => {
+test("an interrupted seed is completed, and a complete one stays as it is", async () => {
   const account = await newAccount();
   const label = labelOf();
   expect((await seed(account, label, 40))[0]).toBe(false);

@@ -17,7 +17,7 @@ function eventOf(path: string, rawHeaders: string[] = [], body = Buffer.alloc(0)
   return buildEvent({ ...wire, headers, body }, target, matched, now);
 }
 
-test("the event has the members of payload format 2.0, and none that would be empty", () => {
+test("the event has the members of payload format 2.0, and no empty ones", () => {
   const { requestContext, ...rest } = eventOf("/some/where", ["User-Agent", "curl/8"]);
   expect(rest).toEqual({
     version: "2.0",

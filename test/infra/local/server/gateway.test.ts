@@ -45,7 +45,7 @@ test("the answer names the request as its event does", async () => {
   expect(reply.headers["apigw-requestid"]).toBe(eventIn(reply.body).requestContext.requestId);
 });
 
-test("without a $default trigger, what nothing takes is 404 with API Gateway's body", async () => {
+test("without a $default trigger, a path without a route is 404 with API Gateway's body", async () => {
   const port = await gatewayFor({ functions: [{ name: "a", triggers: ["GET /a"], handler: echo }] });
   expect(await sendRequest(port, { path: "/b" })).toMatchObject({ status: 404, body: '{"message":"Not Found"}' });
 });

@@ -4,7 +4,7 @@ import { createMatcher } from "../../../../infra/local/server/event.ts";
 
 const matcherOf = (...triggers: string[]) => createMatcher(triggers.map((trigger) => ({ trigger, target: trigger })));
 
-test("a literal segment wins over a parameter, and that over a greedy one, whatever the order of the list", () => {
+test("a literal segment wins over a parameter, and a parameter over a greedy one, in any order of the list", () => {
   const match = matcherOf("GET /a/{rest+}", "GET /a/{id}", "GET /a/b", "$default");
   expect(match("GET", "/a/b")?.target).toBe("GET /a/b");
   expect(match("GET", "/a/c")?.target).toBe("GET /a/{id}");
@@ -17,7 +17,7 @@ test("the leftmost segment that differs decides", () => {
   expect(match("GET", "/a/b/c")).toMatchObject({ target: "GET /a/{y}/{z}", pathParameters: { y: "b", z: "c" } });
 });
 
-test("a longer template wins over a greedy one that is its beginning", () => {
+test("a longer template wins over a greedy template that is its beginning", () => {
   const match = matcherOf("GET /docs/{proxy+}", "GET /docs/{name}/raw");
   expect(match("GET", "/docs/x/raw")?.target).toBe("GET /docs/{name}/raw");
   expect(match("GET", "/docs/x/y")?.target).toBe("GET /docs/{proxy+}");
@@ -57,7 +57,7 @@ test("$default has the route key $default and no parameters", () => {
   });
 });
 
-test("two triggers that match the same requests are refused, under whatever parameter names", () => {
+test("two triggers that match the same requests are refused, with any parameter names", () => {
   expect(() => matcherOf("GET /a/{x}", "GET /a/{y}")).toThrow("match the same requests");
   expect(() => matcherOf("GET /a", "GET /a")).toThrow("match the same requests");
   expect(() => matcherOf("GET /a/{x}", "POST /a/{x}")).not.toThrow();

@@ -66,7 +66,7 @@ test("query parameters are decoded, repeated ones joined by commas, empty ones k
 
 const text = fc.string({ unit: "grapheme", maxLength: 20 });
 
-test("whatever a form encoder writes, the query gives back", () => {
+test("the query has the values that a form encoder wrote", () => {
   fc.assert(
     fc.property(fc.dictionary(text, text), (parameters) => {
       const encoded = new URLSearchParams(Object.entries(parameters)).toString();

@@ -42,7 +42,7 @@ test("no two tokens have the same id", () => {
   expect(new Set(ids).size).toBe(2);
 });
 
-test("a token of another key, a changed one, and one that was minted long ago do not verify", async () => {
+test("a token of another key, a changed token, and an expired one do not verify", async () => {
   const issuer = createIssuer();
   const verifier = verifierOf(issuer);
   await expect(verifier.verify(createIssuer().mint(person))).rejects.toThrow();

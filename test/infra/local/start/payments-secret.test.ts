@@ -19,7 +19,7 @@ test("makes a secret once, for its owner's eyes, and keeps it", async () => {
   expect(await readPaymentsSecret(newFolder())).not.toBe(secret);
 });
 
-test("what is no secret is replaced", async () => {
+test("an invalid secret is replaced", async () => {
   const folder = newFolder();
   await writeFile(join(folder, "payments.secret"), "whsec_");
   expect(await readPaymentsSecret(folder)).toMatch(/^whsec_[\w-]{43}$/);

@@ -34,7 +34,7 @@ async function reset(folder: string, answer = true): Promise<string[]> {
   return said;
 }
 
-test("all that is ours goes, what is not stays and is named, and what a link leads to is left alone", async () => {
+test("deletes our files, keeps and names other files, and does not follow links", async () => {
   const folder = await dataFolder();
   const elsewhere = newFolder();
   await writeFile(join(elsewhere, "precious"), "");
@@ -77,7 +77,7 @@ describe("nothing is deleted", () => {
     expect(await readdir(folder)).toEqual(before);
   });
 
-  test("when whoever is asked says no", async () => {
+  test("when the person answers no", async () => {
     const folder = await dataFolder();
     const before = await readdir(folder);
     await expect(reset(folder, false)).rejects.toThrow(StartProblem);

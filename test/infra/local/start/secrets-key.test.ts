@@ -24,7 +24,7 @@ test("secrets outlive a restart", async () => {
   expect(await secretsOf({ SECRETS_KEY: await readSecretsKey(folder) }).open(sealed, {})).toBe("hush");
 });
 
-test("never replaces what is no key", async () => {
+test("never replaces a file that is no key", async () => {
   const folder = newFolder();
   const file = join(folder, "secrets.key");
   await writeFile(file, "half a k");

@@ -84,7 +84,7 @@ test("a disk with no room is said before anything is written to it", async () =>
   expect(existsSync(join(folder, markFile))).toBe(false);
 });
 
-test("a folder that cannot be made, or written, is said with what to set", async () => {
+test("the message about a folder that cannot be created or written names the setting", async () => {
   const file = join(newFolder(), "a-file");
   await writeFile(file, "");
   expect(await problemOf(prepareDataDir(join(file, "under-it")))).toContain("DATA_DIR");

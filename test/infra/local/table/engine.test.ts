@@ -66,7 +66,7 @@ test("the table has the keys and the TTL of infra/cdk/constructs/storage.ts but 
   expect(TimeToLiveDescription).toMatchObject({ AttributeName: "ttl" });
 });
 
-test("what was written is there after a stop and a new start", async () => {
+test("written data are there after a restart", async () => {
   const dbPath = join(newFolder(), "table.db");
   const first = await start({ dbPath });
   await ensureTable(first.endpoint, TableName);
@@ -117,7 +117,7 @@ test("an engine dies with a process that was killed, and its file can be had aga
   await start({ dbPath });
 });
 
-test("an engine that ends unasked says so, one that is stopped does not", async () => {
+test("an engine that ends unexpectedly says so, and a stopped one does not", async () => {
   const [killed, stopped] = await Promise.all([start(), start()]);
   process.kill(killed.pid ?? Number.NaN, "SIGKILL");
   await expect(killed.died).resolves.toContain("listening");
@@ -163,7 +163,7 @@ test("a folder that is missing, or no folder, is a problem that names the file",
   }
 });
 
-test("an endpoint that is not ours is left alone, and one that does not answer is named", async () => {
+test("a foreign endpoint is left alone, and an endpoint that does not answer is named", async () => {
   const engine = await start();
   const foreign = foreignEngine(engine.endpoint);
   await foreign.stop();

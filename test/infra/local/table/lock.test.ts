@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 
 import { Locked, holdLock } from "../../../../infra/local/table/lock.ts";
 
-test("a lock is held by one only, and whoever finds it taken learns by whom", async () => {
+test("a lock has one holder, and another process learns who holds it", async () => {
   const name = randomUUID();
   const release = await holdLock(name);
   const refusal = await holdLock(name).catch((error: unknown) => error);

@@ -41,7 +41,7 @@ async function shown(description: string): Promise<string> {
   return texts.slice(texts.indexOf("Amount") + 1, texts.indexOf("0.25") - 1).join("");
 }
 
-test("an invoice says who, what, when and how much", async () => {
+test("an invoice names the seller, the customer, the items, the dates and the amounts", async () => {
   const lines = [line(1), line(2, { amount: 123_456_789 })];
   const [texts = [], ...others] = textsOf(await renderInvoice(invoiceOf(lines)));
   expect(others).toEqual([]);

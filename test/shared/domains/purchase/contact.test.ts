@@ -20,7 +20,7 @@ test("a stored contact has every member that is asked for", () => {
   expect(Object.keys(Contact.shape)).toEqual(Object.keys(ContactInfo.shape));
 });
 
-test("a contact is text that can be seen; one that was let in otherwise is still read with its purchase", () => {
+test("a contact has visible text only; a stored one with other text is still read with its purchase", () => {
   const soft = given({ organization: "Soft\u00adware", phone: "+1" });
   expect(ContactInfo.safeParse(given({})).success).toBe(true);
   expect(ContactInfo.safeParse(soft).success).toBe(false);

@@ -63,7 +63,7 @@ test("money that was spent meanwhile buys as many names as it can", async () => 
   expect([await total(account), await wallet(account)]).toEqual([3, { posted: 4_200, available: 0 }]);
 });
 
-test("a name that another account took meanwhile stays theirs, and one that the registry sold is gone", async () => {
+test("a name that another account took meanwhile stays theirs, and a name that the registry sold is not bought", async () => {
   const [one, other, third] = [uniqueName(), uniqueName(), uniqueName()];
   const { account } = await paidFor([one, other, third]);
   const rival = await funded(await newAccount(), 10_000);

@@ -21,7 +21,7 @@ const offering = (offer: (name: string) => Promise<Offer> | undefined): Registra
 
 const names = Array.from({ length: 50 }, (_, index) => `quoted-name-${index}.com`);
 
-test("answers for every name in order, be they answered for in what order they like", async () => {
+test("answers for every name in order, in any order of the registrar's answers", async () => {
   const later: (() => void)[] = [];
   const backwards = offering(
     (name) =>
@@ -47,7 +47,7 @@ test("does not wait for a registrar that never answers, nor asks it for more onc
   expect(asked).toEqual(names.slice(0, 20));
 });
 
-test("loses no answers to a name that has none, fails, or is not what was asked for", async () => {
+test("loses no answers to a name without an offer, with a failure, or with an answer for another name", async () => {
   const some = offering((name) => {
     if (name.includes("-1.")) return never();
     if (name.includes("-2.")) return Promise.reject(new Problem("upstream_unavailable", "Nobody answers."));

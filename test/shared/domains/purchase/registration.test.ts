@@ -137,7 +137,7 @@ describe("a registrar", () => {
     expect(await wallet(account)).toEqual(paid);
   });
 
-  test("that is silent when it is asked what it has is asked again", async () => {
+  test("that does not answer a question about its operations is asked again", async () => {
     const { account, name } = await bought("lost-");
     await advance(account, name);
     for (const own of [
@@ -150,7 +150,7 @@ describe("a registrar", () => {
     expect(await registered(account, name)).toMatchObject({ status: "pending_delegation" });
   });
 
-  test("that refuses to register what it has just registered for us has registered it", async () => {
+  test("that refuses to register a name which it has just registered for us has registered it", async () => {
     const { account, name } = await bought();
     const { due_at } = await storedAs(account, name);
     const plain = registrarAt(new Date(due_at ?? ""), {});

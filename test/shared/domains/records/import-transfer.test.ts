@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { transferZone } from "../../../../shared/dns/transfer.ts";
 import { framed } from "../../../../shared/dns/transport.ts";
 import { importRecords } from "../../../../shared/domains/records/import.ts";
-import { systemMover } from "../../../../shared/domains/setup/work.ts";
+import { systemWriter } from "../../../../shared/domains/setup/work.ts";
 import type { Context } from "../../../../shared/http/route.ts";
 import { dnsNetwork, record, responseTo } from "../../../support/dns-network.ts";
 import { storedAs } from "../../../support/domain-work.ts";
@@ -29,7 +29,7 @@ async function imported(name: string, answers: Answer[], replaced: readonly [str
     delegation: async () => ({ status: "none" }) as const,
     transfer: (zone: string) => transferZone(endpoint, zone, limits),
   };
-  const context = systemMover({ table: testTable(), now: () => new Date() }, account.id) as Context;
+  const context = systemWriter({ table: testTable(), now: () => new Date() }, account.id) as Context;
   const body = { source: "public_dns", dry_run: false } as const;
   const stored = await storedAs(account, domain.name);
   const { answer } = await importRecords(stored, body, context, resolver);

@@ -3,7 +3,7 @@ import { expect, expectTypeOf, test } from "vitest";
 import type { ChangePlan, SoleWrites } from "../../../../shared/changes/recorder.ts";
 import { parsedOf, planRecords } from "../../../../shared/domains/records/plan.ts";
 import { recordsOf, StoredRecord } from "../../../../shared/domains/records/stored-record.ts";
-import { systemMover } from "../../../../shared/domains/setup/work.ts";
+import { systemWriter } from "../../../../shared/domains/setup/work.ts";
 import { readRows } from "../../../../shared/table/ranked-list.ts";
 import type { Write } from "../../../../shared/table/writes.ts";
 import { newScene } from "./scene.ts";
@@ -14,7 +14,7 @@ test("one transaction adds, updates and removes records of a zone, in its next r
   const { table, accountId, zone, add, records, now } = await newScene();
   const [first, second] = (await add({ name: "a" }, { name: "b" })) as [StoredRecord, StoredRecord];
   const before = await zone();
-  await systemMover({ table, now }, accountId).commit(async () => {
+  await systemWriter({ table, now }, accountId).commit(async () => {
     const { id: _, ...stored } = parsedOf(second);
     const edit = {
       zone: await zone(),

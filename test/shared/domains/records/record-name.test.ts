@@ -148,7 +148,7 @@ const anyText = fc.oneof(
   fc.string({ maxLength: 12 }).map((text) => `xn--${text}`),
 );
 
-test("what comes of any text fits into DNS, is in lower case, and is read as itself", () => {
+test("the normal form of any text fits into DNS, is in lower case, and reads as itself", () => {
   fc.assert(
     fc.property(anyText, (text) => {
       const read = readRecordName(text, zone);

@@ -6,7 +6,7 @@ import type { RecordType } from "../../../../shared/dns/rrset.ts";
 import { planRecords } from "../../../../shared/domains/records/plan.ts";
 import { recordsIn, type StoredRecord } from "../../../../shared/domains/records/stored-record.ts";
 import { syncZone } from "../../../../shared/domains/records/sync.ts";
-import { systemMover } from "../../../../shared/domains/setup/work.ts";
+import { systemWriter } from "../../../../shared/domains/setup/work.ts";
 import { getZone, newZone } from "../../../../shared/domains/zone.ts";
 import type { Dns } from "../../../../shared/providers/dns/dns.ts";
 import { embeddedDns, zoneAt } from "../../../../shared/providers/dns/embedded.ts";
@@ -26,7 +26,7 @@ export async function newScene() {
   const now = (): Date => clock.at;
   await table.commit(async () => ({ value: undefined, writes: [newZone(accountId, domain).write] }));
 
-  const { commit } = systemMover({ table, now }, accountId);
+  const { commit } = systemWriter({ table, now }, accountId);
 
   const zone = async () => {
     const found = await getZone(table, accountId, domain.id);

@@ -22,7 +22,7 @@ describe("a provider that fails", () => {
     expect(await served()).toEqual(["www A"]);
   });
 
-  test("makes the zone once, whatever fails after it", async () => {
+  test("creates the zone once, with any failure after it", async () => {
     const { add, sync, zone, provider } = await newScene();
     await add({ name: "www" });
     const ids: string[] = [];
@@ -105,7 +105,7 @@ describe("nothing stays that was removed", () => {
   });
 });
 
-test("a record that the provider cannot hold is pending, until it is one that it can, and holds up no other", async () => {
+test("a record that the provider cannot hold is pending until it is changed, and delays no other record", async () => {
   const { add, remove, records, sync, zone, provider } = await newScene();
   const isLong = (one: ZoneChange): boolean => "put" in one && one.put.name.startsWith("long.");
   const changeZone: Dns["changeZone"] = async (zoneId, changes) => {

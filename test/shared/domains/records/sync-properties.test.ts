@@ -74,7 +74,7 @@ function weathered(scene: Scene, fates: Fate[], meanwhile: Change | undefined): 
   };
 }
 
-test("whatever changes and whatever fails, in the end the nameservers have what there is and nothing else", async () => {
+test("after any changes and failures the nameservers end with exactly the stored records", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14 }), async (steps) => {
       const scene = await newScene();

@@ -5,7 +5,7 @@ import type { Table } from "../../../../shared/table/table.ts";
 import { newScene, silence } from "./scene.ts";
 
 describe("several at once", () => {
-  test("one brings the zone up to date, the others leave it to that one", async () => {
+  test("one of them syncs the zone, and the others leave it to that process", async () => {
     const { add, sync, provider, served } = await newScene();
     await add({ name: "www" });
     let asked = 0;
@@ -19,7 +19,7 @@ describe("several at once", () => {
     expect(await served()).toEqual(["www A"]);
   });
 
-  test("what changes while the zone is brought up to date comes with it", async () => {
+  test("changes during a sync come with it", async () => {
     const { add, remove, sync, provider, served, zone } = await newScene();
     await add({ name: "www" }, { name: "old" });
     let times = 0;
@@ -57,7 +57,7 @@ describe("several at once", () => {
     expect(await served()).toHaveLength(count + 1);
   });
 
-  test("what changes right after it was brought up to date is brought in by whoever changed it", async () => {
+  test("changes right after a sync are synced by their own process", async () => {
     const { table, add, sync, served, zone } = await newScene();
     await add({ name: "www" });
     let isLater = false;
@@ -93,7 +93,7 @@ describe("several at once", () => {
     await dead;
   });
 
-  test("who comes back after somebody else took over does not undo what that one noted", async () => {
+  test("a process whose lease another one took over does not undo the state that the other stored", async () => {
     const { add, sync, served, wait, zone, provider } = await newScene();
     await add({ name: "www" });
     let resume: () => void = () => undefined;

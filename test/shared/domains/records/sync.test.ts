@@ -4,7 +4,7 @@ import { hasRevision } from "../../../../shared/domains/zone.ts";
 import type { ZoneChange } from "../../../../shared/providers/dns/dns.ts";
 import { addMany, many, newScene, silence, type Scene } from "./scene.ts";
 
-test("brings in what there is, and is then up to date and not due", async () => {
+test("brings all records to the provider, and is then up to date and not due", async () => {
   const { add, sync, served, zone } = await newScene();
   await add({ name: "www" }, { name: "www", value: "192.0.2.2" }, { name: "mail", type: "TXT", value: "x" });
   expect((await zone()).due_at).not.toBeNull();
@@ -14,7 +14,7 @@ test("brings in what there is, and is then up to date and not due", async () => 
   expect(await zone()).toMatchObject({ dirty: [], due_at: null, synced_revision: 1, lease_until: "" });
 });
 
-test("asks nothing of the provider for a zone that is up to date, or that nobody delegated", async () => {
+test("makes no call of the provider for a zone that is up to date, or that has no delegation", async () => {
   const scene = await newScene();
   const never = () => Promise.reject(new Error("asked"));
   const asking = { createZone: never, changeZone: never, isInSync: never };

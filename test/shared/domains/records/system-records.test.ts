@@ -28,7 +28,7 @@ test("all are records that could be written by hand, and none could be beside th
   }
 });
 
-test("names the addresses a domain sends from before those that all share, sixteen long ones too", () => {
+test("names the domain's own sending addresses before the shared ones, also sixteen long addresses", () => {
   expect(spfRecord([]).value).toBe("v=spf1 include:_spf.hosted-mail.example ~all");
   const senders = ["45.0.0.1", "2606:4700::1111"];
   expect(spfRecord(senders).value).toBe(

@@ -88,9 +88,9 @@ test.each([
   ["v=spf1 exists:%{i}.1 -all", 'SPF: "exists:%{i}.1" must end with a macro or a top-level domain'],
   [
     "v=spf1 -all include:example.org",
-    'SPF: Receivers ignore what is after "-all". Put it at the end, after "include:example.org"',
+    'SPF: Receivers ignore everything after "-all". Put it at the end, after "include:example.org"',
   ],
-  ["v=spf1 -all ~all", 'SPF: Receivers ignore what is after "-all". Put it at the end, after "~all"'],
+  ["v=spf1 -all ~all", 'SPF: Receivers ignore everything after "-all". Put it at the end, after "~all"'],
   ["v=spf1 redirect=example.org -all", "SPF: redirect= has no effect together with all. Remove one of them"],
   ["v=spf1 redirect=a.example redirect=b.example", "SPF: redirect= can be written only once"],
   ["v=spf1 exp=a.example exp=b.example -all", "SPF: exp= can be written only once"],
@@ -112,7 +112,7 @@ test("refuses an SPF record that is too long for an answer by UDP", () => {
   expect(faultsOf(txt("@", value.replace("ip4:192.0.2.1 ", "")))).toEqual([]);
 });
 
-test("only what receivers take for an SPF record is one", () => {
+test("a text is an SPF record only if receivers take it for one", () => {
   expect(["v=spf1", "v=spf1 -all", "V=SPF1 a"].filter((text) => !isSpf(text))).toEqual([]);
   expect(["v=spf10", " v=spf1", "v=spf1\t-all", "spf2.0/pra", "a v=spf1"].filter(isSpf)).toEqual([]);
 });

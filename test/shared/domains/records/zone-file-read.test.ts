@@ -66,7 +66,7 @@ test("parentheses hold lines together, with comments, quotes and blank lines bet
   ]);
 });
 
-test("an entry that begins with a blank belongs to the name before it, whatever became of that", () => {
+test("an entry that begins with a blank belongs to the name of the entry before it, even if that was skipped", () => {
   expect(
     outcomes(
       "a A 192.0.2.1",

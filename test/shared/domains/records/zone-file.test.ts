@@ -56,7 +56,7 @@ const withLowestTtl = (all: readonly ParsedRecord[]): ParsedRecord[] =>
     return { ...record, ttl: Math.min(...set.map(({ ttl }) => ttl)) };
   });
 
-test("what is written is ASCII and is read as the same records, with the TTL of their RRset", () => {
+test("a written file is ASCII and reads as the same records, with the TTL of their RRset", () => {
   fc.assert(
     fc.property(fc.array(records, { maxLength: 12 }), (written) => {
       const file = writeZoneFile(written, head, exportedAt);

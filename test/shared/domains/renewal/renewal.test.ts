@@ -4,7 +4,7 @@ import { advanceDomain } from "../../../../functions/workers/advance-domains.ts"
 import { Problem } from "../../../../shared/core/errors.ts";
 import { yearsAfter } from "../../../../shared/core/time.ts";
 import { renewDomain } from "../../../../shared/domains/renewal/renew.ts";
-import { systemMover } from "../../../../shared/domains/setup/work.ts";
+import { systemWriter } from "../../../../shared/domains/setup/work.ts";
 import type { Context } from "../../../../shared/http/route.ts";
 import { embeddedRegistrar } from "../../../../shared/providers/registrar/embedded.ts";
 import { Refused, type Registrar } from "../../../../shared/providers/registrar/registrar.ts";
@@ -157,7 +157,7 @@ describe("a registrar", () => {
     expect([await wallet(account), await endYear(name)]).toEqual([paid, year + 1]);
   });
 
-  test("that refuses what it has just renewed for us has renewed it", async () => {
+  test("that refuses a renewal which it has just made for us has renewed the name", async () => {
     const { account, name, year } = await renewing();
     const { due_at } = await storedAs(account, name);
     const plain = embeddedRegistrar(testTable(), () => new Date(due_at ?? ""));
@@ -205,7 +205,7 @@ describe("a registrar", () => {
     expect(await told(account)).toEqual(["domain.renewed"]);
   });
 
-  test("that does not show the name is not asked again for what it has done", async () => {
+  test("that does not show the name is not asked again for the same renewal", async () => {
     const { account, name, year } = await renewing();
     const asked: unknown[] = [];
     await lookWith(account, name, { registration: async () => undefined });
@@ -239,7 +239,7 @@ describe("a request for a renewal", () => {
     const now = (): Date => new Date();
     const table = testTable();
     const permissions = { member: true, everything: true, superAdmin: false, grants: [] };
-    const context = { ...systemMover({ table, now }, account.id), permissions } as unknown as Context;
+    const context = { ...systemWriter({ table, now }, account.id), permissions } as unknown as Context;
     const registrar = { ...embeddedRegistrar(table, now), ...own };
     const error = await thrownBy(renewDomain(await storedAs(account, name), { years: 1 }, context, registrar));
     expect(await wallet(account)).toEqual(free);

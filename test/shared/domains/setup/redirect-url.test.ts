@@ -56,7 +56,7 @@ test.each([
   expect(reading(given)).toBe(message);
 });
 
-test("what a host spells by percent signs or symbols is refused, as it is another name to some", () => {
+test("percent signs and symbols in a host are refused, because clients read such hosts in different ways", () => {
   for (const host of ["ex%61mple.com", "a%2ecom", "a..com", "-a.com", "a_b.com", "☃.com"]) {
     expect(RedirectUrl.safeParse(`https://${host}/`).success, host).toBe(false);
   }
@@ -68,7 +68,7 @@ test("an address that is too long is refused, also when it is that once it is en
   expect(reading(`https://example.com/${"ß".repeat(500)}`)).toBe("The encoded address is longer than 2048 characters");
 });
 
-test("whatever is kept is read the same by the URL Standard: http or https, a host that was written, no credentials", () => {
+test("a stored URL is the same by the URL Standard: http or https, a written host, no credentials", () => {
   const part = fc.constantFrom(
     "https://",
     "http:",

@@ -33,7 +33,7 @@ test.each([
   expect(weakness(password)).toEqual(message === undefined ? undefined : { type, message });
 });
 
-test("what is made at random is never weak, and no text throws or takes long", () => {
+test("a random password is never weak, and no text throws or takes long", () => {
   for (let count = 0; count < 300; count++) expect(weakness(newPassword())).toBeUndefined();
   fc.assert(
     fc.property(anyString(256), (text) => {

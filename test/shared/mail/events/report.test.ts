@@ -11,7 +11,7 @@ import { base64, bounce, complaint } from "../../../support/mail-reports-raw.ts"
 const bob = "bob@far.example";
 const read = (text: string | Uint8Array, recipient = bob) => readReport(base64(text), recipient);
 
-test("reads what a delivery status says of the given recipient", async () => {
+test("reads the result for the given recipient in a delivery status", async () => {
   const report = bounce([
     { diagnostic: "550 5.1.1 <bob@far.example>:\r\n user unknown" },
     { recipient: "carl@far.example", original: "sales@near.example", action: "Delayed", status: "4.4.1 (no answer)" },
@@ -85,7 +85,7 @@ test.each(hostile)("%s is read or ignored, and no error", { timeout: 30_000 }, a
   expect(typeof result === "string" || result.type === "bounced").toBe(true);
 });
 
-test("what is not base64 is ignored, also after many line ends", { timeout: 30_000 }, async () => {
+test("a text that is not base64 is ignored, also after many line ends", { timeout: 30_000 }, async () => {
   expect(await readReport(`${"\r\n".repeat(400_000)}!`, bob)).toBe("not_base64");
   expect(await readReport("\r\n".repeat(600_000), bob)).toBe("too_large");
   for (const text of ["é", "a b", "=====", "%%%", bounce([{}])]) expect(await readReport(text, bob)).toBe("not_base64");

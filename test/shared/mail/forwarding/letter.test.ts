@@ -92,6 +92,6 @@ test("a long name is cut, an ordinary one is not", () => {
   expect(letterOf({ accountName: "one\u2028two\n\nthree" }).text).toContain("“one two three”");
 });
 
-test("escaped text is what it was, in an element and in an attribute", () => {
+test("escaped text shows the original, in an element and in an attribute", () => {
   expect(escapeHtml(`<a href="x" title='y'>&amp;`)).toBe("&lt;a href=&quot;x&quot; title=&#39;y&#39;&gt;&amp;amp;");
 });

@@ -9,7 +9,7 @@ const pattern = fc.tuple(text, text).map(([before, after]) => `${before}*${after
 /** The meaning of a pattern, as a regular expression. */
 const means = (one: string): RegExp => new RegExp(`^${one.replace("*", ".*")}$`, "s");
 
-test("a pattern names what its star can be filled in to, and nothing else", () => {
+test("a pattern matches every text for its star, and nothing else", () => {
   fc.assert(
     fc.property(fc.array(pattern), text, (patterns, local) => {
       const expected = new Set(patterns.filter((one) => means(one).test(local)));

@@ -27,7 +27,7 @@ test("one mail goes out however often the event comes, at once or one after the 
   expect((await press(only?.token ?? "")).status).toBe(200);
 });
 
-test("what could not be sent is sent when the event comes again, with a link of its own", async () => {
+test("a mail that could not be sent is sent when the event comes again, with a link of its own", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
   const letters: Letter[] = [];
@@ -87,7 +87,7 @@ test("nothing is sent for a rule that is gone, has agreed, or waited too long", 
   expect(await Promise.all([gone, late, done].map(({ target_email }) => count(target_email)))).toEqual([0, 0, 1]);
 });
 
-test("what agrees for a new target never goes to the one before, whenever that was changed", async () => {
+test("a link or code for a new target never goes to the one before, whenever the target was changed", async () => {
   const account = await newAccount();
   const [before, after] = [stranger("before"), stranger("after")];
   const rule = await ruleTo(account, before);

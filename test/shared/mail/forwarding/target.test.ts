@@ -13,7 +13,7 @@ test.each([
   expect(TargetEmail.parse(given)).toBe(expected);
 });
 
-test("whatever is accepted is one address in one line, and reads as itself", () => {
+test("an accepted text is one address in one line, and reads as itself", () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.emailAddress(), fc.string({ unit: "binary" })), (text) => {
       const read = TargetEmail.safeParse(text);

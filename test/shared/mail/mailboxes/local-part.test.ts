@@ -28,7 +28,7 @@ test("a local part is right by the rule alone, once it is trimmed and folded, an
   );
 });
 
-test("reading an address never throws, and what it reads is read again as the same", () => {
+test("reading an address never throws, and a read address reads as itself", () => {
   fc.assert(
     fc.property(
       anyText,
@@ -77,7 +77,7 @@ test.each([
   expect(readAddress(given)).toEqual(read);
 });
 
-test("no text makes a mailbox's reference or an alias throw, and one that passes stays as it is", () => {
+test("no text makes a mailbox's reference or an alias throw, and a valid one stays as it is", () => {
   fc.assert(
     fc.property(anyText, (text) => {
       for (const schema of [MailboxRef, AliasText]) {

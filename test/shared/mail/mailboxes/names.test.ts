@@ -91,7 +91,7 @@ const command = fc.oneof(
   },
 );
 
-test("finds what reading every mailbox would, in rows of any version", { timeout: 240_000 }, async () => {
+test("finds the same as reading every mailbox, in rows of any version", { timeout: 240_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(command, { minLength: 15, maxLength: 30, size: "max" }), async (commands) => {
       const { account, workspaces, names, model, add } = await scene(250);

@@ -32,7 +32,7 @@ test("a hash says how it was made, is of its own salt, and knows its password an
   for (const other of ["pass  word", "Pass word", "pass word ", ""]) expect(await isPassword(other, first)).toBe(false);
 });
 
-test("of any password its own hash is the only one it fits, whatever its composition", async () => {
+test("any password matches its own hash only, in any composition", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.string({ unit: "grapheme", maxLength: 40 }),
@@ -58,7 +58,7 @@ test.each([
   await expect(isPassword("any", hash)).rejects.toThrow("A stored password hash is not in the PHC format.");
 });
 
-test("nobody has the hash that stands in for one that is not there", async () => {
+test("no password matches the hash that stands for a missing one", async () => {
   for (const password of ["", "A", "password"]) expect(await isPassword(password, nobodysHash)).toBe(false);
 });
 

@@ -36,7 +36,7 @@ const byName = (rrsets: readonly RRset[] = []): RRset[] =>
   rrsets.toSorted((a, b) => `${a.name} ${a.type}`.localeCompare(`${b.name} ${b.type}`));
 const rrsetsAt = async (name: string): Promise<RRset[]> => byName((await zoneAt(table, name))?.rrsets);
 
-test("a new zone has its nameservers at its apex, and is there for whoever asks with the same table", async () => {
+test("a new zone has its nameservers at its apex, and can be read by any process with the same table", async () => {
   const name = newName();
   await make(name);
   expect(await zoneAt(testTable(), name)).toEqual({ name, serial: 1, rrsets: [apex(name)] });
@@ -168,7 +168,7 @@ test("changes of many names that are made at the same time are all made", async 
   expect(await rrsetsAt(name)).toEqual(byName([apex(name), ...many(name, 12).slice(6)]));
 });
 
-test("a zone of a thousand RRsets is gone at once, for good; one that is gone is fine", async () => {
+test("a zone of a thousand RRsets is deleted at once, for good; deleting a missing zone does nothing", async () => {
   const name = newName();
   const { zoneId } = await make(name);
   const all = many(name, 1_000);
@@ -184,7 +184,7 @@ test("a zone of a thousand RRsets is gone at once, for good; one that is gone is
   expect(await rrsetsAt(name)).toEqual([apex(name)]);
 });
 
-test("whatever is put while a zone is deleted is not in the next one of the name", async () => {
+test("records that are put while a zone is deleted are not in the next zone of the name", async () => {
   const name = newName();
   const { zoneId } = await make(name);
   const changes = many(name, 10).map((rrset) => dns.changeZone(zoneId, put(rrset)));
@@ -214,7 +214,7 @@ test("a name is in the closest zone around it", async () => {
   expect(await zoneOf(`c.a.b.${name}`)).toBe(name);
 });
 
-test("a zone that is deleted while its records are read is not there", async () => {
+test("a zone that is deleted while its records are read is not answered", async () => {
   const name = newName();
   await make(name);
   const { zoneId } = await make(`b.${name}`);

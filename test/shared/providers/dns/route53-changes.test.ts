@@ -10,7 +10,7 @@ import { callsOf, many, namesIn, zoneScene } from "./route53-scene.ts";
 
 beforeEach(() => stubAws("us-east-1"));
 
-test("a change is one batch, what goes before what comes, and the last word on an RRset counts", async () => {
+test("a change is one batch, removals before additions, and the last change of an RRset counts", async () => {
   const one = await zoneScene({
     name: "www.example.com",
     type: "CNAME",
@@ -66,7 +66,7 @@ test("a record that is too long for Route 53 is left out and told, and the other
   expect(sent).not.toContain("303");
 });
 
-test("what is there is removed, a wildcard too; where nothing is left to do nothing is sent, and it is in sync", async () => {
+test("existing RRsets are removed, a wildcard too; with nothing to change nothing is sent, and it is in sync", async () => {
   const one = await zoneScene(a("*.example.com", "192.0.2.1"), a("z.example.com", "192.0.2.1"));
   const wildcard = { remove: { name: "*.example.com", type: "A" } } as const;
   await one.dns.changeZone(one.zoneId, [wildcard, { remove: { name: "y.example.com", type: "A" } }]);
@@ -86,7 +86,7 @@ test("for many removals the zone is read in pages, once", async () => {
   expect(callsOf(one)).toEqual([...Array(2).fill("GET hostedzone/Z1/rrset"), "POST hostedzone/Z1/rrset"]);
 });
 
-test("what was changed meanwhile is read again, once", async () => {
+test("RRsets that changed meanwhile are read again, once", async () => {
   const removal = [{ remove: { name: "a.example.com", type: "A" } }] as const;
   const one = await zoneScene(a("a.example.com", "192.0.2.1"));
   const meddle = (value: string) => (): void => {
@@ -117,7 +117,7 @@ test("a removal whose answer was lost is done, in both forms in which Route 53 s
   expect(namesIn(one, one.zoneId).slice(2)).toEqual(["A c.example.com."]);
 });
 
-test("a batch that is refused for what it puts is an Error, and not sent again", async () => {
+test("a batch that is refused for its content is an Error, and not sent again", async () => {
   const one = await zoneScene();
   one.troubles.push(fault("InvalidChangeBatch"));
   const error = await thrownBy(one.dns.changeZone(one.zoneId, [{ put: a("a.example.com", "192.0.2.1") }]));
@@ -145,7 +145,7 @@ test("changes that do not fit in one request take several, with the removals in 
   expect([second?.includes("DELETE"), second?.includes("SOA"), others]).toEqual([false, true, []]);
 });
 
-test("an RRset has as much as Route 53 takes, and what is left out is told", async () => {
+test("an RRset has as many records as Route 53 takes, and the others are reported", async () => {
   const one = await zoneScene();
   const crowd = Array.from({ length: 401 }, (_, n) => `10.0.${n >> 8}.${n & 255}`);
   const texts = Array.from({ length: 6 }, (_, n) => ({ type: "TXT" as const, text: String(n).repeat(3_300) }));

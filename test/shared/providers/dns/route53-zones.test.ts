@@ -55,7 +55,7 @@ test("private zones and the registrar's own are not in the way, however many the
   expect(callsOf(one).slice(0, 4)).toEqual([...Array(3).fill("GET hostedzonesbyname"), "POST hostedzone"]);
 });
 
-test("a zone that was made a moment ago and is not listed yet is 503", async () => {
+test("a zone that was created a moment ago and is not listed yet is 503", async () => {
   const one = await scene([() => undefined, fault("HostedZoneAlreadyExists", 409)]);
   expect(await thrownBy(one.dns.createZone(input))).toMatchObject(unavailable);
 });
@@ -71,12 +71,12 @@ test("a conflict on the delegation set is another zone of the name, or an Error 
   await expect(same.dns.createZone(input)).rejects.toThrow(ZoneExists);
 });
 
-test.each(["NoSuchDelegationSet", "DelegationSetNotReusable"])("%s says what is configured wrongly", async (code) => {
+test.each(["NoSuchDelegationSet", "DelegationSetNotReusable"])("%s names the wrong setting", async (code) => {
   const { dns } = await scene([() => undefined, fault(code)], { delegationSetId: "N1" });
   await expect(dns.createZone(input)).rejects.toThrow("DNS_DELEGATION_SET");
 });
 
-test("a zone is emptied page by page and deleted; one that is gone is fine", async () => {
+test("a zone is emptied page by page and deleted; deleting a missing zone does nothing", async () => {
   const one = await zoneScene();
   const sets = one.zones.get(one.zoneId)?.sets ?? [];
   for (let n = 0; n < 1_100; n++) sets.push({ name: `h${n}.example.com.`, type: "A", ttl: 60, values: ["192.0.2.1"] });

@@ -34,7 +34,7 @@ const passing: [string, Trouble][] = [
   ["hangs up", "hang-up"],
 ];
 
-test("what passes is not noticed; after three attempts it is 503", async () => {
+test("a temporary failure is not noticed; after three attempts it is 503", async () => {
   const nowhere = thrownBy(route53Dns({ endpoint: "http://127.0.0.1:1" }).isInSync("C1"));
   await Promise.all(
     passing.map(async ([what, trouble]) => {

@@ -96,7 +96,7 @@ test("a call that is throttled once is made again", async () => {
   expect(server.calls).toHaveLength(2);
 });
 
-test("when a call as a whole fails, what was published before stays so and the rest is not tried", async () => {
+test("when a whole call fails, earlier events stay published and later ones are not tried", async () => {
   const denied = { status: 400, body: { __type: "AccessDeniedException", message: "No" } };
   const { publish, server, logged } = await publisherTo((call, count) => (count === 2 ? denied : takeAll(call)));
   expect(await publish(events(21))).toEqual([10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20]);

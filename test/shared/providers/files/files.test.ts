@@ -20,7 +20,7 @@ function scene() {
   };
 }
 
-test("what is put lies in the folder under its key, for its owner's eyes", async () => {
+test("a file lies in the folder under its key, readable by its owner only", async () => {
   const { folder, files } = scene();
   expect(await files.exists(key)).toBe(false);
   await files.put(key, content, "application/pdf");
@@ -40,7 +40,7 @@ test("of many that write one file at once the last one wins, as a whole, and not
   expect(await readdir(join(folder, "invoices/7c9e"))).toEqual(["000042.pdf"]);
 });
 
-test("a file that cannot be written leaves what was there, and nothing unfinished", async () => {
+test("a file that cannot be written leaves the old file, and nothing unfinished", async () => {
   const { folder, files } = scene();
   await mkdir(join(folder, key, "taken"), { recursive: true });
   await expect(files.put(key, content, "application/pdf")).rejects.toThrow();
@@ -101,7 +101,7 @@ test.each([0, -1, 1.5, 604_801, Number.NaN])("no download expires in %d seconds"
   await expect(files.downloadUrl(key, { ...download, expiresInSeconds })).rejects.toThrow(RangeError);
 });
 
-test("what cannot be read is an error, not «absent»", async () => {
+test("an unreadable file is an error, not a missing one", async () => {
   const { folder, files } = scene();
   await mkdir(folder, { recursive: true });
   await symlink("loop.pdf", join(folder, "loop.pdf"));

@@ -123,7 +123,7 @@ test("a completion that S3 refuses in a 200 is tried again, and is a failure in 
   expect([failing.written(), failing.uploads.size]).toEqual([undefined, 0]);
 });
 
-test("what stood there before stays until the new file is whole", async () => {
+test("the old file stays until the new file is complete", async () => {
   const { files, written } = await scene();
   const { content, whole } = known(10);
   await files.putStream(key, content, type);

@@ -71,7 +71,7 @@ test("a download URL says how long it is good for, and is the same for the same 
   expect(recorded).toEqual([]);
 });
 
-test("a download of what is not there is S3's 404 NoSuchKey", async () => {
+test("a download of a missing file is S3's 404 NoSuchKey", async () => {
   const { files } = await scene();
   const response = await fetch(await files.downloadUrl(key, download));
   expect([response.status, await response.text()]).toEqual([404, expect.stringContaining("<Code>NoSuchKey</Code>")]);

@@ -24,7 +24,7 @@ const letterTo = (to: string, more: Partial<Letter> = {}): Letter => ({
   ...more,
 });
 
-test("the outbox shows what was sent to an address, newest first, whole", async () => {
+test("the outbox shows the mails to an address, newest first, in full", async () => {
   const to = newAddress();
   const first = letterTo(to);
   await mailAt(start).send(first);
@@ -106,7 +106,7 @@ test("by SMTP a letter goes to the server of the environment, from its sender", 
   expect(received).toMatchObject([{ from: "post@mx.example", to: [letter.to] }]);
 });
 
-test("without a provider the first letter says what is missing, not the start", async () => {
+test("without a provider the first letter names the missing setting, not the start", async () => {
   const mail = mailOf(MailEnvironment.parse({}))(table, () => start);
   await expect(mail.send(letterTo(newAddress()))).rejects.toThrow("Set MAIL_PROVIDER to ses, smtp or embedded");
 });

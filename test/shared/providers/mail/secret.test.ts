@@ -58,7 +58,7 @@ test("after a rotation the version before is valid for a day, and the versions a
   expect(await service.keys()).toEqual(["new"]);
 });
 
-test("a version that has lost its label, or that is not what it should be, is not valid", async () => {
+test("a version without its label, or of another form, is not valid", async () => {
   const service = await scene({ AWSCURRENT: "new", AWSPREVIOUS: "x" });
   expect(await service.keys()).toEqual(["new"]);
   service.versions = { AWSCURRENT: "new" };
@@ -66,7 +66,7 @@ test("a version that has lost its label, or that is not what it should be, is no
   expect(await service.keys()).toEqual(["new"]);
 });
 
-test("without the current version there is no key at all, and no error says what is stored", async () => {
+test("without the current version there is no key at all, and no error has the stored text", async () => {
   const service = await scene({ AWSPREVIOUS: "old" });
   expect(await thrownBy(service.keys())).toMatchObject({ name: "ResourceNotFoundException" });
   service.versions = { AWSCURRENT: "x", AWSPREVIOUS: "old" };

@@ -213,7 +213,7 @@ test.each([
   );
 });
 
-test("the server of an environment is the one in SMTP_URL; without any it says what is missing", async () => {
+test("the server is the one in SMTP_URL; without it the error names the missing setting", async () => {
   const env = MailEnvironment.parse({ MAIL_PROVIDER: "smtp", SMTP_URL: "smtp://127.0.0.1:1025" });
   expect(await smtpServer(env)()).toMatchObject({ port: 1025 });
   expect(() => smtpServer(MailEnvironment.parse({ MAIL_PROVIDER: "smtp" }))).toThrow("SMTP_URL");

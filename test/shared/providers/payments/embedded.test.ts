@@ -44,7 +44,7 @@ async function eventOf(id: string, act: Act, now = start) {
   );
 }
 
-test("a checkout has a page on this machine, and is there for whoever asks with the same table", async () => {
+test("a checkout has a page on this machine, and can be read by any process with the same table", async () => {
   const checkout = await open();
   expect(checkout.id).toMatch(/^cs_local_[0-9a-f]{36}$/);
   expect(checkout).toMatchObject({ url: `http://127.0.0.1:8080/_local/checkout/${checkout.id}`, expiresAt: inAnHour });

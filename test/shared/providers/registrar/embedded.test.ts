@@ -183,7 +183,7 @@ test("after its end a name passes grace, redemption and pending deletion, to the
   expect((await register(name, { now: new Date("2027-05-05T12:00:00.250Z") })).state).toBe("succeeded");
 });
 
-test("the statuses of a name are those of EPP", async () => {
+test("a name has the statuses of EPP", async () => {
   const name = newName();
   await register(name);
   const statusesAt = async (instant: string) => (await at(new Date(instant)).registration(name))?.statuses;
@@ -355,7 +355,7 @@ test("a name of ours has an auth code, which stays the same, and no other name h
   await expect(at(start).authCode(newName())).rejects.toThrow("not registered through this registrar");
 });
 
-test("a released name is free, with nothing of its holder; one that is not ours is fine", async () => {
+test("a released name is free, with nothing of its holder; releasing a foreign name does nothing", async () => {
   const name = newName();
   await register(name);
   await at(start).setNameservers(name, nameservers);
@@ -367,7 +367,7 @@ test("a released name is free, with nothing of its holder; one that is not ours 
   expect(await at(after(1)).registration(name)).toMatchObject({ nameservers: [] });
 });
 
-test("what is not ours is not changed, nor what is not ours yet", async () => {
+test("a foreign name is not changed, nor a name that is not ours yet", async () => {
   const [elsewhere, slow] = [newName(), newName("slow-")];
   await Promise.all([delegate(table, elsewhere, nameservers, () => start), register(slow)]);
   for (const name of [elsewhere, slow, newName()]) {

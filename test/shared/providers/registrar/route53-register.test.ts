@@ -162,7 +162,7 @@ test("a failure without a message has a reason all the same, and a long one ends
   expect((await one.registrar.operation(id)).reason).toHaveLength(200);
 });
 
-test("the latest registration of the name since then is found, on whatever page, and nothing else", async () => {
+test("the latest registration of the name since then is found, on any page, and nothing else", async () => {
   const one = await scene();
   const submit = (DomainName: string, Type = "REGISTER_DOMAIN"): number =>
     one.operations.push({

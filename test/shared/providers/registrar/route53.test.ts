@@ -164,7 +164,7 @@ test("a change while another one runs is 503", async () => {
   expect(await thrownBy(one.registrar.setNameservers(name, ["ns.example.net"]))).toMatchObject(unavailable);
 });
 
-test("a name is deleted; one that is gone or being deleted is fine", async () => {
+test("a name is deleted; a deleted name, or one that is being deleted, changes nothing", async () => {
   const one = await scene();
   one.domains.set(name, newDomain(name));
   await one.registrar.release(name);
@@ -193,7 +193,7 @@ test.each(["TLDRulesViolation", "UnsupportedTLD"])(
   },
 );
 
-test("what passes is not noticed; after three attempts it is 503", async () => {
+test("a temporary failure is not noticed; after three attempts it is 503", async () => {
   const troubles: [string, Fault][] = [
     ["a throttle", refusal("ThrottlingException")],
     ["a failure inside", refusal("InternalFailure", "No", {}, 500)],

@@ -16,7 +16,7 @@ async function scene(...troubles: Trouble[]) {
   return { ...service, secrets: secretsOf({ SECRETS_KEY_ID: "key-1" }) };
 }
 
-test("what KMS seals, it opens with the same context and no other", async () => {
+test("KMS opens a sealed secret with the same context and no other", async () => {
   const { secrets } = await scene();
   const sealed = await secrets.seal("whsec_Grüße", context);
   expect(sealed).toMatch(/^kms1:[A-Za-z0-9+/]+=*$/);
@@ -98,7 +98,7 @@ test("a changed ciphertext does not open, and is not tried again", async () => {
   expect(recorded).toHaveLength(1);
 });
 
-test("what something else sealed is never sent to KMS", async () => {
+test("a text that something else sealed is never sent to KMS", async () => {
   const { secrets, recorded } = await scene();
   await expect(secrets.open("aes1:AAAA", context)).rejects.toThrow("cannot be opened");
   expect(recorded).toEqual([]);

@@ -9,7 +9,7 @@ const newKey = () => randomBytes(32).toString("base64");
 const secrets = secretsOf({ SECRETS_KEY: newKey() });
 const context = { account_id: "a1", webhook_id: "w1" };
 
-test("opens what it sealed, whatever it was", async () => {
+test("opens any text that it sealed", async () => {
   const names = fc.dictionary(fc.string(), fc.string());
   await fc.assert(
     fc.asyncProperty(fc.string({ unit: "grapheme", minLength: 1 }), names, async (plaintext, context) => {
@@ -74,7 +74,7 @@ test("seals 1 to 4,096 bytes, as KMS does", async () => {
   await expect(secrets.seal("", context)).rejects.toThrow("1 to 4096 bytes");
 });
 
-test("without a key, only the first use fails, and says what to set", async () => {
+test("without a key, only the first use fails, and names the missing setting", async () => {
   const none = secretsOf({});
   await expect(none.seal("hush", context)).rejects.toThrow("SECRETS_KEY_ID (a KMS key) or SECRETS_KEY");
   await expect(none.open("aes1:AAAA", context)).rejects.toThrow("SECRETS_KEY_ID (a KMS key) or SECRETS_KEY");

@@ -21,7 +21,7 @@ describe.each(doors)("by %s", (door) => {
     return attempt("auth.groups.members.add", args, caller);
   };
 
-  test("users and service accounts have what the group gives from the next request on", async () => {
+  test("users and service accounts have the permissions of the group from the next request on", async () => {
     const account = await newAccount();
     const group = await newGroup(account, "Support");
     await giveGroup(account, group, "workspace.view");
@@ -44,7 +44,7 @@ describe.each(doors)("by %s", (door) => {
     }
   });
 
-  test("explicit members and those a token names hold the same, also what groups above give", async () => {
+  test("explicit members and members by the token's claim hold the same permissions, also those of parent groups", async () => {
     const account = await newAccount();
     const outer = await newGroup(account, "Outer");
     const inner = await newGroup(account, "Inner", outer);
@@ -66,7 +66,7 @@ describe.each(doors)("by %s", (door) => {
     for (const caller of [outsider, claiming(outer)]) expect(await seen(caller)).toEqual([1, [one]]);
   });
 
-  test("what a token claims and what membership gives add up", async () => {
+  test("permissions by claim and by explicit membership add up", async () => {
     const account = await newAccount();
     const [claimed, explicit] = [await newGroup(account, "Claimed"), await newGroup(account, "Explicit")];
     await giveGroup(account, claimed, "workspace.view");
@@ -77,7 +77,7 @@ describe.each(doors)("by %s", (door) => {
     expect([await statusOf(account, user), await statusOf(account, user, "auth/groups")]).toEqual([200, 200]);
   });
 
-  test("nobody adds themselves, another or a service account to a group that gives what they do not hold", async () => {
+  test("nobody adds themselves, another user or a service account to a group with permissions that they lack", async () => {
     const account = await newAccount();
     const workspace = await newWorkspace(account, "One");
     const top = await newGroup(account, "Top");
@@ -110,7 +110,7 @@ describe.each(doors)("by %s", (door) => {
     expect((await add(account, strong.id, manager.id, await newSuperAdmin())).status).toBe(201);
   });
 
-  test("but to one that gives what they hold", async () => {
+  test("but they add members to a group with permissions that they hold", async () => {
     const account = await newAccount();
     const group = await newGroup(account, "Support");
     const workspace = await newWorkspace(account, "One");

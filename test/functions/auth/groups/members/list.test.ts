@@ -41,7 +41,7 @@ describe.each(doors)("by %s", (door) => {
     ]);
   });
 
-  test("does not list members by claim, nor those of groups inside of it", async () => {
+  test("does not list members by claim, nor members of child groups", async () => {
     const account = await newAccount();
     const outer = await newGroup(account, "Outer");
     const inner = await newGroup(account, "Inner", outer);

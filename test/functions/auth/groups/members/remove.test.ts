@@ -12,7 +12,7 @@ describe.each(doors)("by %s", (door) => {
   const remove = ({ id, owner }: Account, groupId: string, memberId: string) =>
     attempt("auth.groups.members.remove", { account_id: id, group_id: groupId, member_id: memberId }, owner);
 
-  test("what the group gave is gone from the next request on, through both doors", async () => {
+  test("the permissions of the group are gone from the next request on, by REST and by code mode", async () => {
     const account = await newAccount();
     const group = await newGroup(account, "Support");
     await giveGroup(account, group, "workspace.view");

@@ -100,7 +100,7 @@ test("a program that failed is answered with 200 and keeps the specified members
   });
 });
 
-test("a program with a mistake is answered with 200, and with what it needs to be mended", async () => {
+test("a program with a mistake is answered with 200, and with the advice to correct it", async () => {
   const { owner } = await newAccount();
   const { status, body } = await request("POST", path, { token: owner.token, body: { ...envelope, code: "me.gt()" } });
   expect(status).toBe(200);

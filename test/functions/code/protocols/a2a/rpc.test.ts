@@ -87,7 +87,7 @@ describe("SendMessage", () => {
     expect(last_value[0]).toBe(last_value[1]);
   });
 
-  test("answers what failed as a failed task, whose message says how to mend the program", async () => {
+  test("answers a failure as a failed task, whose message says how to correct the program", async () => {
     const { task } = (await sendCode(newUser().token, "me.gt()")).body.result;
     const { data } = task.artifacts[0].parts[0];
     expect(task.status.state).toBe("TASK_STATE_FAILED");
@@ -126,7 +126,7 @@ describe("SendMessage", () => {
     expect(named.body.result.task.artifacts[0].parts[0].data.result.last_value).toBe("Sales");
   });
 
-  test("tries without an effect what says dry_run", async () => {
+  test("dry_run has no effect", async () => {
     const account = await newAccount();
     const data = { code: adding(account, "Sales"), dry_run: true };
     const { task } = (await sendMessage(account.owner.token, messageOf({ data }))).body.result;
@@ -196,7 +196,7 @@ describe("SendMessage refuses", () => {
     expect(errorOf(answer)).toEqual([200, 7, -32001, "TASK_NOT_FOUND"]);
   });
 
-  test("to push what comes of it", async () => {
+  test("to push the result", async () => {
     const configuration = { taskPushNotificationConfig: { url: "https://example.com/" } };
     const answer = await sendMessage(newUser().token, messageOf(program), { configuration });
     expect(errorOf(answer)).toEqual([200, 7, -32003, "PUSH_NOTIFICATION_NOT_SUPPORTED"]);
@@ -290,7 +290,7 @@ describe("the protocol of an agent that keeps no tasks", () => {
     expect(answer.headers["www-authenticate"]).toContain("Bearer");
   });
 
-  test("counts what it refuses towards the rate limit", async () => {
+  test("charges refused requests to the rate limit", async () => {
     const { headers } = await rpc(newUser().token, "GetTask", { id: "task-1" });
     expect(headers["ratelimit"]).toMatch(/^"default";r=99;/);
   });

@@ -46,7 +46,7 @@ test.each([
   30_000,
 );
 
-test("a wrong argument is told by its place, and what the tool takes", async () => {
+test("the error for a wrong argument names its place and the allowed arguments", async () => {
   const { envelope } = await execute(await newAccount(), { code: "me.get()", session_id: "a b", dryRun: true });
   expect(envelope.error.message).toContain("service_execute takes code");
   expect(envelope.error.message).toContain("arguments.session_id: Write 1 to 128 visible ASCII characters");
@@ -63,7 +63,7 @@ test("hostile arguments end in an error of the tool", async () => {
   }
 });
 
-test("service_query runs what only reads, and refuses anything else before it begins", async () => {
+test("service_query runs programs that only read, and refuses any other before it begins", async () => {
   const account = await newAccount();
   await execute(account, { code: add(account) });
   const { isError, envelope } = await query(account, { code: list(account) });
@@ -85,7 +85,7 @@ test("each call is authorized by its own function: a program gains nothing over 
   expect(await call(member.token, "service_execute", { code: add(account) })).toMatchObject({ isError: false });
 });
 
-test("dry_run says what a program would call, and nothing is done", async () => {
+test("dry_run lists the calls of a program, and changes nothing", async () => {
   const account = await newAccount();
   const { isError, envelope } = await execute(account, { code: add(account), dry_run: true });
   expect(isError).toBe(false);

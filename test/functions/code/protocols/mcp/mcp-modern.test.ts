@@ -25,7 +25,7 @@ async function send(method: string, { headers = {}, meta, params = {} }: Changes
 const discover = (changes?: Changes) => send("server/discover", changes);
 const execute = { name: "service_execute", arguments: { code: "me.get()" } };
 
-test("a client learns the revisions, what is offered, and for how long that holds", async () => {
+test("a client learns the revisions, the offered features, and how long the answer is valid", async () => {
   const { status, body } = await discover();
   expect(status).toBe(200);
   expect(body).toEqual({
@@ -73,7 +73,7 @@ test("who the client is need not be said", async () => {
   });
 });
 
-describe("a request without what each has to carry is a 400 with -32602 that names it:", () => {
+describe("a request without a required member is a 400 with -32602 that names the member:", () => {
   test.each([
     ["no _meta", null, [version, capabilities]],
     ["an empty _meta", {}, [version, capabilities]],
@@ -180,7 +180,7 @@ test("notifications are taken without an answer, unless their header and body di
   });
 });
 
-test("no session is made, and one that a client names is not looked at", async () => {
+test("no session is made, and a session that a client names is ignored", async () => {
   const answer = await discover({ headers: { "mcp-session-id": "s-1", "last-event-id": "7" } });
   expect(answer.status).toBe(200);
   expect(answer.headers["mcp-session-id"]).toBeUndefined();

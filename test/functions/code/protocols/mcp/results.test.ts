@@ -49,7 +49,7 @@ test("a value is in the answer once, however small it is", () => {
   ]);
 });
 
-test("of what a write made, its id in the last value is enough, unless there is a secret", () => {
+test("the id of a write's result in the last value is enough, unless there is a secret", () => {
   const [made, token] = [
     { id: "w-1", name: "Sales" },
     { id: "s-1", token: "sat_1" },
@@ -69,7 +69,7 @@ test("calls that were skipped are counted", () => {
   expect(responses).toEqual([{ ...skipped[0], calls: 3 }]);
 });
 
-test("of what only reads, the size is told, and how many calls there were", () => {
+test("for calls that only read, the answer has the size of the result and the number of calls", () => {
   const many = [read(page(100), 0), read(page(100), 1), { ...read({ id: 1 }, 2), function: "me.get" }];
   expect(summarizeResults(envelope(3, many))).toMatchObject({
     result: { last_value: 3 },
@@ -80,14 +80,14 @@ test("of what only reads, the size is told, and how many calls there were", () =
   });
 });
 
-test("what the last value holds stands there once", () => {
+test("a part of the last value is not repeated elsewhere", () => {
   const [one, other] = [page(100), { id: "w-1", name: "x".repeat(3_000) }];
   const { responses } = summarizeResults(envelope([one], [read(one)])) as CodeResponse;
   expect(responses).toEqual([{ ...read(one), result: undefined, bytes: bytes(one) }]);
   expect(JSON.stringify(summarizeResults(envelope([other], [write(other)]))).length).toBeLessThan(3_500);
 });
 
-test("what a write brought is told where the last value does not, as far as there is room", () => {
+test("the result of a write is in its entry if the last value does not have it, as far as there is room", () => {
   const made = Array.from({ length: 30 }, (_, index) => write({ id: `w-${index}`, name: "x".repeat(500) }, index));
   const { responses } = summarizeResults(envelope("done", [read(page(200)), ...made])) as { responses: object[] };
   expect(responses.slice(0, 3)).toEqual([
@@ -99,7 +99,7 @@ test("what a write brought is told where the last value does not, as far as ther
   expect(bytes(responses)).toBeLessThan(10_000);
 });
 
-test("a last value that is too large is replaced by how large it is and what to do, and a smaller one is told", () => {
+test("a last value that is too large is replaced by its size and advice, and a smaller one is answered", () => {
   const answer = summarizeResults(envelope("x".repeat(65_535), [read("x".repeat(65_535))]));
   expect(answer).toMatchObject({
     result: { last_value: { omitted_bytes: 65_537, message: expect.stringContaining('results: "all"') } },
@@ -116,7 +116,7 @@ test("a last value that is too large is replaced by how large it is and what to 
   expect(bytes(summarizeResults(envelope("x".repeat(65_534), [])))).toBeGreaterThan(65_534);
 });
 
-test("a program that failed tells what its writes brought, and its error once", () => {
+test("a failed program answers the results of its writes, and its error once", () => {
   const parameters = [{ name: "a", type: "string", required: true, description: "" }];
   const error = { code: "not_found", message: "m", line: 1, column: 1, parameters, detail: { code: "not_found" } };
   const made = Array.from({ length: 40 }, (_, index) => write({ id: `w-${index}`, name: "x".repeat(500) }, index));
@@ -174,7 +174,7 @@ test("the text over MCP is the A2A response, whole, unless less is asked for, as
   expect(same(envelope)).toEqual(same(told));
 }, 30_000);
 
-test("what a program picks over MCP costs what was picked, and not what it looked through", async () => {
+test("a program over MCP costs the size of its picked values, and not of the values that it searched", async () => {
   const account = await newAccount();
   const names = `[workspaces.add(account_id="${account.id}", name=f"Workspace {i}").id for i in range(60)]`;
   const pick = (code: string) => call(account, { code, results: "last" });

@@ -108,7 +108,7 @@ describe("a client of a revision with initialize connects:", () => {
     expect(await send(call("ping", { _meta }))).toMatchObject({ status: 200, body: { result: {} } });
   });
 
-  test("one JSON object is the answer, whatever the client accepts", async () => {
+  test("the answer is one JSON object, whatever the client accepts", async () => {
     for (const accept of ["application/json", "application/json, text/event-stream", "text/html"]) {
       const answer = await send(call("ping"), { accept });
       expect(answer).toMatchObject({ status: 200, headers: { "content-type": "application/json" } });
@@ -151,7 +151,7 @@ describe("is answered with a protocol error:", () => {
   });
 });
 
-test("a body of another media type, one that is too large and one with a forbidden key are refused as everywhere", async () => {
+test("a body of another media type, a too large body and a forbidden key are refused as by every route", async () => {
   expect(await send(call("ping"), { "content-type": "text/plain" })).toMatchObject({ status: 415 });
   expect(await send(" ".repeat(1_048_577))).toMatchObject({ status: 413, body: { code: "body_too_large" } });
   expect(await send('{"jsonrpc":"2.0","id":1,"method":"ping","__proto__":{}}')).toMatchObject({ status: 422 });
@@ -210,7 +210,7 @@ test.each([
   expect(await request("POST", path, withoutToken)).toMatchObject({ status: 403 });
 });
 
-test("what is no program is charged to the rate limit, right or wrong, and so is a notification", async () => {
+test("requests that are no program are charged to the rate limit, valid or not, and so is a notification", async () => {
   const { token } = newUser();
   const left = async (body: unknown): Promise<number | undefined> => {
     const { headers } = await request("POST", path, { token, body });

@@ -30,7 +30,7 @@ test.each([
   expect(protocolGeneration(messageOf(method, claimed), { ...headers, "mcp-method": "anything" })).toBe(era);
 });
 
-test("under the newest header no tool is called but the one that the headers name", () => {
+test("under the newest header only the tool that the headers name is called", () => {
   const oneOf = <T>(...values: T[]) => fc.constantFrom<T | undefined>(...values, undefined);
   const names = ["service_execute", "service_query"] as const;
   const sentName = fc.oneof(

@@ -8,7 +8,7 @@ import { advanceRequest, skewMs, storeProgress, type RequestKind } from "../setu
 import type { DomainWork } from "../setup/work.ts";
 
 /*
- * A released name rests before it is registered or transferred again.
+ * After a name was released, there is a pause before the name is registered or transferred again.
  *
  * Access patterns
  *   the end of the last registration of a name through us      DOMAIN#<name> / RELEASED
@@ -20,35 +20,36 @@ const Released = z.object({ at: Timestamp });
 /** How long the end of a registration is stored, in seconds. It is read for a few minutes only. */
 const releaseKeptSeconds = 86_400;
 
-/** The write that notes that a registration has been released and deleted. */
+/** The write that records that a registration has been released and deleted. */
 export const releasedWrite = (name: string, now: Date): Write => ({
   put: { ...releasedKey(name), at: now.toISOString(), ttl: Math.ceil(now.getTime() / 1_000) + releaseKeptSeconds },
 });
 
 /**
- * How long a released name rests, in milliseconds. In this time all requests for the former registration arrive: a
- * later request to release the name would give up the new registration. The registrar's records of the former
- * registration are then older than the period that is searched.
+ * The length of the pause, in milliseconds. It prevents two mistakes:
+ * - A late request to release the former registration would release the new one.
+ * - The registrar's operations of the former registration would be taken for those of the new one: only operations from
+ *   after the pause are searched.
  */
-const restMs = skewMs + 60_000;
+const pauseMs = skewMs + 60_000;
 
-/** When the rest of a name ends (RFC 3339): a past time if the name was not released lately. */
-async function restsUntil(table: Reader, name: string): Promise<string> {
+/** When the pause of a name ends (RFC 3339). A past time if the name was not released lately. */
+async function pauseEnd(table: Reader, name: string): Promise<string> {
   const released = await table.get(releasedKey(name), Released);
-  return later(new Date(released?.at ?? 0), restMs);
+  return later(new Date(released?.at ?? 0), pauseMs);
 }
 
 /**
- * Advances the registration or the transfer of a name as `advanceRequest` does. While the name rests, the registrar is
- * not asked, and the request is due at the end of the rest.
+ * Advances the registration or the transfer of a name as `advanceRequest` does. During the pause of the name the
+ * registrar is not asked, and the request is due at the end of the pause.
  */
-export async function advanceRested<D extends StoredDomain>(
+export async function advanceAfterPause<D extends StoredDomain>(
   kind: RequestKind<D>,
   domain: StoredDomain,
   work: DomainWork,
 ): Promise<void> {
   if (kind.isOpen(domain) && kind.progress(domain).stage === "held") {
-    const due_at = await restsUntil(work.table, domain.name);
+    const due_at = await pauseEnd(work.table, domain.name);
     if (due_at > work.now().toISOString()) return void (await storeProgress(kind, domain, { due_at }, work));
   }
   await advanceRequest(kind, domain, work);

@@ -3,7 +3,12 @@ import * as z from "zod";
 import { accountsMatching } from "../../shared/accounts/account.ts";
 import { clock } from "../../shared/core/time.ts";
 import { migrations, type Migration } from "../../shared/migrations/migration.ts";
-import { failedAccounts, forgetProgress, type Progress, readProgress } from "../../shared/migrations/progress.ts";
+import {
+  failedAccounts,
+  forgetProgress,
+  type MigrationProgress,
+  readProgress,
+} from "../../shared/migrations/progress.ts";
 import { beginAfterMs } from "../../shared/migrations/sweep.ts";
 import { readRows } from "../../shared/table/ranked-list.ts";
 import type { Table } from "../../shared/table/table.ts";
@@ -12,7 +17,7 @@ import type { Command } from "./commands.ts";
 const names = migrations.map(({ name }) => name);
 
 /** The state of a migration, and since when it has it. `new`: no worker has seen it. */
-function phaseOf(progress: Progress | undefined, failed: number): { state: string; since: string | null } {
+function phaseOf(progress: MigrationProgress | undefined, failed: number): { state: string; since: string | null } {
   if (!progress) return { state: "new", since: null };
   const { seen_at, started_at, finished_at } = progress;
   if (finished_at !== undefined) return { state: "finished", since: finished_at };
@@ -20,7 +25,7 @@ function phaseOf(progress: Progress | undefined, failed: number): { state: strin
   return { state: failed > 0 ? "failing" : "running", since: started_at };
 }
 
-async function describe(table: Table, { name, summary }: Migration, progress: Progress | undefined) {
+async function describe(table: Table, { name, summary }: Migration, progress: MigrationProgress | undefined) {
   const failed = await failedAccounts(table, name);
   return {
     name,
@@ -33,7 +38,7 @@ async function describe(table: Table, { name, summary }: Migration, progress: Pr
   };
 }
 
-type Shown = Awaited<ReturnType<typeof describe>>;
+type ShownMigration = Awaited<ReturnType<typeof describe>>;
 
 async function showMigrations(table: Table) {
   const progress = await readProgress(table, migrations);
@@ -54,7 +59,7 @@ function inColumns(rows: readonly (readonly string[])[]): string[] {
 }
 
 function reportOf(answer: Record<string, unknown>): string[] {
-  const { accounts, migrations: shown } = answer as { accounts: number; migrations: Shown[] };
+  const { accounts, migrations: shown } = answer as { accounts: number; migrations: ShownMigration[] };
   const heading = ["name", "state", "accounts done", "rows changed", "failed", "since"];
   const rows = shown.map(({ name, state, accounts_done, rows_changed, failed, since }) => [
     name,

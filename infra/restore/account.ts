@@ -12,7 +12,7 @@ import { allRrsets, StoredZone, zoneDueKey, zoneKey, zoneQueue } from "../../sha
 import { grantQueue } from "../../shared/grants/assignments.ts";
 import { checkLedger } from "../../shared/ledger/check.ts";
 import { mailboxQueue } from "../../shared/mail/mailboxes/deleted.ts";
-import { migrateAccount } from "../../shared/migrations/sweep.ts";
+import { migrateAccount } from "../../shared/migrations/migration.ts";
 import { dueWrite, tasksOf } from "../../shared/table/due.ts";
 import type { Table } from "../../shared/table/table.ts";
 import type { Key, Write } from "../../shared/table/writes.ts";

@@ -43,3 +43,14 @@ export const migrations: readonly Migration[] = [
     migrate: (accountId, { table }) => completeRules(table, accountId),
   },
 ];
+
+/**
+ * Runs all migrations for one account, whatever their progress. Returns the migrations that failed, with their errors.
+ */
+export async function migrateAccount(accountId: string, context: MigrationContext): Promise<string[]> {
+  const failed: string[] = [];
+  for (const { name, migrate } of migrations) {
+    await migrate(accountId, context).catch((error: unknown) => failed.push(`migration ${name}: ${String(error)}`));
+  }
+  return failed;
+}

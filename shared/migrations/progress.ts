@@ -10,10 +10,13 @@ import type { Migration } from "./migration.ts";
  *   the accounts where it failed       MIGRATIONS / FAILED#<name>#<account>
  *   the claim of the running process   MIGRATIONS / ~CLAIM
  */
-const partition = "MIGRATIONS";
-const progressKey = (name: string): Key => ({ PK: partition, SK: `MIGRATION#${name}` });
-const failedKey = (name: string, accountId: string): Key => ({ PK: partition, SK: `FAILED#${name}#${accountId}` });
-export const claimKey: Key = { PK: partition, SK: "~CLAIM" };
+const globalPartition = "MIGRATIONS";
+const progressKey = (name: string): Key => ({ PK: globalPartition, SK: `MIGRATION#${name}` });
+const failedKey = (name: string, accountId: string): Key => ({
+  PK: globalPartition,
+  SK: `FAILED#${name}#${accountId}`,
+});
+export const claimKey: Key = { PK: globalPartition, SK: "~CLAIM" };
 
 const StoredProgress = z.object({
   /** When a worker first saw the migration. */
@@ -26,7 +29,7 @@ const StoredProgress = z.object({
   rows: z.int(),
   version: z.int(),
 });
-export type Progress = z.output<typeof StoredProgress>;
+export type MigrationProgress = z.output<typeof StoredProgress>;
 
 /** An account where a migration failed, and which is tried again at `retry_at`. `error` is the name of the error. */
 const FailedAccount = z.object({
@@ -38,19 +41,26 @@ const FailedAccount = z.object({
 export type FailedAccount = z.output<typeof FailedAccount>;
 
 /** The progress of each migration; undefined for a migration that no worker has seen. One read for each. */
-export async function readProgress(table: Reader, migrations: readonly Migration[]): Promise<(Progress | undefined)[]> {
+export async function readProgress(
+  table: Reader,
+  migrations: readonly Migration[],
+): Promise<(MigrationProgress | undefined)[]> {
   const items = await table.getMany(migrations.map(({ name }) => progressKey(name)));
   return items.map((item) => item && StoredProgress.parse(item));
 }
 
 /** Notes when a worker first saw a migration. */
 export async function noteSeen(table: Table, name: string, now: Date): Promise<void> {
-  const progress: Progress = { seen_at: now.toISOString(), accounts: 0, rows: 0, version: 1 };
+  const progress: MigrationProgress = { seen_at: now.toISOString(), accounts: 0, rows: 0, version: 1 };
   await table.attempt({ put: { ...progressKey(name), ...progress }, if: "absent" });
 }
 
 /** Stores the progress of a migration. Returns undefined if another process has stored progress since it was read. */
-export async function saveProgress(table: Table, name: string, progress: Progress): Promise<Progress | undefined> {
+export async function saveProgress(
+  table: Table,
+  name: string,
+  progress: MigrationProgress,
+): Promise<MigrationProgress | undefined> {
   const next = { ...progress, version: progress.version + 1 };
   const { done } = await table.attempt({
     put: { ...progressKey(name), ...next },
@@ -62,7 +72,7 @@ export async function saveProgress(table: Table, name: string, progress: Progres
 /** The accounts where a migration failed, by their ids. */
 export async function failedAccounts(table: Reader, name: string): Promise<FailedAccount[]> {
   const prefix = `FAILED#${name}#`;
-  const items = await table.between(partition, prefix, `${prefix}~`);
+  const items = await table.between(globalPartition, prefix, `${prefix}~`);
   return items.map((item) => FailedAccount.parse(item));
 }
 

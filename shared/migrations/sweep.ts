@@ -15,13 +15,13 @@ import {
   forgetFailed,
   noteFailed,
   noteSeen,
-  type Progress,
+  type MigrationProgress,
   readProgress,
   saveProgress,
 } from "./progress.ts";
 
 export type SweepContext = MigrationContext & { log: Log; requestId: string };
-type Bounds = {
+type MigrationBounds = {
   migrations?: readonly Migration[];
   /** The most accounts of one run. */
   most?: number;
@@ -56,7 +56,7 @@ const mostFailed = 100;
  * - A migration is finished when it has succeeded in every account. Then it takes one read in each run.
  * - A process may die at any time. The next run repeats at most the accounts of one page.
  */
-export async function sweepMigrations(context: SweepContext, bounds: Bounds = {}): Promise<MigrationsSwept> {
+export async function sweepMigrations(context: SweepContext, bounds: MigrationBounds = {}): Promise<MigrationsSwept> {
   const { table, now, requestId } = context;
   const { migrations = allMigrations } = bounds;
   const seen = await readProgress(table, migrations);
@@ -69,7 +69,7 @@ export async function sweepMigrations(context: SweepContext, bounds: Bounds = {}
   return swept;
 }
 
-const isDue = (progress: Progress | undefined, now: Date): progress is Progress =>
+const isDue = (progress: MigrationProgress | undefined, now: Date): progress is MigrationProgress =>
   progress !== undefined &&
   progress.finished_at === undefined &&
   later(new Date(progress.seen_at), beginAfterMs) <= now.toISOString();
@@ -83,7 +83,7 @@ async function runMigrations(
     atOnce = 2,
     pageSize = 20,
     budgetMs = 40_000,
-  }: Bounds & { migrations: readonly Migration[] },
+  }: MigrationBounds & { migrations: readonly Migration[] },
   swept: MigrationsSwept,
 ): Promise<void> {
   const startedMs = performance.now();
@@ -101,14 +101,15 @@ type RunBounds = { atOnce: number; pageSize: number; isOver: () => boolean; swep
 /** Goes on with a migration. Returns whether it is finished. */
 async function runMigration(
   migration: Migration,
-  stored: Progress,
+  stored: MigrationProgress,
   context: SweepContext,
   bounds: RunBounds,
 ): Promise<boolean> {
   const { table, now } = context;
   const { name } = migration;
-  const save = async (next: Progress): Promise<Progress | undefined> => saveProgress(table, name, next);
-  let progress: Progress | undefined = { started_at: now().toISOString(), ...stored };
+  const save = async (next: MigrationProgress): Promise<MigrationProgress | undefined> =>
+    saveProgress(table, name, next);
+  let progress: MigrationProgress | undefined = { started_at: now().toISOString(), ...stored };
   const waiting = await failedAccounts(table, name);
   let failures = waiting.length;
   const due = waiting.filter(({ retry_at }) => retry_at <= now().toISOString()).map(({ account_id }) => account_id);
@@ -180,10 +181,11 @@ async function storeFailure(
   await table.attempt(noteFailed(name, { account_id: accountId, error: errorName, ...times }));
 }
 
+const isChange = (write: Write): boolean => !("check" in write);
+
 /** A table that counts the rows that are written through it. */
 function countChanges(table: Table): { table: Table; changed: () => number } {
   let changed = 0;
-  const isChange = (write: Write): boolean => !("check" in write);
   return {
     table: {
       ...table,
@@ -205,15 +207,4 @@ function countChanges(table: Table): { table: Table; changed: () => number } {
     },
     changed: () => changed,
   };
-}
-
-/**
- * Runs all migrations for one account, whatever their progress. Returns the migrations that failed, with their errors.
- */
-export async function migrateAccount(accountId: string, context: MigrationContext): Promise<string[]> {
-  const failed: string[] = [];
-  for (const { name, migrate } of allMigrations) {
-    await migrate(accountId, context).catch((error: unknown) => failed.push(`migration ${name}: ${String(error)}`));
-  }
-  return failed;
 }

@@ -3,7 +3,7 @@ import type { Table } from "./table.ts";
 import type { Key } from "./writes.ts";
 
 /** Who claims: `by` names the process, and the claim ends by itself `forMs` after `now` if the process dies. */
-type Claim = { by: string; now: () => Date; forMs: number };
+type ClaimTerms = { by: string; now: () => Date; forMs: number };
 
 /**
  * Runs something unless another process has claimed the same key. Returns undefined without running it if another process
@@ -12,7 +12,7 @@ type Claim = { by: string; now: () => Date; forMs: number };
 export async function withClaim<T>(
   table: Table,
   key: Key,
-  { by, now, forMs }: Claim,
+  { by, now, forMs }: ClaimTerms,
   run: () => Promise<T>,
 ): Promise<T | undefined> {
   const isFree = { absentOr: { until: { atMost: now().toISOString() } } };

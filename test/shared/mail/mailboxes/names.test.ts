@@ -204,6 +204,19 @@ test.each([
   },
 );
 
+test("a mailbox that comes back while its name is removed is found", { timeout: 60_000 }, async () => {
+  const { account, model } = await scene(64);
+  const [{ id = "" } = {}] = model;
+  for (let step = 0, calls = 1; step < calls; step++) {
+    await send(account, "DELETE", at(id));
+    const comeBack = () => send(account, "POST", at(id, "/restore"));
+    ({ calls } = await withStep(step, comeBack, () => removeDeletedNames(table, account.id)));
+    const isBack = (await send(account, "GET", at(id))).status === 200;
+    expect((await search(account, { search: "m0" })).ids.includes(id)).toBe(isBack);
+    if (!isBack) await comeBack();
+  }
+});
+
 test("an alias is found also in a block that an earlier version packed without aliases", async () => {
   const { account, names } = await scene(64);
   const mailbox = await added(account, names[0] ?? "", "last");

@@ -87,7 +87,8 @@ export function readAndChange(name: string): void {
     afterAll(async () => {
       const { changed } = await migrated;
       const before = new Map(items.map((item) => [keyText(item), item]));
-      for (const { PK, SK } of changed) if (!before.has(keyText({ PK, SK }))) await testTable().attempt({ delete: { PK, SK } });
+      for (const { PK, SK } of changed)
+        if (!before.has(keyText({ PK, SK }))) await testTable().attempt({ delete: { PK, SK } });
       await replaceItems(changed.flatMap((item) => before.get(keyText(item)) ?? []));
     });
 
@@ -111,7 +112,9 @@ export function readAndChange(name: string): void {
       const lacking = (prefix: string, member: string) =>
         rows.filter((row) => row.SK.startsWith(prefix) && row[member] === undefined);
       expect(lacking("LIST#forwarding#ROW#", "others")).toEqual([]);
-      expect(rows.filter(({ PK, SK }) => PK !== "FEEDBACK" && SK.startsWith("LIST#feedback#ROW#")).length).toBeGreaterThan(0);
+      expect(
+        rows.filter(({ PK, SK }) => PK !== "FEEDBACK" && SK.startsWith("LIST#feedback#ROW#")).length,
+      ).toBeGreaterThan(0);
       expect(lacking("LIST#feedback#ROW#", "place_of_submitter").filter(({ PK }) => PK !== "FEEDBACK")).toEqual([]);
     });
   });

@@ -15,12 +15,15 @@ import { handler as sendNotices } from "../../../../functions/workers/send-notic
 import { handler as sendVerification } from "../../../../functions/workers/send-verification.ts";
 import { handler as watchWallets } from "../../../../functions/workers/watch-wallets.ts";
 import { workers } from "../../../../infra/entry-points.ts";
+import { getAccount } from "../../../../shared/accounts/visible.ts";
 import { dayMs, hourMs, setClockAhead } from "../../../../shared/core/time.ts";
 import { feedbackMatching } from "../../../../shared/feedback/feedback.ts";
 import { newestUnlisted } from "../../../../shared/feedback/own.ts";
 import { rules } from "../../../../shared/mail/forwarding/rule.ts";
 import { exportKey } from "../../../../shared/mail/mailboxes/export.ts";
 import { scopedKey } from "../../../../shared/mail/scoped/family.ts";
+import { migrations } from "../../../../shared/migrations/migration.ts";
+import { forgetProgress, noteSeen, saveProgress } from "../../../../shared/migrations/progress.ts";
 import { rowKey } from "../../../../shared/table/ranked-list.ts";
 import { scheduleIndexing } from "../../../../shared/webhooks/index-journals.ts";
 import { fund } from "../../../support/billing.ts";
@@ -74,12 +77,17 @@ const runs: Record<string, (account: Account) => Promise<() => Promise<unknown>>
     const { id: ruleId } = await ruleTo(account, stranger(), { domain: name });
     await table.attempt({ update: rowKey(feedbackMatching({ account: id }), 0), remove: ["place_of_submitter"] });
     await table.attempt({ update: scopedKey(rules, id, ruleId), remove: ["others"] });
+    // The accounts of other tests in the same table were migrated before.
+    const { ordinals } = await getAccount(table, id);
+    const seen_at = new Date(Date.now() - hourMs).toISOString();
+    for (const { name: migration } of migrations) {
+      await forgetProgress(table, migration);
+      await noteSeen(table, migration, new Date());
+      await saveProgress(table, migration, { seen_at, accounts: ordinals["all"] ?? 0, rows: 0, version: 1 });
+    }
     return async () => {
       await migrateRows();
-      setClockAhead(hourMs);
-      // The accounts of other tests in the same table come first.
-      while (await newestUnlisted(table, id)) await migrateRows();
-      setClockAhead(0);
+      expect(await newestUnlisted(table, id)).toBeUndefined();
     };
   },
   "workers.make_mailbox_export": async (account) => {

@@ -243,6 +243,13 @@ export const workers: readonly WorkerSpec[] = [
     source: { events: watchedTypes },
   }),
   workerSpec("workers.advance_recharges", { access: "write", uses: ["payments"], source: { every: "minute" } }),
+  workerSpec("workers.migrate_rows", {
+    access: "write",
+    keys: ["ACCOUNT#*", "ACCOUNTS", "MIGRATIONS"],
+    // A run begins no account after 40 seconds. An account with very many rows takes minutes.
+    timeoutSeconds: 300,
+    source: { every: "minute" },
+  }),
   workerSpec("workers.run_billing_day", { access: "write", timeoutSeconds: 300, source: { every: "minute" } }),
   workerSpec("workers.check_ledgers", { access: "read", keys: ["ACCOUNT#*", "ACCOUNTS"], source: { every: "hour" } }),
 ];

@@ -50,6 +50,7 @@ const layers: Record<string, readonly string[]> = {
     "language/",
   ],
   shared: [
+    "migrations/",
     "limits/",
     "webhooks/",
     "web/",

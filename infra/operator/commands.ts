@@ -33,6 +33,8 @@ export type Command = {
   options: Record<string, CommandOption>;
   /** The option whose value can stand after the name of the command, without the name of the option. */
   argument?: string;
+  /** The lines of an answer for people. By default each member is a line, and so is each row of a list, as JSON. */
+  linesOf?: (answer: Record<string, unknown>) => string[];
   run: (table: Table, options: Record<string, string>, location: TableLocation) => Promise<Record<string, unknown>>;
 };
 

@@ -13,6 +13,7 @@ import { feedbackCommands } from "./feedback-commands.ts";
 import { ipCommands } from "./ip-commands.ts";
 import { limitCommands } from "./limit-commands.ts";
 import { mailCommands } from "./mail-commands.ts";
+import { migrationCommands } from "./migration-commands.ts";
 import { personCommands } from "./person-commands.ts";
 import { restoreCommands } from "./restore-commands.ts";
 
@@ -25,6 +26,7 @@ const commands: Record<string, Command> = {
   ...ipCommands,
   ...eventCommands,
   ...mailCommands,
+  ...migrationCommands,
   ...restoreCommands,
   ...personCommands,
 };
@@ -154,7 +156,7 @@ async function runCommand({ command, options, tableName, json }: Parsed): Promis
   const connection = await connect(tableName);
   try {
     const answer = await command.run(connection.table, options, connection);
-    const lines = linesOf(answer);
+    const lines = (command.linesOf ?? linesOf)(answer);
     const text = json ? JSON.stringify(answer) : `${lines.join("\n")}\n(${connection.description})`;
     return `${escapeControls(text)}\n`;
   } finally {

@@ -12,6 +12,7 @@ import { allRrsets, StoredZone, zoneDueKey, zoneKey, zoneQueue } from "../../sha
 import { grantQueue } from "../../shared/grants/assignments.ts";
 import { checkLedger } from "../../shared/ledger/check.ts";
 import { mailboxQueue } from "../../shared/mail/mailboxes/deleted.ts";
+import { migrateAccount } from "../../shared/migrations/migration.ts";
 import { dueWrite, tasksOf } from "../../shared/table/due.ts";
 import type { Table } from "../../shared/table/table.ts";
 import type { Key, Write } from "../../shared/table/writes.ts";
@@ -46,7 +47,7 @@ export type RestoreResult = {
   conflicts: string[];
   /** The zones of domains that did not exist at the restored time. Delete them at the DNS provider. */
   zones_left: string[];
-  /** The problems that the checks of the ledger and of the lists found; none in a dry run. */
+  /** The problems that the checks of the ledger and of the lists found, and failed migrations; none in a dry run. */
   problems: string[];
 };
 
@@ -152,6 +153,8 @@ async function problemsOf(table: Table, accountId: string): Promise<string[]> {
  * says how each kind of row is treated. Outside the account, only the pointers to it change: of names, of tokens, and
  * in the lists of users' accounts.
  *
+ * Restored rows of an earlier version then get their present form, as other rows did (`shared/migrations`).
+ *
  * The account must be suspended. A process that dies leaves the account in between; the next run goes on. Throws
  * without a change if the account is not suspended, if another restore of it is not over, or on conflicts.
  */
@@ -173,14 +176,21 @@ export async function restoreAccount(restore: AccountRestore): Promise<RestoreRe
   }
   if (conflicts.length > 0) throw new Error(`Nothing was changed.\n${conflicts.join("\n")}`);
   let zonesLeft: string[] = [];
+  const problems: string[] = [];
   if (steps.length > 0 || running) {
     await begin(restore);
     await applyAll(live, steps);
     await restoreTasks(restore);
     zonesLeft = await restoreZones(restore, domains);
+    problems.push(...(await migrateAccount(accountId, { table: live, now: () => restore.now })));
     await live.attempt({ delete: restoreKey(accountId) });
   }
-  return { ...counts, conflicts, zones_left: zonesLeft, problems: await problemsOf(live, accountId) };
+  return {
+    ...counts,
+    conflicts,
+    zones_left: zonesLeft,
+    problems: [...problems, ...(await problemsOf(live, accountId))],
+  };
 }
 
 const atOnce = 8;

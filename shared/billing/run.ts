@@ -3,9 +3,8 @@ import { changeJournalOf } from "../changes/record.ts";
 import { recorder } from "../changes/recorder.ts";
 import { mapConcurrently } from "../core/concurrency.ts";
 import type { Log } from "../core/log.ts";
-import type { Day } from "../core/time.ts";
-import { indexFeedback } from "../feedback/own.ts";
-import { packNames } from "../mail/mailboxes/names.ts";
+import { type Day, dayMs, later } from "../core/time.ts";
+import { removeDeletedNames } from "../mail/mailboxes/names.ts";
 import { indexEntries } from "../table/journal.ts";
 import type { Table } from "../table/table.ts";
 import { periodEnd } from "../wallet/state.ts";
@@ -85,17 +84,22 @@ export async function runAll(
     done += 1;
     onProgress?.(done, ids.length);
   });
-  await mapConcurrently(ids, concurrency, (id) => indexAccount(id, context));
+  await mapConcurrently(ids, concurrency, (id) => tidyAccount(id, context));
   return { accounts: done, failed };
 }
 
-/** Indexes the audit log, the names of mailboxes and the feedback that earlier versions stored without an index. */
-export const indexAccount = (accountId: string, { table, now, log }: RunContext & { log: Log }): Promise<void> =>
+/** More than the days that pass until an account that could not be billed is billed again. */
+const indexedDays = 7;
+
+/**
+ * Indexes the last days of the audit log, which have been indexed before only if an event made them due, and removes the
+ * names of deleted mailboxes from the search. A failure is logged.
+ */
+export const tidyAccount = (accountId: string, { table, now, log }: RunContext & { log: Log }): Promise<void> =>
   Promise.all([
-    indexEntries(table, changeJournalOf(accountId), { since: new Date(0) }, now()),
-    packNames(table, accountId),
-    indexFeedback(table, accountId),
+    indexEntries(table, changeJournalOf(accountId), { since: new Date(later(now(), -indexedDays * dayMs)) }, now()),
+    removeDeletedNames(table, accountId),
   ]).then(
     () => undefined,
-    (error: unknown) => log.error("account not indexed", { account_id: accountId, error: String(error) }),
+    (error: unknown) => log.error("account not tidied", { account_id: accountId, error: String(error) }),
   );

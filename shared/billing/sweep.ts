@@ -5,13 +5,14 @@ import { getAccount } from "../accounts/visible.ts";
 import { mapConcurrently } from "../core/concurrency.ts";
 import type { Log } from "../core/log.ts";
 import { dayMs, hourMs, later, minuteMs } from "../core/time.ts";
+import { withClaim } from "../table/claim.ts";
 import { dueKey, dueWrite, readShard, type DueItem } from "../table/due.ts";
 import { readRows } from "../table/ranked-list.ts";
 import type { Reader, Table } from "../table/table.ts";
 import type { Item, Key, Write } from "../table/writes.ts";
 import { BillingState, stateKey } from "../wallet/state.ts";
 import { billingQueue, lastClosable, nextClosing } from "./due.ts";
-import { closeDay, indexAccount, type RunContext } from "./run.ts";
+import { closeDay, type RunContext, tidyAccount } from "./run.ts";
 
 /*
  * The daily run: closes the days of the accounts in the queue, one shard of the queue after the other. Several processes
@@ -80,15 +81,8 @@ async function claimAndClose(
   const { table, now, requestId } = context;
   const [earliest] = await readShard(table, billingQueue, shard, now(), { limit: 1 });
   if (!earliest) return undefined;
-  const claim = { ...claimKey(shard), by: requestId, until: later(now(), claimMs) };
-  const isFree = { absentOr: { until: { atMost: now().toISOString() } } };
-  const { done } = await table.attempt({ put: claim, if: isFree });
-  if (!done) return undefined;
-  try {
-    return await closeShard(shard, context, bounds);
-  } finally {
-    await table.attempt({ delete: claimKey(shard), if: { by: requestId } });
-  }
+  const claim = { by: requestId, now, forMs: claimMs };
+  return withClaim(table, claimKey(shard), claim, () => closeShard(shard, context, bounds));
 }
 
 /** Closes the accounts of a shard that are due, the earliest first. */
@@ -135,7 +129,7 @@ async function closeOne({ at, subject: [accountId = ""], item }: DueItem, contex
     await table.attempt({ update: dueKey(billingQueue, [accountId], at), set, if: "present" });
     return false;
   }
-  await indexAccount(accountId, context);
+  await tidyAccount(accountId, context);
   return true;
 }
 

@@ -20,15 +20,16 @@ import { aheadOfFeedback, listFeedback } from "./list.ts";
 
 const newest = { skip: 0, take: 1, order: "desc" } as const;
 
-/** The ranges that `isIndexed` reads. */
-export const rangesOfIndexed = (account: string): NonNullable<Ahead["ranges"]> =>
+/** The ranges that `newestUnlisted` reads. */
+export const rangesOfNewest = (account: string): NonNullable<Ahead["ranges"]> =>
   aheadOfRows(feedbackMatching({ account }), newest).ranges ?? [];
 
-/** Whether the submitters' lists have all feedback of an account. */
-export async function isIndexed(table: Reader, account: string): Promise<boolean> {
+/** The newest feedback of an account if the submitters' lists lack it; undefined if they have all feedback. */
+export async function newestUnlisted(table: Reader, account: string): Promise<StoredFeedback | undefined> {
   const { partition, from, to } = rangeOfRows(feedbackMatching({ account }));
   const [row] = await table.between(partition, from, to, { limit: 1, newestFirst: true });
-  return row === undefined || StoredFeedback.parse(row).place_of_submitter !== undefined;
+  const feedback = row && StoredFeedback.parse(row);
+  return feedback?.place_of_submitter === undefined ? feedback : undefined;
 }
 
 /** All feedback of an account, oldest first. */
@@ -42,7 +43,7 @@ type OwnFilter = { account: string; status?: FeedbackStatus | undefined; submitt
 /** The items that `listOwnFeedback` reads first. */
 export function aheadOfOwnFeedback(filter: OwnFilter, page: OrderedPage): Ahead {
   const { keys = [], ranges = [] } = aheadOfFeedback(filter, page);
-  return { keys, ranges: [...ranges, ...rangesOfIndexed(filter.account)] };
+  return { keys, ranges: [...ranges, ...rangesOfNewest(filter.account)] };
 }
 
 /**
@@ -55,7 +56,7 @@ export async function listOwnFeedback(
   page: OrderedPage,
 ): Promise<{ items: Feedback[]; total: number }> {
   const { account, status, submitter } = filter;
-  if (await isIndexed(table, account)) return listFeedback(table, filter, page);
+  if (!(await newestUnlisted(table, account))) return listFeedback(table, filter, page);
   const own = (await allFeedback(table, account)).filter(
     (one) => one.created_by_user_id === submitter && (status === undefined || one.status === status),
   );
@@ -66,9 +67,11 @@ export async function listOwnFeedback(
 
 /** Adds the feedback of an account that earlier versions stored to its submitters' lists, oldest first. */
 export async function indexFeedback(table: Table, accountId: string): Promise<void> {
-  if (await isIndexed(table, accountId)) return;
-  for (const { id, place_of_submitter } of await allFeedback(table, accountId))
-    if (place_of_submitter === undefined) await indexOne(table, accountId, id);
+  // Feedback that is submitted meanwhile is behind feedback that is not in the lists, so it is added here too.
+  while (await newestUnlisted(table, accountId)) {
+    for (const { id, place_of_submitter } of await allFeedback(table, accountId))
+      if (place_of_submitter === undefined) await indexOne(table, accountId, id);
+  }
 }
 
 function indexOne(table: Table, account: string, id: string): Promise<void> {

@@ -9,13 +9,14 @@ import {
   type FeedbackFilter,
   type NewFeedback,
   type StoredFeedback,
+  feedbackKey,
   feedbackKind,
   feedbackMatching,
   feedbackPointerKey,
   feedbackView,
   readStatusLists,
 } from "./feedback.ts";
-import { rangesOfIndexed, isIndexed } from "./own.ts";
+import { newestUnlisted, rangesOfNewest } from "./own.ts";
 
 /** The full name of a principal; null if no name is known. */
 function fullName({ first_name, last_name }: Principal): string | null {
@@ -28,7 +29,7 @@ const listsOf = (account: string, submitter: string): FeedbackFilter[] => [{ acc
 /** The items that `submitFeedback` reads. */
 export function aheadOfSubmission(account: string, submitter: string): Ahead {
   const filters = listsOf(account, submitter).flatMap((filter) => [filter, { ...filter, status: "new" as const }]);
-  return { ...aheadOfLists(filters.map(feedbackMatching)), ranges: rangesOfIndexed(account) };
+  return { ...aheadOfLists(filters.map(feedbackMatching)), ranges: rangesOfNewest(account) };
 }
 
 /** Stores the principal's feedback on the product. The operator reads it. */
@@ -39,11 +40,12 @@ export function submitFeedback(
 ): Promise<Feedback> {
   return commit(async () => {
     const submitter = principal.id;
-    const [heads, hasIndex] = await Promise.all([
+    const [heads, unlisted] = await Promise.all([
       readHeads(table, listsOf(accountId, submitter).map(feedbackMatching)),
-      isIndexed(table, accountId),
+      newestUnlisted(table, accountId),
     ]);
     const [own, all, ofSubmitter] = heads as [ListState, ListState, ListState];
+    const hasIndex = unlisted === undefined;
     const statusLists = await readStatusLists(table, { account: accountId, submitter, isIndexed: hasIndex }, "new");
     const [id, at] = [idWithOrdinal(own.next), now().toISOString()];
     const stored: StoredFeedback = {
@@ -71,6 +73,8 @@ export function submitFeedback(
         ...(hasIndex ? appendRows(ofSubmitter, [pointer]) : []),
         ...statusLists.append(pointer),
         { put: { ...feedbackPointerKey(id), ...pointer }, if: "absent" },
+        // Fails if the migration adds that feedback to the lists meanwhile: this feedback must be in them then.
+        ...(unlisted ? [{ check: feedbackKey(accountId, unlisted.id), if: { version: unlisted.version } }] : []),
       ],
       changes: [change(feedbackKind, "submitted", id, { after: feedback })],
     };

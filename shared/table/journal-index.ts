@@ -176,12 +176,14 @@ async function planStep(
     firsts: count % shelfSize === 0 ? Buffer.concat([firsts, bytesOf(ids.slice(0, 1))]) : firsts,
     version: version + 1,
   };
+  // An entry was appended before `until` after the earlier steps, which leave it out. The next step makes the index again.
+  const isIncomplete = isKept && !isMore && !isExact(index, day);
   const packed = Buffer.concat([marks?.marks ?? new Uint8Array(), bytesOf(marked)]);
   return {
     writes: [
       { put: { ...indexKey(journal, startMs), ...index, ttl }, if: version === 0 ? "absent" : { version } },
       ...(marked.length === 0 ? [] : [{ put: { ...shelfKey(journal, startMs, shelf), marks: packed, ttl } }]),
     ],
-    isMore,
+    isMore: isMore || isIncomplete,
   };
 }

@@ -49,6 +49,7 @@ export const workGroups: Record<string, { workers: readonly string[]; symptom?: 
       "make_mailbox_export",
       "end_grants",
       "note_revocations",
+      "migrate_rows",
     ],
   },
 };

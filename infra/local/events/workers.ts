@@ -4,6 +4,7 @@ import { handler as advanceRecharges } from "../../../functions/workers/advance-
 import { handler as askCheckouts } from "../../../functions/workers/ask-checkouts.ts";
 import { handler as endGrants } from "../../../functions/workers/end-grants.ts";
 import { handler as indexJournals } from "../../../functions/workers/index-journals.ts";
+import { handler as migrateRows } from "../../../functions/workers/migrate-rows.ts";
 import { handler as purgeMailboxes } from "../../../functions/workers/purge-mailboxes.ts";
 import { handler as runBillingDay } from "../../../functions/workers/run-billing-day.ts";
 import { minuteMs } from "../../../shared/core/time.ts";
@@ -42,7 +43,7 @@ function startCheckoutPoller(onError: WorkersOptions["onError"]): Poller {
  * Starts the product's workers. They:
  * - publish events, and do the work that events start: webhook deliveries, mails and exports;
  * - close billing days, charge saved cards, and ask the payment provider about open checkouts;
- * - advance domains and dedicated IPs, index journals, purge deleted mailboxes, and end grants.
+ * - advance domains and dedicated IPs, index journals, purge deleted mailboxes, end grants, and rewrite old rows.
  */
 export async function startWorkers({ table, dataDir, onError }: WorkersOptions): Promise<Workers> {
   const webhooks = startWebhooks({ dataDir, onError });
@@ -57,6 +58,7 @@ export async function startWorkers({ table, dataDir, onError }: WorkersOptions):
     every(minuteMs, "indexes of journals", indexJournals),
     every(minuteMs, "deleted mailboxes", purgeMailboxes),
     every(minuteMs, "ended grants", endGrants),
+    every(minuteMs, "migrations", migrateRows),
     domains,
     dedicatedIps,
   ];

@@ -3,6 +3,9 @@ import * as z from "zod";
 import { defineKind } from "../../changes/kind.ts";
 import { Id } from "../../core/ids.ts";
 import { Timestamp } from "../../core/time.ts";
+import { rangeOfRows } from "../../table/ranked-list.ts";
+import { rewriteRows } from "../../table/rewrite.ts";
+import type { Table } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
 import {
   addressPrefixes,
@@ -144,6 +147,14 @@ export function targetsOf(rule: StoredRule): [Target, ...Target[]] {
   };
   return [first, ...others];
 }
+
+/** Stores the members that the rules of version 0.1.0 lack. */
+export const completeRules = (table: Table, accountId: string): Promise<void> =>
+  rewriteRows(table, rangeOfRows(rules.list(accountId)), (row) => {
+    const { address, keep_copy, slot, others } = StoredRule.parse(row);
+    const complete = { address, keep_copy, slot, others };
+    return Object.keys(complete).every((name) => name in row) ? undefined : complete;
+  });
 
 /** A rule without its targets. */
 type RuleBase = Omit<StoredRule, keyof Target | "target_email" | "others">;

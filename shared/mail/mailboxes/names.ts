@@ -4,7 +4,7 @@ import * as z from "zod";
 
 import { ordinalOf } from "../../core/ids.ts";
 import { domainsByIds } from "../../domains/find.ts";
-import { isDeleted, type ListState, readWhole, rowKey } from "../../table/ranked-list.ts";
+import { isDeleted, type ListState, readList, readWhole, rowKey } from "../../table/ranked-list.ts";
 import type { Reader, Table } from "../../table/table.ts";
 import type { Item, Key, Write } from "../../table/writes.ts";
 import { mailboxesOf, StoredMailbox } from "./mailbox.ts";
@@ -14,7 +14,7 @@ import { mailboxesOf, StoredMailbox } from "./mailbox.ts";
  * item. So a search reads a few bytes for each mailbox.
  * - The transaction that gives out every 64th ordinal writes the block. A later change of a mailbox changes the block too.
  * - A deleted mailbox stays in its block until the daily run. The list says which ordinals are deleted.
- * - Mailboxes that are in no block yet are searched in their rows. The daily run packs those of earlier versions.
+ * - Mailboxes that are in no block yet are searched in their rows. A migration packs those of earlier versions.
  *
  * Access patterns
  *   the names at a block of ordinals   ACCOUNT#<id> / LIST#mailboxes#NAMES#<block>
@@ -224,14 +224,13 @@ export async function readBlocks(table: Reader, accountId: string): Promise<Map<
   return new Map(items.map((item) => [Number(item.SK.slice(-10)), item]));
 }
 
-/** Packs the full blocks that are not packed yet, and the blocks with mailboxes that were deleted since. */
+/** Packs the full blocks that earlier versions left unpacked. */
 export async function packNames(table: Table, accountId: string): Promise<void> {
-  const [state, items] = await Promise.all([readWhole(table, mailboxesOf(accountId)), readBlocks(table, accountId)]);
+  const [{ state }, items] = await Promise.all([readList(table, mailboxesOf(accountId)), readBlocks(table, accountId)]);
   for (let block = 0; (block + 1) * perBlock <= state.next; block++) {
     const item = items.get(block);
     const [from, end] = [block * perBlock, (block + 1) * perBlock];
-    const packed = item && unpack(item);
-    if (packed?.until === end && !packed.named.some(({ ordinal }) => isDeleted(state, ordinal))) continue;
+    if (item && unpack(item)?.until === end) continue;
     await table.commit(async () => {
       const { version } = await readBlock(table, accountId, block);
       const named = await namedInRows(table, accountId, from, end - 1);
@@ -239,3 +238,29 @@ export async function packNames(table: Table, accountId: string): Promise<void> 
     });
   }
 }
+
+/** Removes the names of deleted mailboxes from the blocks. Reads only the blocks in which mailboxes were deleted. */
+export async function removeDeletedNames(table: Table, accountId: string): Promise<void> {
+  const list = mailboxesOf(accountId);
+  const state = await readWhole(table, list);
+  if (state.live === state.next) return;
+  const blocks = Array.from({ length: Math.ceil(state.next / perBlock) }, (_, block) => block).filter((block) =>
+    ordinalsIn(block).some((ordinal) => isDeleted(state, ordinal)),
+  );
+  const items = await table.getMany(blocks.map((block) => blockKey(accountId, block)));
+  for (const [index, block] of blocks.entries()) {
+    const item = items[index];
+    if (!item || !unpack(item)?.named.some(({ ordinal }) => isDeleted(state, ordinal))) continue;
+    await table.commit(async () => {
+      // The block is read first: if a mailbox comes back after that, the block changes, and this transaction fails.
+      const { version, packed } = await readBlock(table, accountId, block);
+      if (!packed) return { value: undefined, writes: [] };
+      const present = await readWhole(table, list);
+      const named = packed.named.filter(({ ordinal }) => !isDeleted(present, ordinal));
+      return { value: undefined, writes: [blockWrite(accountId, block, version, { ...packed, named })] };
+    });
+  }
+}
+
+const ordinalsIn = (block: number): number[] =>
+  Array.from({ length: perBlock }, (_, place) => block * perBlock + place);

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 
 import { setFeedbackStatus } from "../../../shared/feedback/operate.ts";
-import { indexFeedback, listOwnFeedback } from "../../../shared/feedback/own.ts";
+import { indexFeedback, listOwnFeedback, newestUnlisted } from "../../../shared/feedback/own.ts";
+import { withStep } from "../../support/between-calls.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
 
@@ -67,7 +68,7 @@ async function forgetSubmitters({ id }: Account): Promise<void> {
   }
 }
 
-test("feedback of earlier versions is shown to its submitter before and after the daily run has indexed it", async () => {
+test("feedback of earlier versions is shown to its submitter before and after its migration", async () => {
   const account = await newAccount();
   const member = await newMember(account, { capability: "dns.view" });
   const submit = async (title: string) =>
@@ -90,6 +91,27 @@ test("feedback of earlier versions is shown to its submitter before and after th
   expect(await shown("?status=done")).toEqual([one]);
   expect(await shown("?status=planned")).toEqual([two]);
   expect(await shown("?status=new&order=asc")).toEqual([three, four]);
+});
+
+test("feedback that is submitted during the migration of older feedback is in its submitter's list", async () => {
+  /** Runs the migration or the submission, and the other one before its call at a place. Returns the number of calls. */
+  const meet = async (isMigration: boolean, place: number): Promise<number> => {
+    const account = await newAccount();
+    const submit = () => submitted(account, "New");
+    const migrate = () => indexFeedback(testTable(), account.id);
+    await submitted(account, "Old");
+    await forgetSubmitters(account);
+    const { calls } = isMigration ? await withStep(place, submit, migrate) : await withStep(place, migrate, submit);
+    // A run with fewer calls was not met by the other one, and is the last.
+    if (calls <= place) return calls;
+    expect(await newestUnlisted(testTable(), account.id)).toBeUndefined();
+    const filter = { account: account.id, submitter: account.owner.id };
+    const { items } = await listOwnFeedback(testTable(), filter, { page: 1, page_size: 25, order: "asc" });
+    expect(items.map(({ title }) => title)).toEqual(["Old", "New"]);
+    return calls;
+  };
+  for (const isMigration of [true, false])
+    for (let place = 0, calls = 1; calls >= place; place++) calls = await meet(isMigration, place);
 });
 
 test("a submitter's page costs the same however much feedback others have sent", async () => {

@@ -8,11 +8,15 @@ import { restoreAccount, type AccountRestore } from "../../../infra/restore/acco
 import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { holderKey } from "../../../shared/domains/domain.ts";
 import { syncZone } from "../../../shared/domains/records/sync.ts";
+import { rules } from "../../../shared/mail/forwarding/rule.ts";
+import { scopedKey } from "../../../shared/mail/scoped/family.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import { createRandom } from "../../simulation/random.ts";
 import { editionNames, readEdition } from "../../stored/edition.ts";
 import { workAt } from "../../support/domain-work.ts";
 import { purchase } from "../../support/domains.ts";
+import { ruleTo, stranger } from "../../support/forwarding.ts";
+import { home } from "../../support/mailboxes.ts";
 import { registered } from "../../support/purchases.ts";
 import { request } from "../../support/request.ts";
 import { isExhaustive, seed } from "../../support/sample.ts";
@@ -35,7 +39,7 @@ afterEach(async () => {
 });
 
 /** An account, and a table with its state before `deeds`. The account is suspended afterwards. */
-async function restorable(scene: Scene, deeds: () => Promise<unknown>) {
+async function restorable(scene: Pick<Scene, "account">, deeds: () => Promise<unknown>) {
   const { id } = scene.account;
   const { name, past, tidy } = await recovered(id);
   tidyUps.push(tidy);
@@ -150,6 +154,19 @@ test("a dry run changes nothing, and a restored account works again: its lists, 
   });
   expect(tag.status).toBe(201);
   expect((await get("tags")).body.total).toBe(2);
+});
+
+test("rows that an earlier version stored have their present form when they come back", async () => {
+  const account = await newAccount();
+  const { name } = await home(account);
+  const { id } = await ruleTo(account, stranger(), { domain: name });
+  const key = scopedKey(rules, account.id, id);
+  await testTable().attempt({ update: key, remove: ["address", "keep_copy", "others", "slot"] });
+  const remove = () => request("DELETE", `/v1/public/accounts/${account.id}/forwarding/${id}`, account.owner);
+  const { restore } = await restorable({ account }, remove);
+  expect((await restoreAccount(restore)).problems).toEqual([]);
+  const [row] = await testTable().getMany([key]);
+  expect(row).toMatchObject({ id, address: null, keep_copy: true, others: [], slot: 0 });
 });
 
 test("an account that is not suspended, and a table without the account, are refused before anything changes", async () => {

@@ -137,6 +137,23 @@ test("a late entry is listed at once, and the day is indexed again", async () =>
   expect(await page()).toBeLessThan(10);
 });
 
+test("an index that lacks an entry is made again by the call that finishes its day", async () => {
+  const [journal, start] = [newJournal(), new Date(midnightMs + hourMs)];
+  const ids = Array.from({ length: 90 }, () => timeOrderedId(start));
+  await append(journal, ids, start);
+  // The clock of this worker is fast, so it indexes up to a time at which entries are still appended.
+  await index(journal, new Date(midnightMs + 2 * hourMs));
+  const missed = new Date(midnightMs + hourMs + minuteMs);
+  await append(journal, [timeOrderedId(missed)], missed);
+  const now = new Date(midnightMs + dayMs + hourMs);
+  await index(journal, now);
+  const before = usage.writeUnits;
+  await index(journal, now);
+  expect(usage.writeUnits).toBe(before);
+  const [day] = await table.between(journal.partition, "JOURNAL#entries#INDEX#", "JOURNAL#entries#INDEX#~");
+  expect(day).toMatchObject({ count: 91 });
+});
+
 test("several workers may index a journal at once, while entries are appended", async () => {
   const { journal, ids, now } = await fullDay();
   const more = Array.from({ length: 20 }, () => timeOrderedId(now));

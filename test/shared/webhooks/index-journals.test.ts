@@ -5,6 +5,7 @@ import { runAll } from "../../../shared/billing/run.ts";
 import { changeJournalOf } from "../../../shared/changes/record.ts";
 import { timeOrderedId } from "../../../shared/core/ids.ts";
 import { dayOf } from "../../../shared/core/time.ts";
+import { migrateAccount } from "../../../shared/migrations/migration.ts";
 import { appendEntries } from "../../../shared/table/journal.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import { dispatch } from "../../../shared/webhooks/dispatch.ts";
@@ -41,7 +42,7 @@ test("the journals of one of 32 events are indexed once their entries are old en
   expect(await sweepJournals(work)).toMatchObject({ due: 0 });
 });
 
-test("the day's run indexes the audit log of earlier versions, which no event makes due", async () => {
+test("the day's run indexes the last days of the audit log, and a migration all days, though no event makes them due", async () => {
   const { accountId, work, passMinutes } = await newScene();
   const { table, log, now } = work;
   await createAccount(
@@ -51,6 +52,10 @@ test("the day's run indexes the audit log of earlier versions, which no event ma
   );
   await appendChanges(table, accountId, 200, now());
   passMinutes(100 * 24 * 60);
+  await appendChanges(table, accountId, 200, now());
+  passMinutes(2 * 24 * 60);
   await runAll(dayOf(now()), { table, now, log, requestId: "r" });
   expect(await indexesOf(table, accountId, "changes")).toEqual([expect.objectContaining({ version: 1 })]);
+  expect(await migrateAccount(accountId, { table, now })).toEqual([]);
+  expect(await indexesOf(table, accountId, "changes")).toHaveLength(2);
 });

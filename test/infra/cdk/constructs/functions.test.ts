@@ -209,7 +209,7 @@ test("every Lambda and worker is a function of its name, on Node 24 and arm64, t
   }
 });
 
-test("exports have 15 minutes, the billing day 5, code mode and bulk 29 seconds, a worker 60, the three that mail 30, what writes 25, what calls or answers somebody else 20, the others 10", () => {
+test("exports have 15 minutes, the billing day and migrations 5, code mode and bulk 29 seconds, a worker 60, the three that mail 30, what writes 25, what calls or answers somebody else 20, the others 10", () => {
   const seconds = new Map([
     ...workers.map(({ name }): [string, number] => [idOf(name), 60]),
     ...routes.filter(({ limit }) => limit === "outbound").map(({ name }): [string, number] => [idOf(name), 20]),
@@ -220,6 +220,7 @@ test("exports have 15 minutes, the billing day 5, code mode and bulk 29 seconds,
     ["MailEventsFunction", 25],
     ["WorkersPaymentWebhookFunction", 20],
     ["WorkersRunBillingDayFunction", 300],
+    ["WorkersMigrateRowsFunction", 300],
     ["WorkersMakeMailboxExportFunction", 900],
     ["WorkersSendVerificationFunction", 30],
     ["WorkersSendInvitationFunction", 30],

@@ -7,6 +7,7 @@ import { handler as checkLedgers } from "../../../../functions/workers/check-led
 import { handler as endGrants } from "../../../../functions/workers/end-grants.ts";
 import { handler as indexJournals } from "../../../../functions/workers/index-journals.ts";
 import { handler as makeMailboxExport } from "../../../../functions/workers/make-mailbox-export.ts";
+import { handler as migrateRows } from "../../../../functions/workers/migrate-rows.ts";
 import { handler as noteRevocations } from "../../../../functions/workers/note-revocations.ts";
 import { handler as purgeMailboxes } from "../../../../functions/workers/purge-mailboxes.ts";
 import { handler as sendInvitation } from "../../../../functions/workers/send-invitation.ts";
@@ -14,8 +15,16 @@ import { handler as sendNotices } from "../../../../functions/workers/send-notic
 import { handler as sendVerification } from "../../../../functions/workers/send-verification.ts";
 import { handler as watchWallets } from "../../../../functions/workers/watch-wallets.ts";
 import { workers } from "../../../../infra/entry-points.ts";
-import { dayMs, setClockAhead } from "../../../../shared/core/time.ts";
+import { getAccount } from "../../../../shared/accounts/visible.ts";
+import { dayMs, hourMs, setClockAhead } from "../../../../shared/core/time.ts";
+import { feedbackMatching } from "../../../../shared/feedback/feedback.ts";
+import { newestUnlisted } from "../../../../shared/feedback/own.ts";
+import { rules } from "../../../../shared/mail/forwarding/rule.ts";
 import { exportKey } from "../../../../shared/mail/mailboxes/export.ts";
+import { scopedKey } from "../../../../shared/mail/scoped/family.ts";
+import { migrations } from "../../../../shared/migrations/migration.ts";
+import { forgetProgress, noteSeen, saveProgress } from "../../../../shared/migrations/progress.ts";
+import { rowKey } from "../../../../shared/table/ranked-list.ts";
 import { scheduleIndexing } from "../../../../shared/webhooks/index-journals.ts";
 import { fund } from "../../../support/billing.ts";
 import { ruleTo, stranger } from "../../../support/forwarding.ts";
@@ -59,6 +68,27 @@ const runs: Record<string, (account: Account) => Promise<() => Promise<unknown>>
   "workers.note_revocations": async ({ id }) => {
     const detail = eventIn(id, "mailbox.paused", new Date());
     return () => noteRevocations({ detail });
+  },
+  "workers.migrate_rows": async (account) => {
+    const table = testTable();
+    const { id } = account;
+    await send(account, "POST", "feedback", { category: "other", title: "Old", description: "It works." });
+    const { name } = await home(account);
+    const { id: ruleId } = await ruleTo(account, stranger(), { domain: name });
+    await table.attempt({ update: rowKey(feedbackMatching({ account: id }), 0), remove: ["place_of_submitter"] });
+    await table.attempt({ update: scopedKey(rules, id, ruleId), remove: ["others"] });
+    // The accounts of other tests in the same table were migrated before.
+    const { ordinals } = await getAccount(table, id);
+    const seen_at = new Date(Date.now() - hourMs).toISOString();
+    for (const { name: migration } of migrations) {
+      await forgetProgress(table, migration);
+      await noteSeen(table, migration, new Date());
+      await saveProgress(table, migration, { seen_at, accounts: ordinals["all"] ?? 0, rows: 0, version: 1 });
+    }
+    return async () => {
+      await migrateRows();
+      expect(await newestUnlisted(table, id)).toBeUndefined();
+    };
   },
   "workers.make_mailbox_export": async (account) => {
     const { id: domainId, name, workspace_id } = await home(account);

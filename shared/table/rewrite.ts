@@ -1,0 +1,43 @@
+import * as z from "zod";
+
+import { readAgain } from "./read-again.ts";
+import type { Table } from "./table.ts";
+import type { Item } from "./writes.ts";
+
+const Versioned = z.object({ version: z.int() });
+
+/** Returns the members that a row lacks in its present form; undefined if it lacks none. */
+type MissingMembers = (row: Item) => Record<string, unknown> | undefined;
+
+const pageSize = 500;
+
+/** A range of a partition's sort keys, both ends included. */
+type Range = { partition: string; from: string; to: string };
+
+/**
+ * Gives the rows of a range their present form. All writers of these rows must compare and raise `version`, as this
+ * function does: a row that changes meanwhile is read again. The other members stay as they are.
+ */
+export async function rewriteRows(table: Table, range: Range, missingIn: MissingMembers): Promise<void> {
+  const { partition, to } = range;
+  for (let from: string | undefined = range.from; from !== undefined;) {
+    const rows: Item[] = await table.between(partition, from, to, { limit: pageSize });
+    for (const row of rows) await rewriteRow(table, row, missingIn);
+    // `!` sorts before all characters of keys, so the next page begins after this row.
+    from = rows.length < pageSize ? undefined : `${rows.at(-1)?.SK}!`;
+  }
+}
+
+async function rewriteRow(table: Table, row: Item, missingIn: MissingMembers): Promise<void> {
+  const { PK, SK } = row;
+  let found: Item | undefined = row;
+  await readAgain(async () => {
+    const set = found && missingIn(found);
+    if (!found || !set) return true;
+    const { version } = Versioned.parse(found);
+    const write = { update: { PK, SK }, set: { ...set, version: version + 1 }, if: { version } };
+    if ((await table.attempt(write)).done) return true;
+    [found] = await table.getMany([{ PK, SK }]);
+    return undefined;
+  });
+}

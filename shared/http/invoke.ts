@@ -32,6 +32,8 @@ export type InvocationContext = Pick<Context, "requestId" | "log" | "now" | "add
   expected?: Principal | undefined;
   /** Charges the caller's rate limit. Throws 429 if the limit is used up. */
   charge: (charge: Charge) => Promise<void>;
+  /** Whether `charge` will throw 429. False if only the table knows. */
+  isRefused: (charge: Charge) => boolean;
   /** Reserves the greatest possible cost of a program. Throws 429 if the limit does not have so much left. */
   reserve: (charge: ProgramCharge) => Promise<Pick<Reserved, "isOwn"> & { settle: (used: number) => Promise<void> }>;
   /**
@@ -64,15 +66,21 @@ export async function invoke(route: Route, raw: RawInput, invocation: Invocation
   // A public route needs no credential, except as a call of a program, whose sender is always authenticated.
   const isAnonymous = route.public && invocation.paid === undefined;
   const { expected } = invocation;
-  const early = expected && !isAnonymous ? settled(decide(route, raw, expected, invocation)) : undefined;
+  // A request that will be refused reads nothing for its decision, so that a flood of such requests costs little.
+  const begin = (who: Principal): Promise<PromiseSettledResult<Decided>> | undefined => {
+    const due = chargeOf(route, route.limit, { input: raw, principal: who }, invocation);
+    return due && invocation.isRefused(due) ? undefined : settled(decide(route, raw, who, invocation));
+  };
+  const early = expected && !isAnonymous ? begin(expected) : undefined;
   const principal = isAnonymous ? await anonymousPrincipal(invocation) : await invocation.authenticate();
   const isExpected = isDeepStrictEqual(principal, expected);
   // The charge and the decision run at the same time, so that the request need not wait for the charge.
-  const [charged, decided] = await Promise.all([
+  const [charged, begun] = await Promise.all([
     settled(chargeFor(route, route.limit, { input: raw, principal }, invocation)),
-    (isExpected && early) || settled(decide(route, raw, principal, invocation)),
+    (isExpected && early) || begin(principal),
   ]);
   if (charged.status === "rejected") throw charged.reason;
+  const decided = begun ?? (await settled(decide(route, raw, principal, invocation)));
   if (invocation.readOnly !== undefined && route.access === "write") throw changesStopped(invocation.readOnly);
   if (decided.status === "rejected") return storedAnswerOrThrow(route, raw, principal, invocation, decided.reason);
   requireHonoured(route.http.etag, raw);
@@ -160,24 +168,33 @@ async function anonymousPrincipal({ sourceIp = "" }: InvocationContext): Promise
   return { type: "user", id: `ip/${clientNetwork(sourceIp)}`, email: "", groups: [] };
 }
 
-/** Charges a request of a class. A program has paid for its calls of the default class. */
-async function chargeFor(
+/** A request whose caller is known. */
+type Asked = { input: Pick<RawInput, "params" | "query">; principal: Principal };
+
+/** The charge of a request of a class; undefined for a call that its program has paid for. */
+function chargeOf(
   route: Route,
   limit: LimitClass,
-  { input, principal }: { input: Pick<RawInput, "params" | "query">; principal: Principal },
-  invocation: InvocationContext,
-): Promise<void> {
+  { input, principal }: Asked,
+  { paid }: Pick<InvocationContext, "paid">,
+): Charge | undefined {
   const accountId = route.public ? undefined : accountIn(input);
   const isAccountId = accountId?.length === 36;
-  const isPaid = invocation.paid !== undefined && limit === "default";
-  if (isPaid && (!isAccountId || accountId.toLowerCase() === invocation.paid?.ownLimitOf)) return;
-  await invocation.charge({
+  const isPaid = paid !== undefined && limit === "default";
+  if (isPaid && (!isAccountId || accountId.toLowerCase() === paid.ownLimitOf)) return undefined;
+  return {
     principalId: principal.id,
     class: limit,
     cost: 1,
     onlyOwn: isPaid,
     ...(isAccountId ? { accountId: accountId.toLowerCase() } : {}),
-  });
+  };
+}
+
+/** Charges a request of a class. A program has paid for its calls of the default class. */
+async function chargeFor(route: Route, limit: LimitClass, asked: Asked, invocation: InvocationContext): Promise<void> {
+  const due = chargeOf(route, limit, asked, invocation);
+  if (due) await invocation.charge(due);
 }
 
 /** Waits for a promise, and returns its value or its error. Never rejects. */

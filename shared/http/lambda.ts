@@ -9,7 +9,7 @@ import { InvalidInput, Problem } from "../core/errors.ts";
 import { createLog } from "../core/log.ts";
 import { addressOf } from "../core/product.ts";
 import { clock } from "../core/time.ts";
-import { type RateState, charge, rateHeaders, rateStateOf } from "../rate-limits/limiter.ts";
+import { type RateState, charge, isRefused, rateHeaders, rateStateOf } from "../rate-limits/limiter.ts";
 import { reserve } from "../rate-limits/reservation.ts";
 import { batchReads } from "../table/batch-reads.ts";
 import type { Usage } from "../table/client.ts";
@@ -171,6 +171,7 @@ function openCall(name: string, event: APIGatewayProxyEventV2, signal: AbortSign
       authenticate: authenticateOnce,
       askEmail: askEmailOf(event.headers["authorization"], env.ISSUERS),
       expected: expectedPrincipal(event.headers["authorization"], seen, clock()),
+      isRefused: (request) => isRefused(request, limiter),
       charge: async (request) => void (await noteRate(charge(request, limiter), (state) => state)),
       reserve: async (request) => {
         const { isOwn, settle } = await noteRate(reserve(request, limiter), ({ state }) => state);

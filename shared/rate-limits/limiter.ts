@@ -127,8 +127,10 @@ async function chargeTable(request: Charge, context: LimiterContext): Promise<Ra
 
 type RememberedLimits = { limits: OwnLimits; readAt: number };
 
-const isRecent = (remembered: RememberedLimits | undefined, { now }: LimiterContext): remembered is RememberedLimits =>
-  remembered !== undefined && now().getTime() - remembered.readAt < ownLimitsTtlMs;
+const isRecent = (
+  remembered: RememberedLimits | undefined,
+  { now }: Pick<LimiterContext, "now">,
+): remembered is RememberedLimits => remembered !== undefined && now().getTime() - remembered.readAt < ownLimitsTtlMs;
 
 /** The account's own limit for a class; undefined if the account has the limit of the class. */
 export async function ownLimitOf(
@@ -171,6 +173,19 @@ async function chargeBucket(
       return rateState(request, limit, bucket, now);
     }
   }
+}
+
+/** Whether this process knows, without asking the table, that `charge` will refuse a request. */
+export function isRefused(request: Charge, { memory, now: clock }: Pick<LimiterContext, "memory" | "now">): boolean {
+  const { accountId } = request;
+  const remembered = accountId === undefined ? undefined : memory.ownLimits.get(accountId);
+  if (accountId !== undefined && !isRecent(remembered, { now: clock })) return false;
+  const own = remembered?.limits?.classes[request.class];
+  if (request.onlyOwn && !own) return false;
+  const now = clock().getTime();
+  const [, bucket] = bucketOf(request, own, memory);
+  const isFull = waitMs(bucket, own ?? limitClasses[request.class], request, now) > 0;
+  return isFull && isRefusing(bucket, now) && bucket.writing === undefined;
 }
 
 /** The name and the bucket of the account's own limit, or of the class if there is no own limit. */

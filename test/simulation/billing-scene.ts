@@ -111,6 +111,7 @@ export const invocationOf = (scene: Scene, world: World, accountId: string): Inv
   requestId: newId(scene, "request"),
   authenticate: async () => ({ type: "user", id: accountId, email: "somebody@example.com", groups: [] }),
   charge: async () => undefined,
+  isRefused: () => false,
   reserve: async () => ({ isOwn: false, settle: async () => undefined }),
 });
 

@@ -14,6 +14,7 @@ export function codeDoor({ id }: Pick<User, "id">, now: () => Date = () => new D
     now,
     authenticate: async () => principal,
     charge: async () => undefined,
+    isRefused: () => false,
     reserve: async () => ({ isOwn: false, settle: async () => undefined }),
   };
 }

@@ -126,6 +126,7 @@ export function toyDoor(now: () => Date = () => new Date()): InvocationContext {
     now,
     authenticate: async () => ({ type: "user", id: "somebody", email: "somebody@example.com", groups: [] }),
     charge: async () => undefined,
+    isRefused: () => false,
     reserve: async () => ({ isOwn: false, settle: async () => undefined }),
   };
 }

@@ -47,7 +47,7 @@ export const moveDue = (queue: Queue, subject: TaskSubject, from: string | null,
         ...(to === null ? [] : [dueWrite(queue, subject, to)]),
       ];
 
-/** The most tasks that are read from one shard. A task has about 200 bytes. */
+/** The most tasks that a run reads from one shard. A task has about 200 bytes. */
 const shardLimit = 10_000;
 const shardsAtOnce = 8;
 
@@ -80,12 +80,37 @@ export async function tasksOf(table: Reader, queue: Queue, accountId: string): P
     .filter(({ subject: [id] }) => id === accountId);
 }
 
-/** Reads the due tasks of each shard, the earliest first, at most 10,000 from each shard. */
-export async function readDue(table: Reader, queue: Queue, now: Date): Promise<Omit<DueItem, "item">[][]> {
+/** The sort keys at which this process read on last, by partition: of shards with more due tasks than a run reads. */
+const places = new Map<string, string>();
+
+/**
+ * Reads up to `limit` due tasks of a shard. If more are due, half of those that it reads are the earliest. The others begin
+ * where the last call ended, and after the last due task at the front again. So an account with many due tasks hides those
+ * of the other accounts for some runs only.
+ */
+async function readInTurn(table: Reader, queue: Queue, shard: number, now: Date, limit: number): Promise<DueItem[]> {
+  const name = partition(queue, shard);
+  const half = Math.ceil(limit / 2);
+  const earliest = await readShard(table, queue, shard, now, { limit: half });
+  const last = earliest.length < half ? undefined : earliest.at(-1)?.item.SK;
+  if (last === undefined) return earliest;
+  const place = places.get(name) ?? "";
+  const further = await readShard(table, queue, shard, now, { limit: half, after: place > last ? place : last });
+  const end = further.length < half ? undefined : further.at(-1)?.item.SK;
+  if (end === undefined) places.delete(name);
+  else places.set(name, end);
+  return [...earliest, ...further];
+}
+
+/** Reads due tasks of each shard, the earliest first, at most `limit` from each shard in one call. */
+export async function readDue(
+  table: Reader,
+  queue: Queue,
+  now: Date,
+  limit: number = shardLimit,
+): Promise<Omit<DueItem, "item">[][]> {
   const shards = Array.from({ length: queue.shards }, (_, shard) => shard);
-  const read = await mapConcurrently(shards, shardsAtOnce, (shard) =>
-    readShard(table, queue, shard, now, { limit: shardLimit }),
-  );
+  const read = await mapConcurrently(shards, shardsAtOnce, (shard) => readInTurn(table, queue, shard, now, limit));
   return read.map((result) => {
     if (result.status === "rejected") throw result.reason;
     return result.value.map(({ at, subject }) => ({ at, subject }));

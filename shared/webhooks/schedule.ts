@@ -63,8 +63,8 @@ export const moveDue = (ref: DeliveryRef, from: string | null, to: string | null
   due.moveDue(webhookQueue, taskOf(ref), from, to);
 
 /**
- * Reads the due deliveries, the earliest first: at most `perWebhook` of each webhook, from the first 10,000 of each
- * shard.
+ * Reads due deliveries, the earliest first: at most `perWebhook` of each webhook, from the 10,000 of each shard whose
+ * turn it is.
  */
 export async function readDue(table: Reader, now: Date, perWebhook = Infinity): Promise<DueDelivery[]> {
   const shards = await due.readDue(table, webhookQueue, now);

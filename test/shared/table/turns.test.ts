@@ -1,7 +1,11 @@
+import { randomUUID } from "node:crypto";
+
 import { expect, test } from "vitest";
 
+import { closableAt, moveClosing } from "../../../shared/billing/due.ts";
 import { createLog } from "../../../shared/core/log.ts";
-import { sweepTasks, type Task } from "../../../shared/table/due.ts";
+import { dueWrite, readDue, sweepTasks, type Task } from "../../../shared/table/due.ts";
+import { createMemoryStore, openMemoryTable } from "../../support/memory-table.ts";
 
 /** The turns, from 1, in which the tasks of each account were run. */
 async function turnsOf(tasks: { account: string }[], limit: number): Promise<Map<string, number[]>> {
@@ -28,4 +32,29 @@ test("with a hundred accounts beside the loud one, each has its first task done 
   const others = Array.from({ length: 100 }, (_, index) => ({ account: `quiet ${index}` }));
   const turns = await turnsOf([...loud, ...others], 500);
   for (const { account } of others) expect(turns.get(account)?.[0]).toBeLessThanOrEqual(101);
+});
+
+test("an account with more due tasks than a run reads hides the later ones of others in its shard for some runs only", async () => {
+  const table = openMemoryTable(createMemoryStore());
+  const queue = { name: `TURNS#${randomUUID()}`, shards: 1 };
+  const minute = (at: number): string => new Date(Date.UTC(2026, 0, 1, 0, at)).toISOString();
+  const loud = Array.from({ length: 90 }, (_, at) => dueWrite(queue, ["loud", `${at}`], minute(at)));
+  const quiet = Array.from({ length: 10 }, (_, at) => dueWrite(queue, [`quiet ${at}`, "one"], minute(95 + at)));
+  for (const write of [...loud, ...quiet]) await table.attempt(write);
+  const seen = new Set<string>();
+  // A run reads the earliest five, which stay due here, and five further ones.
+  for (let run = 0; run < 19; run++) {
+    const [shard = []] = await readDue(table, queue, new Date(minute(200)), 10);
+    expect(shard.slice(0, 5).map(({ at }) => at)).toEqual([0, 1, 2, 3, 4].map(minute));
+    for (const { subject } of shard) seen.add(subject.join(" "));
+    expect(shard.length).toBeLessThanOrEqual(10);
+  }
+  expect(seen.size).toBe(100);
+});
+
+test("an account of any size is one task of the daily run", () => {
+  const account = randomUUID();
+  const [before, after] = moveClosing(account, "2026-11-20", "2026-11-21") as [{ delete: object }, { put: object }];
+  expect(before.delete).toMatchObject({ SK: `${closableAt("2026-11-20")}#${account}` });
+  expect(after.put).toMatchObject({ SK: `${closableAt("2026-11-21")}#${account}` });
 });

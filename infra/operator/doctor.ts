@@ -239,6 +239,7 @@ function findingOf({ name: check, remedy }: Check, error: unknown): Finding {
   const { name, message, $metadata } = CheckFailure.parse(
     error instanceof Error ? { name: error.name, message: error.message, ...metadataOf(error) } : {},
   );
+  if (message === "Region is missing") return { check, state: "failed", note: "Set AWS_REGION to the stage's region." };
   const status = $metadata?.httpStatusCode;
   const isAbsent = status === 404 || /NotFound|NoSuch/.test(name);
   if (isAbsent) return { check, state: "missing", note: `${name}. ${remedy}` };

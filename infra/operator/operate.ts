@@ -36,14 +36,14 @@ const usageText = `Usage: npm run operator -- <command> [options]
 ${Object.entries(commands)
   .map(([name, { summary, options }]) =>
     [
-      `  ${name.padEnd(20)}${summary}`,
-      ...Object.entries(options).map(([key, { description }]) => `    --${key.padEnd(16)}${description}`),
+      `  ${name.padEnd(20)} ${summary}`,
+      ...Object.entries(options).map(([key, { description }]) => `    --${key.padEnd(16)} ${description}`),
     ].join("\n"),
   )
   .join("\n")}
 
-  doctor              Lists the features of a stage, and tries each service that it needs. Changes nothing.
-    --stage           The name of the stage's file in infra/stages.
+  doctor               Lists the features of a stage, and tries each service that it needs. Changes nothing.
+    --stage            The name of the stage's file in infra/stages.
 
 With every other command:
     --table NAME    A deployed table (or TABLE_NAME), which needs AWS credentials; the local table in DATA_DIR by default.

@@ -22,12 +22,9 @@ test("lists every function of code mode, as programs are told them", async () =>
 
 test("lists the functions of a family", async () => {
   const { body } = await list("?prefix=tags.");
-  expect(body.functions.map(({ name }: { name: string }) => name)).toEqual([
-    "tags.list",
-    "tags.add",
-    "tags.update",
-    "tags.delete",
-  ]);
+  const tags = [...catalogue.keys()].filter((name) => name.startsWith("tags."));
+  expect(tags).toContain("tags.add");
+  expect(body.functions.map(({ name }: { name: string }) => name)).toEqual(tags);
   expect((await list("?prefix=nothing")).body).toEqual({ functions: [] });
 });
 

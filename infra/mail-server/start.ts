@@ -40,9 +40,18 @@ if (missing.length > 0) fail(`Install Debian's packages first: apt-get install $
 
 const changed = Object.fromEntries(given.set.map((one) => [one.split("=", 1)[0], one.replace(/^[^=]*=/, "")]));
 const dir = given.dir ?? mkdtempSync(join(tmpdir(), "mail-server-"));
-const server = await startMailServer({ ...changed, DIR: dir, API: given.api, MAIL_KEY: key }).catch((error: Error) =>
-  fail(error.message),
-);
+const starting = startMailServer({ ...changed, DIR: dir, API: given.api, MAIL_KEY: key });
+let isStopping = false;
+/** Stops all processes. During the start, as soon as the start has ended. */
+const stop = (): void => {
+  if (isStopping) return;
+  isStopping = true;
+  say("Stopping.");
+  void starting.then((started) => started.stop()).finally(() => process.exit(0));
+};
+process.on("SIGINT", stop);
+process.on("SIGTERM", stop);
+const server = await starting.catch((error: Error) => fail(error.message));
 const port = (name: string): string => `127.0.0.1:${server.values[`PORT_${name}`]}`;
 say(`The mail server runs. Everything is in ${server.values.DIR}.
 
@@ -54,15 +63,6 @@ Submission         ${port("SUBMISSION")} (STARTTLS), ${port("SMTPS")} (TLS)
 IMAP, POP3         ${port("IMAPS")}, ${port("POP3S")} (TLS)
 Its certificate    ${server.values.DIR}/tls/cert.pem`);
 
-let isStopping = false;
-const stop = (): void => {
-  if (isStopping) return;
-  isStopping = true;
-  say("Stopping.");
-  void server.stop().then(() => process.exit(0));
-};
-process.on("SIGINT", stop);
-process.on("SIGTERM", stop);
 const name = await server.ended;
 if (!isStopping) {
   await server.stop();

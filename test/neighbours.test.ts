@@ -103,7 +103,11 @@ const asks: readonly Ask[] = [
 ];
 const otherClasses: Readonly<Record<string, "outbound">> = { forwarding: "outbound" };
 
-const send = (sender: Sender, { method, path, body }: Ask, { token } = sender.program): Promise<Seen> =>
+const send = (
+  sender: Sender,
+  { method, path, body }: Ask,
+  { token }: { token: string } = sender.program,
+): Promise<Seen> =>
   watch(() =>
     request(method, `/v1/public/accounts/${sender.id}/${path}`, { token, ...(body ? { body: body(sender) } : {}) }),
   );

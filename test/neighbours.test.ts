@@ -192,6 +192,17 @@ describe("an account sends 900 of 1,000 requests in one moment:", () => {
     expect(Math.max(...refused().map(({ cost }) => cost.calls))).toBeLessThanOrEqual(2);
   });
 
+  test("a refused program reads its token and nothing else, too", async () => {
+    const code = `workspaces.list(account_id="${noisy.id}")`;
+    const run = (request_id: string) =>
+      watch(() =>
+        request("POST", "/v1/public/a2a", { token: noisy.program.token, body: { request_id, session_id: "s", code } }),
+      );
+    await run("first");
+    const { answer, cost } = await run("second");
+    expect([answer.status, cost]).toEqual([429, { reads: 1, writes: 0, calls: 1 }]);
+  });
+
   test("a refused request of a person makes no call of the table", async () => {
     const ask = asks.find(({ path }) => path === "forwarding") as Ask;
     const ten = Array.from({ length: limitClasses.outbound.burst + 1 }, () => send(noisy, ask, noisy.owner));

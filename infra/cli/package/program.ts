@@ -116,10 +116,10 @@ function addZoneImport(program: Command): void {
     if (formOf(options) !== "people") return printAnswer(found, formOf(options));
     const records = found.dry_run ? found.planned : found.created;
     if (records.length > 0)
-      print(tableOf(records, ["name", "type", "ttl", "priority", "value"]));
+      print(tableOf(records as unknown as Record<string, unknown>[], ["name", "type", "ttl", "priority", "value"]));
     if (found.skipped.length > 0)
       print(
-        `\nSkipped:\n${tableOf(found.skipped, ["line", "text", "reason"])}`,
+        `\nSkipped:\n${tableOf(found.skipped as unknown as Record<string, unknown>[], ["line", "text", "reason"])}`,
       );
     printNote(
       `${found.created_count} records ${found.dry_run ? "would be created" : "were created"}, ${found.skipped_count} skipped.`,

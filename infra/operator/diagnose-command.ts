@@ -109,7 +109,7 @@ async function overdue(table: Table, accountId: string): Promise<Row[]> {
 
 const StoredRate = z.object({ tat: z.number() });
 
-/** The buckets of the rate limit that are not empty now, of the account's members. */
+/** The rate-limit buckets of the account's members that are not empty now. */
 async function rateLimits(table: Table, accountId: string, memberIds: readonly string[]): Promise<Row[]> {
   const names = memberIds.flatMap((id) =>
     limitClassNames.flatMap((name) => [`${id}#${name}`, `${id}#${name}#${accountId}`]),

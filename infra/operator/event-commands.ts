@@ -87,7 +87,7 @@ async function replay(
 async function listDeadLetters({ dataDir }: TableLocation): Promise<Record<string, unknown>> {
   if (dataDir === undefined) {
     throw new Error(
-      "The dead letters of a deployed table are in its queue. docs/events.md describes how to read the queue.",
+      "The dead letters of a deployed table are in its queue. docs/operators-events.md describes how to read the queue.",
     );
   }
   const letters = await newestOf(deadLettersIn(dataDir), DeadLetter);

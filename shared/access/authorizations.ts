@@ -117,7 +117,7 @@ export function aheadOfGrant(accountId: string, subject: Subject, grantable: Gra
 /**
  * Gives a capability, a role, ownership or super admin to a subject, and returns the view of the assignment. If the
  * subject has the same assignment already, it gets the end that is given now. Throws:
- * - 403 `would_escalate` if the caller does not hold the permission, or not for as long;
+ * - 403 `would_escalate` if the caller does not hold the permission, or loses it before the new assignment ends;
  * - 409 `last_owner` if the last user who owns the account without an end would get one;
  * - 409 `limit_reached` if the subject holds too many grants, or the account has too many owners;
  * - 422 for a group, service account, resource or role that the account does not have;
@@ -145,7 +145,8 @@ export async function assign<V>(
     const planned = planAssignments(table, accountId, subject, [grantable], author);
     const { assignments, writes, changes } = await forSubject(subject, planned);
     const existing = await findSame(table, accountId, subject, grantable, now());
-    // A deletion of the role that has already looked for its holders fails by this write.
+    // A request that deletes the role first looks whether somebody holds it. If it has looked already, this write makes
+    // its transaction fail.
     const inUse = grantable.kind === "custom_role" ? [rolesWrite(accountId, own, own.roles)] : [];
     if (existing?.expires_at === grantable.expires_at && existing) {
       return { value: view(existing, own), writes: [], changes: [] };

@@ -47,9 +47,9 @@ const rankOf = (permission: Permission): Rank | undefined =>
   typeof permission === "string" ? permission : "rank" in permission ? permission.rank : undefined;
 
 /**
- * Requires that the giver holds all `permissions`, on the same scopes or on wider scopes, and for as long. Only owners
- * and super admins hold ownership, only super admins hold super admin. Throws 403 `would_escalate`, which names the
- * missing permissions.
+ * Requires that the giver holds all `permissions`, on the same scopes or on wider scopes, and at least until they end.
+ * Only owners and super admins hold ownership, only super admins hold super admin. Throws 403 `would_escalate`, which
+ * names the missing permissions.
  */
 export async function requireToHold(
   giver: Giver,

@@ -290,7 +290,7 @@ const Purchase = RegistrarRequest.extend({
   batch_id: z.string(),
   /** The amount held, in minor units. */
   price: z.int(),
-  /** The former `deletes_at` of a domain that had lost this name. It comes back if the registration fails. */
+  /** The former `deletes_at` of a domain that had lost this name. The domain gets it back if the registration fails. */
   kept_until: Timestamp.optional(),
 });
 export type Purchase = z.output<typeof Purchase>;
@@ -372,7 +372,10 @@ export const StoredDomain = Domain.omit({
    * the name back.
    */
   was_verified: z.boolean().optional(),
-  /** The checks of an external domain that passed once. Other checks may fail: the customer has not set up their records. */
+  /**
+   * The checks of an external domain that passed once. A failure of any other check, except `proof`, is no fault:
+   * the customer has not set up its record yet.
+   */
   seen_right: z.array(BrokenRecord).default([]),
   /**
    * Present while our nameservers still serve the zone of an external domain. `gone_at` is when the parent zone was first
@@ -406,7 +409,10 @@ export const StoredDomain = Domain.omit({
   is_open: z.boolean(),
   /** When the worker looks at the domain next; null if there is nothing to do. */
   due_at: Timestamp.nullable(),
-  /** How many checks in a row found a fault. During a registration: how many looks in a row found it still running, or got no answer. */
+  /**
+   * How many checks in a row found a fault. During a registration: how many looks in a row found the registration still
+   * running, or got no answer.
+   */
   failures: z.int(),
   registration: StoredRegistration.nullable(),
   purchase: Purchase.optional(),

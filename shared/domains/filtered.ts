@@ -44,8 +44,8 @@ export function sortDomains(
 }
 
 /**
- * The approximate read units of one domain: in a query of the pointers by name, of the references of a workspace or of the
- * rows, and as a single row by its key.
+ * The approximate read units that one domain costs: its pointer, its reference in a workspace or its row in a query of
+ * many, and its row alone when it is read by its key.
  */
 const units = { pointer: 0.03, reference: 0.04, row: 0.16, byId: 1 };
 

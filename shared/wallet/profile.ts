@@ -38,7 +38,7 @@ export const ProfileMembers = z.object({
     }),
   email: z.email().max(254).nullable().meta({
     description:
-      "The address of the people who pay, for us. No mail goes to it by itself: `notices.update` says who gets mails.",
+      "The address at which we can reach the people who pay. The product sends no mail to it: `notices.update` says who gets mails.",
   }),
 });
 

@@ -181,7 +181,8 @@ export function literalKey(step: Access): string | number | undefined {
 }
 
 /**
- * The names of the members with which an access chain begins, up to the first index or slice, or with the first method.
+ * The names at the start of an access chain: its members before the first index or slice. A method's name is the last of
+ * them.
  */
 export function leadingMembers(steps: readonly Access[]): string[] {
   const names: string[] = [];

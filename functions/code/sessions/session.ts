@@ -81,7 +81,7 @@ const sessionKey = (principalId: string, name: string): Key => ({
 const sessionName = (sessionId: string): string =>
   createHash("sha256").update(sessionId).digest("base64url").slice(0, 22);
 
-/** The bytes of new variables after which further values are not measured any more. */
+/** When this many bytes of new variables were measured, further values count as too large without being measured. */
 const measuredBytes = 4 * sessionLimitBytes;
 /** The most attempts to save variables while other programs change the same session. */
 const maxAttempts = 10;
@@ -108,7 +108,7 @@ type Stored = z.output<typeof Stored>;
 /** Identifies a session by its owner and id, and has the table and the clock to use it. */
 export type SessionRef = { table: Table; principalId: string; sessionId: string; now: () => Date };
 
-/** A session between two programs. */
+/** A session as a program finds it, or leaves it. */
 export type Session = {
   variables: Map<string, StoredVariable>;
   createdAt?: string | undefined;
@@ -269,7 +269,7 @@ function withChanges(
 /** The message for each reason why a variable was dropped. */
 export const dropMessages: Record<DropReason, string> = {
   secret:
-    "Its value holds a secret, or an address that is itself a key. A session never keeps these: call the function and use its result in one program.",
+    "Its value holds a secret, or a URL that gives access without a token. A session never keeps these: call the function and use its result in one program.",
   session_too_large: `Its value does not fit into the session, which keeps ${sessionLimitBytes} bytes: keep only the members you need, as in [x.id for x in page.items].`,
 };
 

@@ -16,9 +16,9 @@ export function formOrJson(request: LocalRequest, read: (form: URLSearchParams) 
 }
 
 /**
- * Tells whether a page of this server sent the form. Browsers name the sender in `Sec-Fetch-Site`, or only in `Origin`
- * over plain HTTP under another name than localhost. A request with neither header is accepted, because it is not from
- * a browser.
+ * Tells whether a page of this server sent the form. Browsers name the sender in `Sec-Fetch-Site`. Over plain HTTP to
+ * another host than localhost they name it only in `Origin`. A request with neither header is accepted, because it is not
+ * from a browser.
  */
 export function isOwnForm({ headers }: LocalRequest): boolean {
   const site = headers.get("sec-fetch-site");

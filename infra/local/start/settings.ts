@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 
 import { StartProblem, defaultDataDir } from "../command-line.ts";
 
-/** The settings of a start, all optional, from the environment. */
+/** The settings of a start. Each is read from an environment variable, which is optional. */
 export type Settings = {
   port: number;
   dataDir: string;

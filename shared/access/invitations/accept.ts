@@ -123,7 +123,7 @@ const notHeld = () =>
  * Accepts an invitation for the caller: gives the permissions of the invitation, and changes its state, in one
  * transaction. A repeat by the same user gets the same answer. Permissions that the inviter does not hold any more are
  * left out. Throws, with nothing changed:
- * - 403 `email_not_verified` if the caller's issuer tells no verified address;
+ * - 403 `email_not_verified` if the issuer does not give a verified address of the caller;
  * - 403 `invitation_not_yours` if the caller has another address;
  * - 409 `invitation_used` if another user has accepted the invitation;
  * - 410 `invitation_ended` if it was revoked or has expired, or if the inviter no longer holds any of its permissions;
@@ -195,7 +195,7 @@ async function requireAddress(
   if (email === undefined) {
     throw new Problem(
       "email_not_verified",
-      "Your sign-in service tells no verified e-mail address of yours. Verify your address there, and sign in again.",
+      "Your sign-in service has no verified e-mail address for you. Verify your address there, and sign in again.",
     );
   }
   if (TargetEmail.safeParse(email).data === invited) return email;
@@ -272,9 +272,9 @@ async function readInviter(
 const isCustom = ({ custom_role }: StoredAccess): boolean => custom_role !== undefined;
 
 /**
- * The permissions that an invitation gives now. The inviter still holds them, for as long. They have not ended, and
- * their resources and roles still exist. `unchanged` makes a transaction fail if a resource or a role is deleted
- * meanwhile.
+ * The permissions of an invitation that it can still give: they have not ended, their resources and roles still exist,
+ * and the inviter still holds them, at least until they end. `unchanged` makes a transaction fail if a resource or a role
+ * is deleted meanwhile.
  */
 async function whatIsGiven(
   table: Reader,
@@ -303,7 +303,8 @@ async function whatIsGiven(
     given: given.map(({ grantable }) => grantable),
     unchanged: [
       ...given.flatMap(({ present }) => (present ? [present] : [])),
-      // A deletion of the role that has already looked for its holders fails by this write.
+      // A request that deletes the role first looks whether somebody holds it. If it has looked already, this write makes
+      // its transaction fail.
       ...(given.some(({ one }) => isCustom(one)) ? [rolesWrite(accountId, own, own.roles)] : []),
     ],
   };
@@ -311,7 +312,8 @@ async function whatIsGiven(
 
 /**
  * Plans to give permissions to a subject. Leaves out those that the subject already holds without an end. If the
- * subject owns the account until a time, the ownership loses its end.
+ * invitation gives ownership, and the subject owns the account already until some time, the end of this ownership is
+ * removed.
  */
 async function planGiven(
   table: Reader,

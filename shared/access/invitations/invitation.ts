@@ -116,7 +116,7 @@ export type StoredAccess = z.output<typeof StoredAccess>;
 export const StoredInvitation = z.object({
   id: z.string(),
   email: z.string(),
-  /** A pending invitation has expired when `expires_at` is over. */
+  /** A pending invitation has expired when `expires_at` has passed. */
   state: z.enum(["pending", "accepted", "revoked"]),
   access: z.array(StoredAccess),
   message: z.string().nullable(),

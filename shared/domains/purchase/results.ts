@@ -35,7 +35,7 @@ const messages: Record<ErrorCode, string> = { ...refusalReasons, ...transferReas
 export const codesOf = <Code extends string>(reasons: Record<Code, string>): [Code, ...Code[]] =>
   Object.keys(reasons) as [Code, ...Code[]];
 
-/** The result for a name, of a purchase or of a transfer. */
+/** The result of a purchase or transfer for one name. */
 export type Result = {
   domain_name: string;
   status: Bought | "payment_required" | "failed";

@@ -3,7 +3,7 @@ import type { DnsAnswer, Resolver } from "../../dns/answer.ts";
 import { openBudget, type Budget } from "../../dns/budget.ts";
 import { type Term, isSpf, lookupTerms, mostLookups } from "./spf.ts";
 
-/** The most questions without an answer (RFC 7208 §4.6.4). */
+/** The most look-ups that may find nothing (RFC 7208 §4.6.4). */
 const mostVoids = 2;
 const timeoutMs = 8_000;
 const maxQueries = 100;
@@ -77,7 +77,8 @@ export type SpfLookups = { fault: SpfFault } | { unknown: string } | { lookups: 
  * Counts the look-ups that receivers make for the SPF record of a domain, by resolving the included records term by
  * term (RFC 7208 §4.6.4). More than 10 look-ups, more than 2 look-ups that find nothing, a circle and an include
  * without an SPF record are faults. Counting stops at the first fault, and asks at most 10 names. A term with a macro
- * counts 1. The include `own` is the product's: it counts at least 1, and is never the reason of a result.
+ * counts 1. `own` is the name of the product's own include. This include counts at least 1, also if it is faulty or cannot
+ * be read, and no fault names it.
  */
 export async function countLookups(
   { domain, text, own }: { domain: string; text: string; own: string },

@@ -117,7 +117,7 @@ async function releaseName({ account_id, id, version }: StoredDomain, work: Doma
   });
 }
 
-/** Corrects the registrar's settings of a name where they differ from ours, for example after an interrupted change. */
+/** Corrects the registrar's settings of a name if they differ from ours, for example after an interrupted change. */
 async function bringUpToDate(found: Registration, domain: StoredDomain, work: DomainWork) {
   const { name, dns_mode, nameservers, registration } = domain;
   if (dns_mode === "hosted" && !isSameSet(found.nameservers, nameservers)) {

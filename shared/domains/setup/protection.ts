@@ -5,7 +5,10 @@ import { isLocked, type Registrar, type Registration } from "../../providers/reg
 import { isRegistered, isRenewing, notReady, type Protection, type StoredDomain } from "../domain.ts";
 import type { ChangedMembers } from "./work.ts";
 
-/** How long after a change the worker corrects the registrar, in case the request could not, in milliseconds. */
+/**
+ * How long after a change the worker compares the registrar's settings with ours, in milliseconds. It corrects them if the
+ * request that made the change could not.
+ */
 const graceMs = 120_000;
 
 type Given = { [M in keyof Protection]?: Protection[M] | undefined };
@@ -48,7 +51,7 @@ const notHere = (given: Given): InvalidInput =>
     ),
   );
 
-/** Sets the lock and the privacy of a registration at the registrar where they differ. Throws 503. */
+/** Sets the lock and the privacy at the registrar if they differ from what the customer wants. Throws 503. */
 export async function correctProtection(
   found: Registration,
   { locked, privacy }: Protection,

@@ -14,8 +14,8 @@ const DomainPointer = z.object({ domain_id: z.string() });
 export const withoutTag = (local: string): string => local.replace(/(?<=.)\+.*$/s, "");
 
 /**
- * The meaning of an address in an account: its domain, proved or only connected, and the mailbox that has the address,
- * if any.
+ * Where an address leads in an account: its domain, proved or only connected, and the mailbox that gets its mail, if
+ * there is one.
  */
 export type Destination = { domain: StoredDomain; isProved: boolean; mailbox?: FoundMailbox };
 
@@ -26,8 +26,9 @@ export function aheadOfAddress(accountId: string, address: string): Key[] {
 }
 
 /**
- * Looks up addresses in an account; an address outside the account's domains has no entry. The mailbox is the one with
- * that address or, as for arriving mail, the catch-all's. Takes three round trips for any number of addresses.
+ * Looks up addresses in an account; an address outside the account's domains has no entry. The mailbox is the one that
+ * arriving mail goes to: the mailbox with this address, or else the catch-all mailbox of the domain. Takes three round
+ * trips for any number of addresses.
  */
 export async function destinationsOf(
   table: Reader,

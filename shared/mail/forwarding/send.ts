@@ -48,8 +48,8 @@ type Lease = { version: number; email: string; covered: StoredRule[] };
  * Sends the mails that ask the recipients of a rule to agree, if these mails are due. The link and the code in each mail are
  * new, and exist only in the mail.
  * - A repeated call sends no second mail, unless the first call failed before it stored that the mail was accepted.
- * - Throws 503 if the mail server does not answer, and an Error while another worker sends a mail. The caller has to call
- *   again. By then the mails to the other recipients were sent, or have failed too.
+ * - Throws 503 if the mail server does not answer, and an Error while another worker sends a mail. Before it throws, it
+ *   tries the mails to all other recipients. The caller has to call again.
  */
 export async function sendVerification(accountId: string, ruleId: string, work: SendWork): Promise<void> {
   const [account, rule] = await Promise.all([
@@ -186,7 +186,7 @@ async function provedNames(table: Table, accountId: string, covered: readonly St
   });
 }
 
-/** Records in the rule that a target refused the mail, so that the recipient cannot agree. */
+/** Records in the rule that the recipient's mail server refused the mail. The recipient's agreement then has expired. */
 function noteRefusal({ accountId, ruleId: id }: Recipient, email: string, { table, now }: SendWork): Promise<void> {
   const author = {
     action: "system: forwarding",

@@ -164,8 +164,8 @@ function requireSame(stored: z.output<typeof StoredPiece>, fingerprint: string):
 }
 
 /**
- * The answer to a batch: the number of accepted entries, and the ignored entries in the order of the lists. An entry of
- * which a part has no effect, such as one recipient of a report, is ignored too.
+ * The answer to a batch: the number of accepted entries, and the ignored entries in the order of the lists. `ignored`
+ * must name an entry only once.
  */
 export function batchAnswer(
   lists: Record<string, readonly unknown[]>,

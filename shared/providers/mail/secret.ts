@@ -27,8 +27,9 @@ const shape = "at least 16 characters";
 let stored: (() => Promise<string[]>) | undefined;
 
 /**
- * The keys that the mail servers of this deployment present, one or two. Reads the environment when it is called. Throws
- * 503, and without any key 503 `mail_servers_unavailable`.
+ * The keys that the mail servers of this deployment present, one or two. Reads the environment when it is called. Throws:
+ * - 503 `upstream_unavailable` if Secrets Manager does not answer;
+ * - 503 `mail_servers_unavailable` if no key is configured.
  */
 export async function mailKeys(): Promise<string[]> {
   const { MAIL_SECRET_NAME: name, MAIL_SECRET: keys } = MailSecretEnvironment.parse(process.env);

@@ -73,7 +73,7 @@ export type StoredCharge = z.output<typeof StoredCharge>;
 export const customerOf = (accountId: string): string => `cus_local_${accountId}`;
 export const accountOfCustomer = (id: string): string | undefined => /^cus_local_(.+)$/.exec(id)?.[1];
 
-/** Opens a page for saving a card. The same reference has the same page. */
+/** Opens a page for saving a card. A repeat with the same reference returns the same page. */
 export function addCardSetup(table: Table, input: CardSetupInput, now: Date): Promise<StoredSetup> {
   return table.commit(async () => {
     const id = `cs_setup_${input.reference.replaceAll("-", "")}`;
@@ -120,7 +120,10 @@ export const EnteredCard = z.object({
   exp_year: z.coerce.number().pipe(z.int().min(2000).max(2199)),
 });
 
-/** Saves a card by its page. Undefined if the page is over, or if the number is not that of a test card. */
+/**
+ * Saves the card that a payer entered on the page `id`. Undefined if the page has expired or has saved a card already, or
+ * if the number is not that of a test card. Throws 404.
+ */
 export function saveCard(
   table: Table,
   id: string,

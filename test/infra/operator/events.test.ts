@@ -87,7 +87,7 @@ test("fails when the bus refuses, says how far it came, and sends nothing later 
 test("a deployed table needs a bus, and keeps its dead letters elsewhere", async () => {
   const table = await newTable();
   await expect(run("replay", table, { since: "2026-02-01" })).rejects.toThrow("--bus");
-  await expect(run("dead-letters", table, {})).rejects.toThrow("docs/events.md");
+  await expect(run("dead-letters", table, {})).rejects.toThrow("docs/operators-events.md");
 });
 
 test("lists the local dead letters, newest first", async () => {

@@ -22,7 +22,7 @@ import { openApi } from "./adapter/api.ts";
 
 const here = import.meta.dirname;
 
-/** The programs of the mail server, and Debian's packages that have them. */
+/** The programs of the mail server, each with the Debian packages that contain it. */
 const programs = {
   nginx: "nginx libnginx-mod-mail",
   postfix: "postfix",
@@ -43,7 +43,7 @@ const searched = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", 
 const pathOf = (program: string): string | undefined =>
   searched.map((folder) => join(folder, program)).find((file) => existsSync(file));
 
-/** Debian's packages that the mail server needs and that are not here. */
+/** The Debian packages that the mail server needs and that are not installed. */
 export function missingPackages(): string[] {
   const lacking = [
     ...Object.entries(programs).flatMap(([program, packages]) => (pathOf(program) ? [] : packages.split(" "))),

@@ -102,7 +102,7 @@ function pythonOf(example: OperationExample): string {
   ].join("\n");
 }
 
-/** A value of the query as Python passes it: the package would write a truth value with a capital. */
+/** A value of the query in Python's sample. Booleans are passed as texts, because Python would write `True` for `true`. */
 const queryValue = (value: unknown): unknown => (typeof value === "boolean" ? String(value) : value);
 
 const pythonDict = (members: readonly string[], indent: string, before: string): string =>

@@ -90,7 +90,7 @@ async function readServiceAccount(table: Reader, accountId: string, id: string):
   return stored;
 }
 
-/** The write that stores a new version of a service account. It fails unless the stored version is the one before. */
+/** The write that stores a new version of a service account. It fails unless the preceding version is stored now. */
 const putWrite = (stored: Stored): Write => ({
   put: { ...serviceAccountKey(stored.account_id, stored.id), ...stored },
   if: stored.version === 1 ? "absent" : { version: stored.version - 1 },

@@ -24,7 +24,7 @@ export function addFilesBucket(scope: Construct): Bucket {
   });
   Validations.of(bucket).acknowledge({
     id: "AwsSolutions-S1",
-    reason: "Only one worker writes. A reader has an address that is valid for an hour, from a request that is logged.",
+    reason: "Only one worker writes. A reader gets a URL that is valid for an hour, by a request that is logged.",
   });
   return setLogicalId(bucket, filesBucketId);
 }

@@ -229,7 +229,7 @@ type Inviter = {
 
 /**
  * The inviter's permissions now. The groups that the inviter's token named when the invitation was made still count,
- * because the issuer cannot be asked about a token that is not at hand.
+ * because without this token the issuer cannot be asked for the groups of now.
  */
 async function readInviter(
   table: Reader,

@@ -14,7 +14,7 @@ const maxQueries = 100;
  */
 type TermCost = { term: string; lookups: number; voids: number; fault?: string; unknown?: string };
 
-/** The counting of a record. `lookups` are all that were counted so far. Above 10 nothing more is asked. */
+/** The state while a record is counted. `lookups` is the number so far. Above 10 the DNS is not asked any more. */
 type Walk = { resolver: Resolver; budget: Budget; lookups: number };
 
 /** The name in a term, or the domain of the record if the term has no name. Undefined for a name with a macro. */

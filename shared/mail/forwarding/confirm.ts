@@ -187,7 +187,7 @@ export function aheadOfCode(accountId: string, ruleId: string, email: string | u
   return { keys: [...keys, ...slots.map((slot) => proofKey(accountId, ruleId, slot))] };
 }
 
-/** The target with an address, or without an address all targets that wait for their recipients. */
+/** The target with the address `email`; if it is undefined, all targets whose recipients have not agreed yet. */
 const askedTargets = (rule: StoredRule, email: string | undefined): Target[] =>
   targetsOf(rule).filter((target) =>
     email === undefined ? target.verification_state === "pending" : target.email === email,

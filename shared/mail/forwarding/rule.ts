@@ -159,7 +159,7 @@ export const completeRules = (table: Table, accountId: string): Promise<void> =>
 /** A rule without its targets. */
 type RuleBase = Omit<StoredRule, keyof Target | "target_email" | "others">;
 
-/** A rule with these targets, instead of its own if it has some. */
+/** A rule with its targets replaced by these targets. */
 export function withTargets(rule: RuleBase, [first, ...others]: readonly [Target, ...Target[]]): StoredRule {
   const { target_domain_id: _, ...base } = rule as RuleBase & Pick<Target, "target_domain_id">;
   const { email: target_email, ...members } = first;

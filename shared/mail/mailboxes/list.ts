@@ -165,7 +165,7 @@ async function wholePlace(
   return isWhole ? { accountId, domain, workspaceId } : undefined;
 }
 
-/** The mailbox that has an address, if it is in the place of the filter and the principal sees it. */
+/** The mailbox with an address, if the principal sees it and it is in the domain and the workspace of the filter. */
 async function byAddress(
   accountId: string,
   search: string,

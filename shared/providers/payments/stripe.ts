@@ -124,7 +124,8 @@ async function createCardSetup(
 ): Promise<Checkout> {
   const { reference, accountId, customerId, cancelUrl, expiresAt, idempotencyKey } = input;
   const successUrl = input.successUrl ?? returnUrl;
-  if (successUrl === undefined) throw new Error("PAYMENTS_RETURN_URL is not set. A page needs it to lead back.");
+  if (successUrl === undefined)
+    throw new Error("PAYMENTS_RETURN_URL is not set. A payment page needs this address to lead the payer back.");
   const { id, url, expires_at } = await client.checkout.sessions.create(
     {
       mode: "setup",

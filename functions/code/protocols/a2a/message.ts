@@ -92,7 +92,7 @@ function parsed<S extends z.ZodType>(schema: S, value: unknown, root: string): z
 export const taskNotFound = (taskId: unknown): A2aError =>
   new A2aError(
     "taskNotFound",
-    "There is no such task: SendMessage answers a complete task, which is not stored.",
+    "There is no such task: SendMessage answers with a complete task, which is not stored.",
     typeof taskId === "string" ? { taskId: taskId.slice(0, 128) } : {},
   );
 

@@ -96,7 +96,7 @@ export const MyPermissions = z
   })
   .meta({ id: "MyPermissions", description: "The permissions of the owner of the token in an account." });
 
-/** The members with which lists name a subject, in addition to its id. */
+/** The members that lists add to the id of a subject: its e-mail address and its name. */
 export const subjectMembers = {
   subject_email: z.string().nullable().meta({
     description: "The e-mail address of a user. Null if it is not known, and for other subjects.",
@@ -108,7 +108,7 @@ export const subjectMembers = {
 
 type NameOf = (subject: { type: string; id: string }) => { email: string | null; name: string | null };
 
-/** Adds the names of their subjects to items. */
+/** Adds to each item the e-mail address and the name of its subject. */
 export const withSubjects = <T extends { subject_id: string; subject_type: string }>(
   items: readonly T[],
   nameOf: NameOf,
@@ -121,7 +121,7 @@ export const withSubjects = <T extends { subject_id: string; subject_type: strin
 /** The names of an account's people, service accounts and groups. */
 type Directory = {
   records: readonly { subject: Subject & { type: "user" | "service_account" }; record: AccessRecord }[];
-  /** The name and the e-mail address of a subject. An unknown one is null. */
+  /** The name and the e-mail address of a subject. Each is null if it is not known. */
   of: NameOf;
 };
 
@@ -178,7 +178,7 @@ export async function readDirectory(table: Reader, accountId: string): Promise<D
   };
 }
 
-/** The names of some users and service accounts, for a page of them. */
+/** Reads the names of the users and service accounts on one page of a list. */
 export async function readNames(
   table: Reader,
   accountId: string,
@@ -200,7 +200,7 @@ export async function readNames(
   };
 }
 
-/** The permissions of a holder at a time. */
+/** The permissions that a holder has at the time `at`. */
 function accessIn(
   { owner_grant_id, owner_expires_at, grants }: GrantHolder,
   group: { id: string; name: string | null } | undefined,
@@ -228,7 +228,10 @@ function accessIn(
 
 const nothingNarrower = { capability_key: null, role_key: null, resource_type: null, resource_id: null };
 
-/** The permissions of a subject at a time: its own, and those of some groups and the groups above them. */
+/**
+ * The permissions that a subject has at the time `now`: its own permissions, and those of the groups `groupIds` and of
+ * all groups above these groups.
+ */
 function accessOf(
   record: AccessRecord | undefined,
   groups: GroupsRecord,
@@ -245,7 +248,7 @@ function accessOf(
 
 const isOwned = (access: readonly HeldAccess[]): boolean => access.some(({ kind }) => kind === "account_owner");
 
-/** The items that `listMembers` reads. */
+/** The items that `accountMembers` reads. */
 export const aheadOfAccountMembers = (accountId: string): Ahead => ({
   ...aheadOfDirectory(accountId),
   keys: [groupsKey(accountId)],

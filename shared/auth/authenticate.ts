@@ -28,8 +28,8 @@ export const askEmailOf = (header: string | undefined, issuers: readonly Issuer[
 
 /**
  * Returns the principal of an `Authorization` header (RFC 6750). The token is a JWT of a configured issuer or a service
- * account token. Throws 401 `unauthenticated`, `token_expired` or `token_revoked`; the error does not say more about
- * the check that failed. Throws the errors of `verifyUser` too.
+ * account token. Throws 401 `unauthenticated`, `token_expired` or `token_revoked`; the error does not say which check
+ * failed. Also throws the errors of `verifyUser`.
  */
 export async function authenticate(
   header: string | undefined,

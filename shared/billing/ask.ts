@@ -11,7 +11,9 @@ import type { Table } from "../table/table.ts";
 import { checkoutQueue, StoredTopup, topupKey } from "../wallet/topup.ts";
 import { handlePayment, payOwed } from "./payments.ts";
 
-/** The services to ask the payment provider about checkouts. With `isReadOnly`, result pages do not ask. */
+/**
+ * The services to ask the payment provider about checkouts. With `isReadOnly`, result pages do not ask the provider.
+ */
 export type AskContext = {
   table: Table;
   payments: Pick<Payments, "getCheckout" | "expireCheckout">;
@@ -20,14 +22,18 @@ export type AskContext = {
   isReadOnly?: boolean;
 };
 
-/** A checkout older than this is asked about by its result page only. Bank debits take up to two weeks. */
+/**
+ * The age of a checkout, in milliseconds, from which on only its result page asks about it. Bank debits take up to two
+ * weeks.
+ */
 export const askedForMs = 30 * dayMs;
 
-/** The least time between two questions of the result page of a checkout. */
+/** The shortest time between two questions from the result page of a checkout, in milliseconds. */
 const pageIntervalMs = 4_000;
 
 /**
- * Asks the provider about the checkout of a top-up; undefined, with an error in the log, for another checkout's answer.
+ * Asks the provider about the checkout of a top-up. If the answer is about another checkout, logs an error and returns
+ * undefined.
  */
 async function readCheckout(
   accountId: string,
@@ -44,8 +50,8 @@ const isAbout = (state: CheckoutState, accountId: string, { id, checkout_id }: S
   state.id === checkout_id && state.reference === id && state.accountId === accountId;
 
 /**
- * Settles a checkout as the provider's webhook does. Both use the same id for the credit of a payment, so a payment is
- * credited once.
+ * Settles a checkout as the provider's webhook does. The webhook and this function use the same id for the credit of a
+ * payment, so a payment is credited once.
  */
 async function settleCheckout(state: CheckoutState, context: AskContext): Promise<void> {
   const { id: checkoutId, status, reference, accountId, amount, currency } = state;

@@ -48,7 +48,7 @@ export type AccountBilling = {
   /** The invoices that `postings` pay. */
   paid: StoredInvoice[];
   postings: Posting[];
-  /** The customer as the next invoice has them. It decides about the VAT. */
+  /** The customer's billing profile, which the next invoice shows. It decides about the VAT. */
   profile: StoredProfile;
   /** Managed dedicated IPs that a dry run adds to the usage of future days. */
   claimed?: ClaimedIp[];
@@ -155,8 +155,8 @@ async function planOf(
     put: { ...stateKey(accountId), ...state, version: state.version + 1 },
     if: state.version === 0 ? "absent" : { version: state.version },
   };
-  // Invoices stay open, and amounts stay owed, because the wallet cannot pay them. So the transaction must fail if the wallet has changed
-  // since.
+  // In this book, invoices stay open or amounts stay owed, because the wallet cannot pay them. So the transaction must
+  // fail if the wallet has changed since the book was opened.
   const needsUnchangedWallet = isChanged && owes(book) && !book.postings.some(isOfWallet);
   return {
     value: undefined,

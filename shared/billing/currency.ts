@@ -26,8 +26,8 @@ export function requireOffered(currency: string, day: Day): void {
 }
 
 /**
- * Changes the currency of an account that has no movement, no invoice, no top-up and no settings of automatic recharges.
- * Throws for any other account, and for a currency in which the stage has no prices.
+ * Changes the currency of an account that has no movement, no invoice, no top-up and no settings of automatic
+ * recharges. Throws for any other account. Throws as `requireOffered` does.
  */
 export function setAccountCurrency(
   table: Table,
@@ -50,7 +50,8 @@ export function setAccountCurrency(
       value: after,
       writes: [
         { put: { ...accountKey(accountId), ...after }, if: { version: account.version } },
-        // A movement and an invoice that are planned meanwhile are in the former currency: their transactions fail.
+        // Another request may have planned a movement or an invoice in the former currency. These writes make its
+        // transaction fail.
         ...appendRows(transactions, []),
         { check: stateKey(accountId), if: state ? { version: state.version } : "absent" },
       ],

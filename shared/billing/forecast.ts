@@ -9,7 +9,7 @@ import type { AccountBilling } from "./book.ts";
 import { lineView, LineView, usageCost, type Accrual } from "./charges.ts";
 import { usageOfDays } from "./usage.ts";
 
-/** The number of days before today whose mails are the measure for the days to come. */
+/** The number of days before today from which the mails of future days are estimated. */
 const sampleDays = 7;
 
 /** How many mails an account sends on a day: the mean of the last seven days, or of all its days if there are fewer. */

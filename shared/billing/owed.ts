@@ -38,7 +38,7 @@ export function takeBack(book: AccountBilling, { id, amount, type, description }
   book.available += missing - amount;
 }
 
-/** Puts an amount into the wallet that was taken back before. */
+/** Puts back into the wallet an amount that `takeBack` took out before. */
 export function giveBack(book: AccountBilling, id: string, amount: number, description: string): void {
   book.postings.push({
     kind: "transfer",

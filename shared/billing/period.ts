@@ -59,7 +59,7 @@ export const MonthUsage = z
   .meta({ id: "MonthUsage", description: "The usage of an account in a month, and its cost." });
 type MonthUsage = z.output<typeof MonthUsage>;
 
-/** The items and ranges that `usageOf` reads for this month: the usage until now, and that of the forecast. */
+/** The items and ranges that `usageOf` reads for this month: the usage until now, and the usage in the forecast. */
 export function aheadOfMonth(accountId: string): Ahead {
   const [billing, usage] = [aheadOfBillingView(accountId), aheadOfUsage(accountId, 2)];
   return { keys: [...billing.keys, ...usage.keys], ranges: [...(billing.ranges ?? []), ...usage.ranges] };
@@ -132,7 +132,7 @@ async function daysOnInvoices(
   return (await table.between(from.PK, from.SK, to.SK)).map((item) => Accrual.parse(item));
 }
 
-/** How many invoices are read at once. An account has at least one for each month that it paid. */
+/** How many invoices are read at once. An account has at least one invoice for each month that it paid. */
 const pageSize = 25;
 
 /** The periods of the invoices of a month, oldest first. */

@@ -26,9 +26,9 @@ export async function accrueThrough(table: Reader, book: AccountBilling, last: D
 }
 
 /**
- * Puts the recorded days up to `last`, which must be of one month, and the purchases up to then on a new open invoice.
- * Makes no invoice if nothing is charged. If the purchases are too many for one invoice, the first of them get an invoice
- * of their own, and the days stay unsettled: call this again.
+ * Puts the recorded days up to `last`, which must be of one month, and the purchases up to `last`, on a new invoice.
+ * Makes no invoice if nothing is charged. If there are too many purchases for one invoice, the first purchases get an
+ * invoice of their own, and the days stay unsettled. Then the caller must call this again.
  */
 export async function settleThrough(table: Reader, book: AccountBilling, last: Day): Promise<void> {
   const { state } = book;

@@ -107,7 +107,10 @@ async function rangeOf(
   return { first, count: Math.max(0, end - first) };
 }
 
-/** Finds the first of `total` transactions that is not before a time, by halves: no transaction is deleted or moved. */
+/**
+ * Finds the first of `total` transactions that is not before a time, by binary search. This works because no
+ * transaction is ever deleted or moved.
+ */
 async function firstAt(table: Reader, accountId: string, time: string, total: number): Promise<number> {
   let [low, high] = [0, total];
   while (low < high) {

@@ -39,10 +39,10 @@ const Issuer = z
     userinfoEndpoint: Endpoint.optional(),
     /** Whether the issuer has verified every address that it tells without the claim `email_verified`. */
     emailsAreVerified: z.boolean().default(false),
-    /** How people sign in on the product's pages; without it they cannot. */
+    /** How people sign in on the product's pages. Without this setting, nobody can sign in there. */
     signIn: z
       .strictObject({
-        /** A public client (RFC 6749 §2.1) that may be sent back to `/invitation`. */
+        /** A public client (RFC 6749 §2.1), registered with `/invitation` as a redirect address. */
         clientId: z.string().min(1),
         /** The endpoints. By default the issuer's metadata names them. */
         authorizationEndpoint: Endpoint.optional(),

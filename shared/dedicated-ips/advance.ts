@@ -14,7 +14,7 @@ import { planRelease, planLoosening } from "./holder.ts";
 import { planRemoval } from "./removal.ts";
 import { ipView } from "./view.ts";
 
-/** The wait after each failed check in a row: from a minute to a day. */
+/** The waits after the failed checks in a row, in milliseconds: from a minute to a day. */
 const waitsMs = [1, 2, 5, 10, 30, 60, 180, 360, 720, 1_440].map((minutes) => minutes * minuteMs);
 /** After this many failed checks in a row the dedicated IP is `degraded`. */
 const failuresUntilDegraded = 2;
@@ -156,7 +156,7 @@ async function recheck(ip: StoredIp, check: DnsCheck, context: IpContext): Promi
   return storeResult(ip, { members: passedCheck(check, now), verb }, context);
 }
 
-/** Records a failed check. If a host becomes degraded, another host that proves its addresses can take them over. */
+/** Records a failed check. If a host becomes degraded, another host can take over its addresses by proving them. */
 function recordFailure(ip: StoredIp, { addresses, message }: DnsCheck, context: IpContext): Promise<void> {
   const failures = ip.failures + 1;
   const findings = { addresses, failures, due_at: nextCheckAt(failures + 1, context.now()) };

@@ -39,7 +39,7 @@ const firstCheckMs = 60_000;
 
 /**
  * Issues a setup key and a relay login to a host without a key; with `reissue`, issues new ones to any host. Otherwise
- * checks whether the host proves its addresses, and then activates the host.
+ * checks whether the host proves its addresses. If the host does, activates it.
  * - Throws 404.
  * - Throws 409 `ip_not_ready` for a managed dedicated IP and for a suspended host.
  * - Throws 409 `ip_taken` as `takeFromRivals` does.

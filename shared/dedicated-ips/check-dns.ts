@@ -18,7 +18,10 @@ type AddressCheck = {
   texts?: readonly string[];
 };
 
-/** The result of checking a dedicated IP: of the whole, of each address, and the published texts by address. */
+/**
+ * The result of checking a dedicated IP: its status and message, the result for each address, and the published texts
+ * by address.
+ */
 export type DnsCheck = {
   status: AddressCheck["status"];
   message: string;
@@ -83,8 +86,8 @@ async function checkName(resolver: LimitedResolver, ip: string, expected: string
 }
 
 /**
- * Checks the reverse name of an address, and that the host publishes the hash of its setup key at `_setup` of it. An
- * address that was proved under another name fails.
+ * Checks the reverse name of an address, and that the host publishes the hash of its setup key at `_setup` below this
+ * name. An address that was proved under another name fails.
  */
 async function checkProof(
   resolver: LimitedResolver,

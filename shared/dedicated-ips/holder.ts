@@ -79,7 +79,7 @@ export const holdWrite = (ip: string, { account_id, id }: Owner, holder: Holder 
   if: holder ? { account_id, dedicated_ip_id: id } : "absent",
 });
 
-/** Plans to make a host's holds on addresses not firm. Skips addresses that the host does not hold. */
+/** Plans that a host's holds on addresses are no longer firm. Skips addresses that the host does not hold. */
 export async function planLoosening(table: Reader, owner: Owner, ips: readonly string[]): Promise<Write[]> {
   const holders = await readHolders(table, ips);
   return ips.flatMap((ip, index) => {

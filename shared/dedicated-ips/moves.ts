@@ -10,7 +10,7 @@ import type { StoredOperation } from "./operation.ts";
 
 export type Kind = StoredOperation["kind"];
 
-/** The index in the request of each domain that the request names, by the id of the domain. */
+/** The domains that a request names: the index of each domain in the request, by the id of the domain. */
 export type DomainIndexes = ReadonlyMap<string, number>;
 
 const concurrency = 10;

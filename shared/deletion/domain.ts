@@ -95,7 +95,10 @@ export function beginRelease(
   });
 }
 
-/** Plans that a domain is kept for 5 days. The domain leaves its dedicated IP, and a restoration does not bring it back. */
+/**
+ * Plans that a domain is kept for 5 days. The domain leaves its dedicated IP, and does not return to it when it is
+ * restored.
+ */
 async function planKept(table: Reader, domain: StoredDomain, at: Date): Promise<ChangePlan<StoredDomain>> {
   const why = hasRegistration(domain) ? "released" : "deleted";
   const { left, sole, ...ip } = await planLeaving(table, domain, at);

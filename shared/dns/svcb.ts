@@ -171,8 +171,9 @@ const uint16s = (bytes: Buffer): number[] =>
   Array.from({ length: bytes.length / 2 }, (_, index) => bytes.readUInt16BE(2 * index));
 
 /**
- * Reads the parameters of an SVCB or HTTPS record in presentation format (RFC 9460 §2.1), in any order. They come
- * ordered by their keys, as the wire needs them. A fault is a sentence without its period, which names the parameter.
+ * Reads the parameters of an SVCB or HTTPS record in presentation format (RFC 9460 §2.1), in any order. The result is
+ * ordered by the keys, as the wire format requires. A fault is a sentence without its period, which names the
+ * parameter.
  */
 export function readSvcParams(text: string): { params: SvcParam[] } | { fault: string } {
   if (!text.isWellFormed()) return { fault: "The value has half of a surrogate pair, which is not a character" };

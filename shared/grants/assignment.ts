@@ -133,8 +133,8 @@ const viewOf = (assignment: Assignment, own: RolesRecord): object =>
   isOfRole(assignment) ? roleAssignmentOf(assignment, own) : grantOf(assignment);
 
 /**
- * The change to record for a new assignment (`before` is undefined), or for one that has another end. `own` are the
- * roles of the account.
+ * The change to record for a new assignment (`before` is undefined), or for an assignment that gets another end. `own`
+ * are the roles of the account.
  */
 export const assignmentChange = (before: Assignment | undefined, after: Assignment, own: RolesRecord): Change =>
   change(isOfRole(after) ? roleAssignmentKind : grantKind, before ? "updated" : "created", after.id, {

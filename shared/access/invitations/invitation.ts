@@ -17,12 +17,12 @@ import type { Key } from "../../table/writes.ts";
 import { checkResource, GrantEnd, resourceMembers, roleOf, scopeOf } from "../authorizations.ts";
 
 /*
- * The worker that sends the mail of an invitation generates the token of its link. Only the hash is stored.
+ * The worker that sends the mail of an invitation generates the token of the link. Only the hash of the token is
+ * stored.
  *
- * Access patterns
- *   invitations of an account, oldest first, and one by its id   ACCOUNT#<id> / LIST#invitations
- *   the last invitation of an address                            ACCOUNT#<id> / INVITED#<address>
- *   the invitation that a link belongs to                        INVITATION#<SHA-256 of its token> / TOKEN
+ * Access patterns invitations of an account, oldest first, and one by its id   ACCOUNT#<id> / LIST#invitations the last
+ * invitation of an address                            ACCOUNT#<id> / INVITED#<address> the invitation that a link
+ * belongs to                        INVITATION#<SHA-256 of its token> / TOKEN
  */
 export const invitationsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "invitations" });
 export const invitationKey = (accountId: string, id: string): Key =>
@@ -39,7 +39,10 @@ export const newToken = (): string => randomBytes(16).toString("base64url");
 
 const validDays = 7;
 
-/** How long a link that has ended is recognised, so that its page can say why it does not work. */
+/**
+ * How long a link is still recognised after its end, in milliseconds. In this time, the page can say why the link does
+ * not work.
+ */
 const recognisedMs = 30 * dayMs;
 /** The `ttl` of a link's token, in seconds since 1970. */
 export const ttlOf = (expiresAt: string): number => Math.ceil((Date.parse(expiresAt) + recognisedMs) / 1_000);
@@ -48,7 +51,7 @@ export const InvitationParams = AccountParams.extend({
   invitation_id: Id.meta({ description: "The invitation's id." }),
 });
 
-/** The most roles and grants of an invitation: its acceptance is one transaction. */
+/** The most roles and grants of an invitation together. One transaction has to give all of them. */
 const mostAccess = 10;
 
 const RoleName = z

@@ -109,7 +109,7 @@ const grossOf = (rows: readonly VatRow[]): number => rows.reduce((sum, { net, am
 
 /**
  * Divides an amount with VAT over the rows, in proportion to the amount that is left of each. If a row is credited
- * whole, the rest of its VAT is credited too. Throws if less is left.
+ * whole, the rest of its VAT is credited too. Throws if the amount is larger than what is left to credit.
  */
 function creditedRows(left: readonly VatRow[], gross: number): VatRow[] {
   const all = grossOf(left);
@@ -208,9 +208,9 @@ function newCreditNote(
 const NotePointer = z.object({ id: z.string(), invoice_id: z.string() });
 
 /**
- * Plans a credit note on an invoice: the wallet gets the amount with its VAT, and pays open invoices from it. The same
- * `id` of the operator makes one credit note. Throws if the id belongs to another invoice, if the account has no such
- * invoice, and if less is left to credit.
+ * Plans a credit note on an invoice: the wallet gets the amount with its VAT, and pays open invoices from it. A repeat
+ * with the same `id` of the operator makes no second credit note. Throws if the id belongs to another invoice, if the
+ * account has no such invoice, and if less is left to credit.
  */
 export async function planCreditNote(
   table: Reader,

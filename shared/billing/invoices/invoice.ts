@@ -84,14 +84,17 @@ export const StoredInvoice = InvoiceBase.extend({
   vat: z.array(VatRow).optional(),
   /** The customer's billing profile when the invoice was made. */
   buyer: Party.optional(),
-  /** The VAT in the currency of the seller's country, if that is another. */
+  /** The VAT in the currency of the seller's country. Absent if the invoice is in that currency. */
   national_vat: z.object({ currency: Currency, rate: z.string(), amount: z.int() }).optional(),
   /** The credited parts of the invoice: lines by their numbers from 1 on, and amounts by the rows of `vat`. */
   credited: z
     .object({
       lines: z.array(z.int()),
       vat: z.array(z.object({ net: z.int(), amount: z.int() })),
-      /** The credit notes. Absent where an earlier version made the first one: the list of credit notes has them. */
+      /**
+       * The credit notes. Absent if an earlier version made the first credit note of the invoice. Then only the list of
+       * credit notes has them.
+       */
       notes: z.array(CreditedBy).optional(),
     })
     .optional(),
@@ -117,10 +120,10 @@ export const numberOf = (series: string, position: number): string => `${series}
 /** The first part of the numbers of an account's invoices: the last 16 digits of its id, so that no two accounts share it. */
 export const newSeries = (accountId: string): string => accountId.replaceAll("-", "").slice(-16);
 
-/** The first part of the numbers on accounts that got their first invoice from an earlier version. */
+/** The first part of the invoice numbers of an account whose first invoice was made by an earlier version. */
 export const oldSeries = (accountId: string): string => accountId.slice(0, 8);
 
-/** The amount that the wallet pays, or has paid, for an invoice besides its purchases. Minor units. */
+/** The amount that the wallet pays, or has paid, for an invoice without its purchases, in minor units. */
 export const dueOf = ({ total, prepaid }: Pick<StoredInvoice, "total" | "prepaid">): number => total - (prepaid ?? 0);
 
 /** The VAT of an invoice, in minor units. */

@@ -27,7 +27,7 @@ export const StoredAlerts = z.object({
   low_balance_threshold: z.int().min(0).nullable(),
   /** Whether the wallet was below the threshold when it was last looked at. */
   is_low: z.boolean(),
-  /** The last notices of a coming date: the date and the days before it. */
+  /** The last notice of each kind: the coming date, and the number of days before it. */
   past_due_notice: z.string().optional(),
   suspension_notice: z.string().optional(),
   version: z.int(),
@@ -39,7 +39,7 @@ const firstAlerts: StoredAlerts = { low_balance_threshold: null, is_low: false, 
 export const readAlerts = async (table: Reader, accountId: string): Promise<StoredAlerts> =>
   (await table.get(alertsKey(accountId), StoredAlerts)) ?? firstAlerts;
 
-/** The write that replaces alerts, which must still have the version that was read. */
+/** The write that replaces the alerts. It fails unless they still have the version that was read. */
 export const alertsWrite = (accountId: string, { version, ...alerts }: StoredAlerts): Write => ({
   put: { ...alertsKey(accountId), ...alerts, version: version + 1 },
   if: version === 0 ? "absent" : { version },
@@ -99,7 +99,7 @@ export function aheadOfAlerts(accountId: string): Ahead {
  */
 export const leftOf = (book: AccountBilling): number => book.available - usedOf(book) - totalDue(book);
 
-/** The cost of the recorded days with their VAT, in minor units: of those before a day, or of all. */
+/** The cost of the recorded days with their VAT, in minor units. With `before`, only earlier days count. */
 function usedOf({ account, accruals, profile }: AccountBilling, before?: Day): number {
   const days = before === undefined ? accruals : accruals.filter(({ day }) => day < before);
   const costs = [...Map.groupBy(days, ({ day }) => monthOf(day)).values()].map((month) =>
@@ -109,8 +109,8 @@ function usedOf({ account, accruals, profile }: AccountBilling, before?: Day): n
 }
 
 /**
- * The cost of the usage of some days in minor units, by the last recorded week; by the plan's minimum before the first
- * day.
+ * The estimated cost of the usage of `days` days, in minor units. The estimate uses the recorded days of the last week.
+ * If there are none, it uses the plan's minimum.
  */
 async function usageOf(
   table: Reader,

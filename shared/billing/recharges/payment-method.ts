@@ -118,10 +118,16 @@ export async function getPaymentMethod(
 
 const secretHash = (secret: string): Buffer => createHash("sha256").update(secret).digest();
 
-/** The wait before the provider is first asked about a new page. A webhook usually comes within seconds. */
+/**
+ * The wait before the provider is first asked about a new page, in milliseconds. A webhook usually comes within
+ * seconds.
+ */
 const firstAskMs = 2 * minuteMs;
 
-/** The provider's customer of an account. The same customer is found again if a process dies before it is stored. */
+/**
+ * The id of an account's customer at the provider. If a process dies before it stores the id, the next call gets the
+ * same id again.
+ */
 async function customerOf(accountId: string, table: Reader, payments: Payments): Promise<string> {
   const known = await readMethod(table, accountId);
   if (known) return known.customer_id;
@@ -216,7 +222,7 @@ export const postponeSetup = (accountId: string, setup: StoredSetup, due_at: str
 
 /**
  * Plans the result of a page for saving a card, as the provider reports it. A page is settled once. Returns the id of
- * the replaced card, which the provider need not keep.
+ * the replaced card. The provider no longer needs to keep that card.
  */
 export async function planSetup(
   table: Reader,

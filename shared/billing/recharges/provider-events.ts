@@ -108,7 +108,10 @@ const forgetCard = ({ accountId, cardId, id }: CardRemovedEvent, context: Rechar
     };
   });
 
-/** A page for saving a card is open for less than a day. */
+/**
+ * The age of a page for saving a card, in milliseconds, from which on nobody asks about it any more. The page is open
+ * for less than a day.
+ */
 const setupAskedMs = 2 * dayMs;
 
 /** Asks the provider about a page for saving a card, and stores the card. */
@@ -121,7 +124,7 @@ async function askSetup(accountId: string, setup: StoredSetup, context: Recharge
   await settleCardSetup(state, context);
 }
 
-/** The least time between two questions of the result page. */
+/** The shortest time between two questions from the result page, in milliseconds. */
 const pageIntervalMs = 4_000;
 
 /** Asks the provider for the result page of a card that is being saved, at most every four seconds. */
@@ -174,7 +177,7 @@ async function runRechargeTask(accountId: string, id: string, context: RechargeC
   return true;
 }
 
-/** Runs a task of the queue, which then has another due time or is removed. */
+/** Runs a task of the queue. After this, the task has another due time or is removed. */
 async function runTask(accountId: string, task: string, at: string, context: RechargeContext): Promise<void> {
   const [kind, id = ""] = task.split("/");
   const run = { setup: runSetupTask, recharge: runRechargeTask }[kind ?? ""];

@@ -68,7 +68,7 @@ export const GrantEnd = FutureTime.refine((at) => Date.parse(at) <= yearsAfter(c
 })
   .nullish()
   .meta({
-    description: `When the access ends by itself, at most ${longestYears} years from now. It does not end without this.`,
+    description: `When the access ends by itself, at most ${longestYears} years from now. Without this time, the access does not end.`,
   });
 
 /** The role with this key: a role of the product, or else a role that the account has made. */

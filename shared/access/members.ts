@@ -61,7 +61,8 @@ export const AccountMember = z
     subject_id: Id.meta({ description: "The id of the user or service account." }),
     subject_type: MemberType.meta({ description: "The type of the member." }),
     email: z.string().nullable().meta({
-      description: "The user's e-mail address. Null for a service account, and until the user's token has told it.",
+      description:
+        "The user's e-mail address. Null for a service account, and for a user until a token of the user has contained the address.",
     }),
     name: z.string().nullable().meta({
       description: "The user's full name if it is known, or the service account's name.",
@@ -69,7 +70,7 @@ export const AccountMember = z
     is_owner: z.boolean().meta({ description: "Whether the member owns the account, directly or by a group." }),
     access: z.array(HeldAccess).meta({
       description:
-        "The member's permissions: first those without a group, then those by each group. Owners have every permission.",
+        "The member's permissions: first those that the member holds directly, then those of each group. Owners have every permission.",
     }),
   })
   .meta({ id: "AccountMember", description: "A user or service account with access to the account." });

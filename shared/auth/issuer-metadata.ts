@@ -68,7 +68,7 @@ async function readMetadata(issuer: string): Promise<Metadata> {
 export const SignIn = z
   .object({
     authorization_endpoint: z.string().meta({ description: "Where the browser is sent to sign in." }),
-    token_endpoint: z.string().meta({ description: "Where the page gets the token for the code." }),
+    token_endpoint: z.string().meta({ description: "Where the page exchanges the code for the token." }),
     client_id: z.string().meta({ description: "The public client. PKCE (RFC 7636) is required." }),
     scope: z.string().meta({ description: "The scope of the request." }),
     parameters: z.record(z.string(), z.string()).meta({ description: "Further parameters of the request." }),

@@ -42,7 +42,7 @@ async function readCheckout(
 ): Promise<CheckoutState | undefined> {
   const state = await context.payments.getCheckout(topup.checkout_id);
   if (isAbout(state, accountId, topup)) return state;
-  context.log.error("the provider has another checkout by this id", { checkout_id: topup.checkout_id });
+  context.log.error("the provider has a different checkout with this id", { checkout_id: topup.checkout_id });
   return undefined;
 }
 
@@ -75,7 +75,9 @@ export async function askForPage(accountId: string, topup: StoredTopup, context:
   const { done } = await table.attempt({ update: topupKey(accountId, topup.id), set: claim, if: { version } });
   if (!done) return;
   await ask(accountId, topup, context).catch((error: unknown) => {
-    log[isUnavailable(error) ? "info" : "error"]("the provider was asked in vain", { reason: String(error) });
+    log[isUnavailable(error) ? "info" : "error"]("the provider could not be asked about a checkout", {
+      reason: String(error),
+    });
   });
 }
 

@@ -11,7 +11,7 @@ import { Preview, previewOf } from "./preview.ts";
 
 export const ClaimAnswer = DedicatedIp.extend({ preview: Preview }).meta({
   id: "DedicatedIpClaimAnswer",
-  description: "The claimed dedicated IP; in the answer of a dry run, an IP as the claim would make it.",
+  description: "The claimed dedicated IP. In the answer of a dry run: the dedicated IP that the claim would create.",
 });
 type ClaimAnswer = z.input<typeof ClaimAnswer>;
 

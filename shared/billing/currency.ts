@@ -13,7 +13,10 @@ import { transactionsOf } from "../wallet/transaction.ts";
 import { nationalRate } from "../wallet/vat.ts";
 import { hasSettings } from "./recharges/auto-recharge.ts";
 
-/** Throws for a currency in which an account cannot pay: the plans have no prices, or invoices could not have their VAT. */
+/**
+ * Throws unless accounts can pay in the currency. It must be a supported currency in which the plans have prices. If
+ * VAT is configured, it also needs a rate to the currency of the seller's country.
+ */
 export function requireOffered(currency: string, day: Day): void {
   const [issue] = AccountCurrency.safeParse(currency).error?.issues ?? [];
   if (issue) throw new Error(`The currency ${currency} is refused: it has to be ${issue.message}.`);

@@ -43,11 +43,11 @@ export const PeriodCost = z
     lines: z.array(LineView).meta({ description: "The lines of the invoice for the period." }),
     vat: MoneyText.meta({
       description:
-        "The VAT on the lines: of recorded days as it was on the day, of other days by the present billing profile.",
+        "The VAT on the lines. Recorded days have the VAT of that day. Other days have the VAT by the present billing profile.",
     }),
     total: MoneyText.meta({
       description:
-        "The amount that the wallet will pay: the lines and their VAT, without purchases, which it has paid before.",
+        "The amount that the wallet will pay: the lines and their VAT. Purchases are not in it, because the wallet has paid them before.",
     }),
   })
   .meta({ id: "PeriodCost", description: "The cost of a billing period." });

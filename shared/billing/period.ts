@@ -48,11 +48,11 @@ export const MonthUsage = z
     invoiced: MoneyText.meta({ description: "The part of the total that is on invoices already, without VAT." }),
     minimum: MoneyText.nullable().meta({
       description:
-        "The least charge for the whole month, by the plan of the last day in `days`. Null if there is no plan. The lines contain it for the days until now.",
+        "The least charge for the whole month, by the plan of the last day in `days`. Null if there is no plan. The lines contain the part of this minimum for the days until now.",
     }),
     forecast: PeriodCost.nullable().meta({
       description:
-        "The next invoice, if the account goes on as it is: with the mailboxes and dedicated IPs of now, and as many mails a day as in the last seven days. Null for a past month.",
+        "A forecast of the next invoice. It assumes the present mailboxes and dedicated IPs, and as many mails a day as in the last seven days. Null for a past month.",
     }),
     currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
   })

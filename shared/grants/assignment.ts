@@ -78,7 +78,9 @@ export const grantOf = (assignment: Assignment): z.output<typeof Grant> => ({
 export const RoleAssignment = z
   .object({
     id: Id.meta({ description: "The assignment's id." }),
-    role_key: z.string().meta({ description: "The role: one of the product, or one that the account has made." }),
+    role_key: z
+      .string()
+      .meta({ description: "The key of the role. The role comes with the product, or the account has made it." }),
     expanded_capability_keys: z.array(Capability).meta({ description: "The capabilities of the role." }),
     subject_id: Id.meta({ description: "The id of the subject: a user, a group or a service account." }),
     subject_type: SubjectType.meta({ description: "The type of the subject." }),

@@ -39,7 +39,7 @@ const entryKey = ({ partition }: Ledger, account: string, ordinal: number): Key 
  * Plans operations in their order, all or none of them. Returns the writes, the result of each operation, and the new
  * balances. The transaction of the writes fails if an item has changed since it was read. Throws:
  * - `Overdrawn` if a limited account does not have the amount;
- * - 503 `busy` if the balances change too often to tell;
+ * - 503 `busy` if the balances change too often to be read;
  * - `MovementConflict` if an id was used for another movement, or if a hold does not exist, was resolved in another
  *   way, or has not expired.
  */

@@ -20,9 +20,10 @@ import { checkResource, GrantEnd, resourceMembers, roleOf, scopeOf } from "../au
  * The worker that sends the mail of an invitation generates the token of the link. Only the hash of the token is
  * stored.
  *
- * Access patterns invitations of an account, oldest first, and one by its id   ACCOUNT#<id> / LIST#invitations the last
- * invitation of an address                            ACCOUNT#<id> / INVITED#<address> the invitation that a link
- * belongs to                        INVITATION#<SHA-256 of its token> / TOKEN
+ * Access patterns
+ *   invitations of an account, oldest first, and one by its id   ACCOUNT#<id> / LIST#invitations
+ *   the last invitation of an address                            ACCOUNT#<id> / INVITED#<address>
+ *   the invitation that a link belongs to                        INVITATION#<SHA-256 of its token> / TOKEN
  */
 export const invitationsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "invitations" });
 export const invitationKey = (accountId: string, id: string): Key =>
@@ -73,7 +74,7 @@ const InvitedGrant = z
 
 export const NewInvitation = z
   .strictObject({
-    email: TargetEmail.meta({ description: "The address of the person, who has to sign in with it." }),
+    email: TargetEmail.meta({ description: "The address of the person. The person has to sign in with this address." }),
     account_owner: z
       .boolean()
       .default(false)
@@ -86,7 +87,7 @@ export const NewInvitation = z
       .meta({
         description: `The capabilities that the person gets. Roles and capabilities together are ${mostAccess} at most.`,
       }),
-    message: orNothing(lines({ most: 300, description: "A message to the person, which is in the mail." })),
+    message: orNothing(lines({ most: 300, description: "A message to the person. The mail contains this message." })),
   })
   .superRefine(({ account_owner, roles, grants }, context) => {
     const complain = (name: string, message: string) => context.addIssue({ code: "custom", path: [name], message });

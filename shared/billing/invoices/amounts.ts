@@ -18,7 +18,7 @@ export const VatView = z
     country: z.string().nullable().meta({ description: "The country of the VAT, as an ISO 3166-1 code." }),
     rate: z.number().meta({ description: "The rate, in percent." }),
     net: MoneyText.meta({ description: "The amount without VAT." }),
-    vat: MoneyText.meta({ description: "The VAT on it." }),
+    vat: MoneyText.meta({ description: "The VAT on this amount." }),
   })
   .meta({ id: "InvoiceVat", description: "The VAT of one rate." });
 

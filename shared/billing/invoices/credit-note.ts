@@ -47,7 +47,7 @@ const Base = z.object({
   date: Timestamp.meta({ description: "When the credit note was made." }),
   invoice_id: Id.meta({ description: "The id of the invoice that it corrects." }),
   invoice_number: z.string().meta({ description: "The number of the invoice that it corrects." }),
-  reason: z.string().meta({ description: "Why it was made." }),
+  reason: z.string().meta({ description: "Why the credit note was made." }),
   amount: MoneyText.meta({ description: "The amount that the wallet got back, with VAT." }),
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
 });
@@ -135,7 +135,8 @@ function rowsOfLines(invoice: StoredInvoice, numbers: readonly number[]): VatRow
   });
   return left.map((row, index) => {
     const net = chosen.reduce((sum, line) => sum + ((line.vat_row ?? 0) === index ? line.amount : 0), 0);
-    if (net > row.net) throw new Error(`Less than these lines is left to credit: ${money(row.net)} without VAT.`);
+    if (net > row.net)
+      throw new Error(`These lines are more than what is left to credit: ${money(row.net)} without VAT.`);
     const vat = net === row.net ? row.amount : Math.min(row.amount, divideHalfUp(net * row.rate, 10_000));
     return { ...row, net, amount: vat };
   });
@@ -210,7 +211,7 @@ const NotePointer = z.object({ id: z.string(), invoice_id: z.string() });
 /**
  * Plans a credit note on an invoice: the wallet gets the amount with its VAT, and pays open invoices from it. A repeat
  * with the same `id` of the operator makes no second credit note. Throws if the id belongs to another invoice, if the
- * account has no such invoice, and if less is left to credit.
+ * account has no such invoice, and if the credit is larger than what is left.
  */
 export async function planCreditNote(
   table: Reader,

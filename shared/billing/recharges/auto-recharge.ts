@@ -127,7 +127,7 @@ export const AutoRecharge = RechargeSettings.extend({
     description: "When the next attempt is made after a failed recharge, or after the fourth recharge of a day (UTC).",
   }),
   month_amount: MoneyText.meta({ description: "The sum of the recharges of this month, with the running one." }),
-  month_count: z.int().meta({ description: "The number of these recharges." }),
+  month_count: z.int().meta({ description: "The number of recharges in `month_amount`." }),
   last_recharge: RechargeView.nullable().meta({ description: "The recharge that began last. Null if there was none." }),
 }).meta({ id: "AutoRecharge", description: "The automatic recharges of an account's wallet." });
 type AutoRecharge = z.input<typeof AutoRecharge>;

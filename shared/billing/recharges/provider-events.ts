@@ -118,7 +118,7 @@ const setupAskedMs = 2 * dayMs;
 async function askSetup(accountId: string, setup: StoredSetup, context: RechargeContext): Promise<void> {
   const state = await context.payments.getCardSetup(setup.session_id);
   if (state.accountId !== accountId || state.reference !== setup.id) {
-    context.log.error("the provider has another page by this id", { session_id: setup.session_id });
+    context.log.error("the provider has a different page with this id", { session_id: setup.session_id });
     return;
   }
   await settleCardSetup(state, context);
@@ -140,7 +140,7 @@ export async function askSetupForPage(
   const { done } = await context.table.attempt(askedWrite(accountId, setup, at));
   if (!done) return;
   await askSetup(accountId, setup, context).catch((error: unknown) => {
-    context.log.info("the provider was asked in vain", { reason: String(error) });
+    context.log.info("the provider could not be asked about a page for saving a card", { reason: String(error) });
   });
 }
 

@@ -28,8 +28,8 @@ import { readRoles, rolesWrite } from "./roles.ts";
 import { locate, aheadOfScope } from "./scopes.ts";
 
 /**
- * The members that narrow a grant to one resource. Without them, or with the account itself, the grant covers the whole
- * account.
+ * The members of an input that narrow a grant to one resource. If they are absent, or name the account itself, the
+ * grant covers the whole account.
  */
 export const resourceMembers = {
   resource_type: ResourceType.nullish().meta({

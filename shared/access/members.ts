@@ -230,8 +230,8 @@ function accessIn(
 const nothingNarrower = { capability_key: null, role_key: null, resource_type: null, resource_id: null };
 
 /**
- * The permissions that a subject has at the time `now`: its own permissions, and those of the groups `groupIds` and of
- * all groups above these groups.
+ * The permissions that a subject has at the time `now`: its own, those of the groups `groupIds`, and those of all
+ * groups above.
  */
 function accessOf(
   record: AccessRecord | undefined,

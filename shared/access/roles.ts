@@ -85,7 +85,10 @@ export const roleKind = defineKind({
   seenWith: "auth.manage",
 });
 
-/** The most roles that an account can make. A request of a principal who holds one of them reads all of them. */
+/**
+ * The most roles that an account can make. If a principal holds one of these roles, each request of the principal reads
+ * all of them.
+ */
 export const roleLimit = 50;
 
 /** The roles that an account has made. */

@@ -131,7 +131,7 @@ export function planServiceAccount(input: NewServiceAccount, minted: MintedToken
   return { stored, writes: [putWrite(stored), record, token, ...noticeWrites(stored, now)] };
 }
 
-/** How many days before a service account expires its owners get a notice. */
+/** The owners of the account get a notice this many days before a service account expires. */
 const noticeDays = [7, 1];
 
 const noticeTask = ({ account_id, id }: Pick<Stored, "account_id" | "id">) => [account_id, `token/${id}`] as const;
@@ -336,7 +336,7 @@ const [maxPurgedGrants, maxPurgedGroups] = [12, 4];
 
 /**
  * Plans the revocation of all permissions of a service account, its removal from its groups, and the deletion of its
- * access record; undefined if the plan does not fit into one transaction.
+ * access record. Undefined if the plan does not fit into one transaction.
  */
 async function planPurge(
   table: Reader,

@@ -5,7 +5,7 @@ import type { Table } from "../table/table.ts";
 import { accessKey } from "./standing.ts";
 
 /**
- * The shortest time between two writes of a profile, in milliseconds. Without it, a user with several different tokens
+ * The shortest time between two writes of a profile, in milliseconds. Without this limit, a user with different tokens
  * could cause a write with each request.
  */
 const refreshMs = 3_600_000;

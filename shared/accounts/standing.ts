@@ -191,8 +191,8 @@ export function heightOf(record: GroupsRecord, id: string): number {
 }
 
 /**
- * The permissions of a principal in an account, the principal's access record if there is one, and the status and the
- * debt of the account if it was read.
+ * The permissions of a principal in an account. `record` is the principal's access record, if there is one. The status
+ * and the debt of the account are present if the account was read.
  */
 export type Standing = {
   permissions: Permissions;
@@ -204,8 +204,8 @@ export type Standing = {
 /**
  * Reads the permissions of a principal in an account: the permissions of the principal and of the principal's groups.
  * - One round trip reads the access record, the groups if the token names groups, and the account if `withStatus`.
- * - A second round trip reads the groups if only the access record names groups, and the account's own roles if the
- *   principal holds one. A third round trip reads the account's own roles if only a group holds one. Grants and
+ * - A second round trip reads the groups if only the access record names groups. It also reads the account's own roles
+ *   if the principal holds one. A third round trip reads the account's own roles if only a group holds one. Grants and
  *   ownership that have ended at `now` give nothing.
  */
 export async function standingOf(

@@ -107,8 +107,8 @@ async function endedAccounts(table: Reader, { id }: Principal, now: Date): Promi
 }
 
 /**
- * The accounts of a user who is no super admin: those with an access record, also if the access has ended, and those
- * to which only the groups in the token give access.
+ * The accounts of a user who is no super admin. `own` are the accounts with an access record, even if the access has
+ * ended. `claimed` are the accounts to which only the groups in the token give access.
  */
 async function ownSources(
   moment: Moment,

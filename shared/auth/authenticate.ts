@@ -17,7 +17,9 @@ export function expectedPrincipal(header: string | undefined, seen: SeenItems, n
   return token !== undefined && isServiceToken(token) ? expectedService(token, seen, now) : undefined;
 }
 
-/** A function that asks the issuer of a user's token for the user's e-mail address. The token must have been verified. */
+/**
+ * A function that asks the issuer of a user's token for the user's e-mail address. The token must have been verified.
+ */
 export const askEmailOf = (header: string | undefined, issuers: readonly Issuer[]) => async () => {
   const token = bearerToken(header);
   if (token === undefined || isServiceToken(token)) return undefined;

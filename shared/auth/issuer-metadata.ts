@@ -41,8 +41,8 @@ const known = new Map<string, Promise<Metadata>>();
 const failed = new Map<string, number>();
 
 /**
- * An issuer's metadata (OpenID Connect Discovery §4). A process fetches the metadata once. After a failure, it throws
- * 503 for five seconds before it tries again.
+ * An issuer's metadata (OpenID Connect Discovery §4). A process fetches the metadata once. After a failure, this
+ * function throws 503 for five seconds before it tries again.
  */
 async function metadataOf({ issuer }: Issuer): Promise<Metadata> {
   if (performance.now() - (failed.get(issuer) ?? -Infinity) < failureKeptMs) throw noAnswer();
@@ -64,7 +64,9 @@ async function readMetadata(issuer: string): Promise<Metadata> {
   return data;
 }
 
-/** How people sign in: the endpoints of the authorization code flow (RFC 6749 §4.1) and the parameters of the request. */
+/**
+ * How people sign in: the endpoints of the authorization code flow (RFC 6749 §4.1) and the parameters of the request.
+ */
 export const SignIn = z
   .object({
     authorization_endpoint: z.string().meta({ description: "Where the browser is sent to sign in." }),

@@ -50,7 +50,9 @@ export type HeldGrant = z.output<typeof HeldGrant>;
 export const EffectiveGrant = HeldGrant.extend({ capabilities: z.array(Capability).optional() });
 export type EffectiveGrant = z.output<typeof EffectiveGrant>;
 
-/** Whether something that ends at `end` (RFC 3339, UTC) lasts at the time `at`. Without an end it always lasts. */
+/**
+ * Whether something that ends at `end` (RFC 3339, UTC) lasts at the time `at`. Something without an end always lasts.
+ */
 export const isLive = (end: string | undefined, at: string): boolean => end === undefined || end > at;
 
 /** The latest of some ends. Undefined if one of the ends is undefined: an undefined end never comes. */
@@ -71,7 +73,7 @@ export type Permissions = {
   /** Whether the principal is a super admin. Only super admins give and revoke super admin. */
   superAdmin: boolean;
   grants: readonly EffectiveGrant[];
-  /** When `member`, `everything` and `superAdmin` end. Absent for those that do not end. */
+  /** When `member`, `everything` and `superAdmin` end. If one of them does not end, its time is absent. */
   ends?: { member?: string | undefined; everything?: string | undefined; superAdmin?: string | undefined };
 };
 

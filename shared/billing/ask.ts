@@ -104,7 +104,8 @@ function nextAsk({ created_at }: StoredTopup, askedAt: Date, isAnswered: boolean
 }
 
 /**
- * Asks about a due top-up, and puts it back into the queue unless it is settled, too old or unknown to the provider.
+ * Asks about a due top-up. Puts the top-up back into the queue, unless the top-up is settled, too old or unknown to the
+ * provider.
  */
 async function askDue(accountId: string, reference: string, at: string, context: AskContext): Promise<void> {
   const { table, now } = context;

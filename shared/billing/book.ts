@@ -79,7 +79,7 @@ export function aheadOfBillingView(accountId: string): Ahead & { keys: Key[] } {
 
 /** Reads the billing of an account. Throws 404. */
 export async function openAccountBilling(table: Reader, accountId: string, now: Date): Promise<AccountBilling> {
-  // The state has to be read first. The transaction has a condition on the version of the state, and every process that
+  // The state has to be read first. The transaction has a condition on the version of the state. Every process that
   // adds a day or an invoice, or changes the account's status for a debt, also writes the state. So if the later reads
   // are newer than the state, the transaction fails. In the other order, an outdated status would go unnoticed.
   const [stored, { posted, available, version: walletVersion }] = await Promise.all([

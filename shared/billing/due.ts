@@ -35,8 +35,8 @@ export const firstClosing = (accountId: string, created: Day): Write =>
   dueWrite(billingQueue, [accountId], closableAt(created));
 
 /**
- * The writes that move an account in the queue, from the day `from` to the day `to`. If `to` is null, they remove the
- * account.
+ * The writes that move an account in the queue, from the day `from` to the day `to`. If `to` is null, the writes remove
+ * the account from the queue.
  */
 export const moveClosing = (accountId: string, from: Day, to: Day | null): Write[] =>
   moveDue(billingQueue, [accountId], closableAt(from), to === null ? null : closableAt(to));

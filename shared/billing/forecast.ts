@@ -12,7 +12,10 @@ import { usageOfDays } from "./usage.ts";
 /** The number of days before today from which the mails of future days are estimated. */
 const sampleDays = 7;
 
-/** How many mails an account sends on a day: the mean of the last seven days, or of all its days if there are fewer. */
+/**
+ * How many mails an account sends on a day: the mean of the last seven days. A newer account has the mean of all its
+ * days.
+ */
 async function mailsPerDay(table: Reader, { accountId, account, now }: AccountBilling): Promise<number> {
   const today = dayOf(now);
   const [created, earliest] = [dayOf(new Date(account.created_at)), plusDays(today, -sampleDays)];
@@ -54,8 +57,8 @@ export const PeriodCost = z
 export type PeriodCost = z.output<typeof PeriodCost>;
 
 /**
- * A forecast of the next invoice for a month: with the present mailboxes and dedicated IPs, and on each day as many
- * mails as `mailsPerDay`. Days of the month that are on an invoice already are left out.
+ * A forecast of the next invoice for a month. It assumes the present mailboxes and dedicated IPs, and as many mails a
+ * day as `mailsPerDay` returns. Days of the month that are on an invoice already are left out.
  */
 export async function forecastMonth(table: Reader, book: AccountBilling, month: Day): Promise<PeriodCost> {
   const last = plusDays(nextMonth(month), -1);

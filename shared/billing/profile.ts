@@ -75,9 +75,9 @@ function planProfile(accountId: string, before: StoredProfile, next: StoredProfi
 }
 
 /**
- * Changes the billing profile. If this deployment asks a register about VAT ids, throws 422 for a new VAT id of the EU
- * that the register does not know. If the register does not answer, the VAT id is `unverified`. Charges after the
- * change use the new profile. Existing invoices do not change.
+ * Changes the billing profile. If this deployment asks a register about VAT ids, a new VAT id of the EU is checked
+ * there. Throws 422 if the register does not know the VAT id. If the register does not answer, the VAT id is
+ * `unverified`. Charges after the change use the new profile. Existing invoices do not change.
  */
 export async function updateProfile(
   accountId: string,
@@ -100,8 +100,8 @@ export async function updateProfile(
 const answerMs = 30 * dayMs;
 
 /**
- * Asks the register again about a VAT id that it has not answered about, or last answered about 30 days ago. A changed
- * answer is recorded with an event.
+ * Asks the register again about the VAT id, if the register has not answered yet, or if its last answer is at least 30
+ * days old. A changed answer is recorded with an event.
  */
 export async function refreshVatId(
   accountId: string,

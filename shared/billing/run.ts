@@ -46,8 +46,8 @@ export async function runAccount(accountId: string, last: Day, context: RunConte
 }
 
 /**
- * Asks the register about the VAT id of an account. `closeDay` does this before it makes invoices, so that they use the
- * answer.
+ * Asks the register about the VAT id of an account. `closeDay` does this before it makes invoices, so that the invoices
+ * use the answer.
  */
 function askAboutVatId(accountId: string, { table, now, requestId }: RunContext): Promise<void> {
   const author = { action: "system: VAT id", actor: system, requestId };

@@ -78,7 +78,7 @@ function addInvoice(
   book.newInvoices.push(invoice);
   if (!isPaid) book.open.push(invoice);
   const vat = vatTotal(invoice);
-  // The VAT is owed from the invoice on, whether it is paid or not.
+  // The VAT is owed from the date of the invoice on, even if the invoice is not paid.
   if (vat > 0) {
     const sides = { debit: "revenue", credit: "vat", code: "vat" };
     book.postings.push({ kind: "transfer", id: `vat/${number}`, amount: vat, ...sides });

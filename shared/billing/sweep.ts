@@ -15,8 +15,8 @@ import { billingQueue, lastClosable, nextClosing } from "./due.ts";
 import { closeDay, type RunContext, tidyAccount } from "./run.ts";
 
 /*
- * The daily run: closes the days of the accounts in the queue, one shard of the queue after the other. Several processes
- * can run it. A process claims a shard, so that two do not work on the same accounts.
+ * The daily run: closes the days of the accounts in the queue, one shard of the queue after the other. Several
+ * processes can do this run together. A process claims a shard, so that two do not work on the same accounts.
  *
  * Access patterns
  *   the claim of a shard                         BILLING_DUE#<shard> / ~CLAIM

@@ -42,8 +42,8 @@ export const aheadOfTransactions = (accountId: string, page: OrderedPage): Ahead
 type Found = { items: StoredTransaction[]; total: number };
 
 /**
- * A page of the wallet's transactions, sorted by the time of their creation. Throws 422 if more than 20,000 transactions
- * would have to be searched for a type.
+ * A page of the wallet's transactions, sorted by the time of their creation. Throws 422 if more than 20,000
+ * transactions would have to be searched for a type.
  */
 export async function listTransactions(
   accountId: string,
@@ -138,7 +138,7 @@ async function readTransactions(
 const isResolvedByFirstVersion = ({ version, resolved_at }: StoredTransaction): boolean =>
   version > 1 && resolved_at === undefined;
 
-/** Transactions with the times of their holds, which are read from the ledger if their rows have lost them. */
+/** Transactions with the times of their holds. If a row has lost this time, the time comes from the ledger. */
 async function withHoldTimes(
   table: Reader,
   accountId: string,

@@ -148,8 +148,8 @@ async function managedIps(table: Reader, accountId: string): Promise<StoredIp[]>
 }
 
 /**
- * Counts the managed dedicated IPs of an account, whether they are ready or not. `unchanged` makes a transaction fail if the
- * account claims or deletes an IP meanwhile.
+ * Counts the managed dedicated IPs of an account, whether they are ready or not. `unchanged` makes a transaction fail
+ * if the account claims or deletes an IP meanwhile.
  */
 export async function countManaged(table: Reader, accountId: string): Promise<{ count: number; unchanged: Write }> {
   const { state } = await readList(table, ipsOf(accountId));

@@ -33,7 +33,7 @@ const Issuer = z
     /** The keys themselves, for the embedded issuer. */
     jwks: z.object({ keys: z.array(z.looseObject({})) }).optional(),
     algorithms: z.array(z.enum(["RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "EdDSA"])).min(1),
-    /** `at+jwt` requires the type of RFC 9068; `any` is for providers that do not send it. */
+    /** `at+jwt` requires the type of RFC 9068; `any` is for providers that do not send this type. */
     typ: z.enum(["at+jwt", "any"]).default("at+jwt"),
     /** The address of the userinfo endpoint (OpenID Connect Core §5.3). By default the issuer's metadata names it. */
     userinfoEndpoint: Endpoint.optional(),

@@ -25,8 +25,8 @@ const nextCheckAt = (failures: number, now: Date): string =>
   later(now, waitsMs[Math.min(failures, waitsMs.length - 1)] ?? dayMs);
 
 /**
- * Checks a dedicated IP that is due at the time `at`, and changes it by the result. If the dedicated IP is not due at
- * this time, removes the task from the queue. After an error the task stays in the queue.
+ * Checks a dedicated IP that is due at the time `at`, and changes the dedicated IP by the result. If the dedicated IP
+ * is not due at this time, removes the task from the queue. After an error the task stays in the queue.
  */
 export async function advanceIp(accountId: string, id: string, at: string, context: IpContext): Promise<void> {
   const ip = await ipById(context.table, accountId, id);
@@ -126,8 +126,8 @@ async function activateHost(ip: StoredIp, check: DnsCheck, context: IpContext): 
 const addressesOf = ({ addresses }: StoredIp): string[] => addresses.map(({ ip }) => ip);
 
 /**
- * Schedules the next check of a host that does not prove its addresses. A host that has been `verifying` for 30 days
- * loses the addresses that it proved with an earlier key, and has to be authorized again.
+ * Schedules the next check of a host that does not prove its addresses. After 30 days in the status `verifying`, a host
+ * loses the addresses that it proved with an earlier key. Then the host has to be authorized again.
  */
 function awaitProof(ip: StoredIp, check: DnsCheck, context: IpContext): Promise<void> {
   const waitedMs = context.now().getTime() - Date.parse(ip.key_issued_at ?? ip.created_at);

@@ -32,7 +32,8 @@ export type DnsCheck = {
 const timeoutMs = 4_500;
 /**
  * The most questions of one check. The owner of an address chooses which servers we ask, so questions are limited.
- * Sixteen addresses with one name each need 48: for the name, its address, and the text at `_setup`.
+ * Sixteen addresses with one name each need 48 questions. Each address needs three: for its name, for the address of
+ * this name, and for the text at `_setup`.
  */
 const maxQuestions = 64;
 /** The most DNS messages of one check. */
@@ -71,7 +72,10 @@ async function inTime(check: Promise<AddressCheck>): Promise<AddressCheck> {
   }
 }
 
-/** Checks that the reverse name of an address leads back to the address, and that it is `expected` (undefined: any). */
+/**
+ * Checks that the reverse name of an address leads back to the address, and that the name is `expected`. If `expected`
+ * is undefined, any name passes.
+ */
 async function checkName(resolver: LimitedResolver, ip: string, expected: string | undefined): Promise<AddressCheck> {
   const { status, rdns, message } = await forwardConfirmed(resolver, ip);
   if (status === "unknown") return { status, rdns, isConfirmed: false, message };

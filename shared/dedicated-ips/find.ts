@@ -53,8 +53,8 @@ export async function domainsWithCapability(
 }
 
 /**
- * Reads a dedicated IP; undefined unless the principal holds one of these capabilities on the account, or on a domain
- * that sends from the dedicated IP.
+ * Reads a dedicated IP. Undefined unless the principal holds one of `capabilities` on the account, or on a domain that
+ * sends from the dedicated IP.
  */
 export async function findVisibleIp(
   { account_id, dedicated_ip_id }: IpParams,

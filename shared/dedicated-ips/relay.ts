@@ -46,7 +46,7 @@ export async function relayOf(
 export type HostAccess = {
   /** The name with which the host proved its first address. The certificate of the host must have this name. */
   relay_name?: string;
-  /** The login of our mail servers at the host. Undefined for a host that an earlier version authorized without one. */
+  /** The login of our mail servers at the host. Undefined if an earlier version authorized the host without a login. */
   relay_login?: { user: string; password: string };
 };
 

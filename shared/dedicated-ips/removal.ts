@@ -73,8 +73,8 @@ export async function planUnassigned(
 
 /**
  * Plans that a domain leaves its dedicated IP, with the change to the domain's SPF record. `left` has the member of the
- * domain to change. Plans nothing while an operation moves domains of the dedicated IP: the operation and this transaction
- * must not both move the domain.
+ * domain to change. Plans nothing while an operation moves domains of the dedicated IP: the operation and this
+ * transaction must not both move the domain.
  */
 export async function planLeaving(
   table: Reader,

@@ -31,11 +31,14 @@ export type Message = {
   isRecursionDesired: boolean;
   questions: readonly WireQuestion[];
   answers: readonly WireRecord[];
-  /** The answers that `answers` leaves out, because a label of their name has a dot or bytes that are not printable ASCII. */
+  /**
+   * The answers that `answers` leaves out, because a label of their name has a dot or bytes that are not printable
+   * ASCII.
+   */
   oddAnswers: readonly OddRecord[];
   authorities: readonly WireRecord[];
   additionals: readonly WireRecord[];
-  /** The contents of its OPT records (RFC 6891 §6.1.2); a valid message has one at most. */
+  /** The contents of the message's OPT records (RFC 6891 §6.1.2); a valid message has one at most. */
   edns: readonly { payloadBytes: number; version: number }[];
 };
 

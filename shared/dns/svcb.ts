@@ -201,7 +201,9 @@ export function readSvcParams(text: string): { params: SvcParam[] } | { fault: s
 export const svcParamsWire = (params: readonly SvcParam[]): Buffer =>
   Buffer.concat(params.flatMap(({ key, value }) => [uint16(key), uint16(value.length), value]));
 
-/** The presentation format of parameters: ASCII, in quotes where a value has more than letters, digits and `._:+/=-`. */
+/**
+ * The presentation format of parameters: ASCII, in quotes where a value has more than letters, digits and `._:+/=-`.
+ */
 export const svcParamsText = (params: readonly SvcParam[]): string =>
   params.map(({ key, value }) => paramText(nameOfKey(key), valueText(key, value))).join(" ");
 
@@ -264,8 +266,8 @@ function paramsOfWire(bytes: Buffer): SvcParam[] | undefined {
 }
 
 /**
- * The data of an SVCB or HTTPS record in wire format (RFC 9460 §2.2), as a target with its parameters. Undefined if it is
- * malformed.
+ * The data of an SVCB or HTTPS record in wire format (RFC 9460 §2.2), as a target with its parameters. Undefined if the
+ * data is malformed.
  */
 export function readServiceWire(data: Buffer): { priority: number; value: string } | undefined {
   const labels: string[] = [];

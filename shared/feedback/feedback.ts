@@ -123,8 +123,8 @@ type Listed = { account: string; submitter: string; isIndexed: boolean };
 type Places = Pick<StoredFeedback, "place_in_account" | "place_in_all" | "place_of_submitter">;
 
 /**
- * Reads the lists of a status: of the account, of all accounts, and of the submitter. Returns the ordinals that the next
- * feedback gets in these lists, and the function that plans its addition.
+ * Reads the lists of a status: of the account, of all accounts, and of the submitter. Returns the ordinals that the
+ * next feedback gets in these lists, and the function that plans its addition.
  */
 export async function readStatusLists(
   table: Reader,

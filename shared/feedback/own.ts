@@ -48,8 +48,8 @@ export function aheadOfOwnFeedback(filter: OwnFilter, page: OrderedPage): Ahead 
 }
 
 /**
- * A page of the feedback that one user or service account submitted in an account. Reads all feedback of the account only
- * if the submitters' lists do not have all of it yet.
+ * A page of the feedback that one user or service account submitted in an account. Reads all feedback of the account
+ * only if the submitters' lists do not have all of it yet.
  */
 export async function listOwnFeedback(
   table: Reader,

@@ -63,8 +63,8 @@ export type Grantable = { expires_at?: string | undefined } & (
 type Author = { by: string; now: Date };
 
 /**
- * Plans new assignments for one subject, in one transaction. Stores `profile`, if the subject is a user. Throws 404 for a group or service account that the account
- * does not have, and 409 `limit_reached`.
+ * Plans new assignments for one subject, in one transaction. Stores `profile`, if the subject is a user. Throws 404 for
+ * a group or service account that the account does not have, and 409 `limit_reached`.
  */
 export async function planAssignments(
   table: Reader,
@@ -179,8 +179,8 @@ const withoutEnded = (held: Held, now: Date): Held => ({
 });
 
 /**
- * The writes to the list of the account's owners, which has only users who own it without an end, and to the super
- * admin grants of users.
+ * The writes to the list of the account's owners, and to the super admin grants of users. The list has only users whose
+ * ownership does not end.
  */
 async function rankWrites(
   table: Reader,
@@ -325,8 +325,8 @@ export async function assignmentsOn(table: Reader, accountId: string, scope: Sco
 const grantsPerTransaction = 8;
 
 /**
- * Plans the revocation of up to eight grants on a resource that is deleted. `isAll` tells whether these are all grants on
- * the resource.
+ * Plans the revocation of up to eight grants on a resource that is deleted. `isAll` tells whether these are all grants
+ * on the resource.
  */
 export async function planPurge(
   table: Reader,

@@ -92,7 +92,7 @@ export function groupsWrite(accountId: string, record: GroupsRecord, groups: Gro
 
 /**
  * Plans changes of subjects' permissions. Throws 404 for a group or service account that the account does not have, and
- * 409 `limit_reached`. A user without a record gets one.
+ * 409 `limit_reached`. A user without a record gets a record.
  */
 export async function planHolders(
   table: Reader,
@@ -129,8 +129,8 @@ const isEmpty = ({ owner_grant_id, grants, groups }: Held): boolean =>
   owner_grant_id === undefined && grants.length === 0 && groups.length === 0;
 
 /**
- * Plans the new access record of one user or service account. A user who holds nothing has no record, and the account
- * is in the user's list of accounts only while the user has a record.
+ * Plans the new access record of one user or service account. A user who holds nothing has no record. The account is in
+ * the user's list of accounts only while the user has a record.
  */
 async function planRecord(table: Reader, accountId: string, changes: readonly HolderChange[]): Promise<Write[]> {
   const subject = changes[0]?.subject ?? { type: "user", id: "" };
@@ -236,7 +236,7 @@ async function planAccessEnd(
 
 /**
  * The write that deletes the record of a service account without permissions, so that nothing can be given to the
- * service account any more. No write if it still has permissions.
+ * service account any more. Plans no write if the service account still has permissions.
  */
 export async function planForgotten(table: Reader, accountId: string, subject: Subject): Promise<Write[]> {
   const key = accessKey(accountId, subject);

@@ -66,7 +66,8 @@ function notStored({ codeMode: { storesAnswer } }: KeyedRoute): Problem {
 /*
  * A POST with an Idempotency-Key first claims the key, so that only one of several requests with the key runs. The
  * transaction that makes the changes also stores the answer, so that both happen or neither does. If the process dies
- * before this transaction, the claim expires. If the process dies after it, the next request finds the answer.
+ * before this transaction, the claim expires. If the process dies after this transaction, the next request finds the
+ * answer.
  *
  * Access patterns
  *   the claim or answer of a key   PRINCIPAL#<principal id> / IDEMPOTENCY#<route>#<SHA-256 of the key>

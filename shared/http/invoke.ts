@@ -45,7 +45,10 @@ export type InvocationContext = Pick<Context, "requestId" | "log" | "now" | "add
   readOnly?: string | undefined;
   sourceIp?: string;
   userAgent?: string;
-  /** Aborts when the client closes the connection. Only the local runtime sets it; API Gateway does not tell. */
+  /**
+   * Aborts when the client closes the connection. Only the local runtime sets `signal`. API Gateway does not report a
+   * closed connection.
+   */
   signal?: AbortSignal | undefined;
 };
 
@@ -59,8 +62,8 @@ export type InvokeResult = {
 };
 
 /**
- * Runs a route for any entry point: authenticates (401), charges the rate limit (429), parses (422), authorizes (403,
- * 404), and then returns the stored answer or runs the route. The output has only the members that the output schema
+ * Runs a route for any entry point. Authenticates (401), charges the rate limit (429), parses (422), and authorizes
+ * (403, 404). Then returns the stored answer, or runs the route. The output has only the members that the output schema
  * declares.
  */
 export async function invoke(route: Route, raw: RawInput, invocation: InvocationContext): Promise<InvokeResult> {

@@ -22,7 +22,10 @@ type Method = "GET" | "POST" | "PATCH" | "DELETE";
  */
 export type ProviderName = "secrets" | "payments" | "files" | "registrar" | "dns" | "mail" | "mail_servers";
 
-/** A stored resource that the input names. `scopes` has the resource itself first, and then the scopes around it. */
+/**
+ * A stored resource that the input names. `scopes` has the resource itself first, and then the resources that contain
+ * it.
+ */
 export type LocatedResource<T> = {
   id: string;
   scopes: Scope[];
@@ -82,7 +85,8 @@ export type Context = {
   /** The address by which the caller reached the API, without a slash at its end, for addresses in the answer. */
   address?: string | undefined;
   /**
-   * The caller's `If-Match` condition. `commit` checks it. A route with several transactions has to check it itself.
+   * The caller's `If-Match` condition. `commit` checks this condition. A route with several transactions has to check
+   * the condition itself.
    */
   ifMatch?: IfMatch | undefined;
   log: Log;
@@ -96,8 +100,8 @@ type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject> 
 };
 
 /**
- * A condition on the account besides the caller's permission, such as a plan. `check` throws 409 with the `code`. `ahead`
- * names the items that `check` reads.
+ * A condition on the account besides the caller's permission, such as a plan. `check` throws 409 with the `code`.
+ * `ahead` names the items that `check` reads.
  */
 export type Requirement = {
   code: ProblemCode;
@@ -124,8 +128,9 @@ type Http = {
    */
   etag?: TagSchemas;
   /**
-   * The file of another media type that a request gets unless it prefers JSON. With `onlyIfPreferred`, a request gets the
-   * file only if it prefers the file to JSON. `of` makes the file from the output; undefined if the output has no file.
+   * The file of another media type that a request gets unless it prefers JSON. With `onlyIfPreferred`, a request gets
+   * the file only if it prefers the file to JSON. `of` makes the file from the output; undefined if the output has no
+   * file.
    */
   file?: {
     type: string;

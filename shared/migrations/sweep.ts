@@ -32,8 +32,8 @@ type MigrationBounds = {
 };
 
 /**
- * The result of one run: the numbers of accounts that it tried, of accounts that failed, of rows that it wrote, and of
- * migrations that are still unfinished.
+ * The result of one run: how many accounts it tried, how many of them failed, how many rows it wrote, and how many
+ * migrations are unfinished.
  */
 export type MigrationsSwept = { accounts: number; failed: number; rows: number; unfinished: number };
 
@@ -49,18 +49,19 @@ const claimMs = 6 * minuteMs;
 const retryAfterMs = hourMs;
 
 /**
- * If a migration has failed in this many accounts, it only tries these accounts again, because the migration is
+ * If a migration has failed in this many accounts, only these accounts are tried again, because the migration is
  * probably wrong.
  */
 const mostFailed = 100;
 
 /**
  * Goes on with the first migration that is not finished, and then with the next, until `budgetMs` is over or `most`
- * accounts were tried. Only one process does so at a time.
+ * accounts were tried. Only one process runs migrations at a time.
  * - A migration goes through the list of all accounts once, oldest first. Accounts that are created meanwhile are at
  *   the end of the list.
  * - An account that fails is logged and stored, and tried again after an hour. Other accounts do not wait for it.
- * - A migration is finished when it has succeeded in every account. Then it takes one read in each run.
+ * - A migration is finished when it has succeeded in every account. From then on, the migration takes one read in each
+ *   run.
  * - A process may die at any time. The next run repeats at most the accounts of one page.
  */
 export async function sweepMigrations(context: SweepContext, bounds: MigrationBounds = {}): Promise<MigrationsSwept> {

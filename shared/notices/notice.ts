@@ -34,7 +34,7 @@ export type Notice = {
   blocks: readonly Block[];
   /** The matter of the mail. A recipient gets at most one mail about the same matter in 30 days. */
   matter?: string;
-  /** A user who gets the mail too, although they may not own the account. */
+  /** A user who also gets the mail, even without owning the account. */
   alsoTo?: string;
 };
 

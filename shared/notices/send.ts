@@ -54,8 +54,8 @@ const ttlAt = (now: Date): number => Math.ceil((now.getTime() + sentKeptMs) / 1_
 
 /**
  * Sends the mails about an event to the people who should know of it. Does nothing for an event that is no news.
- * - A repeated call sends no second mail to a recipient, unless the process died between sending the mail and storing
- *   that it was sent. In that case, the second mail has the same Message-ID as the first.
+ * - A repeated call sends no second mail to a recipient, except if the process died after sending the mail and before
+ *   storing the result. In that case, the second mail has the same Message-ID as the first.
  * - An address that is refused for good is not tried again. A refused or failed address does not stop the mails to
  *   other addresses.
  * - Throws 503 if the mail server does not answer. Throws an Error while another worker sends a mail. In both cases the
@@ -73,7 +73,7 @@ export async function sendNotice(event: NoticeEvent, work: NoticeWork): Promise<
     membersAmong(table, event.account_id, named, now()),
   ]);
   const notice = account && maker(event, (person) => nameOf(person, members), account);
-  // The domains of a closed account are of no use to it any more.
+  // Mails about its domains are of no use to a closed account.
   if (!notice || (account.status === "closed" && notice.category.startsWith("domain"))) return;
   const recipients = await recipientsOf(table, account.id, notice, now());
   if (recipients.length === 0) return;

@@ -134,8 +134,8 @@ export type StoredGroup = z.output<typeof StoredGroup>;
 type GroupContext = { record: GroupsRecord; roles: RolesRecord; now: Date };
 
 /**
- * The view of a group that the specification defines, from its stored row and the names of the groups above it. Grants
- * that have ended are left out.
+ * Makes the view of a group, as the specification defines it. Needs the group's row, and the names of the groups above
+ * the group. Grants that have ended are left out.
  */
 export function storedGroupView(
   group: StoredGroup,
@@ -351,9 +351,9 @@ type GroupChange = { [Name in keyof NewGroup]?: NewGroup[Name] | undefined } & {
 };
 
 /**
- * Changes the name, description and attributes of a group, and moves it into another group or to the top. A move gives
- * the members all grants of the new parent, so the caller must hold these grants: throws 403 `would_escalate`. Also
- * throws:
+ * Changes the name, description and attributes of a group, and moves the group into another group or to the top. A move
+ * gives the members all grants of the new parent, so the caller must hold these grants: throws 403 `would_escalate`.
+ * Also throws:
  * - 404 if the account does not have the group;
  * - 422 if the account does not have the new parent;
  * - 409 `group_name_taken`;

@@ -199,8 +199,8 @@ export async function removeMostMembers(
 }
 
 /**
- * Plans the removal of the last members of a group that is being deleted; undefined if the group has more members than
- * one transaction can remove. The writes fail if a member is added meanwhile.
+ * Plans the removal of the last members of a group that is being deleted. Undefined if one transaction cannot remove
+ * all members. The writes fail if a member is added meanwhile.
  */
 export async function planLastRemovals(
   table: Reader,

@@ -187,7 +187,7 @@ function besides(writes: readonly Write[], checks: readonly Write[]): Write[] {
   return [...byKey.values()];
 }
 
-/** The caller's verified address, if it is the invited one. Throws 403. */
+/** Returns the caller's verified address. Throws 403 unless this is the invited address. */
 async function requireAddress(
   { email: invited }: StoredInvitation,
   { principal, askEmail }: Pick<Context, "principal" | "askEmail">,
@@ -232,8 +232,8 @@ type Inviter = {
 };
 
 /**
- * The inviter's permissions now. The groups that the inviter's token named when the invitation was made still count,
- * because the issuer cannot be asked about a token that is not at hand.
+ * The inviter's permissions now. The groups that the inviter's token named when the invitation was made still count.
+ * The token is not at hand now, so the issuer cannot be asked again.
  */
 async function readInviter(
   table: Reader,

@@ -182,7 +182,7 @@ export const InvitedAccess = z
     }),
     is_given: z.boolean().nullable().meta({
       description:
-        "Whether the person got the permission. False if the inviter did not hold it any more when the invitation was accepted, if it had ended, or if the resource or the role was deleted. Null until the invitation is accepted.",
+        "Whether the person got the permission. Null until the invitation is accepted. False if, at that time, the inviter did not hold the permission any more, the permission had ended, or its resource or role was deleted.",
     }),
   })
   .meta({ id: "InvitedAccess", description: "A role, a capability or the ownership that an invitation gives." });

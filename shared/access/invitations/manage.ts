@@ -95,8 +95,8 @@ async function checkAccess(accountId: string, body: NewInvitation, context: Cont
  * invitation. A new invitation replaces the pending invitation, and the link in the earlier mail no longer works.
  * Throws:
  * - 403 `would_escalate` if the caller does not hold the permissions of the invitation;
- * - 422 for a resource or role that the account does not have, and for a capability or role that has no effect on its
- *   resource;
+ * - 422 for a resource or role that the account does not have;
+ * - 422 for a capability or role that has no effect on its resource;
  * - 429 if a limit on mails to strangers is reached.
  */
 export async function createInvitation(accountId: string, body: NewInvitation, context: Context): Promise<Invitation> {

@@ -108,7 +108,7 @@ const leftOf = (invoice: StoredInvoice): VatRow[] =>
 const grossOf = (rows: readonly VatRow[]): number => rows.reduce((sum, { net, amount }) => sum + net + amount, 0);
 
 /**
- * Divides an amount with VAT over the rows, in proportion to the amount that is left of each. If a row is credited
+ * Divides an amount with VAT over the rows, in proportion to the amount that is left of each row. If a row is credited
  * whole, the rest of its VAT is credited too. Throws if the amount is larger than what is left to credit.
  */
 function creditedRows(left: readonly VatRow[], gross: number): VatRow[] {
@@ -276,8 +276,8 @@ function addCredit(book: AccountBilling, { number, invoice_number, total, vat = 
 }
 
 /**
- * The credit notes of an invoice, oldest first. Reads the list of the account's credit notes if an earlier version made the
- * first of them.
+ * The credit notes of an invoice, oldest first. Reads the list of the account's credit notes if an earlier version made
+ * the first credit note of the invoice.
  */
 export async function creditNotesOfInvoice(table: Reader, invoice: StoredInvoice): Promise<CreditedBy[]> {
   if (invoice.credited === undefined) return [];

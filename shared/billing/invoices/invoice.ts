@@ -117,7 +117,10 @@ export const invoiceKind = defineKind({
 /** The number of an invoice, such as `de944be07fc1f90a-000042`. `position` counts the account's invoices from 1. */
 export const numberOf = (series: string, position: number): string => `${series}-${String(position).padStart(6, "0")}`;
 
-/** The first part of the numbers of an account's invoices: the last 16 digits of its id, so that no two accounts share it. */
+/**
+ * The first part of the numbers of an account's invoices: the last 16 digits of the account's id. No two accounts share
+ * this part.
+ */
 export const newSeries = (accountId: string): string => accountId.replaceAll("-", "").slice(-16);
 
 /** The first part of the invoice numbers of an account whose first invoice was made by an earlier version. */

@@ -25,7 +25,7 @@ const alertsKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK:
 export const StoredAlerts = z.object({
   /** The customer's threshold in minor units; null for the default. */
   low_balance_threshold: z.int().min(0).nullable(),
-  /** Whether the wallet was below the threshold when it was last looked at. */
+  /** Whether the wallet was below the threshold at the last check. */
   is_low: z.boolean(),
   /** The last notice of each kind: the coming date, and the number of days before it. */
   past_due_notice: z.string().optional(),
@@ -39,7 +39,7 @@ const firstAlerts: StoredAlerts = { low_balance_threshold: null, is_low: false, 
 export const readAlerts = async (table: Reader, accountId: string): Promise<StoredAlerts> =>
   (await table.get(alertsKey(accountId), StoredAlerts)) ?? firstAlerts;
 
-/** The write that replaces the alerts. It fails unless they still have the version that was read. */
+/** The write that replaces the alerts. The write fails unless the alerts still have the version that was read. */
 export const alertsWrite = (accountId: string, { version, ...alerts }: StoredAlerts): Write => ({
   put: { ...alertsKey(accountId), ...alerts, version: version + 1 },
   if: version === 0 ? "absent" : { version },
@@ -94,8 +94,8 @@ export function aheadOfAlerts(accountId: string): Ahead {
 }
 
 /**
- * The amount of the wallet that is left, in minor units: the available amount, less the recorded days with their VAT,
- * and less the amount that is due.
+ * The amount that is left in the wallet, in minor units: the available amount, less the cost of the recorded days with
+ * VAT, less the amount that is due.
  */
 export const leftOf = (book: AccountBilling): number => book.available - usedOf(book) - totalDue(book);
 

@@ -37,7 +37,7 @@ export const StoredSettings = z.object({
   count: z.int(),
   /** The sum of these recharges. */
   charged: MinorUnits,
-  /** The recharge that is running. There is one at most. */
+  /** The running recharge. At most one recharge runs at a time. */
   current: Id.optional(),
   /** The recharge that began last. */
   last: Id.optional(),
@@ -78,7 +78,10 @@ export async function readSettings(table: Reader, accountId: string, day: Day): 
 export const hasSettings = async (table: Reader, accountId: string): Promise<boolean> =>
   (await table.get(settingsKey(accountId), StoredSettings)) !== undefined;
 
-/** The most recharges that begin on a day (UTC). Failed ones count too. A new card or setting does not begin a new count. */
+/**
+ * The most recharges that begin on a day (UTC). Failed recharges count too. A new card or setting does not begin a new
+ * count.
+ */
 const attemptsPerDay = 4;
 
 /** The attempts on the day of `now`, with one more attempt. */
@@ -95,7 +98,7 @@ export function waitsUntil(settings: StoredSettings, now: Date): string | undefi
   return last > now.toISOString() ? last : undefined;
 }
 
-/** The write that replaces the settings. It fails unless they still have the version that was read. */
+/** The write that replaces the settings. The write fails unless the settings still have the version that was read. */
 export const settingsWrite = (accountId: string, { version, ...settings }: StoredSettings): Write => ({
   put: { ...settingsKey(accountId), ...settings, version: version + 1 },
   if: version === 0 ? "absent" : { version },
@@ -218,7 +221,8 @@ const minor = (given: string | number | undefined, present: number): number =>
 
 /**
  * Changes the settings. Switching off and on does not bring the next attempt forward. Throws 409
- * `payment_method_required` if they are switched on without a saved card, and 422 for an amount above the monthly cap.
+ * `payment_method_required` if automatic recharges are switched on without a saved card, and 422 for an amount above
+ * the monthly cap.
  */
 export function updateAutoRecharge(
   accountId: string,

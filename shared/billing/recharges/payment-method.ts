@@ -136,8 +136,8 @@ async function customerOf(accountId: string, table: Reader, payments: Payments):
 }
 
 /**
- * Opens a page for saving a card, and stores it. A card that is saved there replaces the present card. The result page
- * leads the payer to `returnUrl`.
+ * Opens a page for saving a card, and stores a row about the page. A card that is saved there replaces the present
+ * card. The result page leads the payer to `returnUrl`.
  */
 export async function openCardSetup(
   accountId: string,
@@ -201,8 +201,8 @@ export async function setupOfToken(table: Reader, accountId: string, token: stri
 }
 
 /**
- * The write that records that the provider was asked for the result page. It fails if another process has changed the
- * page since it was read.
+ * The write that records that the provider was asked for the result page. The write fails if another process has
+ * changed the row since it was read.
  */
 export const askedWrite = (accountId: string, { id, version }: StoredSetup, at: Date): Write => ({
   update: setupKey(accountId, id),

@@ -182,8 +182,8 @@ const giveUp = (accountId: string, id: string, context: WatchContext): Promise<b
   });
 
 /**
- * Charges the card of a recharge, or asks about the charge, and settles the recharge by the answer. Charges nothing for a
- * closed account, or after recharges were switched off.
+ * Charges the card of a recharge, or asks about the charge, and settles the recharge by the answer. Charges nothing for
+ * a closed account, or after recharges were switched off.
  */
 export async function advanceRecharge(accountId: string, id: string, context: RechargeContext): Promise<void> {
   const { table, payments } = context;
@@ -244,7 +244,7 @@ export async function settleRecharge(state: ChargeState, context: RechargeContex
   });
   if (outcome === "credited") await reportClosed(accountId, state.amount, context);
   if (isFirst && status !== "processing") await removeReplaced(accountId, recharge, context);
-  // If the process dies here, the watch of the new transaction finds the open invoices and lets them be paid.
+  // If the process dies here, the provider's webhook or the daily run pays the open invoices.
   if (status === "succeeded") await payOwed(accountId, requestId, context);
 }
 
@@ -438,8 +438,8 @@ async function planSuccess(
     settled_at: now.toISOString(),
   };
   const { current, retry_at, ...kept } = settings;
-  // A recharge that is over should take no money. If the provider has charged it all the same, its money counts for the
-  // month again.
+  // A recharge that is over should take no money. If the provider has charged the card all the same, the amount counts
+  // for the month again.
   const isCounted = !isOver(recharge) || monthOf(dayOf(new Date(recharge.created_at))) !== settings.month;
   const next: StoredSettings = {
     ...kept,

@@ -35,8 +35,8 @@ export async function watchWallet(accountId: string, context: WatchContext): Pro
 }
 
 /**
- * The daily check of an account: checks its wallet, and records an event 7 days and 1 day before the account becomes
- * past due or is suspended. Each event is recorded once, however often this runs.
+ * The daily check of an account. Checks the wallet. Records an event 7 days and 1 day before the account becomes past
+ * due, and before it is suspended. Each event is recorded once, however often this function runs.
  */
 export async function giveBillingNotices(accountId: string, context: WatchContext): Promise<void> {
   await watchWallet(accountId, context);
@@ -93,8 +93,8 @@ function noticeBefore(date: Day, today: Day): 7 | 1 | undefined {
 }
 
 /**
- * Whether automatic recharges will pay an amount: they are on, the last one has not failed, and the limits of the month
- * allow the amount.
+ * Whether automatic recharges will pay an amount. They will pay it if they are on, the last one has not failed, and the
+ * limits of the month allow the amount.
  */
 async function isCovered(table: Reader, { accountId, now }: AccountBilling, missing: number): Promise<boolean> {
   const { enabled, failures, charged, monthly_cap, count, max_per_month } = await readSettings(

@@ -66,8 +66,8 @@ export function requireReassignable(
 }
 
 /**
- * The writes that move domains. The writes fail if a domain has changed since it was read. 100 domains fill a
- * transaction.
+ * The writes that move domains. They fail if a domain has changed since it was read. A transaction has room for 100
+ * domains.
  */
 export const moveWrites = (
   ip: Pick<StoredIp, "id" | "account_id">,

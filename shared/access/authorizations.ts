@@ -28,8 +28,8 @@ import { readRoles, rolesWrite } from "./roles.ts";
 import { locate, aheadOfScope } from "./scopes.ts";
 
 /**
- * The members that narrow a grant to one resource. Without them, or with the account itself, the grant covers the whole
- * account.
+ * The members of an input that narrow a grant to one resource. If they are absent, or name the account itself, the
+ * grant covers the whole account.
  */
 export const resourceMembers = {
   resource_type: ResourceType.nullish().meta({
@@ -59,7 +59,7 @@ export function scopeOf(accountId: string, { resource_type, resource_id }: Resou
     : { type: resource_type, id: resource_id };
 }
 
-/** The longest time for which something can be given with an end. */
+/** The latest possible end of a grant or of an assignment, in years from now. */
 const longestYears = 10;
 
 /** The time at which a grant or the assignment of a role ends by itself. */
@@ -68,16 +68,16 @@ export const GrantEnd = FutureTime.refine((at) => Date.parse(at) <= yearsAfter(c
 })
   .nullish()
   .meta({
-    description: `When the access ends by itself, at most ${longestYears} years from now. It does not end without this.`,
+    description: `When the access ends by itself, at most ${longestYears} years from now. Without this time, the access does not end.`,
   });
 
-/** The role of this key: one of the product, or one that the account has made. */
+/** The role with this key: a role of the product, or else a role that the account has made. */
 export const roleOf = (key: string): { kind: "role"; role: RoleKey } | { kind: "custom_role"; custom_role: string } => {
   const role = RoleKey.safeParse(key).data;
   return role === undefined ? { kind: "custom_role", custom_role: key } : { kind: "role", role };
 };
 
-/** Whether a held grant gives the same permission as `grantable`. Their ends can differ. */
+/** Whether an assignment gives the same permission as `grantable`. The two can end at different times. */
 const isSameAssignment = (
   assignment: Omit<HeldGrant, "id"> & Pick<Assignment, "kind">,
   grantable: Grantable,
@@ -98,7 +98,7 @@ export const grantMatches = (grant: Omit<HeldGrant, "id">, grantable: Grantable)
   isSameAssignment({ ...grant, kind: grantable.kind }, grantable);
 const emptyGrant = { capability: undefined, role: undefined, custom_role: undefined, scope: undefined };
 
-/** The permission that a giver of `grantable` has to hold. */
+/** The permission that a caller must hold to give `grantable`. */
 export function permissionOf(grantable: Grantable): Permission {
   const { expires_at } = grantable;
   if (grantable.kind === "account_owner" || grantable.kind === "super_admin")
@@ -116,9 +116,9 @@ export function aheadOfGrant(accountId: string, subject: Subject, grantable: Gra
 
 /**
  * Gives a capability, a role, ownership or super admin to a subject, and returns the view of the assignment. If the
- * subject has the same assignment already, it gets the end that is given now. Throws:
+ * subject has the same assignment already, that assignment gets the new end. Throws:
  * - 403 `would_escalate` if the caller does not hold the permission, or loses it before the new assignment ends;
- * - 409 `last_owner` if the last user who owns the account without an end would get one;
+ * - 409 `last_owner` if the subject is the only owner whose ownership does not end, and the new ownership would end;
  * - 409 `limit_reached` if the subject holds too many grants, or the account has too many owners;
  * - 422 for a group, service account, resource or role that the account does not have;
  * - 422 for a capability or role that allows nothing on the resource.
@@ -145,8 +145,8 @@ export async function assign<V>(
     const planned = planAssignments(table, accountId, subject, [grantable], author);
     const { assignments, writes, changes } = await forSubject(subject, planned);
     const existing = await findSame(table, accountId, subject, grantable, now());
-    // A request that deletes the role first looks whether somebody holds it. If it has looked already, this write makes
-    // its transaction fail.
+    // A request that deletes the role first checks that nobody holds the role. If a request has made this check
+    // already, this write makes the transaction of that request fail.
     const inUse = grantable.kind === "custom_role" ? [rolesWrite(accountId, own, own.roles)] : [];
     if (existing?.expires_at === grantable.expires_at && existing) {
       return { value: view(existing, own), writes: [], changes: [] };
@@ -165,7 +165,10 @@ export async function assign<V>(
   });
 }
 
-/** The roles of the account if the grantable names one of them. Throws 422 if it names one that the account lacks. */
+/**
+ * The account's own roles if `grantable` names such a role; otherwise no roles. Throws 422 if the account does not have
+ * the named role.
+ */
 async function namedRoles(table: Reader, accountId: string, grantable: Grantable): Promise<RolesRecord> {
   if (grantable.kind !== "custom_role") return noRoles;
   const own = await readRoles(table, accountId);
@@ -201,8 +204,11 @@ export const aheadOfRevocation = (accountId: string, id: string): Ahead => ({
 });
 
 /**
- * Revokes an assignment of one of `kinds`. Throws 404, also for one that has ended by itself, and 409 `last_owner`. Only owners and super admins can revoke
- * ownership, and only super admins can revoke super admin: throws 403 `would_escalate`.
+ * Revokes an assignment of one of `kinds`. Throws:
+ * - 403 `would_escalate` if the assignment is ownership, and the caller is neither an owner nor a super admin;
+ * - 403 `would_escalate` if the assignment is super admin, and the caller is not a super admin;
+ * - 404 if the account has no such assignment, or if the assignment has ended by itself;
+ * - 409 `last_owner`.
  */
 export async function revoke(
   accountId: string,

@@ -30,8 +30,8 @@ import { locate } from "./scopes.ts";
 type Rank = "account_owner" | "super_admin";
 
 /**
- * A permission to give or revoke: a capability or role on a scope, ownership, or super admin. It ends at `expires_at`.
- * Without `expires_at`, or as the name of a rank alone, it does not end.
+ * A permission to give or revoke: a capability or role on a scope, ownership, or super admin. A permission with
+ * `expires_at` ends at that time. Any other permission does not end.
  */
 export type Permission =
   | Pick<EffectiveGrant, "capability" | "role" | "custom_role" | "capabilities" | "scope" | "expires_at">
@@ -47,9 +47,9 @@ const rankOf = (permission: Permission): Rank | undefined =>
   typeof permission === "string" ? permission : "rank" in permission ? permission.rank : undefined;
 
 /**
- * Requires that the giver holds all `permissions`, on the same scopes or on wider scopes, and at least until they end.
- * Only owners and super admins hold ownership, only super admins hold super admin. Throws 403 `would_escalate`, which
- * names the missing permissions.
+ * Requires that the giver holds each of `permissions`, on the same scope or a wider scope, at least until that
+ * permission ends. Only owners and super admins hold ownership. Only super admins hold super admin. Throws 403
+ * `would_escalate` with the names of the missing permissions.
  */
 export async function requireToHold(
   giver: Giver,
@@ -78,11 +78,14 @@ export async function requireToHold(
   );
 }
 
-/** Whether something that ends at `end` ends at `limit` at the latest. Undefined: never. */
+/** Whether the time `end` is not later than the time `limit`. An undefined time never comes. */
 const isWithin = (end: string | undefined, limit: string | undefined): boolean =>
   limit === undefined || (end !== undefined && end <= limit);
 
-/** Whether a capability of this name on the whole account, ownership or super admin is held at all. */
+/**
+ * Whether the permissions include `name` now, whenever it ends. `name` is a capability on the whole account,
+ * `account_owner` or `super_admin`.
+ */
 function hasForNow(permissions: Permissions, name: string): boolean {
   if (name === "super_admin") return permissions.superAdmin;
   const held = permissions.grants.some((grant) => !grant.scope && capabilitiesOf(grant).some((one) => one === name));
@@ -92,7 +95,10 @@ function hasForNow(permissions: Permissions, name: string): boolean {
 export const isHeld = async (giver: Giver, accountId: string, permission: Permission): Promise<boolean> =>
   (await missingNames(giver, accountId, permission)).length === 0;
 
-/** The capabilities of a permission that the giver does not hold; for ownership and super admin their own name. */
+/**
+ * The capabilities of a permission that the giver does not hold. If the permission is a rank that the giver does not
+ * hold: the name of the rank.
+ */
 async function missingNames(giver: Giver, accountId: string, permission: Permission): Promise<readonly string[]> {
   const { table } = giver;
   const permissions = lastingUntil(giver.permissions, endOf(permission));
@@ -121,7 +127,7 @@ async function allCapabilities(
   return Object.hasOwn(roles, key) ? (roles[key]?.capabilities ?? []) : [];
 }
 
-/** The grants and the ownership of a holder that have not ended at a time. */
+/** The grants and the ownership of a holder, without those that have ended at the time `at`. */
 function permissionsIn(holder: GrantHolder, at: string): Permission[] {
   const { grants, owner_expires_at: expires_at } = holder;
   const ownership: Permission = expires_at === undefined ? "account_owner" : { rank: "account_owner", expires_at };
@@ -137,18 +143,21 @@ export function permissionsOfGroup(groups: GroupsRecord, groupId: string, now: D
 }
 
 /**
- * The permission to take the ownership in `permissions` away; none if they have no ownership. Only owners and super
- * admins hold this permission.
+ * The permission that a caller must hold to take away the ownership in `permissions`. The list is empty if
+ * `permissions` has no ownership. Only owners and super admins hold this permission.
  */
 export const ownershipIn = (permissions: readonly Permission[], now: Date): Permission[] =>
   permissions.some((permission) => rankOf(permission) === "account_owner") ? [heldNow("account_owner", now)] : [];
 
-/** The permission to take a rank away: the rank, held now, however soon it ends. */
+/**
+ * The permission that a caller must hold to take a rank away. The caller must have the rank now, but the rank may end
+ * at any time after now.
+ */
 export const heldNow = (rank: Rank, now: Date): Permission => ({ rank, expires_at: now.toISOString() });
 
 /**
  * All permissions of a service account, and the writes that make a transaction fail if the permissions have changed
- * since. Throws 404.
+ * after this read. Throws 404.
  */
 export async function permissionsOfServiceAccount(
   table: Reader,

@@ -10,9 +10,11 @@ import { planExpiryNotice } from "./service-account.ts";
 type ExpiryWork = { table: Table; now: () => Date; log: Log };
 
 /**
- * Moves an assignment that has ended to the revoked ones, and records `expired`. Removes the task if the assignment is
- * gone or ends at another time. The assignment gives nothing from its end on, also before this runs. The task of a
- * service account records that the service account expires soon.
+ * Runs a due task.
+ * - If the assignment ended at `at`: moves the assignment to the revoked assignments, and records `expired`. The
+ *   assignment gives no access after `at`, even if this function runs later.
+ * - If the assignment is gone or ends at another time: only removes the task.
+ * - If the task is about a service account: records that the service account expires soon.
  */
 async function endDue(accountId: string, id: string, at: string, { table, now }: ExpiryWork): Promise<void> {
   const actor = { type: "system" as const, id: "grants" };

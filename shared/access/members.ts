@@ -61,7 +61,8 @@ export const AccountMember = z
     subject_id: Id.meta({ description: "The id of the user or service account." }),
     subject_type: MemberType.meta({ description: "The type of the member." }),
     email: z.string().nullable().meta({
-      description: "The user's e-mail address. Null for a service account, and until the user's token has told it.",
+      description:
+        "The user's e-mail address. Null for a service account, and for a user until a token of the user has contained the address.",
     }),
     name: z.string().nullable().meta({
       description: "The user's full name if it is known, or the service account's name.",
@@ -69,7 +70,7 @@ export const AccountMember = z
     is_owner: z.boolean().meta({ description: "Whether the member owns the account, directly or by a group." }),
     access: z.array(HeldAccess).meta({
       description:
-        "The member's permissions: first those without a group, then those by each group. Owners have every permission.",
+        "The member's permissions: first those that the member holds directly, then those of each group. Owners have every permission.",
     }),
   })
   .meta({ id: "AccountMember", description: "A user or service account with access to the account." });
@@ -96,7 +97,7 @@ export const MyPermissions = z
   })
   .meta({ id: "MyPermissions", description: "The permissions of the owner of the token in an account." });
 
-/** The members with which lists name a subject, in addition to its id. */
+/** The members that lists add to the id of a subject: its e-mail address and its name. */
 export const subjectMembers = {
   subject_email: z.string().nullable().meta({
     description: "The e-mail address of a user. Null if it is not known, and for other subjects.",
@@ -108,7 +109,7 @@ export const subjectMembers = {
 
 type NameOf = (subject: { type: string; id: string }) => { email: string | null; name: string | null };
 
-/** Adds the names of their subjects to items. */
+/** Adds to each item the e-mail address and the name of its subject. */
 export const withSubjects = <T extends { subject_id: string; subject_type: string }>(
   items: readonly T[],
   nameOf: NameOf,
@@ -121,7 +122,7 @@ export const withSubjects = <T extends { subject_id: string; subject_type: strin
 /** The names of an account's people, service accounts and groups. */
 type Directory = {
   records: readonly { subject: Subject & { type: "user" | "service_account" }; record: AccessRecord }[];
-  /** The name and the e-mail address of a subject. An unknown one is null. */
+  /** The name and the e-mail address of a subject. Each is null if it is not known. */
   of: NameOf;
 };
 
@@ -178,7 +179,7 @@ export async function readDirectory(table: Reader, accountId: string): Promise<D
   };
 }
 
-/** The names of some users and service accounts, for a page of them. */
+/** Reads the names of the users and service accounts on one page of a list. */
 export async function readNames(
   table: Reader,
   accountId: string,
@@ -200,7 +201,7 @@ export async function readNames(
   };
 }
 
-/** The permissions of a holder at a time. */
+/** The permissions that a holder has at the time `at`. */
 function accessIn(
   { owner_grant_id, owner_expires_at, grants }: GrantHolder,
   group: { id: string; name: string | null } | undefined,
@@ -228,7 +229,10 @@ function accessIn(
 
 const nothingNarrower = { capability_key: null, role_key: null, resource_type: null, resource_id: null };
 
-/** The permissions of a subject at a time: its own, and those of some groups and the groups above them. */
+/**
+ * The permissions that a subject has at the time `now`: its own, those of the groups `groupIds`, and those of all
+ * groups above.
+ */
 function accessOf(
   record: AccessRecord | undefined,
   groups: GroupsRecord,
@@ -245,7 +249,7 @@ function accessOf(
 
 const isOwned = (access: readonly HeldAccess[]): boolean => access.some(({ kind }) => kind === "account_owner");
 
-/** The items that `listMembers` reads. */
+/** The items that `accountMembers` reads. */
 export const aheadOfAccountMembers = (accountId: string): Ahead => ({
   ...aheadOfDirectory(accountId),
   keys: [groupsKey(accountId)],

@@ -29,7 +29,7 @@ type Client = z.output<typeof AccountClientSummary>;
 
 const StoredClient = z.object({ id: z.string(), name: z.string() });
 
-/** Registers a client: a customer, who has accounts. */
+/** Creates a client. A client is a customer that owns accounts. */
 export async function createClient(table: Table, name: string): Promise<Client> {
   const client = { id: randomUUID(), name };
   return table.commit(async () => ({
@@ -56,8 +56,8 @@ type NewAccount = {
 };
 
 /**
- * Creates an active account with its first owner, in one transaction. Throws for a currency in which the stage has no
- * prices.
+ * Creates an active account with its first owner, in one transaction. Throws if the plans of this deployment have no
+ * prices in the currency.
  */
 export async function createAccount(table: Table, input: NewAccount, now: Date): Promise<StoredAccount> {
   const { id = randomUUID(), currency = defaultCurrency } = input;
@@ -98,8 +98,9 @@ export async function createAccount(table: Table, input: NewAccount, now: Date):
 }
 
 /**
- * Moves an account to another status. Closing an account also makes its final invoices (`closeAccount`). If the account has that status already, nothing happens. But a suspension for a
- * debt becomes a suspension by the operator, which a payment does not lift.
+ * Moves an account to another status. Closing an account also makes its final invoices (`closeAccount`). If the account
+ * has the status already, nothing changes, with one exception: a suspension for a debt becomes a suspension by the
+ * operator. A payment does not lift a suspension by the operator.
  */
 export async function setAccountStatus(
   table: Table,

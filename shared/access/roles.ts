@@ -85,14 +85,19 @@ export const roleKind = defineKind({
   seenWith: "auth.manage",
 });
 
-/** The most roles that an account can make. A request of a principal who holds one of them reads all of them. */
+/**
+ * The most roles that an account can make. If a principal holds one of these roles, each request of the principal reads
+ * all of them.
+ */
 export const roleLimit = 50;
 
 /** The roles that an account has made. */
 export const readRoles = async (table: Reader, accountId: string): Promise<RolesRecord> =>
   (await table.get(rolesKey(accountId), RolesRecord)) ?? noRoles;
 
-/** The write that replaces the roles of an account. It fails if they have changed since `record` was read. */
+/**
+ * The write that replaces the roles of an account. The write fails if the roles have changed since `record` was read.
+ */
 export const rolesWrite = (accountId: string, record: RolesRecord, roles: RolesRecord["roles"]): Write => ({
   put: { ...rolesKey(accountId), roles, version: record.version + 1 },
   if: record.version === 0 ? "absent" : { version: record.version },
@@ -139,7 +144,8 @@ export async function listRoles(
 
 /**
  * Creates a role. Throws:
- * - 403 `would_escalate` unless the caller holds all its capabilities on the whole account, without an end;
+ * - 403 `would_escalate` unless the caller holds all capabilities of the new role, on the whole account and without an
+ *   end;
  * - 409 `role_key_taken`, and 409 `limit_reached`.
  */
 export async function createRole(
@@ -175,9 +181,9 @@ export async function createRole(
 }
 
 /**
- * Changes a role. Everybody who holds it gets the new capabilities from the next request on. Throws:
- * - 403 `would_escalate` unless the caller holds the capabilities that the role gains on the whole account, without an
- *   end;
+ * Changes a role. Everybody who holds the role has its new capabilities from the next request on. Throws:
+ * - 403 `would_escalate` unless the caller holds every capability that the role gains, on the whole account and without
+ *   an end;
  * - 404, and 409 `role_built_in` for a role that every account has.
  */
 export async function updateRole(
@@ -218,7 +224,8 @@ export async function deleteRole(accountId: string, key: string, { table, commit
   await commit(async () => {
     const record = await readRoles(table, accountId);
     const before = roleView(key, ownRole(record, key));
-    // Read after the roles, and never ahead: an assignment that comes later changes the version of the roles.
+    // The assignments must be read after the roles, and never ahead. An assignment that is added after this read
+    // changes the version of the roles, and then this transaction fails.
     const assignments = await listAssignments(table, accountId, false, now());
     const count = assignments.filter(({ custom_role }) => custom_role === key).length;
     if (count > 0) {
@@ -233,7 +240,7 @@ export async function deleteRole(accountId: string, key: string, { table, commit
   });
 }
 
-/** A role of the account. Throws as `updateRole` does. */
+/** A role that the account has made. Throws 404, and 409 `role_built_in` for a role that every account has. */
 function ownRole({ roles }: RolesRecord, key: string): StoredRole {
   const role = Object.hasOwn(roles, key) ? roles[key] : undefined;
   if (role) return role;

@@ -12,8 +12,8 @@ import type { Write, Key } from "../table/writes.ts";
 import { findWorkspace, workspaceKey } from "../workspaces/workspace.ts";
 
 /**
- * The scopes of a resource: the resource itself first, then those around it. The write `present` makes a transaction
- * fail if the resource is deleted meanwhile.
+ * The scopes of a resource: the resource itself first, then the resources that contain it. The write `present` makes a
+ * transaction fail if the resource is deleted meanwhile.
  */
 type Located = { scopes: Scope[]; present?: Write };
 type Resolver = (table: Reader, accountId: string, id: string) => Promise<Located | undefined>;

@@ -129,19 +129,19 @@ export function planServiceAccount(input: NewServiceAccount, minted: MintedToken
   return { stored, writes: [putWrite(stored), record, token, ...noticeWrites(stored, now)] };
 }
 
-/** How many days before its end a service account causes a notice to the owners. */
+/** The owners of the account get a notice this many days before a service account expires. */
 const noticeDays = [7, 1];
 
 const noticeTask = ({ account_id, id }: Pick<Stored, "account_id" | "id">) => [account_id, `token/${id}`] as const;
 
-/** The tasks for the notices before a service account ends. A notice whose time is over has no task. */
+/** The tasks for the notices before a service account expires. A notice whose time has passed gets no task. */
 const noticeWrites = (stored: Stored, now: Date): Write[] =>
   noticeDays.flatMap((days) => {
     const at = stored.expires_at === null ? undefined : later(new Date(stored.expires_at), -days * dayMs);
     return at === undefined || at <= now.toISOString() ? [] : [dueWrite(grantQueue, noticeTask(stored), at)];
   });
 
-/** Plans the event that a service account expires, for a task that is due. The event is recorded once for each task. */
+/** Plans the event that a service account expires soon, for a due task. The event is recorded once for each task. */
 export async function planExpiryNotice(
   table: Reader,
   accountId: string,
@@ -187,7 +187,8 @@ export const serviceAccountRange = (accountId: string): { partition: string; fro
 export const aheadOfServiceAccounts = (accountId: string): Ahead => ({ ranges: [serviceAccountRange(accountId)] });
 
 /**
- * The items that `rotateServiceAccount` and `revokeServiceAccount` read first. They read the access record three times.
+ * The items that `rotateServiceAccount` and `revokeServiceAccount` read first. Both functions read the access record
+ * three times.
  */
 export const aheadOfServiceAccount = (accountId: string, id: string): Ahead => ({
   keys: [serviceAccountKey(accountId, id), ...aheadOfHolder(accountId, { type: "service_account", id }, { times: 3 })],
@@ -214,7 +215,7 @@ function lastUse({ public_ids, last_used_at }: Stored, used: ReadonlyMap<string,
 /** The item that `renameServiceAccount` reads first. */
 export const aheadOfRenaming = (accountId: string, id: string): Ahead => ({ keys: [serviceAccountKey(accountId, id)] });
 
-/** Renames a service account. Throws 404 for an unknown or revoked one. */
+/** Renames a service account. Throws 404 if the service account is unknown or revoked. */
 export function renameServiceAccount(
   accountId: string,
   id: string,
@@ -304,8 +305,8 @@ export async function revokeServiceAccount(accountId: string, id: string, contex
     await requireToHold(context, accountId, [heldNow("account_owner", now())]);
   const isPurged = await commit(async () => {
     const old = await readServiceAccount(table, accountId, id);
-    // An earlier revocation ended half-way if a revoked service account has an access record. This call removes the
-    // rest.
+    // If a revoked service account still has an access record, an earlier revocation stopped half-way. This call
+    // removes the rest.
     if (old.revoked_at !== null && held) return { value: false, writes: [], changes: [] };
     if (old.revoked_at !== null) throw notFound();
     const revoked = { ...old, revoked_at: now().toISOString(), version: old.version + 1 };
@@ -322,7 +323,10 @@ export async function revokeServiceAccount(accountId: string, id: string, contex
   if (!isPurged) await purgeServiceAccount(context, accountId, id);
 }
 
-/** The most assignments that one transaction revokes. A revocation takes up to four of the 100 writes. */
+/**
+ * The most assignments that one transaction revokes. One revocation takes up to four of the 100 writes of a
+ * transaction.
+ */
 const revocationsPerTransaction = 20;
 
 /** The most grants and groups that one transaction removes together with the service account itself. */
@@ -330,7 +334,7 @@ const [maxPurgedGrants, maxPurgedGroups] = [12, 4];
 
 /**
  * Plans the revocation of all permissions of a service account, its removal from its groups, and the deletion of its
- * access record; undefined if the plan does not fit into one transaction.
+ * access record. Undefined if the plan does not fit into one transaction.
  */
 async function planPurge(
   table: Reader,

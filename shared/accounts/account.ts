@@ -66,7 +66,7 @@ export const accountKind = defineKind({
   seenWith: "account.view",
 });
 
-/** The debt of an account when billing gave it its status. */
+/** The debt for which billing changed the status of an account. */
 const Debt = z.object({
   /** The amount that the wallet lacked, in minor units. */
   missing: z.int().min(1),
@@ -77,7 +77,10 @@ const Debt = z.object({
 export type Debt = z.output<typeof Debt>;
 
 export const StoredAccount = AccountResponse.extend({
-  /** Absent if the account owes nothing, or if the operator or an earlier version gave it its status. */
+  /**
+   * Absent if the account owes nothing. Also absent if the operator, or an earlier version of the product, set the
+   * status.
+   */
   debt: Debt.optional(),
   /** The account's ordinal in each list of `accountsMatching` that contains it, by the list's name. */
   ordinals: z.record(z.string(), z.int()),

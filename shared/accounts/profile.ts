@@ -4,7 +4,10 @@ import type { Log } from "../core/log.ts";
 import type { Table } from "../table/table.ts";
 import { accessKey } from "./standing.ts";
 
-/** The least time between two writes of a profile: an hour. So different tokens of one user cause few writes. */
+/**
+ * The shortest time between two writes of a profile, in milliseconds. Without this limit, a user with different tokens
+ * could cause a write with each request.
+ */
 const refreshMs = 3_600_000;
 
 /** A user's profile as an account stores it, and when it was stored. */
@@ -20,7 +23,7 @@ function profileChange(principal: Principal, stored: Profile): Profile | undefin
 
 /**
  * Stores the name and the e-mail address of a member as the member's token has them, if they have changed. Does nothing
- * for somebody without an access record. Never throws: a later request tries again.
+ * for somebody without an access record. Does not throw if the write fails. A later request tries again.
  */
 export async function refreshProfile(
   table: Pick<Table, "attempt">,

@@ -38,7 +38,7 @@ export type GrantHolder = z.output<typeof GrantHolder>;
  * the subject updates this item.
  */
 export const AccessRecord = GrantHolder.extend({
-  /** The name and the e-mail address of a user, as the user's token had them; undefined until it is known. */
+  /** The name and the e-mail address of a user, as the user's token had them. Each is undefined until it is known. */
   ...Profile.shape,
   /** When a token last changed the profile. */
   profile_at: z.string().optional(),
@@ -51,8 +51,8 @@ export const AccessRecord = GrantHolder.extend({
 export type AccessRecord = z.output<typeof AccessRecord>;
 
 /**
- * The grants and parents of all groups of an account. They are one item, so that a request reads one item also for a
- * principal who is in many groups.
+ * The grants and parents of all groups of an account. All of them are one item. So a request reads only one item, even
+ * if its principal is in many groups.
  */
 export const GroupsRecord = z.object({
   groups: z.record(z.string(), GrantHolder.extend({ parent_id: z.string().optional() })),
@@ -61,7 +61,10 @@ export const GroupsRecord = z.object({
 export type GroupsRecord = z.output<typeof GroupsRecord>;
 export const noGroups: GroupsRecord = { groups: {}, version: 0 };
 
-/** The roles that an account has made, by their keys. They are one item, which only requests with such a role read. */
+/**
+ * The roles that an account has made, by their keys. All of them are one item. Authorization reads this item only if
+ * the principal holds one of these roles.
+ */
 export const RolesRecord = z.object({
   roles: z.record(
     z.string(),
@@ -83,7 +86,10 @@ export const StoredUser = z.object({
   super_admin_grants: z.array(z.string()),
   /** When grants of super admin end, by their ids. A grant without an end is absent. */
   super_admin_ends: z.record(z.string(), z.string()).default({}),
-  /** When all access of the user to an account ends, by the id of the account. Accounts without an end are absent. */
+  /**
+   * When all access of the user to an account ends, by the id of the account. Accounts in which the access does not end
+   * are absent.
+   */
   access_ends: z.record(z.string(), z.string()).default({}),
 });
 
@@ -108,9 +114,10 @@ export const isSuperAdmin = async (table: Reader, principal: Principal, now: Dat
   (await superAdminOf(table, principal, now)) !== undefined;
 
 /**
- * Guesses from the items that this process has seen, to read ahead: the permissions that a principal has in an account,
- * and the keys of the items that authorization will read besides the access record. Without a seen record, or with a
- * record for the whole account only, the guess is all permissions.
+ * Guesses what to read ahead, from the items that this process has seen:
+ * - the permissions of a principal in an account. The guess is all permissions if no access record was seen, or if all
+ *   grants in the record are on the whole account;
+ * - the keys of the items that authorization will read besides the access record.
  */
 export function expectedStanding(
   seen: Seen,
@@ -184,8 +191,8 @@ export function heightOf(record: GroupsRecord, id: string): number {
 }
 
 /**
- * The permissions of a principal in an account, the principal's access record if there is one, and the status and the
- * debt of the account if it was read.
+ * The permissions of a principal in an account. `record` is the principal's access record, if there is one. The status
+ * and the debt of the account are present if the account was read.
  */
 export type Standing = {
   permissions: Permissions;
@@ -197,9 +204,9 @@ export type Standing = {
 /**
  * Reads the permissions of a principal in an account: the permissions of the principal and of the principal's groups.
  * - One round trip reads the access record, the groups if the token names groups, and the account if `withStatus`.
- * - A second round trip reads the groups if only the access record names groups, and the account's own roles if the
- *   principal holds one. A third reads the roles if only a group names one.
- * What has ended at `now` gives nothing.
+ * - A second round trip reads the groups if only the access record names groups. It also reads the account's own roles
+ *   if the principal holds one. A third round trip reads the account's own roles if only a group holds one. Grants and
+ *   ownership that have ended at `now` give nothing.
  */
 export async function standingOf(
   table: Reader,
@@ -263,8 +270,8 @@ export const isOwner = ({ owner_grant_id, owner_expires_at }: GrantHolder, at: s
   owner_grant_id !== undefined && isLive(owner_expires_at, at);
 
 /**
- * Returns `standing`, with all permissions and the account's status if the principal is a super admin and the account
- * exists.
+ * Returns `standing`. If the principal is a super admin and the account exists, the result has all permissions, and the
+ * account's status.
  */
 export async function asSuperAdmin(
   table: Reader,
@@ -294,7 +301,7 @@ async function readSome(table: Reader, keys: readonly (Key | undefined)[]): Prom
   return keys.map((key) => (key === undefined ? undefined : items.next().value));
 }
 
-/** `ids` are the groups that the access record and the token name. */
+/** The permissions of a principal in an account. `ids` are the groups that the access record and the token name. */
 function permissionsOf(
   record: AccessRecord | undefined,
   { groups, roles }: { groups: GroupsRecord; roles: RolesRecord },

@@ -15,7 +15,7 @@ function ordinalIn({ id, ordinals }: StoredAccount, list: string): number {
 /**
  * Plans the change of an account's status, and the move of the account between the lists by status. `debt` is the money
  * that the account owes, if billing changes the status for this reason. Plans no writes if the account has the status
- * already. Throws 409 `account_closed` for any other status of a closed account.
+ * already. Throws 409 `account_closed` if the account is closed and `status` is another status.
  */
 export async function planAccountStatus(
   table: Reader,

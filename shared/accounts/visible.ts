@@ -41,8 +41,8 @@ export async function getAccount(table: Reader, accountId: string): Promise<Stor
  * A page of the accounts that the principal may see.
  * - A super admin: all accounts, oldest first. The page costs the same with every filter.
  * - Another user: first the accounts with an access record of the user, in the order in which the user got access.
- *   Then, by id, the accounts to which only the groups in the token give access. A filtered page reads all accounts of
- *   the user. Every page does so while an access record of the user has ended and no worker has deleted it yet.
+ *   Then, by id, the accounts to which only the groups in the token give access. A page with a filter reads all
+ *   accounts of the user. So does every page while the table still has an access record of the user that has ended.
  * - A service account: the account that has it.
  */
 export async function visibleAccounts(
@@ -107,8 +107,8 @@ async function endedAccounts(table: Reader, { id }: Principal, now: Date): Promi
 }
 
 /**
- * The accounts of a user who is no super admin: those with an access record, also if the access has ended, and those
- * to which only the groups in the token give access.
+ * The accounts of a user who is no super admin. `own` are the accounts with an access record, even if the access has
+ * ended. `claimed` are the accounts to which only the groups in the token give access.
  */
 async function ownSources(
   moment: Moment,

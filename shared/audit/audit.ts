@@ -77,8 +77,8 @@ const entryOf = (change: StoredChange): AuditEntry => ({
 });
 
 /**
- * A page of the account's changes, by default newest first. Throws 422 if a filter would have to search more than 20,000
- * changes.
+ * A page of the account's changes, by default newest first. Throws 422 if a filter would have to search more than
+ * 20,000 changes.
  */
 export async function listAuditEntries(
   accountId: string,

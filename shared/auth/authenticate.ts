@@ -17,7 +17,9 @@ export function expectedPrincipal(header: string | undefined, seen: SeenItems, n
   return token !== undefined && isServiceToken(token) ? expectedService(token, seen, now) : undefined;
 }
 
-/** A function that asks the issuer of a user's token for the user's e-mail address. The token must have been verified. */
+/**
+ * A function that asks the issuer of a user's token for the user's e-mail address. The token must have been verified.
+ */
 export const askEmailOf = (header: string | undefined, issuers: readonly Issuer[]) => async () => {
   const token = bearerToken(header);
   if (token === undefined || isServiceToken(token)) return undefined;
@@ -28,8 +30,8 @@ export const askEmailOf = (header: string | undefined, issuers: readonly Issuer[
 
 /**
  * Returns the principal of an `Authorization` header (RFC 6750). The token is a JWT of a configured issuer or a service
- * account token. Throws 401 `unauthenticated`, `token_expired` or `token_revoked`; the error does not say more about
- * the check that failed. Throws the errors of `verifyUser` too.
+ * account token. Throws 401 `unauthenticated`, `token_expired` or `token_revoked`; the error does not say which check
+ * failed. Also throws the errors of `verifyUser`.
  */
 export async function authenticate(
   header: string | undefined,

@@ -16,7 +16,10 @@ type Metadata = z.output<typeof Metadata>;
 const noAnswer = (): Problem =>
   new Problem("upstream_unavailable", "The sign-in service does not answer. Try again.", { retry_after: 5 });
 
-/** Fetches JSON from an issuer. Throws 503 if there is no answer; undefined for another status than 200. */
+/**
+ * Fetches JSON from an issuer. Undefined for a status below 500 that is not 200. Throws 503 for a status of 500 or
+ * more, for a redirect, if there is no answer, or if the answer is not JSON.
+ */
 async function fetchJson(url: string, headers: Record<string, string> = {}): Promise<unknown> {
   try {
     const response = await fetch(url, {
@@ -31,13 +34,16 @@ async function fetchJson(url: string, headers: Record<string, string> = {}): Pro
   }
 }
 
-/** How long a failure is remembered, so that an issuer that is down is not asked, and waited for, by every request. */
+/** How long a failure is remembered, in milliseconds. So requests do not all wait for an issuer that is down. */
 const failureKeptMs = 5_000;
 
 const known = new Map<string, Promise<Metadata>>();
 const failed = new Map<string, number>();
 
-/** An issuer's metadata (OpenID Connect Discovery §4). Fetched once in a process; a failure is tried again after five seconds. */
+/**
+ * An issuer's metadata (OpenID Connect Discovery §4). A process fetches the metadata once. After a failure, this
+ * function throws 503 for five seconds before it tries again.
+ */
 async function metadataOf({ issuer }: Issuer): Promise<Metadata> {
   if (performance.now() - (failed.get(issuer) ?? -Infinity) < failureKeptMs) throw noAnswer();
   const found = known.get(issuer) ?? readMetadata(issuer);
@@ -58,11 +64,13 @@ async function readMetadata(issuer: string): Promise<Metadata> {
   return data;
 }
 
-/** How people sign in: the endpoints of the authorization code flow (RFC 6749 §4.1) and the parameters of the request. */
+/**
+ * How people sign in: the endpoints of the authorization code flow (RFC 6749 §4.1) and the parameters of the request.
+ */
 export const SignIn = z
   .object({
     authorization_endpoint: z.string().meta({ description: "Where the browser is sent to sign in." }),
-    token_endpoint: z.string().meta({ description: "Where the page gets the token for the code." }),
+    token_endpoint: z.string().meta({ description: "Where the page exchanges the code for the token." }),
     client_id: z.string().meta({ description: "The public client. PKCE (RFC 7636) is required." }),
     scope: z.string().meta({ description: "The scope of the request." }),
     parameters: z.record(z.string(), z.string()).meta({ description: "Further parameters of the request." }),
@@ -70,7 +78,10 @@ export const SignIn = z
   .meta({ id: "SignIn", description: "How a person signs in at the issuer of access tokens." });
 export type SignIn = z.output<typeof SignIn>;
 
-/** How people sign in at the first issuer that lets them; null if none does. Throws 503 if its metadata cannot be read. */
+/**
+ * How people sign in at the first issuer with the setting `signIn`. Null if no issuer has this setting, or if neither
+ * the setting nor the issuer's metadata names both endpoints. Throws 503 if the metadata is needed and cannot be read.
+ */
 export async function signInAt(issuers: readonly Issuer[]): Promise<SignIn | null> {
   const issuer = issuers.find(({ signIn }) => signIn !== undefined);
   if (!issuer?.signIn) return null;
@@ -93,9 +104,9 @@ const Claims = z.object({ iss: z.string(), sub: z.string() });
 
 /**
  * The verified e-mail address of a user, from the userinfo endpoint of the user's issuer (OpenID Connect Core §5.3).
- * `token` is an access token that was verified before. Undefined if the issuer tells no address or answers about
- * another subject, or if neither its answer nor its setting says that the address is verified. Throws 503 if the issuer
- * does not answer.
+ * `token` is an access token that was verified before. Undefined if the issuer has no userinfo endpoint, gives no
+ * address, or answers about another subject. Also undefined if neither the answer nor the issuer's setting says that
+ * the address is verified. Throws 503 if the issuer does not answer.
  */
 export async function emailAtIssuer(token: string, issuers: readonly Issuer[]): Promise<string | undefined> {
   const payload = token.split(".")[1] ?? "";

@@ -30,8 +30,8 @@ export const Scope = z.object({ type: ResourceType, id: z.string() });
 export type Scope = z.output<typeof Scope>;
 
 /**
- * One grant as it is stored with its holder: a capability, a role or a role of the account (`custom_role`), on a scope or
- * on the whole account. It gives nothing from `expires_at` on.
+ * One grant as it is stored with its holder: a capability, a role of the product (`role`) or a role of the account
+ * (`custom_role`), on a scope or on the whole account. From `expires_at` on, the grant gives nothing.
  */
 export const HeldGrant = z.object({
   id: z.string(),
@@ -43,14 +43,19 @@ export const HeldGrant = z.object({
 });
 export type HeldGrant = z.output<typeof HeldGrant>;
 
-/** One grant as authorization reads it. `capabilities` are those of its role of the account at the time of the request. */
+/**
+ * One grant as authorization reads it. For a grant with a `custom_role`, `capabilities` are the capabilities of that
+ * role at the time of the request.
+ */
 export const EffectiveGrant = HeldGrant.extend({ capabilities: z.array(Capability).optional() });
 export type EffectiveGrant = z.output<typeof EffectiveGrant>;
 
-/** Whether something that ends at `end` (RFC 3339, UTC) lasts at the time `at`. Without an end it always lasts. */
+/**
+ * Whether something that ends at `end` (RFC 3339, UTC) lasts at the time `at`. Something without an end always lasts.
+ */
 export const isLive = (end: string | undefined, at: string): boolean => end === undefined || end > at;
 
-/** The latest of some ends; undefined if one of them is undefined, because it never comes. */
+/** The latest of some ends. Undefined if one of the ends is undefined: an undefined end never comes. */
 export const latestEnd = (ends: readonly (string | undefined)[]): string | undefined =>
   ends.includes(undefined)
     ? undefined
@@ -68,7 +73,7 @@ export type Permissions = {
   /** Whether the principal is a super admin. Only super admins give and revoke super admin. */
   superAdmin: boolean;
   grants: readonly EffectiveGrant[];
-  /** When `member`, `everything` and `superAdmin` end. Absent for those that do not end. */
+  /** When `member`, `everything` and `superAdmin` end. If one of them does not end, its time is absent. */
   ends?: { member?: string | undefined; everything?: string | undefined; superAdmin?: string | undefined };
 };
 

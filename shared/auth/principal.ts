@@ -8,7 +8,8 @@ export type Principal = {
   id: string;
   email: string;
   /**
-   * The claim `email_verified`, or the value of the issuer's setting without the claim; undefined if neither says it.
+   * The claim `email_verified`. Without the claim: true if the issuer's setting says that its addresses are verified,
+   * or else undefined.
    */
   email_verified?: boolean;
   first_name?: string;

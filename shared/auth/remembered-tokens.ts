@@ -16,8 +16,8 @@ const expiryOf = (token: string): number =>
 const rememberedMs = 300_000;
 
 /**
- * Verifies a token once, and then recognizes the token by its SHA-256, because the check of a signature takes more time
- * than all other computation of a request.
+ * Verifies a token once, and then recognizes the token by its SHA-256. The check of a signature takes more time than
+ * all other computation of a request.
  * - A token is remembered until it expires, and for five minutes at most. Refused tokens are not remembered.
  * - If the issuer removes a key, a remembered token with this key is still accepted for up to five minutes.
  */

@@ -146,8 +146,8 @@ const principalOf = ({ id, account_id, public_id }: StoredToken): Principal => (
 });
 
 /**
- * The service account of a token that this process has accepted before; undefined for other tokens, and for a token
- * that has ended as far as this process knows. Use this only to guess which items to read.
+ * The service account of a token that this process has accepted before. Undefined for any other token, and for a token
+ * that this process knows to have ended. Use this only to guess which items to read.
  */
 export function expectedService(token: string, seen: SeenItems, now: Date): Principal | undefined {
   const parts = partsOf(token);

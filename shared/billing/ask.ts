@@ -11,7 +11,9 @@ import type { Table } from "../table/table.ts";
 import { checkoutQueue, StoredTopup, topupKey } from "../wallet/topup.ts";
 import { handlePayment, payOwed } from "./payments.ts";
 
-/** The services to ask the payment provider about checkouts. With `isReadOnly`, result pages do not ask. */
+/**
+ * The services to ask the payment provider about checkouts. With `isReadOnly`, result pages do not ask the provider.
+ */
 export type AskContext = {
   table: Table;
   payments: Pick<Payments, "getCheckout" | "expireCheckout">;
@@ -20,14 +22,18 @@ export type AskContext = {
   isReadOnly?: boolean;
 };
 
-/** A checkout older than this is asked about by its result page only. Bank debits take up to two weeks. */
+/**
+ * The age of a checkout, in milliseconds, from which on only its result page asks about it. Bank debits take up to two
+ * weeks.
+ */
 export const askedForMs = 30 * dayMs;
 
-/** The least time between two questions of the result page of a checkout. */
+/** The shortest time between two questions from the result page of a checkout, in milliseconds. */
 const pageIntervalMs = 4_000;
 
 /**
- * Asks the provider about the checkout of a top-up; undefined, with an error in the log, for another checkout's answer.
+ * Asks the provider about the checkout of a top-up. If the answer is about another checkout, logs an error and returns
+ * undefined.
  */
 async function readCheckout(
   accountId: string,
@@ -36,7 +42,7 @@ async function readCheckout(
 ): Promise<CheckoutState | undefined> {
   const state = await context.payments.getCheckout(topup.checkout_id);
   if (isAbout(state, accountId, topup)) return state;
-  context.log.error("the provider has another checkout by this id", { checkout_id: topup.checkout_id });
+  context.log.error("the provider has a different checkout with this id", { checkout_id: topup.checkout_id });
   return undefined;
 }
 
@@ -44,8 +50,8 @@ const isAbout = (state: CheckoutState, accountId: string, { id, checkout_id }: S
   state.id === checkout_id && state.reference === id && state.accountId === accountId;
 
 /**
- * Settles a checkout as the provider's webhook does. Both use the same id for the credit of a payment, so a payment is
- * credited once.
+ * Settles a checkout as the provider's webhook does. The webhook and this function use the same id for the credit of a
+ * payment, so a payment is credited once.
  */
 async function settleCheckout(state: CheckoutState, context: AskContext): Promise<void> {
   const { id: checkoutId, status, reference, accountId, amount, currency } = state;
@@ -69,7 +75,9 @@ export async function askForPage(accountId: string, topup: StoredTopup, context:
   const { done } = await table.attempt({ update: topupKey(accountId, topup.id), set: claim, if: { version } });
   if (!done) return;
   await ask(accountId, topup, context).catch((error: unknown) => {
-    log[isUnavailable(error) ? "info" : "error"]("the provider was asked in vain", { reason: String(error) });
+    log[isUnavailable(error) ? "info" : "error"]("the provider could not be asked about a checkout", {
+      reason: String(error),
+    });
   });
 }
 
@@ -96,7 +104,8 @@ function nextAsk({ created_at }: StoredTopup, askedAt: Date, isAnswered: boolean
 }
 
 /**
- * Asks about a due top-up, and puts it back into the queue unless it is settled, too old or unknown to the provider.
+ * Asks about a due top-up. Puts the top-up back into the queue, unless the top-up is settled, too old or unknown to the
+ * provider.
  */
 async function askDue(accountId: string, reference: string, at: string, context: AskContext): Promise<void> {
   const { table, now } = context;

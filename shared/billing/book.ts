@@ -48,7 +48,7 @@ export type AccountBilling = {
   /** The invoices that `postings` pay. */
   paid: StoredInvoice[];
   postings: Posting[];
-  /** The customer as the next invoice has them. It decides about the VAT. */
+  /** The customer's billing profile, which the next invoice shows. It decides about the VAT. */
   profile: StoredProfile;
   /** Managed dedicated IPs that a dry run adds to the usage of future days. */
   claimed?: ClaimedIp[];
@@ -79,7 +79,7 @@ export function aheadOfBillingView(accountId: string): Ahead & { keys: Key[] } {
 
 /** Reads the billing of an account. Throws 404. */
 export async function openAccountBilling(table: Reader, accountId: string, now: Date): Promise<AccountBilling> {
-  // The state has to be read first. The transaction has a condition on the version of the state, and every process that
+  // The state has to be read first. The transaction has a condition on the version of the state. Every process that
   // adds a day or an invoice, or changes the account's status for a debt, also writes the state. So if the later reads
   // are newer than the state, the transaction fails. In the other order, an outdated status would go unnoticed.
   const [stored, { posted, available, version: walletVersion }] = await Promise.all([
@@ -155,8 +155,8 @@ async function planOf(
     put: { ...stateKey(accountId), ...state, version: state.version + 1 },
     if: state.version === 0 ? "absent" : { version: state.version },
   };
-  // Invoices stay open, and amounts stay owed, because the wallet cannot pay them. So the transaction must fail if the wallet has changed
-  // since.
+  // In this book, invoices stay open or amounts stay owed, because the wallet cannot pay them. So the transaction must
+  // fail if the wallet has changed since the book was opened.
   const needsUnchangedWallet = isChanged && owes(book) && !book.postings.some(isOfWallet);
   return {
     value: undefined,

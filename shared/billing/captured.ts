@@ -18,9 +18,10 @@ const mostPurchases = 300;
 const pageSize = 100;
 
 /**
- * The captured purchases that are on no invoice yet, up to a day, oldest first. Every purchase is an entry of the ledger
- * account `revenue`, and the entries are numbered without gaps. `next` is the first entry that the next invoice looks at,
- * so that each purchase is on one invoice. `isMore` tells that one invoice cannot have them all.
+ * The captured purchases that are on no invoice yet, up to a day, oldest first. Every purchase is an entry of the
+ * ledger account `revenue`, and the entries are numbered without gaps. `next` is the number of the first entry for the
+ * next invoice. So each purchase is on exactly one invoice. `isMore` is true if one invoice cannot have all of these
+ * purchases.
  */
 export async function uninvoicedPurchases(
   table: Reader,
@@ -46,13 +47,13 @@ export async function uninvoicedPurchases(
   return { purchases: await detailsOf(table, accountId, found), next, isMore: false };
 }
 
-/** The money of an invoice or a credit note is no purchase. */
+/** Whether an entry of `revenue` is a purchase. The entries of invoices, VAT and credit notes are not purchases. */
 const isPurchase = ({ direction, code }: Entry): boolean =>
   direction === "credit" && !["invoice", "vat", "credit_note"].includes(code);
 
 /**
- * For an account with the state of an earlier version, which put no purchases on invoices: the first entry of the days
- * that are on no invoice.
+ * The number of the first entry in the days that are on no invoice. This is for the state of an earlier version, which
+ * put no purchases on invoices.
  */
 async function firstEntryOf(table: Reader, accountId: string, end: number, from: Day): Promise<number> {
   let first = end;

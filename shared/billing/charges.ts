@@ -23,7 +23,8 @@ export const Accrual = z.object({
   dedicated_ips: z.int().min(0),
   sent_mails: z.int().min(0),
   /**
-   * The VAT of the day. If absent, the invoice decides: no VAT was charged, or the day is from before VAT was recorded.
+   * The VAT rule of the day. Absent if no VAT was charged, or if the day is older than the recording of VAT. The
+   * invoice then uses the present rule.
    */
   vat: VatRule.optional(),
 });
@@ -37,7 +38,7 @@ export const Line = z.object({
   amount: z.int(),
   /** The day of a purchase, which the wallet paid before the invoice. Absent for usage. */
   supplied_on: Day.optional(),
-  /** The place of the line's VAT in the invoice's `vat`. Absent on invoices without VAT. */
+  /** The index of the line's VAT in the invoice's `vat`. Absent on invoices without VAT. */
   vat_row: z.int().optional(),
 });
 export type Line = z.output<typeof Line>;
@@ -71,8 +72,8 @@ const sumOf = (numbers: readonly number[]): number => numbers.reduce((total, num
  * The invoice lines for days of one month, in the account's currency.
  * - A monthly price is charged by the day: price × sum of the daily quantities ÷ days of the month. Each line is
  *   rounded once.
- * - Each plan has its own lines for each VAT, at the prices of the month. If the lines are less than the plan's minimum
- *   for their days, another line adds the rest.
+ * - Each plan has its own lines for each VAT, at the prices of the month. If these lines cost less than the plan's
+ *   minimum for their days, another line adds the difference.
  */
 export const linesOf = (accruals: readonly Accrual[], currency: string): Line[] =>
   usageGroups(accruals, noVat, currency).flatMap(({ lines }) => lines);
@@ -80,7 +81,7 @@ export const linesOf = (accruals: readonly Accrual[], currency: string): Line[] 
 /** Lines of usage that have the same VAT. */
 export type UsageGroup = { rule: VatRule; lines: Line[] };
 
-/** The invoice lines for days of one month by their VAT. Days without a VAT of their own get `present`. */
+/** The invoice lines for days of one month, grouped by VAT. Days without their own VAT rule get the rule `present`. */
 function usageGroups(accruals: readonly Accrual[], present: VatRule, currency: string): UsageGroup[] {
   const byRule = Map.groupBy(accruals, ({ vat = present }) => vatKey(vat));
   return [...byRule.values()].map((days) => {

@@ -11,7 +11,7 @@ import { Preview, previewOf } from "./preview.ts";
 
 export const ClaimAnswer = DedicatedIp.extend({ preview: Preview }).meta({
   id: "DedicatedIpClaimAnswer",
-  description: "The claimed dedicated IP; in the answer of a dry run, an IP as the claim would make it.",
+  description: "The claimed dedicated IP. In the answer of a dry run: the dedicated IP that the claim would create.",
 });
 type ClaimAnswer = z.input<typeof ClaimAnswer>;
 
@@ -20,9 +20,9 @@ export const claimIp = (claim: Claim, isDryRun: boolean, context: Context): Prom
   isDryRun ? previewClaim(claim, context) : reserveIp(claim, context);
 
 /**
- * The answer of a claim that is made now, with its costs. Takes no address. The periods have the IP as if it were ready
- * now: it is paid in advance for its first days, and charged after them. Throws as `reserveIp` does, except for a lack
- * of money.
+ * The answer that a claim would get now, with its costs. Takes no address. The costs are those of an IP that is ready
+ * now: its first days are paid in advance, and later days are charged. Throws the errors of `reserveIp`, except for a
+ * lack of money.
  */
 async function previewClaim(claim: Claim, context: Context): Promise<ClaimAnswer> {
   const { table, commit, now, permissions } = context;
@@ -37,5 +37,5 @@ async function previewClaim(claim: Claim, context: Context): Promise<ClaimAnswer
   });
 }
 
-/** Whether a claim's answer is that of a dry run. */
+/** Whether the answer of a claim comes from a dry run. */
 export const isPreview = (output: unknown): boolean => z.object({ preview: z.object({}) }).safeParse(output).success;

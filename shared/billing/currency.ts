@@ -13,7 +13,10 @@ import { transactionsOf } from "../wallet/transaction.ts";
 import { nationalRate } from "../wallet/vat.ts";
 import { hasSettings } from "./recharges/auto-recharge.ts";
 
-/** Throws for a currency in which an account cannot pay: the plans have no prices, or invoices could not have their VAT. */
+/**
+ * Throws unless accounts can pay in the currency. It must be a supported currency in which the plans have prices. If
+ * VAT is configured, it also needs a rate to the currency of the seller's country.
+ */
 export function requireOffered(currency: string, day: Day): void {
   const [issue] = AccountCurrency.safeParse(currency).error?.issues ?? [];
   if (issue) throw new Error(`The currency ${currency} is refused: it has to be ${issue.message}.`);
@@ -26,8 +29,8 @@ export function requireOffered(currency: string, day: Day): void {
 }
 
 /**
- * Changes the currency of an account that has no movement, no invoice, no top-up and no settings of automatic recharges.
- * Throws for any other account, and for a currency in which the stage has no prices.
+ * Changes the currency of an account that has no movement, no invoice, no top-up and no settings of automatic
+ * recharges. Throws for any other account. Throws as `requireOffered` does.
  */
 export function setAccountCurrency(
   table: Table,
@@ -50,7 +53,8 @@ export function setAccountCurrency(
       value: after,
       writes: [
         { put: { ...accountKey(accountId), ...after }, if: { version: account.version } },
-        // A movement and an invoice that are planned meanwhile are in the former currency: their transactions fail.
+        // Another request may have planned a movement or an invoice in the former currency. These writes make its
+        // transaction fail.
         ...appendRows(transactions, []),
         { check: stateKey(accountId), if: state ? { version: state.version } : "absent" },
       ],

@@ -13,7 +13,9 @@ import { type BillingState, firstState } from "../wallet/state.ts";
  */
 export const billingQueue: Queue = { name: "BILLING_DUE", shards: 16 };
 
-/** A day can be closed this long after its end, so that everything that happened on the day is stored. */
+/**
+ * How long after its end a day can be closed, in milliseconds. By then, everything that happened on the day is stored.
+ */
 const closingDelayMs = 20 * minuteMs;
 
 /** When a day can be closed: at 00:20 UTC of the next day. */
@@ -32,6 +34,9 @@ export const nextClosing = (
 export const firstClosing = (accountId: string, created: Day): Write =>
   dueWrite(billingQueue, [accountId], closableAt(created));
 
-/** The writes that move an account in the queue after its days up to `to` were recorded; null removes the account. */
+/**
+ * The writes that move an account in the queue, from the day `from` to the day `to`. If `to` is null, the writes remove
+ * the account from the queue.
+ */
 export const moveClosing = (accountId: string, from: Day, to: Day | null): Write[] =>
   moveDue(billingQueue, [accountId], closableAt(from), to === null ? null : closableAt(to));

@@ -9,10 +9,13 @@ import type { AccountBilling } from "./book.ts";
 import { lineView, LineView, usageCost, type Accrual } from "./charges.ts";
 import { usageOfDays } from "./usage.ts";
 
-/** The number of days before today whose mails are the measure for the days to come. */
+/** The number of days before today from which the mails of future days are estimated. */
 const sampleDays = 7;
 
-/** How many mails an account sends on a day: the mean of the last seven days, or of all its days if there are fewer. */
+/**
+ * How many mails an account sends on a day: the mean of the last seven days. A newer account has the mean of all its
+ * days.
+ */
 async function mailsPerDay(table: Reader, { accountId, account, now }: AccountBilling): Promise<number> {
   const today = dayOf(now);
   const [created, earliest] = [dayOf(new Date(account.created_at)), plusDays(today, -sampleDays)];
@@ -43,19 +46,19 @@ export const PeriodCost = z
     lines: z.array(LineView).meta({ description: "The lines of the invoice for the period." }),
     vat: MoneyText.meta({
       description:
-        "The VAT on the lines: of recorded days as it was on the day, of other days by the present billing profile.",
+        "The VAT on the lines. Recorded days have the VAT of that day. Other days have the VAT by the present billing profile.",
     }),
     total: MoneyText.meta({
       description:
-        "The amount that the wallet will pay: the lines and their VAT, without purchases, which it has paid before.",
+        "The amount that the wallet will pay: the lines and their VAT. Purchases are not in it, because the wallet has paid them before.",
     }),
   })
   .meta({ id: "PeriodCost", description: "The cost of a billing period." });
 export type PeriodCost = z.output<typeof PeriodCost>;
 
 /**
- * A forecast of the next invoice for a month: with the present mailboxes and dedicated IPs, and on each day as many
- * mails as `mailsPerDay`. Days of the month that are on an invoice already are left out.
+ * A forecast of the next invoice for a month. It assumes the present mailboxes and dedicated IPs, and as many mails a
+ * day as `mailsPerDay` returns. Days of the month that are on an invoice already are left out.
  */
 export async function forecastMonth(table: Reader, book: AccountBilling, month: Day): Promise<PeriodCost> {
   const last = plusDays(nextMonth(month), -1);

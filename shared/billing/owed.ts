@@ -1,9 +1,9 @@
 import type { AccountBilling } from "./book.ts";
 
 /*
- * A wallet is never overdrawn. If the provider takes a payment back and the wallet does not have the amount, the ledger
- * account `owed` lends the rest to the wallet. The debit balance of `owed` is the customer's debt. The account is past
- * due until the wallet has paid it back.
+ * A wallet is never overdrawn. If the provider takes back more than the wallet has, the ledger account `owed` lends the
+ * rest to the wallet. The debit balance of `owed` is the customer's debt. The account is past due until the wallet has
+ * paid this debt.
  */
 
 /** A payment that the provider takes back: the id of the movement, the amount in minor units, and texts for people. */
@@ -38,7 +38,7 @@ export function takeBack(book: AccountBilling, { id, amount, type, description }
   book.available += missing - amount;
 }
 
-/** Puts an amount into the wallet that was taken back before. */
+/** Puts back into the wallet an amount that `takeBack` took out before. */
 export function giveBack(book: AccountBilling, id: string, amount: number, description: string): void {
   book.postings.push({
     kind: "transfer",

@@ -119,8 +119,8 @@ async function planCredit(table: Reader, event: PaymentEvent, { now, log }: Paym
 const ranks = { pending: 0, failed: 1, expired: 2, paid: 3 };
 
 /**
- * Plans the new status of a top-up, if its rank is higher. A paid top-up also makes the batch of purchases due that
- * waits for the payment.
+ * Plans the new status of a top-up, if its rank is higher than that of the present status. If the top-up is paid, the
+ * batch of purchases that waits for the payment becomes due.
  */
 async function planStatus(
   table: Reader,

@@ -48,18 +48,18 @@ export const MonthUsage = z
     invoiced: MoneyText.meta({ description: "The part of the total that is on invoices already, without VAT." }),
     minimum: MoneyText.nullable().meta({
       description:
-        "The least charge for the whole month, by the plan of the last day in `days`. Null if there is no plan. The lines contain it for the days until now.",
+        "The least charge for the whole month, by the plan of the last day in `days`. Null if there is no plan. The lines contain the part of this minimum for the days until now.",
     }),
     forecast: PeriodCost.nullable().meta({
       description:
-        "The next invoice, if the account goes on as it is: with the mailboxes and dedicated IPs of now, and as many mails a day as in the last seven days. Null for a past month.",
+        "A forecast of the next invoice. It assumes the present mailboxes and dedicated IPs, and as many mails a day as in the last seven days. Null for a past month.",
     }),
     currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
   })
   .meta({ id: "MonthUsage", description: "The usage of an account in a month, and its cost." });
 type MonthUsage = z.output<typeof MonthUsage>;
 
-/** The items and ranges that `usageOf` reads for this month: the usage until now, and that of the forecast. */
+/** The items and ranges that `usageOf` reads for this month: the usage until now, and the usage in the forecast. */
 export function aheadOfMonth(accountId: string): Ahead {
   const [billing, usage] = [aheadOfBillingView(accountId), aheadOfUsage(accountId, 2)];
   return { keys: [...billing.keys, ...usage.keys], ranges: [...(billing.ranges ?? []), ...usage.ranges] };
@@ -132,7 +132,7 @@ async function daysOnInvoices(
   return (await table.between(from.PK, from.SK, to.SK)).map((item) => Accrual.parse(item));
 }
 
-/** How many invoices are read at once. An account has at least one for each month that it paid. */
+/** How many invoices are read at once. An account has at least one invoice for each month that it paid. */
 const pageSize = 25;
 
 /** The periods of the invoices of a month, oldest first. */

@@ -7,10 +7,10 @@ import type { AccountBilling } from "./book.ts";
 /**
  * Records in a book that the account has no plan.
  * - The first day without a plan gets an event.
- * - `leavingDays` later another event says that the mail of the account is closed. So members have had a notice for at
- *   least these days.
- * - A plan ends both records as soon as yesterday, a day with a plan, is closed. So a plan that is cancelled on its
- *   first day does not begin the days again.
+ * - After `leavingDays` days, another event says that the mail of the account is closed. So members have known about
+ *   the end of the plan for at least this time.
+ * - When the account has a plan again, both records are removed after the first whole day with a plan is closed. So a
+ *   plan that is cancelled on its first day does not start the count of days again.
  */
 export function notePlanEnd(book: AccountBilling): void {
   const today = dayOf(book.now);

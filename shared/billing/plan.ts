@@ -65,7 +65,7 @@ export function aheadOfChange(accountId: string): Ahead {
 
 type PlannedChange = ChangePlan<PlanAnswer> & { book: AccountBilling };
 
-/** Plans a change of plan, as `changePlan` promises it. */
+/** Plans the change of `changePlan`, with the same errors. */
 async function planChangeOf(
   accountId: string,
   target: PlanId,
@@ -104,9 +104,11 @@ async function planChangeOf(
 }
 
 /**
- * Changes the plan from a day on, by default from today on. Earlier days keep their plan, and so do mails that were sent
- * already: a change to another plan begins tomorrow by default if mail was sent today. Throws 409 `plan_unchanged` or
- * `payment_due`, and 422 for a past day, for today if mail was sent today, or for a day more than a year away.
+ * Changes the plan from a day on. Earlier days keep their plan. The default is today. But if mail was sent today on
+ * another plan, the default is tomorrow, because this mail is charged by that plan. Throws:
+ * - 409 `plan_unchanged` or `payment_due`;
+ * - 422 for a past day, and for a day that is more than a year away;
+ * - 422 for today, if mail was sent today on another plan.
  */
 export const changePlan = (
   accountId: string,

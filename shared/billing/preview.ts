@@ -11,7 +11,7 @@ import { forecastMonth, PeriodCost } from "./forecast.ts";
 /** The request member of a dry run. */
 export const DryRun = z.boolean().optional().meta({
   description:
-    "Whether to change nothing, and only answer the effect and the cost of the call, in `preview`. Every problem of the real call is answered too, except a lack of money: `missing` has this amount. The default is false.",
+    "Whether this is a dry run, which changes nothing. The answer then shows the effect of the call, and its cost in `preview`. A dry run fails with the same errors as the real call, except for a lack of money: `missing` has the amount that is lacking. The default is false.",
 });
 
 export const CostPreview = z
@@ -19,7 +19,7 @@ export const CostPreview = z
     charged_now: MoneyText.meta({ description: "The amount that the call takes from the wallet at once, with VAT." }),
     held_now: MoneyText.meta({
       description:
-        "The amount that the call holds in the wallet, with VAT. It is captured once the call has taken effect, or else voided.",
+        "The amount that the call holds in the wallet, with VAT. The wallet pays this amount when the call has taken effect. Otherwise the amount becomes available again.",
     }),
     available: MoneyText.nullable().meta({
       description:
@@ -30,11 +30,11 @@ export const CostPreview = z
     }),
     this_period: PeriodCost.nullable().meta({
       description:
-        "The invoice for the days of this month that are on no invoice yet, after the call, if the account goes on as it is. Null for callers without `billing.view`.",
+        "A forecast of the next invoice, which is for the days of this month that are on no invoice yet. It assumes that the call is made, and that the usage stays the same after the call. Null for callers without `billing.view`.",
     }),
     next_period: PeriodCost.nullable().meta({
       description:
-        "The invoice for the next month, after the call, if the account goes on as it is. Null for callers without `billing.view`.",
+        "A forecast of the invoice for the next month. It assumes that the call is made, and that the usage stays the same after the call. Null for callers without `billing.view`.",
     }),
     currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
   })
@@ -49,7 +49,7 @@ export const Preview = CostPreview.optional().meta({
 /** The amounts that a call charges and holds at once, in minor units. */
 export type CostsNow = { charged?: number; held?: number };
 
-/** The costs of a call: at once, and in the periods after the changes that were made to `book`. */
+/** The costs of a call: the amounts at once, and the next invoices after the changes in `book`. */
 export async function previewOf(
   table: Reader,
   book: AccountBilling,

@@ -30,7 +30,10 @@ export const getProfile = (accountId: string, { table }: Pick<Context, "table">)
 const invalid = (member: string, msg: string): InvalidInput =>
   new InvalidInput([{ loc: ["body", member], msg, type: "value_error" }]);
 
-/** The profile after a change. Throws 422 for a VAT id that is not of the profile's country, or without an address. */
+/**
+ * The profile after a change. Throws 422 if the VAT id is not of the profile's country, or if a profile with a VAT id
+ * has no name or address.
+ */
 function merged(profile: StoredProfile, update: ProfileUpdate): StoredProfile {
   const given = Object.fromEntries(Object.entries(update).filter(([, value]) => value !== undefined));
   const next: StoredProfile = { ...profile, ...given };
@@ -72,9 +75,9 @@ function planProfile(accountId: string, before: StoredProfile, next: StoredProfi
 }
 
 /**
- * Changes the billing profile. If the stage asks a register about VAT ids, a new VAT id of the EU that the register does
- * not know is a 422. If the register does not answer, the VAT id is `unverified`. Charges use the profile from then on;
- * invoices that exist do not change.
+ * Changes the billing profile. If this deployment asks a register about VAT ids, a new VAT id of the EU is checked
+ * there. Throws 422 if the register does not know the VAT id. If the register does not answer, the VAT id is
+ * `unverified`. Charges after the change use the new profile. Existing invoices do not change.
  */
 export async function updateProfile(
   accountId: string,
@@ -93,12 +96,12 @@ export async function updateProfile(
   });
 }
 
-/** How long an answer of the register is valid. */
+/** How long an answer of the register is valid, in milliseconds. */
 const answerMs = 30 * dayMs;
 
 /**
- * Asks the register again about a VAT id that it has not answered about, or last answered about 30 days ago. A changed
- * answer is recorded with an event.
+ * Asks the register again about the VAT id, if the register has not answered yet, or if its last answer is at least 30
+ * days old. A changed answer is recorded with an event.
  */
 export async function refreshVatId(
   accountId: string,

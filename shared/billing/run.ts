@@ -45,7 +45,10 @@ export async function runAccount(accountId: string, last: Day, context: RunConte
   }
 }
 
-/** Asks about the VAT id of an account first, so that an answer counts for an invoice of this run. */
+/**
+ * Asks the register about the VAT id of an account. `closeDay` does this before it makes invoices, so that the invoices
+ * use the answer.
+ */
 function askAboutVatId(accountId: string, { table, now, requestId }: RunContext): Promise<void> {
   const author = { action: "system: VAT id", actor: system, requestId };
   return refreshVatId(
@@ -88,12 +91,12 @@ export async function runAll(
   return { accounts: done, failed };
 }
 
-/** More than the days that pass until an account that could not be billed is billed again. */
+/** The number of days to index. An account that could not be billed is billed again sooner than this. */
 const indexedDays = 7;
 
 /**
- * Indexes the last days of the audit log, which have been indexed before only if an event made them due, and removes the
- * names of deleted mailboxes from the search. A failure is logged.
+ * Indexes the last days of the audit log. Before this, only days that an event made due are indexed. Also removes the
+ * names of deleted mailboxes from the search. Logs a failure, and does not throw.
  */
 export const tidyAccount = (accountId: string, { table, now, log }: RunContext & { log: Log }): Promise<void> =>
   Promise.all([

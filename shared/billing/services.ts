@@ -28,13 +28,16 @@ export function askingHere(log: Log): AskContext & RechargeContext {
   return { ...rechargingHere(log), isReadOnly: runtime().env.READ_ONLY !== undefined };
 }
 
-/** The services of this process to list invoices. `address` is the address of the API; the default is configured. */
+/**
+ * The services of this process to list invoices. `address` is the address of the API. The default is the configured
+ * address.
+ */
 export function invoicesHere(address: string | undefined): { table: Table; now: () => Date; address: string } {
   const { env, client } = runtime();
   return { table: openTable(client, env.TABLE_NAME), now: clock, address: address ?? publicUrl() };
 }
 
-/** The register that this stage asks about VAT ids; undefined if it asks none. */
+/** The register that this deployment asks about VAT ids; undefined if it asks none. */
 export const vatRegisterHere = (): VatRegister | undefined => vatRegisterOf(vatSettings()?.register ?? "none");
 
 let files: Files | undefined;

@@ -26,9 +26,9 @@ export async function accrueThrough(table: Reader, book: AccountBilling, last: D
 }
 
 /**
- * Puts the recorded days up to `last`, which must be of one month, and the purchases up to then on a new open invoice.
- * Makes no invoice if nothing is charged. If the purchases are too many for one invoice, the first of them get an invoice
- * of their own, and the days stay unsettled: call this again.
+ * Puts the recorded days up to `last`, which must be of one month, and the purchases up to `last`, on a new invoice.
+ * Makes no invoice if nothing is charged. If there are too many purchases for one invoice, the first purchases get an
+ * invoice of their own, and the days stay unsettled. Then the caller must call this again.
  */
 export async function settleThrough(table: Reader, book: AccountBilling, last: Day): Promise<void> {
   const { state } = book;
@@ -78,7 +78,7 @@ function addInvoice(
   book.newInvoices.push(invoice);
   if (!isPaid) book.open.push(invoice);
   const vat = vatTotal(invoice);
-  // The VAT is owed from the invoice on, whether it is paid or not.
+  // The VAT is owed from the date of the invoice on, even if the invoice is not paid.
   if (vat > 0) {
     const sides = { debit: "revenue", credit: "vat", code: "vat" };
     book.postings.push({ kind: "transfer", id: `vat/${number}`, amount: vat, ...sides });

@@ -15,12 +15,12 @@ import { billingQueue, lastClosable, nextClosing } from "./due.ts";
 import { closeDay, type RunContext, tidyAccount } from "./run.ts";
 
 /*
- * The daily run: closes the days of the accounts in the queue, one shard of the queue after the other. Several processes
- * can run it. A process claims a shard, so that two do not work on the same accounts.
+ * The daily run: closes the days of the accounts in the queue, one shard of the queue after the other. Several
+ * processes can do this run together. A process claims a shard, so that two do not work on the same accounts.
  *
  * Access patterns
  *   the claim of a shard                         BILLING_DUE#<shard> / ~CLAIM
- *   how many accounts have been put into it      BILLING_DUE#0 / ~QUEUED
+ *   how many accounts have been queued           BILLING_DUE#0 / ~QUEUED
  */
 const claimKey = (shard: number): Key => ({ PK: `${billingQueue.name}#${shard}`, SK: "~CLAIM" });
 const queuedKey: Key = { PK: `${billingQueue.name}#0`, SK: "~QUEUED" };
@@ -29,16 +29,18 @@ export type SweepContext = RunContext & { log: Log };
 type SweepBounds = { atOnce?: number; budgetMs?: number; pageSize?: number };
 
 /**
- * The result of a run over one shard: the accounts that were closed, those that failed, and those that wait for
- * their turn or for another try. `behind` are the accounts that wait for more than a day. `is_done` is whether the run
- * came to the end of the shard.
+ * The result of a run over one shard, as numbers of accounts: `closed`, `failed`, and `waiting` for their turn or for
+ * another try. `behind` counts the accounts that have been due for more than a day. `is_done` says whether the run
+ * reached the end of the shard.
  */
 export type ShardResult = { closed: number; failed: number; waiting: number; behind: number; is_done: boolean };
 
-/** A task of the queue. `failures` and `retry_at` are there after a try that failed. */
+/** A task of the queue. `failures` and `retry_at` are set after a failed try. */
 const Closing = z.object({ failures: z.int().default(0), retry_at: z.string().default("") });
 
-/** The time until an account that failed is tried again: 5 minutes, doubled with each failure up to 6 hours. */
+/**
+ * The time until a failed account is tried again, in milliseconds: 5 minutes, doubled with each failure, up to 6 hours.
+ */
 const retryAfterMs = (failures: number): number => Math.min(6 * hourMs, 5 * minuteMs * 2 ** Math.min(failures - 1, 10));
 
 /**
@@ -69,7 +71,7 @@ export async function sweepBilling(context: SweepContext, bounds: SweepBounds = 
 
 type ShardBounds = Pick<SweepBounds, "atOnce" | "pageSize"> & { isOver: () => boolean };
 
-/** Longer than a worker runs, so that a living process keeps its claim. */
+/** How long a claim lasts, in milliseconds. No worker runs this long, so a living process keeps its claim. */
 const claimMs = 6 * minuteMs;
 
 /** Sweeps a shard; undefined if no account of the shard is due, or if another process has claimed the shard. */
@@ -164,8 +166,9 @@ const Queued = z.object({ count: z.int(), version: z.int() });
 const queuedAtOnce = 50;
 
 /**
- * Puts the accounts of earlier versions into the queue, oldest first, until `isOver`. The number of queued accounts is
- * stored with them, so that a later call goes on there. An account that is queued already stays at its place.
+ * Puts the accounts of earlier versions into the queue, oldest first, until `isOver`. Each transaction also stores how
+ * many accounts have been queued, so that a later call continues with the next account. An account that is queued
+ * already keeps its place.
  */
 export async function queueAccounts(
   { table, now }: Pick<SweepContext, "table" | "now">,
@@ -197,8 +200,8 @@ export async function queueAccounts(
 }
 
 /**
- * The time of the first task of an account, or null. An account whose items cannot be read is due at once: its task fails
- * and is logged, and the others are queued all the same.
+ * The time of the first task of an account, or null. An account whose items cannot be read is due at once: its task
+ * then fails and is logged. The other accounts are queued all the same.
  */
 function firstTask(account: Item | undefined, state: Item | undefined, now: Date): string | null {
   const read = StoredAccount.pick({ status: true, created_at: true }).safeParse(account);

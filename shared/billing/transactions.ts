@@ -42,8 +42,8 @@ export const aheadOfTransactions = (accountId: string, page: OrderedPage): Ahead
 type Found = { items: StoredTransaction[]; total: number };
 
 /**
- * A page of the wallet's transactions, sorted by the time of their creation. Throws 422 if more than 20,000 transactions
- * would have to be searched for a type.
+ * A page of the wallet's transactions, sorted by the time of their creation. Throws 422 if more than 20,000
+ * transactions would have to be searched for a type.
  */
 export async function listTransactions(
   accountId: string,
@@ -107,7 +107,10 @@ async function rangeOf(
   return { first, count: Math.max(0, end - first) };
 }
 
-/** Finds the first of `total` transactions that is not before a time, by halves: no transaction is deleted or moved. */
+/**
+ * Finds the first of `total` transactions that is not before a time, by binary search. This works because no
+ * transaction is ever deleted or moved.
+ */
 async function firstAt(table: Reader, accountId: string, time: string, total: number): Promise<number> {
   let [low, high] = [0, total];
   while (low < high) {
@@ -135,7 +138,7 @@ async function readTransactions(
 const isResolvedByFirstVersion = ({ version, resolved_at }: StoredTransaction): boolean =>
   version > 1 && resolved_at === undefined;
 
-/** Transactions with the times of their holds, which are read from the ledger if their rows have lost them. */
+/** Transactions with the times of their holds. If a row has lost this time, the time comes from the ledger. */
 async function withHoldTimes(
   table: Reader,
   accountId: string,

@@ -52,7 +52,7 @@ export async function readUsage(
   };
 }
 
-/** The items and ranges that `usageOfDays` reads for the days of this month, `times` times. */
+/** The items and ranges that `times` calls of `usageOfDays` read for the days of this month. */
 export function aheadOfUsage(accountId: string, times = 1): Required<Pick<Ahead, "keys" | "ranges">> {
   const today = dayOf(clock());
   const [first, last] = [sentKey(accountId, monthOf(today)), sentKey(accountId, plusDays(nextMonth(today), 31))];
@@ -66,11 +66,14 @@ export function aheadOfUsage(accountId: string, times = 1): Required<Pick<Ahead,
 const isServed = ({ status }: AccountBilling): boolean => status === "active" || status === "past_due";
 
 /**
- * The usage of an account on each day, with the VAT of the present billing profile, from `first` to `last`, as it is charged. Days without usage are left out. From
- * today on, a day counts at least `mailsPerDay` sent mails, which is 0 unless days to come are estimated.
- * - A day counts the present mailboxes, and those that were deleted on this day or later. So do days to come.
- * - A day without service gets no usage but the mails sent on it: the account may have been suspended during the day.
- * - A day without a plan gets only the managed dedicated IPs, by the default plan.
+ * The usage to charge for each day from `first` to `last`, with the VAT of the present billing profile. Days without
+ * usage are left out. Today and each later day have at least `mailsPerDay` sent mails. `mailsPerDay` is 0 unless future
+ * days are estimated.
+ * - A day counts the present mailboxes, and the mailboxes that were deleted on this day or later. Future days count the
+ *   present mailboxes.
+ * - On a day without service, only the mails sent on this day are charged. The account may have been suspended during
+ *   the day.
+ * - On a day without a plan, only the managed dedicated IPs are charged, by the default plan.
  * - A day on a plan that needs a managed dedicated IP is charged by the default plan if the account has none.
  */
 export async function usageOfDays(
@@ -145,8 +148,8 @@ async function managedIps(table: Reader, accountId: string): Promise<StoredIp[]>
 }
 
 /**
- * Counts the managed dedicated IPs of an account, whether they are ready or not. `unchanged` makes a transaction fail if the
- * account claims or deletes an IP meanwhile.
+ * Counts the managed dedicated IPs of an account, whether they are ready or not. `unchanged` makes a transaction fail
+ * if the account claims or deletes an IP meanwhile.
  */
 export async function countManaged(table: Reader, accountId: string): Promise<{ count: number; unchanged: Write }> {
   const { state } = await readList(table, ipsOf(accountId));

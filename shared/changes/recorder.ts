@@ -33,7 +33,10 @@ export type ChangePlan<T> = Plan<T> & {
   answer?: unknown;
   /** Whether the call continues with further transactions, so that no answer is stored for the idempotency key yet. */
   partial?: boolean;
-  /** The present state of the path's resource, to compare with `If-Match`. The default is the one in `changes`. */
+  /**
+   * The present state of the resource in the path, to compare with `If-Match`. The default is the state before the
+   * change in `changes`.
+   */
   current?: object;
   /**
    * Whether an earlier transaction of the call has compared `If-Match`. That transaction may have changed the resource.
@@ -86,7 +89,8 @@ export function recorder({ table, accountId, author, now, claim, ifMatch, target
 }
 
 /**
- * The claim of a request on its idempotency key. It ends when a transaction stores the answer, or when it is released.
+ * The claim of a request on its idempotency key. The claim ends when a transaction stores the answer, or when the key
+ * is released.
  */
 export type Claim = {
   /**

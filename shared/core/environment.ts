@@ -33,16 +33,16 @@ const Issuer = z
     /** The keys themselves, for the embedded issuer. */
     jwks: z.object({ keys: z.array(z.looseObject({})) }).optional(),
     algorithms: z.array(z.enum(["RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "EdDSA"])).min(1),
-    /** `at+jwt` requires the type of RFC 9068; `any` is for providers that do not send it. */
+    /** `at+jwt` requires the type of RFC 9068; `any` is for providers that do not send this type. */
     typ: z.enum(["at+jwt", "any"]).default("at+jwt"),
     /** The address of the userinfo endpoint (OpenID Connect Core §5.3). By default the issuer's metadata names it. */
     userinfoEndpoint: Endpoint.optional(),
     /** Whether the issuer has verified every address that it tells without the claim `email_verified`. */
     emailsAreVerified: z.boolean().default(false),
-    /** How people sign in on the product's pages; without it they cannot. */
+    /** How people sign in on the product's pages. Without this setting, nobody can sign in there. */
     signIn: z
       .strictObject({
-        /** A public client (RFC 6749 §2.1) that may be sent back to `/invitation`. */
+        /** A public client (RFC 6749 §2.1), registered with `/invitation` as a redirect address. */
         clientId: z.string().min(1),
         /** The endpoints. By default the issuer's metadata names them. */
         authorizationEndpoint: Endpoint.optional(),

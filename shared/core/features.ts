@@ -17,8 +17,9 @@ export type Feature = keyof typeof absences;
 export const featureNames = Object.keys(absences) as Feature[];
 
 /**
- * Whether the deployment has a feature. `FEATURES_OFF` in the environment lists the features that it lacks, with commas
- * between them: infra/config/features.ts decides which. Without `FEATURES_OFF` it has all.
+ * Whether the deployment has a feature. The environment variable `FEATURES_OFF` lists the features that the deployment
+ * lacks, separated by commas. infra/config/features.ts makes this list. Without `FEATURES_OFF`, the deployment has all
+ * features.
  */
 export const hasFeature = (feature: Feature): boolean =>
   !(process.env["FEATURES_OFF"] ?? "").split(",").includes(feature);

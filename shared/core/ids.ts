@@ -21,8 +21,8 @@ export function idOfWords(...words: string[]): string {
 }
 
 /**
- * A UUIDv8 (RFC 9562 §5.8) with a 40-bit ordinal and 82 random bits. The ordinal gives the key of the row. The reader
- * must compare the id in the row, because a caller can make another id with the same ordinal.
+ * A UUIDv8 (RFC 9562 §5.8) with a 40-bit ordinal and 82 random bits. The ordinal gives the key of the row. A reader
+ * must compare the whole id with the id in the row, because a caller can make another id with the same ordinal.
  */
 export function idWithOrdinal(ordinal: number): string {
   const random = randomBytes(12).toString("hex");

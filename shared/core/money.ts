@@ -12,7 +12,9 @@ const hasTwoDecimals = (code: string): boolean =>
   new Intl.NumberFormat("en", { style: "currency", currency: code }).resolvedOptions().maximumFractionDigits ===
   decimals;
 
-/** A currency that an account can have: of ISO 4217, with two decimals. All amounts are hundredths of their currency. */
+/**
+ * A currency that an account can have: of ISO 4217, with two decimals. All amounts are hundredths of their currency.
+ */
 export const AccountCurrency = Currency.refine((code) => Intl.supportedValuesOf("currency").includes(code), {
   error: "a currency of ISO 4217, such as EUR",
   abort: true,
@@ -40,8 +42,8 @@ function faultOf(decimal: string | number, most: number): string | undefined {
 }
 
 /**
- * The schema of an amount in a request: a string or a JSON number, above zero, at most `most` minor units, with at most
- * two decimals.
+ * The schema of an amount in a request: a string or a JSON number with at most two decimals. The amount is above zero,
+ * and at most `most` minor units.
  */
 export const moneyUpTo = (most: number) =>
   z

@@ -39,8 +39,8 @@ export const pageOf = <T extends z.ZodType>(item: T, noun: string) =>
   });
 
 /**
- * The positions of a page, from the start of the list, or with `desc` from its end. `skip` is limited to safe integers; no
- * list is so long, so such a page is empty.
+ * The positions of a page, from the start of the list, or with `desc` from its end. `skip` is limited to safe integers.
+ * No list is that long, so a page beyond this limit is empty anyway.
  */
 export const spanOf = ({
   page,

@@ -14,8 +14,8 @@ export const PlatformEnvironment = z.object({
   /** The zone of the mail hosts to which the records of domains point. */
   MAIL_ZONE: hostName.default("hosted-mail.example"),
   /**
-   * The host on which the function `web` answers HTTP and HTTPS for domains. CNAME records of domains point to this host.
-   * Without WEB_HOST no domain can redirect or have MTA-STS.
+   * The host on which the function `web` answers HTTP and HTTPS for domains. CNAME records of domains point to this
+   * host. Without WEB_HOST no domain can redirect or have MTA-STS.
    */
   WEB_HOST: hostName.optional(),
   /**

@@ -8,9 +8,9 @@ const buildPatterns = () => ({
   /** Invisible characters: controls, format characters, halves of surrogate pairs. */
   hidden: /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u,
   /**
-   * The invisible characters that are allowed: those inside an emoji of UTS #51's set for interchange, and a joiner
-   * after a letter whose shape it can change. `foldedName` removes these characters, so that no two names look the
-   * same.
+   * The allowed invisible characters: those inside an emoji of UTS #51's set for interchange, and a joiner that can
+   * change the shape of the letter before the joiner. `foldedName` removes these characters, so that no two names look
+   * the same.
    */
   allowedInvisible:
     /\p{RGI_Emoji}|(?<=[[\p{L}\p{M}]&&[\p{scx=Arab}\p{scx=Syrc}\p{scx=Mong}\p{scx=Nkoo}\p{scx=Deva}\p{scx=Beng}\p{scx=Guru}\p{scx=Gujr}\p{scx=Orya}\p{scx=Taml}\p{scx=Telu}\p{scx=Knda}\p{scx=Mlym}\p{scx=Sinh}\p{scx=Khmr}\p{scx=Mymr}]])[\u200c\u200d]/gv,

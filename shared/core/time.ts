@@ -32,7 +32,9 @@ let aheadMs = 0;
 /** The time of this process: the time of the machine, plus the time by which the local runtime has set it ahead. */
 export const clock = (): Date => new Date(Date.now() + aheadMs);
 
-/** Sets how far `clock` is ahead of the machine's time. With it the local runtime lets people try out a later time. */
+/**
+ * Sets how far `clock` is ahead of the machine's time. The local runtime uses this to let people try out a later time.
+ */
 export function setClockAhead(ms: number): void {
   aheadMs = ms;
 }

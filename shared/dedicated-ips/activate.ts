@@ -12,8 +12,8 @@ import { addressTaken } from "./register.ts";
 const aboutADayLater = (now: Date): string => later(now, dayMs * (0.9 + Math.random() / 5));
 
 /**
- * The members to change of a dedicated IP that passed its check. Each address keeps the name with which it passed until
- * the host gets another setup key.
+ * The members to change of a dedicated IP that passed its check. Each address stores the name with which it passed. It
+ * keeps this name until the host gets another setup key.
  */
 export const passedCheck = ({ addresses }: DnsCheck, now: Date) =>
   ({
@@ -67,8 +67,8 @@ export async function takeFromRivals(
 type ContestedAddress = { ip: string; texts: readonly string[] };
 
 /**
- * Whether a host with a firm hold keeps an address: the host publishes the hash of its key at the address's name, or it
- * is not active. A host with a firm hold that is not active was suspended by the operator.
+ * Whether a host with a firm hold keeps an address. The host keeps the address if it publishes the hash of its key at
+ * the address's name, or if it is not active. A host with a firm hold that is not active was suspended by the operator.
  */
 const mayKeep = ({ status, key_hash }: StoredIp, { texts }: ContestedAddress): boolean =>
   status !== "active" || texts.some((text) => isProof(text, key_hash ?? ""));

@@ -14,7 +14,7 @@ import { planRelease, planLoosening } from "./holder.ts";
 import { planRemoval } from "./removal.ts";
 import { ipView } from "./view.ts";
 
-/** The wait after each failed check in a row: from a minute to a day. */
+/** The waits after the failed checks in a row, in milliseconds: from a minute to a day. */
 const waitsMs = [1, 2, 5, 10, 30, 60, 180, 360, 720, 1_440].map((minutes) => minutes * minuteMs);
 /** After this many failed checks in a row the dedicated IP is `degraded`. */
 const failuresUntilDegraded = 2;
@@ -25,8 +25,8 @@ const nextCheckAt = (failures: number, now: Date): string =>
   later(now, waitsMs[Math.min(failures, waitsMs.length - 1)] ?? dayMs);
 
 /**
- * Checks a dedicated IP that is due at the time `at`, and changes it by the result. If the dedicated IP is not due at
- * this time, removes the task from the queue. After an error the task stays in the queue.
+ * Checks a dedicated IP that is due at the time `at`, and changes the dedicated IP by the result. If the dedicated IP
+ * is not due at this time, removes the task from the queue. After an error the task stays in the queue.
  */
 export async function advanceIp(accountId: string, id: string, at: string, context: IpContext): Promise<void> {
   const ip = await ipById(context.table, accountId, id);
@@ -126,8 +126,8 @@ async function activateHost(ip: StoredIp, check: DnsCheck, context: IpContext): 
 const addressesOf = ({ addresses }: StoredIp): string[] => addresses.map(({ ip }) => ip);
 
 /**
- * Schedules the next check of a host that does not prove its addresses. A host that has been `verifying` for 30 days
- * loses the addresses that it proved with an earlier key, and has to be authorized again.
+ * Schedules the next check of a host that does not prove its addresses. After 30 days in the status `verifying`, a host
+ * loses the addresses that it proved with an earlier key. Then the host has to be authorized again.
  */
 function awaitProof(ip: StoredIp, check: DnsCheck, context: IpContext): Promise<void> {
   const waitedMs = context.now().getTime() - Date.parse(ip.key_issued_at ?? ip.created_at);
@@ -156,7 +156,7 @@ async function recheck(ip: StoredIp, check: DnsCheck, context: IpContext): Promi
   return storeResult(ip, { members: passedCheck(check, now), verb }, context);
 }
 
-/** Records a failed check. If a host becomes degraded, another host that proves its addresses can take them over. */
+/** Records a failed check. If a host becomes degraded, another host can take over its addresses by proving them. */
 function recordFailure(ip: StoredIp, { addresses, message }: DnsCheck, context: IpContext): Promise<void> {
   const failures = ip.failures + 1;
   const findings = { addresses, failures, due_at: nextCheckAt(failures + 1, context.now()) };

@@ -99,8 +99,8 @@ const asSystem =
     });
 
 /**
- * The result of one try to begin an operation: the new operation (`isOwn`), the operation that is running, or `detail`
- * if there is nothing to move.
+ * The result of one try to begin an operation. `operation` is the new operation (`isOwn`), or the operation that is
+ * running. If there is nothing to move, `detail` is set instead.
  */
 type TryResult = { operation?: StoredOperation; isOwn: boolean; detail?: DedicatedIpWithDomains };
 
@@ -155,7 +155,8 @@ async function moveAll(
     await commit(async () => {
       const nothing = { value: undefined, writes: [], changes: [], partial: true };
       // Reads the domains first, and then the operation. If the operation still exists, it was not dropped before the
-      // domains were read. If it is dropped later, the version of a domain changes, and this transaction fails.
+      // domains were read. If the operation is dropped later, the version of a domain changes, and this transaction
+      // fails.
       const domains = await domainsByIds(table, account_id, operation.left);
       const current = await readOperation(table, account_id, id);
       if (hasMoved(operation, domains)) return nothing;

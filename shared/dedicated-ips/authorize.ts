@@ -39,7 +39,7 @@ const firstCheckMs = 60_000;
 
 /**
  * Issues a setup key and a relay login to a host without a key; with `reissue`, issues new ones to any host. Otherwise
- * checks whether the host proves its addresses, and then activates the host.
+ * checks whether the host proves its addresses. If so, activates the host.
  * - Throws 404.
  * - Throws 409 `ip_not_ready` for a managed dedicated IP and for a suspended host.
  * - Throws 409 `ip_taken` as `takeFromRivals` does.
@@ -79,8 +79,8 @@ const publishAdvice = "publish the setup record of each address, and authorize t
 const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /**
- * Issues a new setup key and a new relay login to a host. The old key proves nothing any more, so the host's hold on its
- * addresses is not firm any more.
+ * Issues a new setup key and a new relay login to a host. The old key proves nothing any more, so the host's hold on
+ * its addresses is not firm any more.
  */
 async function issueKey(found: StoredIp, check: DnsCheck, secrets: Secrets, context: Context): Promise<AuthorizedIp> {
   const { table, commit, now } = context;

@@ -38,8 +38,8 @@ export const systemContext = ({ table, now }: Pick<IpContext, "table" | "now">, 
 export type ChangedMembers = { [M in keyof Omit<StoredIp, "id" | "account_id" | "version">]?: StoredIp[M] | undefined };
 
 /**
- * The writes that change a dedicated IP, and move its task in the queue to the new `due_at`. They fail if the dedicated
- * IP has changed since it was read.
+ * The writes that change a dedicated IP, and move its task in the queue to the new `due_at`. The writes fail if the
+ * dedicated IP has changed since it was read.
  */
 export function ipUpdate(ip: StoredIp, members: ChangedMembers): { after: StoredIp; writes: Write[] } {
   const { id, account_id, version } = ip;

@@ -18,7 +18,10 @@ type AddressCheck = {
   texts?: readonly string[];
 };
 
-/** The result of checking a dedicated IP: of the whole, of each address, and the published texts by address. */
+/**
+ * The result of checking a dedicated IP: its status and message, the result for each address, and the published texts
+ * by address.
+ */
 export type DnsCheck = {
   status: AddressCheck["status"];
   message: string;
@@ -29,7 +32,8 @@ export type DnsCheck = {
 const timeoutMs = 4_500;
 /**
  * The most questions of one check. The owner of an address chooses which servers we ask, so questions are limited.
- * Sixteen addresses with one name each need 48: for the name, its address, and the text at `_setup`.
+ * Sixteen addresses with one name each need 48 questions. Each address needs three: for its name, for the address of
+ * this name, and for the text at `_setup`.
  */
 const maxQuestions = 64;
 /** The most DNS messages of one check. */
@@ -68,7 +72,10 @@ async function inTime(check: Promise<AddressCheck>): Promise<AddressCheck> {
   }
 }
 
-/** Checks that the reverse name of an address leads back to the address, and that it is `expected` (undefined: any). */
+/**
+ * Checks that the reverse name of an address leads back to the address, and that the name is `expected`. If `expected`
+ * is undefined, any name passes.
+ */
 async function checkName(resolver: LimitedResolver, ip: string, expected: string | undefined): Promise<AddressCheck> {
   const { status, rdns, message } = await forwardConfirmed(resolver, ip);
   if (status === "unknown") return { status, rdns, isConfirmed: false, message };
@@ -83,8 +90,8 @@ async function checkName(resolver: LimitedResolver, ip: string, expected: string
 }
 
 /**
- * Checks the reverse name of an address, and that the host publishes the hash of its setup key at `_setup` of it. An
- * address that was proved under another name fails.
+ * Checks the reverse name of an address, and that the host publishes the hash of its setup key at `_setup` below this
+ * name. An address that was proved under another name fails.
  */
 async function checkProof(
   resolver: LimitedResolver,

@@ -43,7 +43,7 @@ type PlannedClaim = {
   writes: Write[];
 };
 
-/** Plans a claim without the wallet. Throws as `reserveIp` does, but for too little money. */
+/** Plans a claim without the wallet. Throws the errors of `reserveIp`, except `insufficient_funds`. */
 export async function planClaim({ accountId, optionId, name }: Claim, table: Reader, at: Date): Promise<PlannedClaim> {
   await requireOption(table, optionId);
   const { price, currency, unchanged } = await priceFor(table, accountId, at);

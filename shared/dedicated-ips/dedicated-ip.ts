@@ -116,7 +116,8 @@ export type DedicatedIpWithDomains = z.output<typeof DedicatedIpWithDomains>;
 const StoredIpAddress = Address.omit({ setup_record: true }).extend({
   /**
    * The reverse name with which a host proved the address when it became active. The proof is public, so a later owner
-   * of the address could publish it at another name. Absent if no check has passed since the product stores this name.
+   * of the address could publish this proof at another name. Absent if no check has passed since the product stores
+   * this name.
    */
   proved_name: z.string().optional(),
 });

@@ -28,7 +28,9 @@ export const ipInPath: ResourceLookup<{ params: IpParams }, StoredIp> = {
   },
 };
 
-/** The most domains that a principal with grants on some domains only may see. Their list is read as a whole. */
+/**
+ * The most domains that are read for a principal who has grants on only some domains. They are all read in one call.
+ */
 const domainLimit = 20_000;
 
 type ReadContext = Pick<Context, "table" | "permissions">;
@@ -51,8 +53,8 @@ export async function domainsWithCapability(
 }
 
 /**
- * Reads a dedicated IP; undefined unless the principal holds one of these capabilities on the account, or on a domain
- * that sends from the dedicated IP.
+ * Reads a dedicated IP. Undefined unless the principal holds one of `capabilities` on the account, or on a domain that
+ * sends from the dedicated IP.
  */
 export async function findVisibleIp(
   { account_id, dedicated_ip_id }: IpParams,

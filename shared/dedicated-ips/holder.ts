@@ -40,8 +40,8 @@ export const StockHolder = z.object({
 export type StockHolder = z.output<typeof StockHolder>;
 
 /**
- * A customer's own host that holds an address. Another host that proves the address takes the address over, unless the
- * hold is `firm` and the holder still proves the address or is suspended.
+ * A customer's own host that holds an address. Another host takes over the address by proving it. But if the hold is
+ * `firm`, the holder keeps the address while it still proves the address or is suspended.
  */
 const HostHolder = z.object({ account_id: z.string(), dedicated_ip_id: z.string(), firm: z.boolean() });
 export type HostHolder = z.output<typeof HostHolder>;
@@ -79,7 +79,7 @@ export const holdWrite = (ip: string, { account_id, id }: Owner, holder: Holder 
   if: holder ? { account_id, dedicated_ip_id: id } : "absent",
 });
 
-/** Plans to make a host's holds on addresses not firm. Skips addresses that the host does not hold. */
+/** Plans that a host's holds on addresses are no longer firm. Skips addresses that the host does not hold. */
 export async function planLoosening(table: Reader, owner: Owner, ips: readonly string[]): Promise<Write[]> {
   const holders = await readHolders(table, ips);
   return ips.flatMap((ip, index) => {

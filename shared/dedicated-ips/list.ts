@@ -16,8 +16,8 @@ export const ipQuery = {
 type IpQuery = PageQuery & z.output<z.ZodObject<typeof ipQuery>>;
 
 /**
- * A page of the dedicated IPs that the principal may see, oldest first. A principal with permissions on some domains
- * only sees the dedicated IPs from which these domains send.
+ * A page of the dedicated IPs that the principal may see, oldest first. A principal with permissions on only some
+ * domains sees the dedicated IPs from which these domains send.
  */
 export async function listIps(
   accountId: string,

@@ -10,7 +10,7 @@ import type { StoredOperation } from "./operation.ts";
 
 export type Kind = StoredOperation["kind"];
 
-/** The index in the request of each domain that the request names, by the id of the domain. */
+/** The domains that a request names: the index of each domain in the request, by the id of the domain. */
 export type DomainIndexes = ReadonlyMap<string, number>;
 
 const concurrency = 10;
@@ -66,7 +66,8 @@ export function requireReassignable(
 }
 
 /**
- * The writes that move domains. They fail if a domain has changed since it was read. 100 domains fill a transaction.
+ * The writes that move domains. They fail if a domain has changed since it was read. A transaction has room for 100
+ * domains.
  */
 export const moveWrites = (
   ip: Pick<StoredIp, "id" | "account_id">,

@@ -8,10 +8,9 @@ import { operationQueue } from "./dedicated-ip.ts";
 
 /*
  * An operation assigns or unassigns up to 100 domains of a dedicated IP. Its first transaction changes all of the
- * domains, and has no room for other writes. Further transactions settle a few domains each: they write the entries of
- * the domains at the dedicated IP, their SPF records, and the recorded changes. The operation stores the domains that
- * are not settled. While it runs, no other operation of the dedicated IP begins, and the dedicated IP cannot be
- * deleted.
+ * domains, and has no room for other writes. Each further transaction settles a few domains: it writes their entries at
+ * the dedicated IP, their SPF records, and the recorded changes. The operation stores the domains that are not settled.
+ * While it runs, no other operation of the dedicated IP begins, and the dedicated IP cannot be deleted.
  *
  * Access patterns
  *   the running operation of a dedicated IP   ACCOUNT#<id> / IP_OPERATION#<dedicated IP>
@@ -44,7 +43,7 @@ export type StoredOperation = z.output<typeof StoredOperation>;
 export const readOperation = (table: Reader, accountId: string, id: string): Promise<StoredOperation | undefined> =>
   table.get(operationKey(accountId, id), StoredOperation);
 
-/** No request runs this long. An older operation was abandoned. */
+/** The age from which on a running operation counts as abandoned, in milliseconds. No request runs this long. */
 const graceMs = 60_000;
 
 /** Whether the request of an operation has ended without finishing the operation. */
@@ -53,7 +52,7 @@ export const isAbandoned = ({ begun_at }: StoredOperation, now: Date): boolean =
 
 type NewOperation = Omit<StoredOperation, "begun_at" | "due_at" | "version">;
 
-/** The writes that begin an operation. They fail if another operation of the dedicated IP is running. */
+/** The writes that begin an operation. The writes fail if another operation of the dedicated IP is running. */
 export function beginWrites(input: NewOperation, now: Date): { operation: StoredOperation; writes: Write[] } {
   const { account_id, dedicated_ip_id } = input;
   const due_at = new Date(now.getTime() + graceMs).toISOString();
@@ -68,8 +67,8 @@ export function beginWrites(input: NewOperation, now: Date): { operation: Stored
 }
 
 /**
- * The writes that store the remaining domains of an operation, or end the operation if no domain remains. They fail if
- * the operation has changed since it was read.
+ * The writes that store the remaining domains of an operation, or end the operation if no domain remains. The writes
+ * fail if the operation has changed since it was read.
  */
 export function shrinkWrites(
   { account_id, dedicated_ip_id, id, version, due_at }: StoredOperation,

@@ -32,9 +32,7 @@ export const IpOption = z
   .meta({ id: "DedicatedIpOption", description: "An option for claiming a managed dedicated IP." });
 export type IpOption = z.output<typeof IpOption>;
 
-/**
- * The items that `billingOf` reads after the authorization, which reads the account too.
- */
+/** The items that the authorization and `billingOf` read. Both read the account. */
 export const aheadOfState = (accountId: string): Key[] => [
   stateKey(accountId),
   accountKey(accountId),

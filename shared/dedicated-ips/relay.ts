@@ -31,8 +31,8 @@ function relayIn({ relay, addresses: [first] }: StoredIp): Endpoint | undefined 
 
 /**
  * The server to which users of a domain connect to send mail: the relay of the domain's active managed dedicated IP.
- * Undefined for other domains. For a domain with a customer's own host our servers take the mail too; they sign it and
- * pass it on to the host.
+ * Undefined for other domains: our own servers take their mail. If the domain sends from a customer's own host, our
+ * servers sign the mail and pass it on to the host.
  */
 export async function relayOf(
   table: Reader,
@@ -44,9 +44,9 @@ export async function relayOf(
 
 /** How our mail servers recognize a customer's own host, and how the host recognizes them. */
 export type HostAccess = {
-  /** The name with which the host proved its first address. The certificate of the host has to have it. */
+  /** The name with which the host proved its first address. The certificate of the host must have this name. */
   relay_name?: string;
-  /** The login of our mail servers at the host. Undefined for a host that an earlier version authorized without one. */
+  /** The login of our mail servers at the host. Undefined if an earlier version authorized the host without a login. */
   relay_login?: { user: string; password: string };
 };
 

@@ -55,7 +55,7 @@ export async function planUnassigned(
   if (!stored || !ip) return { writes: [{ check: entry, if: "absent" }], changes: [] };
   const { version } = ip;
   const updated_at = now.toISOString();
-  // The entry and the count were read at different times, and may disagree. Such a transaction fails.
+  // The entry and the count were read at different times, and may disagree. In that case the transaction fails.
   const after = { ...ip, domain_count: Math.max(0, ip.domain_count - 1), updated_at };
   return {
     writes: [
@@ -73,8 +73,8 @@ export async function planUnassigned(
 
 /**
  * Plans that a domain leaves its dedicated IP, with the change to the domain's SPF record. `left` has the member of the
- * domain to change. Plans nothing while an operation moves domains of the dedicated IP: the operation and this transaction
- * must not both move the domain.
+ * domain to change. Plans nothing while an operation moves domains of the dedicated IP: the operation and this
+ * transaction must not both move the domain.
  */
 export async function planLeaving(
   table: Reader,

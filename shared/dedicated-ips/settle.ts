@@ -48,7 +48,7 @@ export async function planBatch(
   const listing = kind === "assign" ? planListing(ip, domains) : await planUnlisting(table, ip, settled);
   const after = {
     ...ip,
-    // The entries and the count were read at different times, and may disagree. Such a transaction fails.
+    // The entries and the count were read at different times, and may disagree. In that case the transaction fails.
     domain_count: Math.max(0, ip.domain_count + listing.count),
     updated_at: now.toISOString(),
     version: ip.version + 1,
@@ -79,7 +79,7 @@ export async function planBatch(
   };
 }
 
-/** The writes of entries at a dedicated IP, and by how much they change the number of its domains. */
+/** The writes of entries at a dedicated IP. `count` is the change of the number of its domains. */
 type PlannedListing = { count: number; writes: Write[] };
 
 /** Plans to add the entries of domains to a dedicated IP. */
@@ -129,9 +129,10 @@ async function planDomain(
 }
 
 /**
- * Drops an operation that has moved no domain. The request of the operation may still be running, so pass one of its
- * domains as `fence`: the move and this transaction both change the version of this domain, so only one of the two
- * succeeds. Leave `fence` out only if the move cannot happen any more. Throws 503 `busy` if the move was faster.
+ * Drops an operation that has moved no domain. The request of the operation may still be running and move the domains.
+ * So pass one of the domains as `fence`. The move and this transaction both change the version of this domain, so only
+ * one of the two succeeds. Leave `fence` out only if the move cannot happen any more. Throws 503 `busy` if the move was
+ * faster.
  */
 export const dropOperation = (
   operation: StoredOperation,

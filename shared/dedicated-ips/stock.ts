@@ -7,8 +7,8 @@ import { holderKey, isFirm, isStock, rdnsKey, readHolder, StockHolder } from "./
 
 /*
  * The operator's addresses. An option is a group of addresses with the same country and autonomous system. There is no
- * counter of free addresses, because all concurrent claims would have to write it. The free addresses are counted from
- * their items.
+ * counter of free addresses, because all concurrent claims would have to write this counter. The free addresses are
+ * counted from their items.
  *
  * Access patterns
  *   an option by its id                                    IP_STOCK / OPTION#<option>

@@ -36,8 +36,10 @@ export type WarmUp = z.output<typeof WarmUp>;
 export type WarmUpDay = Omit<WarmUp, "sent_today">;
 
 /**
- * The warm-up of a dedicated IP at a time. Undefined if the dedicated IP has no limit: its warm-up is over or has not
- * begun, it is a customer's own host, or an earlier version activated it without a warm-up.
+ * The warm-up of a dedicated IP at a time. Undefined if the dedicated IP has no limit. The reason can be that:
+ * - the warm-up is over, or has not begun;
+ * - the dedicated IP is a customer's own host;
+ * - an earlier version activated the dedicated IP without a warm-up.
  */
 export function warmUpDay({ activated_at }: Pick<StoredIp, "activated_at">, now: Date): WarmUpDay | undefined {
   if (activated_at === undefined) return undefined;

@@ -53,15 +53,16 @@ import { removeZone, zoneRemoved } from "./zone.ts";
 const graceMs = 120_000;
 
 /**
- * How a domain is deleted. `release`: the caller agrees to give up a registered name. `purge`: the domain is not kept to be
- * restored.
+ * How a domain is deleted. `release`: the caller agrees to give up a registered name. `purge`: the domain is not kept
+ * to be restored.
  */
 export type DeletionWish = { release: boolean; purge: boolean };
 
 /**
  * Begins the deletion of a domain, and returns the domain's new state. After this nothing can be added to the domain.
  * `advanceRelease` does the rest.
- * - A domain that has a registration or was ever verified is kept for 5 days. Meanwhile its account can restore it.
+ * - A domain that has a registration or was ever verified is kept for 5 days. Meanwhile the account can restore the
+ *   domain.
  * - Any other domain is deleted at once.
  * - With `purge` every domain is deleted at once. This includes deleted domains that are still kept.
  * - Otherwise nothing changes for a domain that is `releasing` already.
@@ -69,7 +70,7 @@ export type DeletionWish = { release: boolean; purge: boolean };
  * Throws:
  * - 404 if the domain is gone;
  * - 409 `domain_not_empty` if the domain has mailboxes;
- * - 409 `release_required` if the name is registered and the caller does not agree to give it up;
+ * - 409 `release_required` if the name is registered and the caller does not agree to give the name up;
  * - 409 `domain_not_ready` while the name is being registered, transferred or renewed.
  */
 export function beginRelease(
@@ -95,7 +96,10 @@ export function beginRelease(
   });
 }
 
-/** Plans that a domain is kept for 5 days. The domain leaves its dedicated IP, and a restoration does not bring it back. */
+/**
+ * Plans that a domain is kept for 5 days. The domain leaves its dedicated IP. A restored domain does not return to the
+ * dedicated IP.
+ */
 async function planKept(table: Reader, domain: StoredDomain, at: Date): Promise<ChangePlan<StoredDomain>> {
   const why = hasRegistration(domain) ? "released" : "deleted";
   const { left, sole, ...ip } = await planLeaving(table, domain, at);
@@ -151,9 +155,9 @@ function requireDeletable(domain: StoredDomain, { permissions }: Context): void 
 export type ReleaseServices = { dns: Dns; registrar: Registrar };
 
 /**
- * Continues the release of a domain. While the domain is kept, only its zone is removed, because another account may need
- * the name. Once the zone is removed, nothing is done until `finishRelease` follows at `deletes_at`. Throws 503 when an outside service does not answer, and while another
- * process syncs the zone. The work then stays due.
+ * Continues the release of a domain. While the domain is kept, only its zone is removed, because another account may
+ * need the name. Once the zone is removed, nothing is done until `finishRelease` follows at `deletes_at`. Throws 503
+ * when an outside service does not answer, and while another process syncs the zone. The work then stays due.
  */
 export async function advanceRelease(
   domain: StoredDomain,
@@ -210,14 +214,15 @@ function noteZoneRemoved(
 }
 
 /**
- * Deletes a domain that is `releasing`, with everything that belongs to the domain. Skips the steps that were done before.
- * The order is:
+ * Deletes a domain that is `releasing`, with everything that belongs to the domain. Skips the steps that were done
+ * before. The order is:
  * - its zone and its registration,
  * - its mailboxes and records,
  * - the grants, master passwords and forwarding rules on it,
  * - its name, with the domain itself.
  *
- * Throws 503 when an outside service does not answer, and while another process syncs the zone. The work then stays due.
+ * Throws 503 when an outside service does not answer, and while another process syncs the zone. The work then stays
+ * due.
  */
 export async function finishRelease(
   accountId: string,

@@ -16,8 +16,10 @@ import type { Context } from "../http/route.ts";
  * - A name that is still registered here stays registered.
  * - Any other name is claimed again, as `addDomain` claims it.
  *
- * Throws 404, 409 `domain_taken` if another account has the name, and 409 `domain_not_ready` if the domain is not kept, its
- * registration has ended, or its zone is being removed.
+ * Throws:
+ * - 404;
+ * - 409 `domain_taken` if another account has the name;
+ * - 409 `domain_not_ready` if the domain is not kept, its registration has ended, or its zone is being removed.
  */
 export async function restoreDomain(found: StoredDomain, context: Context, resolver: Resolver): Promise<Domain> {
   const { account_id, id, name, workspace_id: workspaceId, dns_mode: dnsMode } = found;

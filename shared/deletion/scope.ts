@@ -5,9 +5,9 @@ import type { Purge } from "../mail/scoped/remove.ts";
 import type { Reader } from "../table/table.ts";
 
 /**
- * Plans the next deletions for a workspace or domain that is being deleted: first the grants on it, then its master
- * passwords, then its forwarding rules. One transaction deletes one of these kinds only, because two kinds may change the
- * grants of the same holder. `isAll` is true if there was nothing to delete.
+ * Plans the next deletions for a workspace or domain that is being deleted: first its grants, then its master
+ * passwords, then its forwarding rules. One transaction deletes one of these kinds only, because two kinds may change
+ * the grants of the same holder. `isAll` is true if there was nothing to delete.
  */
 export async function planScopePurge(
   table: Reader,

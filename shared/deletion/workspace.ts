@@ -15,9 +15,9 @@ import {
 import { planScopePurge } from "./scope.ts";
 
 /**
- * Deletes a workspace without domains, with the grants, master passwords and forwarding rules on it. Throws 404, and 409
- * `workspace_not_empty` if the workspace has domains. An interrupted deletion can leave grants behind. They give no
- * access, because an id is never used again, and another call deletes them.
+ * Deletes a workspace without domains, with the grants, master passwords and forwarding rules on it. Throws 404, and
+ * 409 `workspace_not_empty` if the workspace has domains. An interrupted deletion can leave grants behind. These grants
+ * give no access, because an id is never used again. A repeated call deletes them.
  */
 export async function deleteWorkspace(accountId: string, id: string, context: Context): Promise<void> {
   const { commit } = context;
@@ -37,7 +37,10 @@ export async function deleteWorkspace(accountId: string, id: string, context: Co
 export const aheadOfWorkspace = (accountId: string, id: string): Ahead =>
   aheadOfList(workspacesOf(accountId), [ordinalOf(id) ?? 0], [workspaceKey(accountId, id)]);
 
-/** Deletes the workspace with the first few grants on it: `more` if others remain, `missing` if there is no workspace. */
+/**
+ * Deletes the workspace with the first few grants on it. Returns `more` if other grants remain, `missing` if there is
+ * no workspace, or else `gone`.
+ */
 async function dropWorkspace(accountId: string, id: string, context: Context): Promise<"gone" | "more" | "missing"> {
   const { table, commit } = context;
   const ordinal = ordinalOf(id);

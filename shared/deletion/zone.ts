@@ -59,8 +59,8 @@ async function markUnwanted(
 }
 
 /**
- * The writes that record that the provider has no zone of this domain any more. They give the stored zone a new reference,
- * so that the provider makes a different zone the next time.
+ * The writes that record that the provider has no zone of this domain any more. They give the stored zone a new
+ * reference, so that the provider makes a different zone the next time.
  */
 export function zoneRemoved(zone: StoredZone): Write[] {
   const { account_id, domain_id, revision, due_at } = zone;
@@ -82,9 +82,9 @@ export function zoneRemoved(zone: StoredZone): Write[] {
 const delegationKeptMs = 3 * dayMs;
 
 /**
- * Removes the zone of an external domain from our nameservers, three days after the parent zone was first seen to delegate
- * the name elsewhere. Before that, resolvers may still ask our nameservers, and nothing changes. Returns the new state of
- * the domain, or undefined if another process has changed the domain. Throws 503 as `removeZone` does.
+ * Removes the zone of an external domain from our nameservers, three days after the parent zone was first seen to
+ * delegate the name elsewhere. Before that, resolvers may still ask our nameservers, and nothing changes. Returns the
+ * new state of the domain, or undefined if another process has changed the domain. Throws 503 as `removeZone` does.
  */
 export async function retireZone(domain: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> {
   const { account_id, id, version, handover } = domain;

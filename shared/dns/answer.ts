@@ -51,8 +51,8 @@ export type Resolver = {
 /** A resolver that also transfers whole zones. */
 export type ZoneResolver = Resolver & {
   /**
-   * All records of a zone, from the first of its nameservers that transfers it (AXFR). Undefined if none does, or the name
-   * is not delegated. Takes some seconds at most.
+   * All records of a zone, from the first of its nameservers that transfers it (AXFR). Undefined if no nameserver
+   * transfers the zone, or if the name is not delegated. Takes some seconds at most.
    */
   transfer: (name: string) => Promise<ZoneTransfer | undefined>;
 };

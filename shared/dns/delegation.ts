@@ -69,8 +69,8 @@ const maxKept = 500;
 const longestMs = 3_600_000;
 
 /**
- * Opens a cache for the zones of top-level domains. Delegations of domains are not cached: a customer who changes one
- * wants to see the result at once, and asking the registry is one query.
+ * Opens a cache for the zones of top-level domains. Delegations of domains are not cached. A customer who changes a
+ * delegation wants to see the result at once. Asking the registry takes only one query.
  */
 export function openZoneCuts(nowMs: () => number): ZoneCuts {
   const cachedZones = new Map<string, { zone: Zone; untilMs: number }>();

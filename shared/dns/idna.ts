@@ -53,8 +53,8 @@ function characterFault(label: readonly string[], index: number): string | undef
 }
 
 /**
- * Explains why IDNA2008 forbids a Unicode label (RFC 5891 §4.2, RFC 5892); undefined if it is valid. UTS #46 must have
- * mapped the label and found it valid.
+ * Explains why IDNA2008 forbids a Unicode label (RFC 5891 §4.2, RFC 5892); undefined if the label is valid. UTS #46
+ * must have mapped the label before, and must have found it valid.
  */
 export function uLabelFault(label: string): string | undefined {
   const characters = Array.from(label);

@@ -18,7 +18,7 @@ type WireQuestion = { name: string; type: string; class: string };
 /** A record of class IN, with its name in the form of `wireName`. */
 export type WireRecord = Exclude<Answer, OptAnswer>;
 
-/** A record whose name `wireName` does not take. `name` is as zone files write it, and `type` is its mnemonic. */
+/** A record whose name `wireName` does not accept. `name` is as zone files write it, and `type` is its mnemonic. */
 export type OddRecord = { name: string; type: string };
 
 export type Message = {
@@ -31,11 +31,14 @@ export type Message = {
   isRecursionDesired: boolean;
   questions: readonly WireQuestion[];
   answers: readonly WireRecord[];
-  /** The answers that `answers` leaves out, because a label of their name has a dot or bytes that are not printable ASCII. */
+  /**
+   * The answers that `answers` leaves out, because a label of their name has a dot or bytes that are not printable
+   * ASCII.
+   */
   oddAnswers: readonly OddRecord[];
   authorities: readonly WireRecord[];
   additionals: readonly WireRecord[];
-  /** The contents of its OPT records (RFC 6891 §6.1.2); a valid message has one at most. */
+  /** The contents of the message's OPT records (RFC 6891 §6.1.2); a valid message has one at most. */
   edns: readonly { payloadBytes: number; version: number }[];
 };
 
@@ -100,7 +103,7 @@ export function readMessage(bytes: Buffer): Message | undefined {
   };
 }
 
-/** The OPT record with the longest UDP message that we accept (RFC 6891 §6.1). */
+/** The OPT record that we send. It has the length of the longest UDP message that we accept (RFC 6891 §6.1). */
 export const ourEdns = (extendedRcode = 0): OptAnswer => ({
   type: "OPT",
   name: ".",

@@ -6,8 +6,8 @@ const headerBytes = 12;
 const mostSteps = 255;
 
 /**
- * Reads a name at an offset (RFC 1035 §4.1.4), and returns its labels and the offset after it. Throws RangeError beyond the
- * end of the message.
+ * Reads a name at an offset (RFC 1035 §4.1.4), and returns its labels and the offset after it. Throws RangeError beyond
+ * the end of the message.
  */
 function readLabels(bytes: Buffer, start: number): { labels: Buffer[]; end: number } {
   const labels: Buffer[] = [];

@@ -171,8 +171,9 @@ const uint16s = (bytes: Buffer): number[] =>
   Array.from({ length: bytes.length / 2 }, (_, index) => bytes.readUInt16BE(2 * index));
 
 /**
- * Reads the parameters of an SVCB or HTTPS record in presentation format (RFC 9460 §2.1), in any order. They come
- * ordered by their keys, as the wire needs them. A fault is a sentence without its period, which names the parameter.
+ * Reads the parameters of an SVCB or HTTPS record in presentation format (RFC 9460 §2.1), in any order. The result is
+ * ordered by the keys, as the wire format requires. A fault is a sentence without its period, which names the
+ * parameter.
  */
 export function readSvcParams(text: string): { params: SvcParam[] } | { fault: string } {
   if (!text.isWellFormed()) return { fault: "The value has half of a surrogate pair, which is not a character" };
@@ -200,7 +201,9 @@ export function readSvcParams(text: string): { params: SvcParam[] } | { fault: s
 export const svcParamsWire = (params: readonly SvcParam[]): Buffer =>
   Buffer.concat(params.flatMap(({ key, value }) => [uint16(key), uint16(value.length), value]));
 
-/** The presentation format of parameters: ASCII, in quotes where a value has more than letters, digits and `._:+/=-`. */
+/**
+ * The presentation format of parameters: ASCII, in quotes where a value has more than letters, digits and `._:+/=-`.
+ */
 export const svcParamsText = (params: readonly SvcParam[]): string =>
   params.map(({ key, value }) => paramText(nameOfKey(key), valueText(key, value))).join(" ");
 
@@ -263,8 +266,8 @@ function paramsOfWire(bytes: Buffer): SvcParam[] | undefined {
 }
 
 /**
- * The data of an SVCB or HTTPS record in wire format (RFC 9460 §2.2), as a target with its parameters. Undefined if it is
- * malformed.
+ * The data of an SVCB or HTTPS record in wire format (RFC 9460 §2.2), as a target with its parameters. Undefined if the
+ * data is malformed.
  */
 export function readServiceWire(data: Buffer): { priority: number; value: string } | undefined {
   const labels: string[] = [];

@@ -8,15 +8,15 @@ import { isWithin } from "./wire-name.ts";
 
 export type TransferLimits = { timeoutMs: number; maxBytes: number; maxRecords: number };
 
-/** The records of a zone. `odd` are those whose names have unusual labels. */
+/** The records of a zone. `odd` are the records whose names have unusual labels. */
 export type ZoneTransfer = { records: readonly WireRecord[]; odd: readonly OddRecord[] };
 
 /** A zone that grows, message by message. */
 type Transferred = { records: WireRecord[]; odd: OddRecord[]; isWhole: boolean };
 
 /**
- * Adds the records of a message (RFC 5936 §2.2). The first and the last record of a transfer are the zone's SOA. False for
- * a message that does not belong to the transfer, or refuses it.
+ * Adds the records of a message (RFC 5936 §2.2). The first and the last record of a transfer are the zone's SOA. False
+ * for a message that does not belong to the transfer, or refuses it.
  */
 function addMessage(bytes: Buffer, { id, zone }: { id: number; zone: string }, transferred: Transferred): boolean {
   const message = readMessage(bytes);
@@ -36,8 +36,8 @@ function addMessage(bytes: Buffer, { id, zone }: { id: number; zone: string }, t
 }
 
 /**
- * Transfers a zone from one server, by TCP (AXFR, RFC 5936). The name must come from `wireName`. Undefined if the server
- * does not answer, refuses, or the zone does not arrive whole within the limits.
+ * Transfers a zone from one server, by TCP (AXFR, RFC 5936). The name must come from `wireName`. Undefined if the
+ * server does not answer, refuses, or the zone does not arrive whole within the limits.
  */
 export function transferZone(
   { address, port }: Endpoint,

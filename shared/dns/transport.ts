@@ -42,7 +42,9 @@ function askByUdp({ address, port }: Endpoint, query: DnsQuery, timeoutMs: numbe
 
 const hasIdOf = (query: Buffer, bytes: Buffer): boolean => bytes.readUInt16BE(0) === query.readUInt16BE(0);
 
-/** Sends a query over TCP (RFC 7766). Undefined when no message came in time, or the first message is not the answer. */
+/**
+ * Sends a query over TCP (RFC 7766). Undefined when no message came in time, or the first message is not the answer.
+ */
 function askByTcp({ address, port }: Endpoint, query: DnsQuery, timeoutMs: number): Promise<Message | undefined> {
   return new Promise((settle) => {
     const socket = connect({ host: address, port });
@@ -81,8 +83,8 @@ export type Question = { name: string; type: string };
 type Limits = { budget: Budget; tryTimeoutMs: number };
 
 /**
- * Whether a message is an error without the question: servers that know only part of the protocol leave it out (RFC
- * 6891 §7).
+ * Whether a message is an error without the question: servers that know only part of the protocol leave the question
+ * out (RFC 6891 §7).
  */
 const isBareComplaint = ({ questions, rcode: code }: Message): boolean =>
   questions.length === 0 && code !== rcode.noError && code !== rcode.nxDomain;

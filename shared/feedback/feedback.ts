@@ -25,7 +25,8 @@ export type FeedbackFilter = { status?: FeedbackStatus | undefined } & (
 );
 
 /**
- * The list of the feedback that matches the filter. The list `feedback` of an account has whole rows, others pointers.
+ * The list of the feedback that matches the filter. The list `feedback` of an account has the whole rows. All other
+ * lists have pointers.
  */
 export const feedbackMatching = ({ account, submitter, status }: FeedbackFilter): List => ({
   partition: account === undefined ? "FEEDBACK" : `ACCOUNT#${account}`,
@@ -117,13 +118,13 @@ export const feedbackView = (stored: StoredFeedback): Feedback => ({
   attributes: JSON.parse(stored.attributes) as Record<string, unknown>,
 });
 
-/** Whose lists contain the feedback. `isIndexed` is whether the submitter's lists do. */
+/** The account and the submitter of feedback. `isIndexed` says whether the submitter's lists contain the feedback. */
 type Listed = { account: string; submitter: string; isIndexed: boolean };
 type Places = Pick<StoredFeedback, "place_in_account" | "place_in_all" | "place_of_submitter">;
 
 /**
- * Reads the lists of a status: of the account, of all accounts, and of the submitter. Returns the ordinals that the next
- * feedback gets in these lists, and the function that plans its addition.
+ * Reads the lists of a status: of the account, of all accounts, and of the submitter. Returns the ordinals that the
+ * next feedback gets in these lists, and the function that plans its addition.
  */
 export async function readStatusLists(
   table: Reader,

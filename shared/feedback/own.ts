@@ -13,9 +13,10 @@ import {
 import { aheadOfFeedback, listFeedback } from "./list.ts";
 
 /*
- * The lists of the feedback that one user or service account submitted. Earlier versions stored feedback without them.
- * `indexFeedback` adds it in the order in which it was submitted, and new feedback is added only behind feedback that
- * is in the lists. So all feedback of an account is in the lists if the newest is.
+ * The lists of the feedback that one user or service account submitted. Earlier versions stored feedback without these
+ * lists. `indexFeedback` adds such feedback to the lists, oldest first. New feedback is added to the lists only if the
+ * feedback before it is in the lists. So if the lists have the newest feedback of an account, they have all of its
+ * feedback.
  */
 
 const newest = { skip: 0, take: 1, order: "desc" } as const;
@@ -47,8 +48,8 @@ export function aheadOfOwnFeedback(filter: OwnFilter, page: OrderedPage): Ahead 
 }
 
 /**
- * A page of the feedback that one user or service account submitted in an account. Reads all feedback of the account only
- * if the submitters' lists do not have all of it yet.
+ * A page of the feedback that one user or service account submitted in an account. Reads all feedback of the account
+ * only if the submitters' lists do not have all of it yet.
  */
 export async function listOwnFeedback(
   table: Reader,

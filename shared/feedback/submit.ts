@@ -73,7 +73,8 @@ export function submitFeedback(
         ...(hasIndex ? appendRows(ofSubmitter, [pointer]) : []),
         ...statusLists.append(pointer),
         { put: { ...feedbackPointerKey(id), ...pointer }, if: "absent" },
-        // Fails if the migration adds that feedback to the lists meanwhile: this feedback must be in them then.
+        // Fails if the migration adds the feedback before this one to the lists meanwhile. Then this feedback must be
+        // in the lists too.
         ...(unlisted ? [{ check: feedbackKey(accountId, unlisted.id), if: { version: unlisted.version } }] : []),
       ],
       changes: [change(feedbackKind, "submitted", id, { after: feedback })],

@@ -78,7 +78,9 @@ export const grantOf = (assignment: Assignment): z.output<typeof Grant> => ({
 export const RoleAssignment = z
   .object({
     id: Id.meta({ description: "The assignment's id." }),
-    role_key: z.string().meta({ description: "The role: one of the product, or one that the account has made." }),
+    role_key: z
+      .string()
+      .meta({ description: "The key of the role. The role comes with the product, or the account has made it." }),
     expanded_capability_keys: z.array(Capability).meta({ description: "The capabilities of the role." }),
     subject_id: Id.meta({ description: "The id of the subject: a user, a group or a service account." }),
     subject_type: SubjectType.meta({ description: "The type of the subject." }),
@@ -133,8 +135,8 @@ const viewOf = (assignment: Assignment, own: RolesRecord): object =>
   isOfRole(assignment) ? roleAssignmentOf(assignment, own) : grantOf(assignment);
 
 /**
- * The change to record for a new assignment (`before` is undefined), or for one that has another end. `own` are the
- * roles of the account.
+ * The change to record for a new assignment (`before` is undefined), or for an assignment that gets another end. `own`
+ * are the roles of the account.
  */
 export const assignmentChange = (before: Assignment | undefined, after: Assignment, own: RolesRecord): Change =>
   change(isOfRole(after) ? roleAssignmentKind : grantKind, before ? "updated" : "created", after.id, {

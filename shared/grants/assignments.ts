@@ -30,7 +30,10 @@ import {
  *   assignments on a resource, to revoke when it is deleted     ACCOUNT#<id> / SCOPED#<type>#<resource id>#<id>
  *   assignments that have ended by themselves                   GRANT_DUE#<shard>
  */
-/** The assignments that end by themselves, by their ends. A task stays when its assignment is revoked or ends later. */
+/**
+ * The queue of the assignments that end by themselves, by the time of their end. If an assignment is revoked or gets a
+ * later end, its task stays in the queue.
+ */
 export const grantQueue: Queue = { name: "GRANT_DUE", shards: 4 };
 
 /** The key of an assignment. */
@@ -44,8 +47,9 @@ const scopedKey = (accountId: string, { type, id }: Scope, assignmentId = ""): K
 });
 
 /**
- * A permission to give: ownership, super admin, or a capability or role on a scope. The default is the whole account. It
- * ends at `expires_at`, by default never. A `custom_role` is the key of a role that the account has made.
+ * A permission to give: ownership, super admin, or a capability or role on a scope. The default scope is the whole
+ * account. The permission ends at `expires_at`, or never. A `custom_role` is the key of a role that the account has
+ * made.
  */
 export type Grantable = { expires_at?: string | undefined } & (
   | { kind: "account_owner" }
@@ -59,8 +63,8 @@ export type Grantable = { expires_at?: string | undefined } & (
 type Author = { by: string; now: Date };
 
 /**
- * Plans new assignments for one subject, in one transaction. Stores `profile`, if the subject is a user. Throws 404 for a group or service account that the account
- * does not have, and 409 `limit_reached`.
+ * Plans new assignments for one subject, in one transaction. Stores `profile`, if the subject is a user. Throws 404 for
+ * a group or service account that the account does not have, and 409 `limit_reached`.
  */
 export async function planAssignments(
   table: Reader,
@@ -100,8 +104,8 @@ export async function planAssignments(
 }
 
 /**
- * Plans another end of an assignment that has not ended. Throws 409 `last_owner` if the last user who owns the account
- * without an end would get one.
+ * Plans another end of an assignment that has not ended. Throws 409 `last_owner` if the subject is the only owner whose
+ * ownership does not end, and the new end would change this.
  */
 export async function planNewEnd(
   table: Reader,
@@ -166,8 +170,8 @@ function withoutAssignment(held: Held, { id }: Assignment): Held {
 }
 
 /**
- * The holder's permissions without grants that have ended, so that these do not count towards the limit. Their
- * assignments end later.
+ * The holder's permissions without grants that have ended. So ended grants do not count towards the limit. A worker
+ * ends their assignments later.
  */
 const withoutEnded = (held: Held, now: Date): Held => ({
   ...held,
@@ -175,8 +179,8 @@ const withoutEnded = (held: Held, now: Date): Held => ({
 });
 
 /**
- * The writes to the list of the account's owners, which has only users who own it without an end, and to the super
- * admin grants of users.
+ * The writes to the list of the account's owners, and to the super admin grants of users. The list has only users whose
+ * ownership does not end.
  */
 async function rankWrites(
   table: Reader,
@@ -196,9 +200,9 @@ async function rankWrites(
 }
 
 /**
- * Plans the revocation of assignments, and moves them to the list of revoked assignments. Those that have ended by
- * themselves are recorded as expired. `otherChanges` are changes of
- * holders to make in the same transaction. Throws 409 `last_owner`.
+ * Plans the revocation of assignments, and moves them to the list of revoked assignments. Assignments that have ended
+ * by themselves are recorded as expired. `otherChanges` are changes of holders to make in the same transaction. Throws
+ * 409 `last_owner`.
  */
 export async function planRevocation(
   table: Reader,
@@ -315,14 +319,14 @@ export async function assignmentsOn(table: Reader, accountId: string, scope: Sco
 }
 
 /**
- * The most grants on a resource that the transaction revokes which deletes the resource. Each takes up to nine of the 100
- * writes.
+ * The most grants that a transaction revokes when it deletes their resource. Each revocation takes up to nine of the
+ * 100 writes of a transaction.
  */
 const grantsPerTransaction = 8;
 
 /**
- * Plans the revocation of up to eight grants on a resource that is deleted. `isAll` tells whether these are all grants on
- * the resource.
+ * Plans the revocation of up to eight grants on a resource that is deleted. `isAll` tells whether these are all grants
+ * on the resource.
  */
 export async function planPurge(
   table: Reader,

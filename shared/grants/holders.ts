@@ -32,8 +32,8 @@ export type Subject = { type: "user" | "group" | "service_account"; id: string }
  */
 export type Held = GrantHolder & Profile & { groups: string[] };
 /**
- * A change of a subject's permissions. With `forget`, the record of a service account without permissions after the
- * change is deleted, so that nothing can be given to the service account any more.
+ * A change of a subject's permissions. With `forget`, the record of a service account is deleted if the service account
+ * has no permissions after the change. Then nothing can be given to the service account any more.
  */
 export type HolderChange = { subject: Subject; change: (held: Held) => Held; forget?: true };
 
@@ -66,7 +66,10 @@ export async function readGroups(table: Reader, accountId: string): Promise<Grou
   return (await table.get(groupsKey(accountId), GroupsRecord)) ?? noGroups;
 }
 
-/** An item can have 400 KB. The limit is far lower, because every request reads the grants of its subject. */
+/**
+ * The most grants of a subject, and the most groups that a subject is in. An item could have 400 KB. The limit is far
+ * lower, because every request reads the grants of its subject.
+ */
 export const grantLimit = 1_000;
 const groupsLimitBytes = 300_000;
 
@@ -89,7 +92,7 @@ export function groupsWrite(accountId: string, record: GroupsRecord, groups: Gro
 
 /**
  * Plans changes of subjects' permissions. Throws 404 for a group or service account that the account does not have, and
- * 409 `limit_reached`. A user without a record gets one.
+ * 409 `limit_reached`. A user without a record gets a record.
  */
 export async function planHolders(
   table: Reader,
@@ -126,8 +129,8 @@ const isEmpty = ({ owner_grant_id, grants, groups }: Held): boolean =>
   owner_grant_id === undefined && grants.length === 0 && groups.length === 0;
 
 /**
- * Plans the new access record of one user or service account. A user who holds nothing has no record, and the account
- * is in the user's list of accounts only while the user has a record.
+ * Plans the new access record of one user or service account. A user who holds nothing has no record. The account is in
+ * the user's list of accounts only while the user has a record.
  */
 async function planRecord(table: Reader, accountId: string, changes: readonly HolderChange[]): Promise<Write[]> {
   const subject = changes[0]?.subject ?? { type: "user", id: "" };
@@ -171,7 +174,7 @@ async function planRecord(table: Reader, accountId: string, changes: readonly Ho
 }
 
 /**
- * Plans to give a user exactly the permissions in a record of an earlier time, or none without a record. A restore of
+ * Plans to give a user exactly the permissions in the earlier record `former`, or none without `former`. A restore of
  * an account uses this. The account keeps its place in the user's list of accounts, or gets a new one.
  */
 export async function planFormerAccess(
@@ -214,7 +217,10 @@ const accessEnd = ({ owner_grant_id, owner_expires_at, grants, groups }: Held): 
 /** Whether a subject has any permission at a time. */
 export const hasAccess = (held: Held, at: string): boolean => !isEmpty(held) && isLive(accessEnd(held), at);
 
-/** The write that notes with a user when all access to an account ends, so that `accounts.list` leaves it out then. */
+/**
+ * Plans to store, in the user's item, when all access of the user to an account ends. After that time, `accounts.list`
+ * leaves the account out.
+ */
 async function planAccessEnd(
   table: Reader,
   accountId: string,
@@ -230,7 +236,7 @@ async function planAccessEnd(
 
 /**
  * The write that deletes the record of a service account without permissions, so that nothing can be given to the
- * service account any more. No write if it still has permissions.
+ * service account any more. Plans no write if the service account still has permissions.
  */
 export async function planForgotten(table: Reader, accountId: string, subject: Subject): Promise<Write[]> {
   const key = accessKey(accountId, subject);
@@ -249,8 +255,8 @@ export async function readOwners(table: Reader, accountId: string): Promise<stri
 }
 
 /**
- * The items that are probably read for an account's owners: their ids, and the access records of the first ones, twice,
- * because authorization reads the record of the caller.
+ * The items that are probably read for an account's owners: their ids, and the access records of the first `most`
+ * owners. The records are listed twice, because authorization reads the record of the caller too.
  */
 export function aheadOfOwners(accountId: string, seen: Seen, most: number): Key[] {
   const { user_ids = [] } = Owners.safeParse(seen.recall(ownersKey(accountId))).data ?? {};

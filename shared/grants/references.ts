@@ -8,7 +8,8 @@ const whereToFind =
 export const SubjectId = idWithMessage(`This is not a UUID: ${whereToFind}`);
 
 /**
- * The 422 for a body whose `member` names a resource that the account does not have. `type` names its type for people.
+ * The 422 for a body whose `member` names a resource that the account does not have. `type` is the type of the
+ * resource, in words for people.
  */
 export const missingReference = (member: string, type: string): InvalidInput =>
   new InvalidInput([{ loc: ["body", member], msg: `There is no such ${type} in this account`, type: "not_found" }]);

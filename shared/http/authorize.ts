@@ -29,7 +29,8 @@ export function accountIn({ params, query }: Pick<ParsedInput, "params" | "query
 /**
  * Authorizes a request of an authenticated principal. Throws:
  * - 404 for an account that the principal is not a member of;
- * - 403 `forbidden` without the route's capability, and 403 `account_suspended` for a write to such an account;
+ * - 403 `forbidden` without the route's capability;
+ * - 403 `account_suspended` for a write to a suspended or closed account, unless the route allows it;
  * - 404 or 422 for a resource that does not exist or that the principal may not see.
  */
 export async function authorize(
@@ -112,9 +113,9 @@ const isNarrowed = ({ capability, scope }: Route, permissions: Permissions): boo
 
 /**
  * The error for a caller without the required permission.
- * - 403 `forbidden`, which names the capability, for a caller who may see the resource. Every member may see the
- *   account itself (`scopes` is undefined). Also for a caller who holds neither the capability nor its view capability
- *   anywhere.
+ * - 403 `forbidden`, which names the capability, for a caller who may see the resource. If `scopes` is undefined, the
+ *   resource is the account itself, which every member may see.
+ * - The same 403 for a caller who holds neither the capability nor its view capability anywhere.
  * - `missing`, the error for a missing resource, for any other caller. So the caller cannot tell which resources exist
  *   outside of the caller's scopes.
  */
@@ -130,7 +131,10 @@ function forbidden(
   return new Problem("forbidden", `This needs the capability ${capability}.`, { required_capability: capability });
 }
 
-/** The 403 of an account that cannot be changed. It names the call that pays, and the amount to callers who see the billing. */
+/**
+ * The 403 of an account that cannot be changed. It names the call that tops up the wallet. For callers who may see the
+ * billing, it also names the missing amount.
+ */
 function stopped(status: AccountStatus | undefined, debt: Debt | undefined, permissions: Permissions): Problem {
   const readable = `It can be read, but not changed.`;
   if (status === "closed") return new Problem("account_suspended", `This account is closed. ${readable}`);

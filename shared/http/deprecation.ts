@@ -1,8 +1,8 @@
-/** The announcement that a route will go. Dates are days, in UTC: `2027-03-01`. */
+/** The announcement that a route will be removed. Dates are days, in UTC: `2027-03-01`. */
 export type Deprecation = {
   /** The day from which the route is deprecated. */
   since: string;
-  /** The day on which the route is removed, at least 180 days after `since`; undefined if it is not decided. */
+  /** The day on which the route is removed, at least 180 days after `since`; undefined if the day is not decided. */
   sunset?: string;
   /** The name of the function to call instead. */
   use?: string;

@@ -30,8 +30,8 @@ export const fingerprintOf = (
 ): string => createHmac("sha256", key).update(JSON.stringify({ params, query, body }, sortMembers)).digest("hex");
 
 /**
- * The id of a request with an idempotency key, from the key of its record and the owner of its first claim. Records of
- * earlier versions have no first owner.
+ * The id of a request with an idempotency key. The id is a hash of the table key of its record, and of the owner of its
+ * first claim. Records of earlier versions have no first owner.
  */
 export const requestIdOf = ({ PK, SK }: Key, first: string | undefined): string =>
   createHash("sha256")
@@ -66,7 +66,8 @@ function notStored({ codeMode: { storesAnswer } }: KeyedRoute): Problem {
 /*
  * A POST with an Idempotency-Key first claims the key, so that only one of several requests with the key runs. The
  * transaction that makes the changes also stores the answer, so that both happen or neither does. If the process dies
- * before this transaction, the claim expires. If the process dies after it, the next request finds the answer.
+ * before this transaction, the claim expires. If the process dies after this transaction, the next request finds the
+ * answer.
  *
  * Access patterns
  *   the claim or answer of a key   PRINCIPAL#<principal id> / IDEMPOTENCY#<route>#<SHA-256 of the key>
@@ -76,7 +77,7 @@ const recordKey = (principalId: string, route: string, key: string): Key => ({
   SK: `IDEMPOTENCY#${route}#${createHash("sha256").update(key).digest("hex")}`,
 });
 
-/** How long a claim lasts: longer than the timeout of every Lambda of a route. */
+/** How long a claim lasts, in milliseconds: longer than the timeout of every Lambda of a route. */
 const leaseMs = 30_000;
 
 /** The members of a stored claim that a failed condition returns. */
@@ -107,7 +108,7 @@ type KeyedRequest = {
   key: string;
   input: Pick<ParsedInput, "params" | "query" | "body">;
   now: Date;
-  /** How long the answer is stored. The default is a day. */
+  /** How long the answer is stored, in milliseconds. The default is a day. */
   keptMs?: number;
   /** The scopes of the request's resource, which are stored because the resource may be deleted later. */
   scopes?: readonly Scope[] | undefined;
@@ -199,8 +200,8 @@ async function liveRecordOf(
 }
 
 /**
- * Waits for the write of a claim. If the write throws, the claim may be stored all the same. So it is released, and the
- * caller can try again at once.
+ * Waits for the write of a claim. If the write throws, the claim may be stored all the same. So this releases the
+ * claim, and the caller can try again at once.
  */
 async function releaseOnFailure(claim: Claim, attempt: Promise<Attempt>): Promise<Attempt> {
   try {

@@ -66,7 +66,10 @@ function parseHeaders(
 
 const maxErrors = 100;
 
-/** Adds the errors of one part of the input, up to a hundred in all, because a request can have an error in every member. */
+/**
+ * Adds the errors of one part of the input. A request can have an error in every member, so the list gets at most a
+ * hundred errors in all.
+ */
 export function addErrors(errors: ValidationError[], part: string, issues: readonly Issue[]): void {
   for (const issue of issues) errors.push(...validationErrors(part, issue).slice(0, maxErrors - errors.length));
 }

@@ -32,20 +32,23 @@ export type InvocationContext = Pick<Context, "requestId" | "log" | "now" | "add
   expected?: Principal | undefined;
   /** Charges the caller's rate limit. Throws 429 if the limit is used up. */
   charge: (charge: Charge) => Promise<void>;
-  /** Whether `charge` will throw 429. False if only the table knows. */
+  /** Whether `charge` will throw 429. False if this process cannot tell without the table. */
   isRefused: (charge: Charge) => boolean;
   /** Reserves the greatest possible cost of a program. Throws 429 if the limit does not have so much left. */
   reserve: (charge: ProgramCharge) => Promise<Pick<Reserved, "isOwn"> & { settle: (used: number) => Promise<void> }>;
   /**
-   * Present for the calls of a program. The program has paid for its calls of the default class by its score. It has
-   * paid from the own limit of the account `ownLimitOf`, or else from the principal's limit.
+   * Present for the calls of a program. The program has already paid for its calls of the default class. It paid from
+   * the own limit of the account `ownLimitOf`. If `ownLimitOf` is undefined, it paid from the principal's limit.
    */
   paid?: { ownLimitOf: string | undefined };
   /** The reason why changes are forbidden; undefined if changes are allowed. */
   readOnly?: string | undefined;
   sourceIp?: string;
   userAgent?: string;
-  /** Aborts when the client closes the connection. Only the local runtime sets it; API Gateway does not tell. */
+  /**
+   * Aborts when the client closes the connection. Only the local runtime sets `signal`. API Gateway does not report a
+   * closed connection.
+   */
   signal?: AbortSignal | undefined;
 };
 
@@ -59,8 +62,9 @@ export type InvokeResult = {
 };
 
 /**
- * Runs a route for any entry point: authenticates (401), charges the rate limit (429), parses (422), authorizes (403,
- * 404), and answers by the stored answer or by a run. The output has only the members that the output schema declares.
+ * Runs a route for any entry point. Authenticates (401), charges the rate limit (429), parses (422), and authorizes
+ * (403, 404). Then returns the stored answer, or runs the route. The output has only the members that the output schema
+ * declares.
  */
 export async function invoke(route: Route, raw: RawInput, invocation: InvocationContext): Promise<InvokeResult> {
   // A public route needs no credential, except as a call of a program, whose sender is always authenticated.
@@ -259,7 +263,8 @@ function contextOf(route: Route, input: ParsedInput, caller: Caller, invocation:
 }
 
 /**
- * The author of a change. Without a caller's IP address on public routes, because members of the account can read it.
+ * The author of a change. On public routes, the author has no IP address, because members of the account could read the
+ * caller's address.
  */
 function authorOf(
   route: Route,

@@ -23,8 +23,8 @@ import { runtime } from "./runtime.ts";
 
 /**
  * The IP address of the caller, as the gateway saw it. If VIEWER_ADDRESS_HEADER names a header (in lower case), the
- * address in this header. Set it only if all requests come through a proxy of ours that writes this header; otherwise
- * callers could forge their address.
+ * address in this header. Set VIEWER_ADDRESS_HEADER only if all requests come through a proxy of ours that writes this
+ * header. Otherwise callers could forge their address.
  */
 export function callerAddress({ headers, requestContext }: Pick<APIGatewayProxyEventV2, "headers" | "requestContext">) {
   const header = process.env["VIEWER_ADDRESS_HEADER"];
@@ -54,9 +54,9 @@ type LambdaOptions = {
   invokes?: boolean;
   /** The schemas that `prime` prepares. */
   schemas?: readonly z.ZodType[];
-  /** Throws for a request to refuse before authentication. */
+  /** Throws if a request must be refused before authentication. */
   guard?: (request: Pick<Request, "rawPath" | "headers">) => void;
-  /** Throws for a JSON body to refuse. */
+  /** Throws if a JSON body must be refused. */
   checkBody?: (text: string) => void;
   /** Makes the answer to a failure in the form of another protocol; undefined for the form of `failureResponse`. */
   failure?: (failure: Problem | InvalidInput, request: Pick<Request, "rawPath">) => Response | undefined;

@@ -24,8 +24,8 @@ const preferencesIn = (field: string): Preference[] =>
   });
 
 /**
- * The weight that an `Accept` gives a media type, by the most specific range that matches (RFC 9110 §12.5.1): 1 if the
- * field is empty, 0 if no range matches.
+ * The weight that an `Accept` gives a media type, by the most specific range that matches (RFC 9110 §12.5.1). The
+ * weight is 1 if the field is empty, and 0 if no range matches.
  */
 export function weightOfType(accept: string, type: string): number {
   const preferences = preferencesIn(accept);
@@ -67,8 +67,8 @@ export function codingFor(accepted: string): Coding | undefined {
 /**
  * Compresses an answer in the content coding that the client prefers, if the answer is text of more than 1 KiB.
  * - The entity tag stays the same, because it names the state of a resource in every coding.
- * - Answers with secrets are compressed too. An attacker who guesses a secret by the length of answers (BREACH) needs
- *   many answers with the secret, but a secret is sent only once.
+ * - Answers with secrets are compressed too. To guess a secret by the length of answers (BREACH), an attacker needs
+ *   many answers with the secret. But a secret is sent only once.
  */
 export function compressed(response: Response, accepted = ""): Response {
   const { headers = {}, body, isBase64Encoded = false } = response;

@@ -21,8 +21,8 @@ export const json = (statusCode: number, body: unknown, headers: Record<string, 
 });
 
 /**
- * Completes an answer: adds the request id and the security headers that the answer does not set, and compresses the
- * body if the client accepts that. The answer to HEAD has a body too, but the gateway does not send it (RFC 9110
+ * Completes an answer. Adds the request id and the security headers, unless the answer has set them. Compresses the
+ * body if the client accepts this. The answer to HEAD has a body too, but the gateway does not send it (RFC 9110
  * §9.3.2).
  */
 export const withStandardHeaders = (response: Response, event: APIGatewayProxyEventV2): Response =>

@@ -37,7 +37,7 @@ export function http(route: Route): LambdaHandler {
   return route.deprecated ? announcing(handler, deprecationHeaders(route.name, route.deprecated)) : handler;
 }
 
-/** A handler whose answers, errors included, have more headers. */
+/** Wraps a handler. Adds the headers `more` to all its answers, including errors. */
 const announcing = (handler: LambdaHandler, more: Record<string, string>): LambdaHandler =>
   Object.assign(
     async (...given: Parameters<LambdaHandler>) => {

@@ -22,7 +22,10 @@ type Method = "GET" | "POST" | "PATCH" | "DELETE";
  */
 export type ProviderName = "secrets" | "payments" | "files" | "registrar" | "dns" | "mail" | "mail_servers";
 
-/** A stored resource that the input names. `scopes` has the resource itself first, and then the scopes around it. */
+/**
+ * A stored resource that the input names. `scopes` has the resource itself first, and then the resources that contain
+ * it.
+ */
 export type LocatedResource<T> = {
   id: string;
   scopes: Scope[];
@@ -30,7 +33,8 @@ export type LocatedResource<T> = {
   /** The name of the resource for people, such as a mailbox's address. */
   label?: string;
   /**
-   * The account of the resource. A public route needs it: it answers as if a resource without an account were missing.
+   * The account of the resource. A public route requires this member. If it is absent, the route answers as if the
+   * resource did not exist.
    */
   accountId?: string;
 };
@@ -67,13 +71,13 @@ export type Context = {
   /** The id of a request with an idempotency key. A repeat of the request has the same id until there is an answer. */
   keyId?: string | undefined;
   /**
-   * Charges a request of another class than the route's to the caller's rate limit, for input that makes this call dearer
-   * than others. Throws 429 `rate_limited`.
+   * Charges the caller's rate limit for a request of another class than the route's. Use this for input that makes this
+   * call more expensive than others. Throws 429 `rate_limited`.
    */
   chargeClass: (limit: LimitClass) => Promise<void>;
   /**
-   * Asks the issuer of the caller's token for the caller's verified e-mail address, for a token without one. Undefined if the
-   * issuer tells none. Throws 503 if the issuer does not answer.
+   * Asks the issuer of the caller's token for the caller's verified e-mail address. Use this if the token has no such
+   * address. The result is undefined if the issuer gives none. Throws 503 if the issuer does not answer.
    */
   askEmail?: (() => Promise<string | undefined>) | undefined;
   /** Whether the answer becomes the file of the route's `http.file`. */
@@ -81,7 +85,8 @@ export type Context = {
   /** The address by which the caller reached the API, without a slash at its end, for addresses in the answer. */
   address?: string | undefined;
   /**
-   * The caller's `If-Match` condition. `commit` checks it. A route with several transactions has to check it itself.
+   * The caller's `If-Match` condition. `commit` checks this condition. A route with several transactions has to check
+   * the condition itself.
    */
   ifMatch?: IfMatch | undefined;
   log: Log;
@@ -95,8 +100,8 @@ type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject> 
 };
 
 /**
- * A condition on the account besides the caller's permission, such as a plan. `check` throws 409 with the `code`. `ahead`
- * names the items that `check` reads.
+ * A condition on the account besides the caller's permission, such as a plan. `check` throws 409 with the `code`.
+ * `ahead` names the items that `check` reads.
  */
 export type Requirement = {
   code: ProblemCode;
@@ -118,13 +123,14 @@ type Http = {
   method: Method;
   path: string;
   /**
-   * The kind of the resource's entity tag. GET and PATCH send the tag, and all methods honour `If-Match`. Without
+   * The schemas of the resource's entity tag. GET and PATCH send the tag, and all methods honour `If-Match`. Without
    * `etag` a request with `If-Match` is refused.
    */
   etag?: TagSchemas;
   /**
-   * The file of another media type that a request gets unless it prefers JSON. With `onlyIfPreferred`, a request gets the
-   * file only if it prefers the file to JSON. `of` makes the file from the output; undefined if the output has no file.
+   * The file of another media type that a request gets unless it prefers JSON. With `onlyIfPreferred`, a request gets
+   * the file only if it prefers the file to JSON. `of` makes the file from the output; undefined if the output has no
+   * file.
    */
   file?: {
     type: string;
@@ -132,13 +138,13 @@ type Http = {
     of: (output: unknown) => { name: string; text: string } | undefined;
   };
   /**
-   * For a route that may continue after its answer. `is` tells whether this request continues: the answer is then a
-   * 202, with `location`, the path template at which the caller can read the progress.
+   * For a route that may continue after its answer. `is` tells whether this request continues. If it does, the answer
+   * is a 202. `location` is the path template of the resource in which the caller can read the progress.
    */
   later?: { is: (output: unknown) => boolean; location: string };
   /**
-   * For a route that creates a resource unless the request is a dry run. Whether an output is that of a dry run: the
-   * answer is a 200 then.
+   * Whether an output is from a dry run. Then the status of the answer is 200. This is for routes that create a
+   * resource, except in a dry run.
    */
   isDryRun?: (output: unknown) => boolean;
   /** The status of success. The default is 200. */
@@ -213,10 +219,10 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   name: string;
   http: DeclaredHttp;
   summary: string;
-  /** Everyday words of people who look for the function, for `functions.search`. */
+  /** Everyday words with which people look for the function. `functions.search` uses these words. */
   synonyms?: readonly string[];
   description?: string;
-  /** The announcement that the route will go. Its answers and descriptions contain the announcement. */
+  /** The announcement that the route will be removed. Its answers and descriptions contain the announcement. */
   deprecated?: Deprecation;
   params?: P;
   query?: Q;

@@ -9,7 +9,10 @@ import {
   requireAmount,
 } from "./movement.ts";
 
-/** The balances and movements of a ledger as they were read, with the changes of operations. Versions do not change. */
+/**
+ * The balances and movements of a ledger as they were read, with the changes by operations. Operations do not change
+ * the versions.
+ */
 export type Book = {
   /** Accounts whose debits must not exceed their credits. Pending debits count too. */
   limited: readonly string[];

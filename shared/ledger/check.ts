@@ -6,7 +6,8 @@ import { balanceKey, movementKey, readEntries, type Ledger } from "./ledger.ts";
 import { StoredMovement, type Entry } from "./movement.ts";
 
 /**
- * The result of checking a ledger. If the ledger kept changing during the check, it is `unsettled` without problems.
+ * The result of checking a ledger. If the ledger kept changing during the check, the result is `unsettled` and lists no
+ * problems.
  */
 export type LedgerCheck = { problems: string[]; unsettled: boolean };
 

@@ -6,8 +6,8 @@ import { applyOperation, type Book } from "./book.ts";
 import { Entry, Overdrawn, StoredMovement, type Done, type Operation } from "./movement.ts";
 
 /*
- * A double-entry ledger in one partition and one currency. Every movement debits one account and credits
- * another account by the same amount, so the sums of all debits and of all credits are always equal.
+ * A double-entry ledger in one partition and one currency. Every movement debits one account and credits another
+ * account by the same amount. So the sum of all debits is always equal to the sum of all credits.
  *
  * Access patterns
  *   the balance of an account                <partition> / LEDGER#BALANCE#<account>
@@ -39,9 +39,9 @@ const entryKey = ({ partition }: Ledger, account: string, ordinal: number): Key 
  * Plans operations in their order, all or none of them. Returns the writes, the result of each operation, and the new
  * balances. The transaction of the writes fails if an item has changed since it was read. Throws:
  * - `Overdrawn` if a limited account does not have the amount;
- * - 503 `busy` if the balances change too often to tell;
- * - `MovementConflict` if an id was used for another movement, or if a hold does not exist, was resolved in another
- *   way, or has not expired.
+ * - 503 `busy` if the balances change too often to be read;
+ * - `MovementConflict` if an id was used for another movement;
+ * - `MovementConflict` if a hold does not exist, was resolved in another way, or has not expired.
  */
 export async function planOperations(
   table: Reader,
@@ -72,8 +72,8 @@ const maxReads = 10;
 
 /**
  * Reads the items that the operations need. Throws `Overdrawn` only if two reads in a row have the same versions. The
- * reason is that one read is no snapshot: another process may have made the same movement between the read of the
- * movement and the read of the balance. A refusal writes nothing, so no condition of a write would notice that.
+ * reason is that one read is no snapshot. Another process may make the same movement after the movement is read, and
+ * before the balance is read. A refusal writes nothing, so no condition of a write would notice that.
  */
 async function readForOperations(
   table: Reader,

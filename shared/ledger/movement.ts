@@ -13,7 +13,7 @@ export const StoredMovement = z.object({
   amount,
   /** The purpose, in the words of the caller. */
   code: z.string(),
-  /** The part of the amount that is tax, in the words of the caller. */
+  /** The part of the amount that is tax, as the caller stated it. */
   tax: z.int().min(0).optional(),
   /** The caller's id of other data about the movement. */
   reference: z.string().optional(),

@@ -35,8 +35,9 @@ function cut(text: string, most: number): string {
 export const shortened = (name: string): string => cut(name, longestName);
 
 /**
- * The tag of a template: its own words are ours, and the inserted texts are other people's. Inserted texts are written in one
- * line, cut to 400 characters, and are neither markup nor links. Sentences and numbers can be inserted too.
+ * A template tag that makes a sentence. The words of the template are ours. The inserted texts come from other people.
+ * Inserted texts are written in one line, cut to 400 characters, and are neither markup nor links. Sentences and
+ * numbers can be inserted too.
  */
 export const sentence = (words: TemplateStringsArray, ...inserted: (string | number | Sentence)[]): Sentence =>
   words.flatMap((word, index) => {

@@ -178,7 +178,7 @@ export const Limits = z
         payments: z.boolean().meta({ description: "Whether you can top up the wallet and save a card." }),
         mail: z.boolean().meta({ description: "Whether people can be invited and recipients asked by mail." }),
         registrar: z.boolean().meta({ description: "Whether names can be searched, bought, renewed and transferred." }),
-        dns: z.boolean().meta({ description: "Whether our nameservers can have the zones of domains." }),
+        dns: z.boolean().meta({ description: "Whether our nameservers can host the zones of domains." }),
       })
       .meta({ description: "The features of this deployment. A function of a missing feature answers 409." }),
   })

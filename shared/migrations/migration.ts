@@ -8,13 +8,14 @@ import type { Table } from "../table/table.ts";
 export type MigrationContext = { table: Table; now: () => Date };
 
 /**
- * A change of the rows that earlier versions stored in an account. A second call of `migrate` for the same account changes
- * nothing. It may die after any call of the table, and customers change the account meanwhile. Then the next call goes on.
+ * A change of the rows that earlier versions stored in an account. A second call of `migrate` for the same account
+ * changes nothing. A call may die after any access to the table, and customers may change the account meanwhile. The
+ * next call then continues.
  */
 export type Migration = {
   /** The name in the table. It never changes. */
   name: string;
-  /** What it does, in one sentence for operators. */
+  /** What the migration does, in one sentence for operators. */
   summary: string;
   migrate: (accountId: string, context: MigrationContext) => Promise<void>;
 };

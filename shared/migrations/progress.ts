@@ -25,7 +25,7 @@ const StoredProgress = z.object({
   finished_at: z.string().optional(),
   /** How many accounts were tried, in the order of the list of all accounts. The next account is at this position. */
   accounts: z.int(),
-  /** How many rows were written. After a death, the rows of the page that ran then are not counted. */
+  /** How many rows were written. If a process dies, the rows of the page that it was working on are not counted. */
   rows: z.int(),
   version: z.int(),
 });
@@ -82,9 +82,7 @@ export const noteFailed = (name: string, failed: FailedAccount): Write => ({
 
 export const forgetFailed = (name: string, accountId: string): Write => ({ delete: failedKey(name, accountId) });
 
-/**
- * Forgets the progress of a migration, so that it begins again. Returns false if it has none.
- */
+/** Forgets the progress of a migration, so that it begins again. Returns false if the migration has no progress. */
 export async function forgetProgress(table: Table, name: string): Promise<boolean> {
   for (const { account_id } of await failedAccounts(table, name)) await table.attempt(forgetFailed(name, account_id));
   const { done } = await table.attempt({ delete: progressKey(name), if: "present" });

@@ -31,29 +31,37 @@ type MigrationBounds = {
   budgetMs?: number;
 };
 
-/** What one run did: the accounts that it tried, those that failed, the rows that it wrote, and what is left to do. */
+/**
+ * The result of one run: how many accounts it tried, how many of them failed, how many rows it wrote, and how many
+ * migrations are unfinished.
+ */
 export type MigrationsSwept = { accounts: number; failed: number; rows: number; unfinished: number };
 
 /**
- * The time from when a worker first sees a migration until the migration begins. A deployment is over by then, so no code
- * of the former version stores rows of the former form.
+ * The time from when a worker first sees a migration until the migration begins, in milliseconds. A deployment is over
+ * by then, so no code of the former version stores rows of the former form.
  */
 export const beginAfterMs = hourMs;
 
-/** Longer than a worker runs, so that a living process keeps its claim. */
+/** How long a claim lasts, in milliseconds. No worker runs this long, so a living process keeps its claim. */
 const claimMs = 6 * minuteMs;
 
 const retryAfterMs = hourMs;
 
-/** A migration that failed in so many accounts goes on with these accounts only, because it is probably wrong. */
+/**
+ * If a migration has failed in this many accounts, only these accounts are tried again, because the migration is
+ * probably wrong.
+ */
 const mostFailed = 100;
 
 /**
  * Goes on with the first migration that is not finished, and then with the next, until `budgetMs` is over or `most`
- * accounts were tried. Only one process does so at a time.
- * - A migration goes through the list of all accounts once, oldest first. Accounts that are made meanwhile are at its end.
+ * accounts were tried. Only one process runs migrations at a time.
+ * - A migration goes through the list of all accounts once, oldest first. Accounts that are created meanwhile are at
+ *   the end of the list.
  * - An account that fails is logged and stored, and tried again after an hour. Other accounts do not wait for it.
- * - A migration is finished when it has succeeded in every account. Then it takes one read in each run.
+ * - A migration is finished when it has succeeded in every account. From then on, the migration takes one read in each
+ *   run.
  * - A process may die at any time. The next run repeats at most the accounts of one page.
  */
 export async function sweepMigrations(context: SweepContext, bounds: MigrationBounds = {}): Promise<MigrationsSwept> {

@@ -99,7 +99,7 @@ const ofStatus: Record<
 const statusChanged: NoticeMaker = (event, _, account) => {
   const [{ status }, before] = [EventAccount.parse(event.data), EventAccount.safeParse(event.previous_data).data];
   if (before === undefined || before.status === status) return undefined;
-  // The debt is that of the present status, which can be a later one.
+  // `account.debt` belongs to the present status of the account, which can be later than the status in the event.
   const debt = account?.status === status ? account.debt : undefined;
   return { category: "account", ...ofStatus[status](event, debt) };
 };

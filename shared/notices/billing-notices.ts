@@ -21,7 +21,7 @@ const EventBalance = z.object({
   currency: CurrencyOfEvent,
 });
 
-/** A balance that goes up and down is one matter for a day. */
+/** All low balances of one day are one matter, because a balance can go up and down. */
 const lowBalance: NoticeMaker = (event) => {
   const { balance, available, threshold, currency } = EventBalance.parse(event.data);
   return {
@@ -161,7 +161,7 @@ const Payment = z.object({
   action_url: z.url({ protocol: /^https?$/ }).nullish(),
 });
 
-/** A recharge from the saved card that did not succeed. */
+/** The notice of a recharge from the saved card that did not succeed. */
 const recharge =
   (subject: string, happened: (amount: string) => Block, whatToDo: (event: NoticeEvent) => Block[]): NoticeMaker =>
   (event) => {
@@ -234,7 +234,10 @@ const planLapsed: NoticeMaker = (event) => ({
   ],
 });
 
-/** A payment that was taken back, or that came back. A debt makes the account past due. */
+/**
+ * The notice of a payment that was taken back, or that came back. If the account owes money for it, the account is past
+ * due.
+ */
 const takenBack =
   (subject: string, happened: (payment: string) => Block): NoticeMaker =>
   (event) => {

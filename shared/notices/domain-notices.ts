@@ -106,7 +106,7 @@ const expired = aboutDomain((domain, event) => ({
   ],
 }));
 
-/** Attempts by the product are repeated every day. They are one matter for 15 days. */
+/** The product repeats a failed automatic renewal every day. All of its attempts within 15 days are one matter. */
 const renewalFailed = aboutDomain((domain, event) => {
   const { renewal, unicode_name: name } = domain;
   const isAutomatic = renewal?.by === "auto";
@@ -224,7 +224,7 @@ const takenOver = aboutDomain((domain, event) => ({
   ],
 }));
 
-/** A name whose DNS is changed again and again is one matter for a day. */
+/** All faults of one name on one day are one matter, because the DNS can change again and again. */
 const degraded = aboutDomain((domain, event) => ({
   category: "domain_health",
   subject: sentence`The DNS of ${domain.unicode_name} has a fault`,

@@ -5,8 +5,8 @@ import { Timestamp } from "../core/time.ts";
 import { type Block, type Sentence, sentence } from "../letters/letter.ts";
 
 /**
- * The category of a mail about an account. `account` and `security` cannot be muted: they say that the account ends or
- * is suspended, or that somebody else may have got hold of it or of a name.
+ * The category of a mail about an account. `account` and `security` cannot be muted. Their mails say that the account
+ * ends or is suspended, or that somebody else may control the account or one of its names.
  */
 export const NoticeCategory = z.enum(["account", "security", "wallet", "invoices", "domains", "domain_health"]);
 export type NoticeCategory = z.output<typeof NoticeCategory>;
@@ -34,13 +34,13 @@ export type Notice = {
   blocks: readonly Block[];
   /** The matter of the mail. A recipient gets at most one mail about the same matter in 30 days. */
   matter?: string;
-  /** A user who gets the mail too, although they may not own the account. */
+  /** A user who also gets the mail, even without owning the account. */
   alsoTo?: string;
 };
 
 /**
- * Makes the notice of an event; undefined if nobody needs a notice of the event. `nameOf` is the e-mail address of a
- * user of the account, or else a text with the id. `account` is as it is when the mail is sent.
+ * Makes the notice of an event; undefined if nobody needs a notice of the event. `nameOf` returns the e-mail address of
+ * a user of the account, or else a text with the id. `account` is the account at the time when the mail is sent.
  */
 export type NoticeMaker = (
   event: NoticeEvent,
@@ -78,7 +78,7 @@ export const countText = (count: number, noun: string): string => `${count} ${no
 
 export const amountText = (amount: string, currency: string): string => `${amount} ${currency}`;
 
-/** How to top up the wallet, by at least an amount that is missing. */
+/** The blocks that say how to top up the wallet. `amount` is the amount in the call that they show. */
 export const topUp = (event: NoticeEvent, amount = "50.00"): Block[] => [
   paragraph`Top up the wallet with this call. It answers the address of a page to pay on:`,
   callOf(event, "POST", "/billing/topup-session", { amount }),

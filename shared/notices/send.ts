@@ -32,16 +32,19 @@ const hashOf = (text: string): string => createHash("sha256").update(text).diges
 
 export type NoticeWork = { table: Table; mail: Mail; now: () => Date; log: Log };
 
-/** Older events are no news. The operator can replay events of any age. */
+/** The age, in milliseconds, from which on an event is no news any more. The operator can replay events of any age. */
 const newsMs = 3 * dayMs;
 
-/** How long it is known that a recipient got a mail. */
+/** How long the table remembers that a recipient got a mail, in milliseconds. */
 const sentKeptMs = 30 * dayMs;
 
 /** The lease of a mail, in milliseconds: longer than one invocation of the worker lasts. */
 const leaseMs = 60_000;
 
-/** The most matters of one category of which an account has mails on a day. The last mail says so. */
+/**
+ * The most matters of one category about which an account gets mails on one day. The mail about the last matter says
+ * so.
+ */
 const mattersPerDay = 30;
 
 /** The mails of one notice that are sent at the same time. */
@@ -51,11 +54,12 @@ const ttlAt = (now: Date): number => Math.ceil((now.getTime() + sentKeptMs) / 1_
 
 /**
  * Sends the mails about an event to the people who should know of it. Does nothing for an event that is no news.
- * - A repeated call sends no second mail to a recipient, unless the process died between sending the mail and storing
- *   that it was sent. The second mail has the Message-ID of the first then.
- * - An address that is refused for good gets no further try. Neither it nor an address that fails stops the others.
- * - Throws 503 if the mail server does not answer, and an Error while another worker sends a mail. The caller has to call
- *   again.
+ * - A repeated call sends no second mail to a recipient, except if the process died after sending the mail and before
+ *   storing the result. In that case, the second mail has the same Message-ID as the first.
+ * - An address that is refused for good is not tried again. A refused or failed address does not stop the mails to
+ *   other addresses.
+ * - Throws 503 if the mail server does not answer. Throws an Error while another worker sends a mail. In both cases the
+ *   caller has to repeat the call later.
  * - At most 30 mails of a category go out to a recipient on a day.
  */
 export async function sendNotice(event: NoticeEvent, work: NoticeWork): Promise<void> {
@@ -69,7 +73,7 @@ export async function sendNotice(event: NoticeEvent, work: NoticeWork): Promise<
     membersAmong(table, event.account_id, named, now()),
   ]);
   const notice = account && maker(event, (person) => nameOf(person, members), account);
-  // The domains of a closed account are of no use to it any more.
+  // Mails about its domains are of no use to a closed account.
   if (!notice || (account.status === "closed" && notice.category.startsWith("domain"))) return;
   const recipients = await recipientsOf(table, account.id, notice, now());
   if (recipients.length === 0) return;
@@ -89,8 +93,8 @@ export async function sendNotice(event: NoticeEvent, work: NoticeWork): Promise<
 const DayMatters = z.object({ matters: z.array(z.string()), version: z.int() });
 
 /**
- * Counts a matter among those of its day, once. Returns how many matters came before it. If the day has no room for it,
- * returns the limit.
+ * Counts a matter once among the matters of its day and category. Returns the number of matters before this matter. If
+ * the day is full, returns `mattersPerDay`.
  */
 const admit = (event: NoticeEvent, category: NoticeCategory, matter: string, { table, now }: NoticeWork) =>
   table.commit(async () => {
@@ -122,7 +126,7 @@ function noticeLetter(
   });
 }
 
-/** Sends the mail about a matter to one recipient, who has not got it yet. */
+/** Sends the mail about a matter to one recipient, unless the recipient has got it already. */
 async function sendTo(
   address: string,
   {

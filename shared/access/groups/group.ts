@@ -128,13 +128,14 @@ export const StoredGroup = z.object({
 export type StoredGroup = z.output<typeof StoredGroup>;
 
 /**
- * The data for the views of groups besides their rows: the grants of all groups, the account's own roles, and the time.
+ * The data that a view of a group needs besides the group's row: the grants of all groups, the account's own roles, and
+ * the time.
  */
 type GroupContext = { record: GroupsRecord; roles: RolesRecord; now: Date };
 
 /**
- * The view of a group that the specification defines, from its stored row and the names of the groups above it. Grants
- * that have ended are left out.
+ * Makes the view of a group, as the specification defines it. Needs the group's row, and the names of the groups above
+ * the group. Grants that have ended are left out.
  */
 export function storedGroupView(
   group: StoredGroup,
@@ -270,7 +271,10 @@ export async function readGroup(table: Reader, accountId: string, id: string): P
   return group;
 }
 
-/** The views of groups. Reads the names of all groups above them in one round trip, and the roles that they hold. */
+/**
+ * The views of groups. One round trip reads the names of all groups above these groups, and the account's own roles if
+ * a grant names such a role.
+ */
 async function viewsOf(
   table: Reader,
   accountId: string,
@@ -347,10 +351,11 @@ type GroupChange = { [Name in keyof NewGroup]?: NewGroup[Name] | undefined } & {
 };
 
 /**
- * Changes the name, description and attributes of a group, and moves it into another group or to the top. A move gives
- * the members all grants of the new parent, so the caller must hold these grants: throws 403 `would_escalate`. Also
- * throws:
- * - 404 for a group that the account does not have, and 422 for such a parent;
+ * Changes the name, description and attributes of a group, and moves the group into another group or to the top. A move
+ * gives the members all grants of the new parent, so the caller must hold these grants: throws 403 `would_escalate`.
+ * Also throws:
+ * - 404 if the account does not have the group;
+ * - 422 if the account does not have the new parent;
  * - 409 `group_name_taken`;
  * - 409 `group_cycle` if the new parent is the group itself or inside it;
  * - 409 `limit_reached` if the groups would be nested too deep.

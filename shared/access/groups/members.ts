@@ -125,8 +125,8 @@ async function planListRemoval(
 }
 
 /**
- * Plans the removal of a member from the lists of groups. The caller must make `holder`, the change of the member's
- * access record, in the same transaction.
+ * Plans the removal of a member from the lists of groups. The caller must add `holder`, the change of the member's
+ * access record, to the same transaction.
  */
 export async function planLeaving(
   table: Reader,
@@ -180,8 +180,8 @@ async function firstMembers(table: Reader, accountId: string, groupId: string): 
 }
 
 /**
- * Removes members from a group, some in each transaction, until one more transaction can remove the rest. Returns
- * whether it removed a member.
+ * Removes members from a group in several transactions, until one more transaction can remove the rest. Returns whether
+ * a member was removed.
  */
 export async function removeMostMembers(
   { table, commit }: CommitContext,
@@ -199,8 +199,8 @@ export async function removeMostMembers(
 }
 
 /**
- * Plans the removal of the last members of a group that is being deleted; undefined if the group has more members than
- * one transaction can remove. The writes fail if a member is added meanwhile.
+ * Plans the removal of the last members of a group that is being deleted. Undefined if one transaction cannot remove
+ * all members. The writes fail if a member is added meanwhile.
  */
 export async function planLastRemovals(
   table: Reader,
@@ -215,8 +215,8 @@ export async function planLastRemovals(
 }
 
 /**
- * The items that `removeMostMembers` and `planLastRemovals` read if the group has no members. They read the head of the
- * list three times.
+ * The items that `removeMostMembers` and `planLastRemovals` read if the group has no members. Together, these functions
+ * read the head of the list three times.
  */
 export function aheadOfLastRemovals(accountId: string, groupId: string): Key[] {
   const { keys = [] } = aheadOfList(membersOf(accountId, groupId));

@@ -126,7 +126,8 @@ const notHeld = () =>
  * - 403 `email_not_verified` if the issuer does not give a verified address of the caller;
  * - 403 `invitation_not_yours` if the caller has another address;
  * - 409 `invitation_used` if another user has accepted the invitation;
- * - 410 `invitation_ended` if it was revoked or has expired, or if the inviter no longer holds any of its permissions;
+ * - 410 `invitation_ended` if the invitation was revoked or has expired, or if the inviter holds none of its
+ *   permissions any more;
  * - 409 `limit_reached` if the caller would hold too many grants.
  */
 export async function acceptInvitation({ accountId, invitation }: Invited, context: Context): Promise<Accepted> {
@@ -176,14 +177,17 @@ export async function acceptInvitation({ accountId, invitation }: Invited, conte
   });
 }
 
-/** The `checks` of items that `writes` do not write, one for each item. A transaction names an item only once. */
+/**
+ * The checks in `checks` whose item is not in `writes`, one check for each item. A transaction can name an item only
+ * once.
+ */
 function besides(writes: readonly Write[], checks: readonly Write[]): Write[] {
   const byKey = new Map(checks.map((check) => [keyText(itemKey(check)), check]));
   for (const write of writes) byKey.delete(keyText(itemKey(write)));
   return [...byKey.values()];
 }
 
-/** The caller's verified address, if it is the invited one. Throws 403. */
+/** Returns the caller's verified address. Throws 403 unless this is the invited address. */
 async function requireAddress(
   { email: invited }: StoredInvitation,
   { principal, askEmail }: Pick<Context, "principal" | "askEmail">,
@@ -228,8 +232,8 @@ type Inviter = {
 };
 
 /**
- * The inviter's permissions now. The groups that the inviter's token named when the invitation was made still count,
- * because without this token the issuer cannot be asked for the groups of now.
+ * The inviter's permissions now. The groups that the inviter's token named when the invitation was made still count.
+ * The token is not at hand now, so the issuer cannot be asked again.
  */
 async function readInviter(
   table: Reader,
@@ -272,9 +276,9 @@ async function readInviter(
 const isCustom = ({ custom_role }: StoredAccess): boolean => custom_role !== undefined;
 
 /**
- * The permissions of an invitation that it can still give: they have not ended, their resources and roles still exist,
- * and the inviter still holds them, at least until they end. `unchanged` makes a transaction fail if a resource or a role
- * is deleted meanwhile.
+ * The permissions that an invitation can still give. Such a permission has not ended, its resource and role still
+ * exist, and the inviter still holds it, at least until its end. `unchanged` makes a transaction fail if a resource or
+ * a role is deleted meanwhile.
  */
 async function whatIsGiven(
   table: Reader,
@@ -303,17 +307,16 @@ async function whatIsGiven(
     given: given.map(({ grantable }) => grantable),
     unchanged: [
       ...given.flatMap(({ present }) => (present ? [present] : [])),
-      // A request that deletes the role first looks whether somebody holds it. If it has looked already, this write makes
-      // its transaction fail.
+      // A request that deletes the role first checks that nobody holds the role. If a request has made this check
+      // already, this write makes the transaction of that request fail.
       ...(given.some(({ one }) => isCustom(one)) ? [rolesWrite(accountId, own, own.roles)] : []),
     ],
   };
 }
 
 /**
- * Plans to give permissions to a subject. Leaves out those that the subject already holds without an end. If the
- * invitation gives ownership, and the subject owns the account already until some time, the end of this ownership is
- * removed.
+ * Plans to give permissions to a subject. Leaves out the permissions that the subject already holds without an end. If
+ * the invitation gives ownership, and the subject already has an ownership with an end, this removes the end.
  */
 async function planGiven(
   table: Reader,

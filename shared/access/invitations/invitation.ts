@@ -17,7 +17,8 @@ import type { Key } from "../../table/writes.ts";
 import { checkResource, GrantEnd, resourceMembers, roleOf, scopeOf } from "../authorizations.ts";
 
 /*
- * The worker that sends the mail of an invitation generates the token of its link. Only the hash is stored.
+ * The worker that sends the mail of an invitation generates the token of the link. Only the hash of the token is
+ * stored.
  *
  * Access patterns
  *   invitations of an account, oldest first, and one by its id   ACCOUNT#<id> / LIST#invitations
@@ -39,7 +40,10 @@ export const newToken = (): string => randomBytes(16).toString("base64url");
 
 const validDays = 7;
 
-/** How long a link that has ended is recognised, so that its page can say why it does not work. */
+/**
+ * How long a link is still recognised after its end, in milliseconds. In this time, the page can say why the link does
+ * not work.
+ */
 const recognisedMs = 30 * dayMs;
 /** The `ttl` of a link's token, in seconds since 1970. */
 export const ttlOf = (expiresAt: string): number => Math.ceil((Date.parse(expiresAt) + recognisedMs) / 1_000);
@@ -48,7 +52,7 @@ export const InvitationParams = AccountParams.extend({
   invitation_id: Id.meta({ description: "The invitation's id." }),
 });
 
-/** The most roles and grants of an invitation: its acceptance is one transaction. */
+/** The most roles and grants of an invitation together. One transaction has to give all of them. */
 const mostAccess = 10;
 
 const RoleName = z
@@ -70,7 +74,7 @@ const InvitedGrant = z
 
 export const NewInvitation = z
   .strictObject({
-    email: TargetEmail.meta({ description: "The address of the person, who has to sign in with it." }),
+    email: TargetEmail.meta({ description: "The address of the person. The person has to sign in with this address." }),
     account_owner: z
       .boolean()
       .default(false)
@@ -83,7 +87,7 @@ export const NewInvitation = z
       .meta({
         description: `The capabilities that the person gets. Roles and capabilities together are ${mostAccess} at most.`,
       }),
-    message: orNothing(lines({ most: 300, description: "A message to the person, which is in the mail." })),
+    message: orNothing(lines({ most: 300, description: "A message to the person. The mail contains this message." })),
   })
   .superRefine(({ account_owner, roles, grants }, context) => {
     const complain = (name: string, message: string) => context.addIssue({ code: "custom", path: [name], message });
@@ -178,7 +182,7 @@ export const InvitedAccess = z
     }),
     is_given: z.boolean().nullable().meta({
       description:
-        "Whether the person got the permission. False if the inviter did not hold it any more when the invitation was accepted, if it had ended, or if the resource or the role was deleted. Null until the invitation is accepted.",
+        "Whether the person got the permission. Null until the invitation is accepted. False if, at that time, the inviter did not hold the permission any more, the permission had ended, or its resource or role was deleted.",
     }),
   })
   .meta({ id: "InvitedAccess", description: "A role, a capability or the ownership that an invitation gives." });

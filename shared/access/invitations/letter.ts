@@ -25,7 +25,7 @@ export function invitationLetter(
         link,
         remark: sentence`The invitation is for ${email} only, works once, and ends on ${until}.`,
       },
-      { paragraph: ["If you do not expect this, you can safely ignore this mail. You get access to nothing then."] },
+      { paragraph: ["If you do not expect this, you can safely ignore this mail. Then you get no access."] },
     ],
     foot: [
       "The words in quotation marks are those of our customer. We have not checked them. This mail was sent automatically, and nobody reads replies to it.",

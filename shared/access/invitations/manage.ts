@@ -36,7 +36,10 @@ import {
 
 const LastInvited = z.object({ id: z.string() });
 
-/** Runs a check of a part of the body, and puts the path of the part before the location of its errors. */
+/**
+ * Runs a check of a part of the body. Puts the path of this part into the locations of the errors that the check
+ * throws.
+ */
 function at(path: readonly (string | number)[], check: () => void): void {
   try {
     check();
@@ -64,8 +67,8 @@ const readRolesNamed = async (
   invited.some(({ access }) => access.kind === "custom_role") ? readRoles(table, accountId) : noRoles;
 
 /**
- * Checks that the caller may give the permissions in the body, and that each has an effect. Returns them as they are
- * stored.
+ * Checks that the caller may give the permissions in the body, and that each has an effect. Returns the permissions in
+ * their stored form.
  */
 async function checkAccess(accountId: string, body: NewInvitation, context: Context): Promise<StoredAccess[]> {
   const invited = invitedAccess(accountId, body);
@@ -88,10 +91,12 @@ async function checkAccess(accountId: string, body: NewInvitation, context: Cont
 }
 
 /**
- * Invites a person by e-mail. A worker sends the mail when it gets the event. An address has one pending invitation:
- * another one replaces it, and the link of its mail no longer works. Throws:
+ * Invites a person by e-mail. A worker sends the mail when it gets the event. An address has at most one pending
+ * invitation. A new invitation replaces the pending invitation, and the link in the earlier mail no longer works.
+ * Throws:
  * - 403 `would_escalate` if the caller does not hold the permissions of the invitation;
- * - 422 for a resource that the account does not have, and for a capability or role that has no effect on it;
+ * - 422 for a resource or role that the account does not have;
+ * - 422 for a capability or role that has no effect on its resource;
  * - 429 if a limit on mails to strangers is reached.
  */
 export async function createInvitation(accountId: string, body: NewInvitation, context: Context): Promise<Invitation> {
@@ -136,13 +141,18 @@ export async function createInvitation(accountId: string, body: NewInvitation, c
 
 type InvitationPage = OrderedPage & { status?: Invitation["status"] | undefined };
 
-/** The items that `listInvitations` reads. With a status it reads all invitations, because a status ends with time. */
+/**
+ * The items that `listInvitations` reads. With a status, these are all invitations, because a pending invitation
+ * expires without a write.
+ */
 export const aheadOfInvitations = (accountId: string, { status, ...page }: InvitationPage): Ahead =>
   status === undefined
     ? aheadOfRows(invitationsOf(accountId), spanOf(page))
     : { keys: [], ranges: [rangeOfRows(invitationsOf(accountId))] };
 
-/** A page of the invitations of an account. If the page names a status, only invitations with this status. */
+/**
+ * A page of the invitations of an account. If the query names a status, the list has only invitations with this status.
+ */
 export async function listInvitations(
   accountId: string,
   { status, ...page }: InvitationPage,
@@ -169,8 +179,8 @@ export const aheadOfInvitationById = (accountId: string, id: string): Ahead => (
 });
 
 /**
- * Revokes an invitation, so that its link no longer works. An invitation that was revoked before stays as it is. Throws 404,
- * and 409 `invitation_used` for an invitation that was accepted.
+ * Revokes an invitation. Its link then no longer works. An invitation that was revoked before stays as it is. Throws
+ * 404, and 409 `invitation_used` for an invitation that was accepted.
  */
 export function revokeInvitation(accountId: string, id: string, { table, commit, now }: Context): Promise<void> {
   return commit(async () => {

@@ -21,11 +21,11 @@ export type SendWork = { table: Table; mail: Mail; publicUrl: string; now: () =>
 const leaseMs = 60_000;
 
 /**
- * Sends the mail of an invitation, if it is due. The token of its link is new, and exists only in the mail.
- * - A repeated call sends no second mail, unless the first call failed before it stored that the mail was accepted. The link
- *   of the second mail then replaces the first.
- * - Throws 503 if the mail server does not answer, and an Error while another worker sends the mail. The caller has to call
- *   again.
+ * Sends the mail of an invitation, if the mail is due. The token of its link is new, and exists only in the mail.
+ * - A repeated call sends no second mail, except if the first call failed after sending the mail and before storing the
+ *   result. The link in the second mail then replaces the first link.
+ * - Throws 503 if the mail server does not answer. Throws an Error while another worker sends the mail. In both cases
+ *   the caller has to repeat the call later.
  */
 export async function sendInvitation(accountId: string, id: string, work: SendWork): Promise<void> {
   const { table, mail, publicUrl, log } = work;
@@ -53,8 +53,8 @@ export async function sendInvitation(accountId: string, id: string, work: SendWo
 }
 
 /**
- * Takes the lease of a due mail, and stores the hash of the new token in place of the former one. Returns the invitation as
- * it is then; undefined if no mail is due. Throws while another worker is sending.
+ * Takes the lease of a due mail, and stores the hash of the new token in place of the former hash. Returns the changed
+ * invitation; undefined if no mail is due. Throws while another worker is sending.
  */
 async function takeLease(
   accountId: string,

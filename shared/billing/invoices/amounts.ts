@@ -18,7 +18,7 @@ export const VatView = z
     country: z.string().nullable().meta({ description: "The country of the VAT, as an ISO 3166-1 code." }),
     rate: z.number().meta({ description: "The rate, in percent." }),
     net: MoneyText.meta({ description: "The amount without VAT." }),
-    vat: MoneyText.meta({ description: "The VAT on it." }),
+    vat: MoneyText.meta({ description: "The VAT on this amount." }),
   })
   .meta({ id: "InvoiceVat", description: "The VAT of one rate." });
 
@@ -72,8 +72,8 @@ export function invoiceAmounts(usage: readonly UsageGroup[], purchases: readonly
 type NationalVat = { currency: string; rate: string; amount: number };
 
 /**
- * The VAT in the currency of the seller's country, as an invoice stores it; nothing if the invoice is in that currency. A
- * credit note has the rate of its invoice, `corrected`.
+ * The VAT in the currency of the seller's country, as an invoice stores it; nothing if the invoice is in that currency.
+ * A credit note uses the rate of the invoice that it corrects (`corrected`).
  */
 export function nationalVat(
   vat: readonly VatRow[] = [],

@@ -47,7 +47,7 @@ const Base = z.object({
   date: Timestamp.meta({ description: "When the credit note was made." }),
   invoice_id: Id.meta({ description: "The id of the invoice that it corrects." }),
   invoice_number: z.string().meta({ description: "The number of the invoice that it corrects." }),
-  reason: z.string().meta({ description: "Why it was made." }),
+  reason: z.string().meta({ description: "Why the credit note was made." }),
   amount: MoneyText.meta({ description: "The amount that the wallet got back, with VAT." }),
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
 });
@@ -108,8 +108,8 @@ const leftOf = (invoice: StoredInvoice): VatRow[] =>
 const grossOf = (rows: readonly VatRow[]): number => rows.reduce((sum, { net, amount }) => sum + net + amount, 0);
 
 /**
- * Divides an amount with VAT over the rows, in proportion to the amount that is left of each. If a row is credited
- * whole, the rest of its VAT is credited too. Throws if less is left.
+ * Divides an amount with VAT over the rows, in proportion to the amount that is left of each row. If a row is credited
+ * whole, the rest of its VAT is credited too. Throws if the amount is larger than what is left to credit.
  */
 function creditedRows(left: readonly VatRow[], gross: number): VatRow[] {
   const all = grossOf(left);
@@ -135,7 +135,8 @@ function rowsOfLines(invoice: StoredInvoice, numbers: readonly number[]): VatRow
   });
   return left.map((row, index) => {
     const net = chosen.reduce((sum, line) => sum + ((line.vat_row ?? 0) === index ? line.amount : 0), 0);
-    if (net > row.net) throw new Error(`Less than these lines is left to credit: ${money(row.net)} without VAT.`);
+    if (net > row.net)
+      throw new Error(`These lines are more than what is left to credit: ${money(row.net)} without VAT.`);
     const vat = net === row.net ? row.amount : Math.min(row.amount, divideHalfUp(net * row.rate, 10_000));
     return { ...row, net, amount: vat };
   });
@@ -208,9 +209,9 @@ function newCreditNote(
 const NotePointer = z.object({ id: z.string(), invoice_id: z.string() });
 
 /**
- * Plans a credit note on an invoice: the wallet gets the amount with its VAT, and pays open invoices from it. The same
- * `id` of the operator makes one credit note. Throws if the id belongs to another invoice, if the account has no such
- * invoice, and if less is left to credit.
+ * Plans a credit note on an invoice: the wallet gets the amount with its VAT, and pays open invoices from it. A repeat
+ * with the same `id` of the operator makes no second credit note. Throws if the id belongs to another invoice, if the
+ * account has no such invoice, and if the credit is larger than what is left.
  */
 export async function planCreditNote(
   table: Reader,
@@ -275,8 +276,8 @@ function addCredit(book: AccountBilling, { number, invoice_number, total, vat = 
 }
 
 /**
- * The credit notes of an invoice, oldest first. Reads the list of the account's credit notes if an earlier version made the
- * first of them.
+ * The credit notes of an invoice, oldest first. Reads the list of the account's credit notes if an earlier version made
+ * the first credit note of the invoice.
  */
 export async function creditNotesOfInvoice(table: Reader, invoice: StoredInvoice): Promise<CreditedBy[]> {
   if (invoice.credited === undefined) return [];

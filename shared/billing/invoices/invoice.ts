@@ -57,9 +57,9 @@ export const InvoiceDetail = Invoice.extend({
   lines: z.array(LineView).meta({ description: "The charges: the usage of the period, and purchases." }),
   vat: z.array(VatView).meta({ description: "The VAT by rate. Empty if no VAT applies." }),
   paid_before: MoneyText.meta({ description: "The part of `amount` that the wallet had paid for purchases before." }),
-  amount_due: MoneyText.meta({ description: "The rest, which the invoice charges." }),
+  amount_due: MoneyText.meta({ description: "The rest of `amount`, which the invoice charges." }),
   credit_notes: z.array(CreditedBy).meta({ description: "The credit notes that correct the invoice, oldest first." }),
-  credited_amount: MoneyText.meta({ description: "The sum of the credit notes. The wallet got it back." }),
+  credited_amount: MoneyText.meta({ description: "The sum of the credit notes. The wallet got this sum back." }),
   remaining_amount: MoneyText.meta({ description: "The rest of `amount`, without `credited_amount`." }),
   seller: PartyView.meta({ description: "The issuer of the invoice." }),
   buyer: PartyView.meta({ description: "The addressee of the invoice, as it was when the invoice was made." }),
@@ -84,14 +84,17 @@ export const StoredInvoice = InvoiceBase.extend({
   vat: z.array(VatRow).optional(),
   /** The customer's billing profile when the invoice was made. */
   buyer: Party.optional(),
-  /** The VAT in the currency of the seller's country, if that is another. */
+  /** The VAT in the currency of the seller's country. Absent if the invoice is in that currency. */
   national_vat: z.object({ currency: Currency, rate: z.string(), amount: z.int() }).optional(),
   /** The credited parts of the invoice: lines by their numbers from 1 on, and amounts by the rows of `vat`. */
   credited: z
     .object({
       lines: z.array(z.int()),
       vat: z.array(z.object({ net: z.int(), amount: z.int() })),
-      /** The credit notes. Absent where an earlier version made the first one: the list of credit notes has them. */
+      /**
+       * The credit notes. Absent if an earlier version made the first credit note of the invoice. Then only the list of
+       * credit notes has them.
+       */
       notes: z.array(CreditedBy).optional(),
     })
     .optional(),
@@ -114,13 +117,16 @@ export const invoiceKind = defineKind({
 /** The number of an invoice, such as `de944be07fc1f90a-000042`. `position` counts the account's invoices from 1. */
 export const numberOf = (series: string, position: number): string => `${series}-${String(position).padStart(6, "0")}`;
 
-/** The first part of the numbers of an account's invoices: the last 16 digits of its id, so that no two accounts share it. */
+/**
+ * The first part of the numbers of an account's invoices: the last 16 digits of the account's id. No two accounts share
+ * this part.
+ */
 export const newSeries = (accountId: string): string => accountId.replaceAll("-", "").slice(-16);
 
-/** The first part of the numbers on accounts that got their first invoice from an earlier version. */
+/** The first part of the invoice numbers of an account whose first invoice was made by an earlier version. */
 export const oldSeries = (accountId: string): string => accountId.slice(0, 8);
 
-/** The amount that the wallet pays, or has paid, for an invoice besides its purchases. Minor units. */
+/** The amount that the wallet pays, or has paid, for an invoice without its purchases, in minor units. */
 export const dueOf = ({ total, prepaid }: Pick<StoredInvoice, "total" | "prepaid">): number => total - (prepaid ?? 0);
 
 /** The VAT of an invoice, in minor units. */

@@ -33,7 +33,7 @@ import {
 } from "./invoice.ts";
 import { partyView } from "./parties.ts";
 
-/** How long the address of a PDF is valid. */
+/** How long the address of a PDF is valid, in seconds. */
 const downloadSeconds = 3_600;
 
 /** The signed content of an address: the account, the invoice or credit note, and the expiry in seconds since 1970. */
@@ -100,7 +100,7 @@ export async function listInvoices(
   return { items: await Promise.all(items), total };
 }
 
-/** An invoice with its lines and the address of its PDF, as `listInvoices` has it. Throws 404. */
+/** An invoice with its lines and the address of its PDF. The address is as in `listInvoices`. Throws 404. */
 export async function getInvoice(
   accountId: string,
   invoiceId: string,

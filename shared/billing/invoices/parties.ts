@@ -23,7 +23,7 @@ export const partyView = ({ name, lines, vat_id }: Party): z.output<typeof Party
   vat_id: vat_id ?? null,
 });
 
-/** The seller of this stage. */
+/** The seller of this deployment. */
 export function presentSeller(): Party {
   const settings = vatSettings();
   if (settings === undefined) return seller;

@@ -25,9 +25,9 @@ const alertsKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK:
 export const StoredAlerts = z.object({
   /** The customer's threshold in minor units; null for the default. */
   low_balance_threshold: z.int().min(0).nullable(),
-  /** Whether the wallet was below the threshold when it was last looked at. */
+  /** Whether the wallet was below the threshold at the last check. */
   is_low: z.boolean(),
-  /** The last notices of a coming date: the date and the days before it. */
+  /** The last notice of each kind: the coming date, and the number of days before it. */
   past_due_notice: z.string().optional(),
   suspension_notice: z.string().optional(),
   version: z.int(),
@@ -39,7 +39,7 @@ const firstAlerts: StoredAlerts = { low_balance_threshold: null, is_low: false, 
 export const readAlerts = async (table: Reader, accountId: string): Promise<StoredAlerts> =>
   (await table.get(alertsKey(accountId), StoredAlerts)) ?? firstAlerts;
 
-/** The write that replaces alerts, which must still have the version that was read. */
+/** The write that replaces the alerts. The write fails unless the alerts still have the version that was read. */
 export const alertsWrite = (accountId: string, { version, ...alerts }: StoredAlerts): Write => ({
   put: { ...alertsKey(accountId), ...alerts, version: version + 1 },
   if: version === 0 ? "absent" : { version },
@@ -94,12 +94,12 @@ export function aheadOfAlerts(accountId: string): Ahead {
 }
 
 /**
- * The amount of the wallet that is left, in minor units: the available amount, less the recorded days with their VAT,
- * and less the amount that is due.
+ * The amount that is left in the wallet, in minor units: the available amount, less the cost of the recorded days with
+ * VAT, less the amount that is due.
  */
 export const leftOf = (book: AccountBilling): number => book.available - usedOf(book) - totalDue(book);
 
-/** The cost of the recorded days with their VAT, in minor units: of those before a day, or of all. */
+/** The cost of the recorded days with their VAT, in minor units. With `before`, only earlier days count. */
 function usedOf({ account, accruals, profile }: AccountBilling, before?: Day): number {
   const days = before === undefined ? accruals : accruals.filter(({ day }) => day < before);
   const costs = [...Map.groupBy(days, ({ day }) => monthOf(day)).values()].map((month) =>
@@ -109,8 +109,8 @@ function usedOf({ account, accruals, profile }: AccountBilling, before?: Day): n
 }
 
 /**
- * The cost of the usage of some days in minor units, by the last recorded week; by the plan's minimum before the first
- * day.
+ * The estimated cost of the usage of `days` days, in minor units. The estimate uses the recorded days of the last week.
+ * If there are none, it uses the plan's minimum.
  */
 async function usageOf(
   table: Reader,

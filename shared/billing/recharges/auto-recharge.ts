@@ -37,7 +37,7 @@ export const StoredSettings = z.object({
   count: z.int(),
   /** The sum of these recharges. */
   charged: MinorUnits,
-  /** The recharge that is running. There is one at most. */
+  /** The running recharge. At most one recharge runs at a time. */
   current: Id.optional(),
   /** The recharge that began last. */
   last: Id.optional(),
@@ -45,7 +45,7 @@ export const StoredSettings = z.object({
   failures: z.int(),
   /** No recharge begins before this time. */
   retry_at: Timestamp.optional(),
-  /** The recharges that began on the day (UTC) of the last one, however they ended. */
+  /** The number of recharges that began on the day (UTC) of the last recharge. Failed recharges count too. */
   attempts: z.object({ day: z.string(), count: z.int() }).optional(),
   /** The month in which the customer was last told that its recharges have reached their limit: its first day. */
   limit_told: z.string().optional(),
@@ -66,7 +66,7 @@ const firstSettings: StoredSettings = {
   version: 0,
 };
 
-/** The settings of an account, with the recharges of the month of a day. */
+/** The settings of an account, with the recharges in the month of `day`. */
 export async function readSettings(table: Reader, accountId: string, day: Day): Promise<StoredSettings> {
   const stored = (await table.get(settingsKey(accountId), StoredSettings)) ?? firstSettings;
   const month = monthOf(day);
@@ -78,16 +78,19 @@ export async function readSettings(table: Reader, accountId: string, day: Day): 
 export const hasSettings = async (table: Reader, accountId: string): Promise<boolean> =>
   (await table.get(settingsKey(accountId), StoredSettings)) !== undefined;
 
-/** The most recharges that begin on a day (UTC). Failed ones count too. A new card or setting does not begin a new count. */
+/**
+ * The most recharges that begin on a day (UTC). Failed recharges count too. A new card or setting does not begin a new
+ * count.
+ */
 const attemptsPerDay = 4;
 
-/** The attempts of the day of a time, with one more. */
+/** The attempts on the day of `now`, with one more attempt. */
 export function withAttempt({ attempts }: StoredSettings, now: Date): NonNullable<StoredSettings["attempts"]> {
   const day = dayOf(now);
   return { day, count: (attempts?.day === day ? attempts.count : 0) + 1 };
 }
 
-/** No recharge begins before this time. Undefined if one may begin now. */
+/** The time before which no recharge begins. Undefined if a recharge may begin now. */
 export function waitsUntil(settings: StoredSettings, now: Date): string | undefined {
   const tomorrow = startOf(plusDays(dayOf(now), 1)).toISOString();
   const ends = [settings.retry_at ?? "", withAttempt(settings, now).count > attemptsPerDay ? tomorrow : ""];
@@ -95,7 +98,7 @@ export function waitsUntil(settings: StoredSettings, now: Date): string | undefi
   return last > now.toISOString() ? last : undefined;
 }
 
-/** The write that replaces settings, which must still have the version that was read. */
+/** The write that replaces the settings. The write fails unless the settings still have the version that was read. */
 export const settingsWrite = (accountId: string, { version, ...settings }: StoredSettings): Write => ({
   put: { ...settingsKey(accountId), ...settings, version: version + 1 },
   if: version === 0 ? "absent" : { version },
@@ -127,7 +130,7 @@ export const AutoRecharge = RechargeSettings.extend({
     description: "When the next attempt is made after a failed recharge, or after the fourth recharge of a day (UTC).",
   }),
   month_amount: MoneyText.meta({ description: "The sum of the recharges of this month, with the running one." }),
-  month_count: z.int().meta({ description: "The number of these recharges." }),
+  month_count: z.int().meta({ description: "The number of recharges in `month_amount`." }),
   last_recharge: RechargeView.nullable().meta({ description: "The recharge that began last. Null if there was none." }),
 }).meta({ id: "AutoRecharge", description: "The automatic recharges of an account's wallet." });
 type AutoRecharge = z.input<typeof AutoRecharge>;
@@ -217,8 +220,9 @@ const minor = (given: string | number | undefined, present: number): number =>
   given === undefined ? present : (minorUnits(given) ?? present);
 
 /**
- * Changes the settings. Switching off and on does not bring the next attempt forward. Throws 409 `payment_method_required` to switch on
- * without a saved card, and 422 for an amount above the monthly cap.
+ * Changes the settings. Switching off and on does not bring the next attempt forward. Throws 409
+ * `payment_method_required` if automatic recharges are switched on without a saved card, and 422 for an amount above
+ * the monthly cap.
  */
 export function updateAutoRecharge(
   accountId: string,

@@ -118,10 +118,16 @@ export async function getPaymentMethod(
 
 const secretHash = (secret: string): Buffer => createHash("sha256").update(secret).digest();
 
-/** The wait before the provider is first asked about a new page. A webhook usually comes within seconds. */
+/**
+ * The wait before the provider is first asked about a new page, in milliseconds. A webhook usually comes within
+ * seconds.
+ */
 const firstAskMs = 2 * minuteMs;
 
-/** The provider's customer of an account. The same customer is found again if a process dies before it is stored. */
+/**
+ * The id of an account's customer at the provider. If a process dies before it stores the id, the next call gets the
+ * same id again.
+ */
 async function customerOf(accountId: string, table: Reader, payments: Payments): Promise<string> {
   const known = await readMethod(table, accountId);
   if (known) return known.customer_id;
@@ -130,8 +136,8 @@ async function customerOf(accountId: string, table: Reader, payments: Payments):
 }
 
 /**
- * Opens a page for saving a card, and stores it. A card that is saved there replaces the present card. The result page
- * leads the payer to `returnUrl`.
+ * Opens a page for saving a card, and stores a row about the page. A card that is saved there replaces the present
+ * card. The result page leads the payer to `returnUrl`.
  */
 export async function openCardSetup(
   accountId: string,
@@ -195,8 +201,8 @@ export async function setupOfToken(table: Reader, accountId: string, token: stri
 }
 
 /**
- * The write that records that the provider was asked for the result page. It fails if another process has changed the
- * page since it was read.
+ * The write that records that the provider was asked for the result page. The write fails if another process has
+ * changed the row since it was read.
  */
 export const askedWrite = (accountId: string, { id, version }: StoredSetup, at: Date): Write => ({
   update: setupKey(accountId, id),
@@ -216,7 +222,7 @@ export const postponeSetup = (accountId: string, setup: StoredSetup, due_at: str
 
 /**
  * Plans the result of a page for saving a card, as the provider reports it. A page is settled once. Returns the id of
- * the replaced card, which the provider need not keep.
+ * the replaced card. The provider no longer needs to keep that card.
  */
 export async function planSetup(
   table: Reader,

@@ -108,20 +108,23 @@ const forgetCard = ({ accountId, cardId, id }: CardRemovedEvent, context: Rechar
     };
   });
 
-/** A page for saving a card is open for less than a day. */
+/**
+ * The age, in milliseconds, from which on the provider is not asked about a page for saving a card any more. The page
+ * is open for less than a day.
+ */
 const setupAskedMs = 2 * dayMs;
 
 /** Asks the provider about a page for saving a card, and stores the card. */
 async function askSetup(accountId: string, setup: StoredSetup, context: RechargeContext): Promise<void> {
   const state = await context.payments.getCardSetup(setup.session_id);
   if (state.accountId !== accountId || state.reference !== setup.id) {
-    context.log.error("the provider has another page by this id", { session_id: setup.session_id });
+    context.log.error("the provider has a different page with this id", { session_id: setup.session_id });
     return;
   }
   await settleCardSetup(state, context);
 }
 
-/** The least time between two questions of the result page. */
+/** The shortest time between two questions from the result page, in milliseconds. */
 const pageIntervalMs = 4_000;
 
 /** Asks the provider for the result page of a card that is being saved, at most every four seconds. */
@@ -137,7 +140,7 @@ export async function askSetupForPage(
   const { done } = await context.table.attempt(askedWrite(accountId, setup, at));
   if (!done) return;
   await askSetup(accountId, setup, context).catch((error: unknown) => {
-    context.log.info("the provider was asked in vain", { reason: String(error) });
+    context.log.info("the provider could not be asked about a page for saving a card", { reason: String(error) });
   });
 }
 
@@ -174,7 +177,7 @@ async function runRechargeTask(accountId: string, id: string, context: RechargeC
   return true;
 }
 
-/** Runs a task of the queue, which then has another due time or is removed. */
+/** Runs a task of the queue. After this, the task has another due time or is removed. */
 async function runTask(accountId: string, task: string, at: string, context: RechargeContext): Promise<void> {
   const [kind, id = ""] = task.split("/");
   const run = { setup: runSetupTask, recharge: runRechargeTask }[kind ?? ""];

@@ -29,9 +29,13 @@ import { readMethod, rechargeQueue, unchangedMethod } from "./payment-method.ts"
 import { readRecharge, rechargeChange, rechargeKey, type StoredRecharge } from "./stored-recharge.ts";
 
 /*
- * A recharge is a saga: a transaction claims its amount of the month and queues it, the provider charges the card under
- * the recharge's id, and a transaction settles it. The first report of the charge settles it: the provider's answer to
- * the charge, its webhook, or its answer to a later question. All credit the wallet by the movement `recharge/<id>`.
+ * A recharge has three steps:
+ * - One transaction counts the amount for the month, and queues the recharge.
+ * - The provider charges the card, under the id of the recharge.
+ * - Another transaction settles the recharge.
+ *
+ * The first report about the charge settles the recharge. A report is the provider's answer to the charge, its webhook,
+ * or its answer to a later question. Every report credits the wallet by the same movement, `recharge/<id>`.
  */
 
 export type WatchContext = { table: Table; now: () => Date };
@@ -52,8 +56,9 @@ const isOurs = ({ account, state }: AccountBilling): boolean =>
   (account.status === "suspended" && state.suspended_version === account.version);
 
 /**
- * The amount to recharge, in minor units; 0 if the wallet has enough. It is the customer's amount or the amount to pay
- * at once, whichever is larger.
+ * The amount to recharge, in minor units; 0 if the wallet has enough. It is the customer's amount, or the amount that
+ * the wallet lacks to pay what is due, if this is larger. If the larger amount would pass the monthly cap, it is the
+ * customer's amount.
  */
 function neededAmount(book: AccountBilling, { threshold, amount, charged, monthly_cap }: StoredSettings): number {
   const due = totalDue(book);
@@ -152,7 +157,7 @@ export const isOver = ({ due_at }: StoredRecharge): boolean => due_at === null;
 const givenUp = "Automatic recharges were switched off, or the account was closed, before the card was charged.";
 
 /**
- * Ends a recharge whose charge is not known, if the account is closed or its recharges are off. Returns whether it
+ * Ends a recharge without a known charge, if the account is closed or its recharges are off. Returns whether this call
  * ended the recharge. If the card was charged after all, and the answer was lost, the provider's event of the charge
  * credits the wallet.
  */
@@ -177,8 +182,8 @@ const giveUp = (accountId: string, id: string, context: WatchContext): Promise<b
   });
 
 /**
- * Charges the card of a recharge, or asks about the charge, and settles the recharge by the answer. Charges nothing for a
- * closed account, or after recharges were switched off.
+ * Charges the card of a recharge, or asks about the charge, and settles the recharge by the answer. Charges nothing for
+ * a closed account, or after recharges were switched off.
  */
 export async function advanceRecharge(accountId: string, id: string, context: RechargeContext): Promise<void> {
   const { table, payments } = context;
@@ -211,7 +216,8 @@ export async function settleRecharge(state: ChargeState, context: RechargeContex
     log.error("a charge is not of the recharge's amount", { account_id: accountId, charge_id: state.id });
   }
   if (state.currency !== currency) return;
-  // The charge is cancelled, and the customer pays the same amount on a page, with the bank's confirmation.
+  // If the bank requires a confirmation, the charge is cancelled. The customer then pays the same amount on a page,
+  // where the bank asks for the confirmation.
   const requestId = `recharge/${reference}`;
   const isFirst = recharge !== undefined && !isOver(recharge);
   const needsPage = status === "action_required" && isFirst && !(await isReplaced(table, accountId, recharge));
@@ -238,7 +244,7 @@ export async function settleRecharge(state: ChargeState, context: RechargeContex
   });
   if (outcome === "credited") await reportClosed(accountId, state.amount, context);
   if (isFirst && status !== "processing") await removeReplaced(accountId, recharge, context);
-  // If the process dies here, the watch of the new transaction finds the open invoices and lets them be paid.
+  // If the process dies here, the provider's webhook or the daily run pays the open invoices.
   if (status === "succeeded") await payOwed(accountId, requestId, context);
 }
 
@@ -316,7 +322,7 @@ async function planSettlement(
   };
 }
 
-/** The changes if the settings are switched off by a recharge that failed. */
+/** The changes to record if a failed recharge switches automatic recharges off. */
 function switchOffChanges(
   accountId: string,
   { id, amount, currency, reason: last = "" }: StoredRecharge,
@@ -376,7 +382,7 @@ const rechargeWrites = (accountId: string, before: StoredRecharge, after: Stored
 const nextAsk = ({ created_at }: Pick<StoredRecharge, "created_at">, now: Date): string =>
   later(now, Math.min(dayMs / 2, Math.max(2 * minuteMs, (now.getTime() - Date.parse(created_at)) / 2)));
 
-/** The settings after a recharge that took no money, which does not count for the month. */
+/** The settings after a recharge that took no money. Such a recharge does not count for the month. */
 function withoutRecharge(settings: StoredSettings, recharge: StoredRecharge): StoredSettings {
   const { current, ...rest } = settings;
   const isOfMonth = monthOf(dayOf(new Date(recharge.created_at))) === settings.month;
@@ -432,8 +438,8 @@ async function planSuccess(
     settled_at: now.toISOString(),
   };
   const { current, retry_at, ...kept } = settings;
-  // A recharge that is over should take no money. If the provider has charged it all the same, its money counts for the
-  // month again.
+  // A recharge that is over should take no money. If the provider has charged the card all the same, the amount counts
+  // for the month again.
   const isCounted = !isOver(recharge) || monthOf(dayOf(new Date(recharge.created_at))) !== settings.month;
   const next: StoredSettings = {
     ...kept,
@@ -458,6 +464,6 @@ export async function postponeRecharge(accountId: string, id: string, { table, n
   });
 }
 
-/** Removes a task from the queue that has nothing to do any more. */
+/** Removes a finished task from the queue. */
 export const forgetTask = async (accountId: string, task: string, at: string, table: Table): Promise<void> =>
   void (await table.attempt({ delete: dueKey(rechargeQueue, [accountId, task], at) }));

@@ -32,9 +32,15 @@ const StoredRefunds = z.object({
    * sum.
    */
   refunded: z.int().min(0),
-  /** The ids of the refunds in this sum. Absent in rows of earlier versions: these are the oldest refunds up to the sum. */
+  /**
+   * The ids of the refunds in `refunded`. Absent in rows of earlier versions. There, the oldest refunds whose amounts
+   * fit into `refunded` are in it.
+   */
   taken: z.array(z.string()).optional(),
-  /** The ids of the refunds that failed. Those that were taken before are in the wallet again. */
+  /**
+   * The ids of the refunds that failed. If a failed refund was taken out of the wallet, its amount is in the wallet
+   * again.
+   */
   failed: z.array(z.string()).default([]),
   version: z.int(),
 });
@@ -80,7 +86,8 @@ type ReturnContext = Pick<RechargeContext, "table" | "now" | "log">;
 type Outcome = "handled" | "known" | "ignored";
 
 /**
- * The effects of an event: on the wallet, on stored rows, and the change to record, which names the debt afterwards.
+ * The effects of an event: on the wallet, on a stored row, and the changes to record. `owed` is the account's debt
+ * after the event.
  */
 type Booking = {
   update: (book: AccountBilling) => void;
@@ -118,7 +125,7 @@ async function bookEvent(
   return outcome;
 }
 
-/** The refunds of a payment that a stored row has taken out of the wallet. */
+/** The ids of the refunds that were taken out of the wallet, according to the stored row `before`. */
 function takenOf(before: StoredRefunds | undefined, refunds: readonly Refund[]): string[] {
   if (before?.taken) return before.taken;
   let left = before?.refunded ?? 0;

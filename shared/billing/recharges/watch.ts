@@ -26,8 +26,8 @@ export const watchedTypes = [
 
 /**
  * Checks a wallet: begins a recharge if the wallet needs one, and records once that the wallet has fallen below the
- * threshold. Records nothing while a running recharge will lift the wallet above the threshold. It may run at any time
- * and any number of times. After the wallet was above the threshold, its next fall is recorded again.
+ * threshold. Records nothing while a running recharge will lift the wallet above the threshold. This function may run
+ * at any time and any number of times. After the wallet was above the threshold, its next fall is recorded again.
  */
 export async function watchWallet(accountId: string, context: WatchContext): Promise<void> {
   await beginRecharge(accountId, context);
@@ -35,8 +35,8 @@ export async function watchWallet(accountId: string, context: WatchContext): Pro
 }
 
 /**
- * The daily check of an account: checks its wallet, and records an event 7 days and 1 day before the account becomes
- * past due or is suspended. Each event is recorded once, however often this runs.
+ * The daily check of an account. Checks the wallet. Records an event 7 days and 1 day before the account becomes past
+ * due, and before it is suspended. Each event is recorded once, however often this function runs.
  */
 export async function giveBillingNotices(accountId: string, context: WatchContext): Promise<void> {
   await watchWallet(accountId, context);
@@ -82,14 +82,20 @@ async function planLowBalance(table: Reader, book: AccountBilling, alerts: Store
   };
 }
 
-/** The notices before a day: 7 if it is 2 to 7 days away, 1 if it is tomorrow or today; undefined if it is further away. */
+/**
+ * The notice that is due for a date: 7 if the date is 2 to 7 days away, 1 if it is tomorrow or today. Undefined for any
+ * other date.
+ */
 function noticeBefore(date: Day, today: Day): 7 | 1 | undefined {
   const days = daysBetween(today, date).length - 1;
   if (days < 0 || days > 7) return undefined;
   return days <= 1 ? 1 : 7;
 }
 
-/** Whether automatic recharges will pay an amount: they are on, none has failed, and the month's cap allows it. */
+/**
+ * Whether automatic recharges will pay an amount. They will pay it if they are on, the last one has not failed, and the
+ * limits of the month allow the amount.
+ */
 async function isCovered(table: Reader, { accountId, now }: AccountBilling, missing: number): Promise<boolean> {
   const { enabled, failures, charged, monthly_cap, count, max_per_month } = await readSettings(
     table,

@@ -44,7 +44,10 @@ function argumentSchemas(route: Route, part: Part): Record<string, z.ZodType> {
 const inputs = new WeakMap<Route, Schema>();
 const outputs = new WeakMap<Route, Schema>();
 
-/** The JSON schema of a function's arguments: path, query, body, each in the order of its schema. */
+/**
+ * The JSON schema of a function's arguments: those of the path, the query and the body. Each part keeps the order of
+ * its schema.
+ */
 export function inputSchemaOf({ route }: CodeFunction): Schema {
   const cached = inputs.get(route);
   if (cached) return cached;
@@ -78,7 +81,8 @@ export function rawInput({ argumentParts, route }: CodeFunction, values: Readonl
 }
 
 /**
- * A score of 1, in units. A list scores its page size / 25, so a score in units is a whole number and sums are exact.
+ * The units in a score of 1. A list scores its page size / 25, so a score in units is a whole number and sums are
+ * exact.
  */
 export const scoreUnit = 25;
 
@@ -88,8 +92,8 @@ const providers = new Set(["registrar", "dns", "payments", "mail"]);
 export const largestPage = 100;
 
 /**
- * The page size of a call of a list function whose argument `page_size` is `value`; 25 for an invalid value. Undefined
- * for other functions.
+ * The page size of a call. `value` is the argument `page_size`; an invalid value counts as 25. Undefined if the
+ * function takes no `page_size`.
  */
 export function pageSizeOf({ route }: CodeFunction, value: unknown): number | undefined {
   const schema = Object.hasOwn(route.query.shape, "page_size") ? route.query.shape["page_size"] : undefined;

@@ -2,7 +2,10 @@ import { scoreUnit } from "../catalogue/function.ts";
 import type { Call } from "../language/ast.ts";
 import { callLimit } from "../language/limits.ts";
 
-/** The score of one call in units, in a run and in a dry run, and the most `times` that the program makes the call. */
+/**
+ * The cost of one call: its score in a run (`units`) and in a dry run (`dryUnits`), and the most times that the program
+ * makes the call.
+ */
 export type CallCost = { call: Call; units: number; dryUnits: number; times: number };
 
 /** The highest score that a run (`units`) or a dry run (`dryUnits`) can reach within `callLimit` calls. */

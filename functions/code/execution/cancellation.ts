@@ -8,7 +8,8 @@ import type { InvocationContext } from "../../../shared/http/invoke.ts";
 import type { Key } from "../../../shared/table/writes.ts";
 
 /*
- * A program and its cancellation may reach different processes, so the table tells the program of the cancellation.
+ * A program and its cancellation may reach different processes. So the cancellation is stored in the table, where the
+ * program finds it.
  *
  * Access patterns
  *   when a request was cancelled   PRINCIPAL#<principal id> / CANCELLED#<SHA-256 of the network and the request's id>

@@ -52,7 +52,10 @@ type CallOptions = {
   onCall?: ((units: number) => void) | undefined;
 };
 
-/** Makes the calls of one program. Records the permissions that the calls rely on, and the answers not to be stored. */
+/**
+ * Makes the calls of one program. Records the permissions that the calls rely on, and the answers that must not be
+ * stored.
+ */
 export type Caller = {
   checkedCall: (call: Call) => CheckedCall;
   /** Throws `out_of_time` after the time limit of the program, and `cancelled` after the sender has cancelled it. */
@@ -162,7 +165,7 @@ const outOfTime = ({ name }: Call): string =>
 const cancelled = ({ name }: Call): string =>
   `The program was cancelled before ${name}: this call and the later ones were not made.`;
 
-/** The diagnostic of the failure that ended a program; undefined if it completed. */
+/** The diagnostic of the failure that ended a program; undefined if the program completed. */
 export function programFailure(
   { results, failure }: ProgramOutcome,
   checkedCall: Caller["checkedCall"],

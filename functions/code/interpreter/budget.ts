@@ -51,8 +51,9 @@ export function requireRoom(bytes: number, at: Position): void {
 }
 
 /**
- * Returns a value that the program made, and uses steps for its items or characters. Throws `value_too_large` if the
- * value is too long or nests too deep, and `too_much_work`.
+ * Returns a value that the program made, and uses steps for its items or characters. Throws:
+ * - `value_too_large` if the value is too long or nests too deep
+ * - `too_much_work` if too few steps are left
  */
 export function requireSize<T>(value: T, budget: StepBudget, at: Position): T {
   if (Array.isArray(value)) useSteps(budget, value.length, at);

@@ -17,9 +17,12 @@ import { sessionLimitBytes, sessionsLimit } from "../language/limits.ts";
  */
 const listKey = (principalId: string): Key => ({ PK: `PRINCIPAL#${principalId}`, SK: "SESSIONS" });
 
-/** Further uses within this time, in milliseconds, are not recorded, so that programs in a row cost one write. */
+/**
+ * The time after a recorded use in which further uses are not recorded, in milliseconds. Programs in quick succession
+ * thus cost one write.
+ */
 const recordedMs = 1_000;
-/** Tells whether a use at `now` need not be recorded, because one was recorded at `usedAt`. */
+/** Tells whether the use recorded at `usedAt` is so recent that a use at `now` need not be recorded. */
 const isRecorded = (usedAt: number, now: number): boolean => usedAt + recordedMs > now;
 /**
  * The life of a session after a recorded use, in milliseconds. A use within the next second is not recorded, so the
@@ -30,7 +33,7 @@ const usedForMs = 3_600_000 + recordedMs;
 const prefix = "s_";
 const SessionList = z.record(z.string(), z.unknown());
 
-/** The last use of each session, by its name. */
+/** The last use of each session, by session name. */
 const lastUses = (item: Item | undefined): Map<string, number> =>
   new Map(
     Object.entries(SessionList.parse(item ?? {})).flatMap(([name, usedAt]) =>
@@ -81,7 +84,10 @@ const sessionKey = (principalId: string, name: string): Key => ({
 const sessionName = (sessionId: string): string =>
   createHash("sha256").update(sessionId).digest("base64url").slice(0, 22);
 
-/** When this many bytes of new variables were measured, further values count as too large without being measured. */
+/**
+ * Once this many bytes of new variables have been measured, each further value counts as too large without being
+ * measured.
+ */
 const measuredBytes = 4 * sessionLimitBytes;
 /** The most attempts to save variables while other programs change the same session. */
 const maxAttempts = 10;

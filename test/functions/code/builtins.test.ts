@@ -265,7 +265,7 @@ describe("an argument of a wrong type that only the run knows fails at its place
     ["7.5 // 2", "1:1 type_error `//` takes two whole numbers, not 7.5."],
     ["9007199254740991 * 2", "1:1 type_error This product is too large."],
     ["-9007199254740991 - 1", "1:1 type_error This difference is too large."],
-    ["'a' * 1.5", "1:1 type_error A text or list is repeated whole times, not 1.5 times."],
+    ["'a' * 1.5", "1:1 type_error A text or list is repeated a whole number of times, not 1.5 times."],
   ])("%s", async (program, message) => {
     expect(isRight(program)).toBe(true);
     expect(await failureOf(program)).toContain(message);

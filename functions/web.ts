@@ -22,8 +22,9 @@ function readHost(text = ""): string | undefined {
 }
 
 /**
- * The host that the client asked for. WEB_HOST_HEADER names the header, in lower case, in which a proxy of ours writes this
- * host. It must be set only if all requests come through this proxy, because clients can send any header.
+ * The host that the client asked for. If a proxy of the deployment passes on this host in a header, WEB_HOST_HEADER has
+ * the header's name in lower case. Set the variable only if all requests come through this proxy, because clients can
+ * send any header.
  */
 const askedHost = ({ headers }: APIGatewayProxyEventV2): string | undefined =>
   readHost(headers[process.env["WEB_HOST_HEADER"] ?? "host"]);
@@ -34,7 +35,7 @@ function isOffered({ domain, label }: Site): boolean {
   return label !== "mta-sts" || domain.mta_sts_mode !== null;
 }
 
-/** The site of a host, among those of domains in use; undefined if there is none. */
+/** The site of a host, if the site's domain is in use and this product answers there. Otherwise undefined. */
 async function servedSite(table: Table, host: string | undefined): Promise<Site | undefined> {
   const sites = host === undefined ? [] : await sitesOf(table, host);
   return sites.find((site) => isInUse(site.domain) && isOffered(site));

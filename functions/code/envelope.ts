@@ -176,12 +176,9 @@ export const CodeResponse = z
     session: z
       .object({
         not_kept: z.array(NotKept).meta({ description: "The first 20 variables that the session did not keep." }),
-        not_kept_total: z
-          .int()
-          .optional()
-          .meta({
-            description: "The number of all variables that the session did not keep. Only if there are more than 20.",
-          }),
+        not_kept_total: z.int().optional().meta({
+          description: "The number of all variables that the session did not keep. Only if there are more than 20.",
+        }),
       })
       .optional()
       .meta({ description: "Only if a variable was not kept. The effects of the program remain." }),

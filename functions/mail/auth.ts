@@ -34,8 +34,8 @@ function decodeHeader(text: string): string {
 const mostAttempts = 10;
 
 /**
- * The header with the delay of a refusal in seconds, which slows down guessing. The delay doubles with each attempt on a
- * connection, up to 30. Without the header nginx closes the connection after the refusal.
+ * The header that delays a refusal, in seconds. The delay slows down guessing. It doubles with each attempt on a
+ * connection, up to 30 seconds. Without the header, nginx closes the connection after the refusal.
  */
 function waitHeader(firstSeconds: number, attempt: number): Record<string, string> {
   const seconds = Math.min(30, firstSeconds * 2 ** Math.min(attempt - 1, 4));

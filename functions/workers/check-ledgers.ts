@@ -12,15 +12,15 @@ type CheckContext = { table: Reader; log: Log; now: () => Date };
 type Bounds = { most?: number; atOnce?: number; budgetMs?: number };
 
 type LedgersChecked = {
-  /** All accounts. */
+  /** The number of all accounts. */
   total: number;
-  /** The accounts of this run. */
+  /** The number of accounts that this run checked. */
   accounts: number;
-  /** The accounts whose ledger has problems. */
+  /** The number of accounts whose ledger has problems. */
   violations: number;
-  /** The accounts whose ledger kept changing during the check. */
+  /** The number of accounts whose ledger kept changing during the check. */
   unsettled: number;
-  /** The accounts whose ledger could not be read. */
+  /** The number of accounts whose ledger could not be read. */
   failed: number;
 };
 

@@ -150,8 +150,8 @@ async function runPlan<T>(
   held.releases.push(release);
   for (const name of missing) held.names.add(name);
   const input: Input<"TransactWriteItems"> = {
-    // A transaction may be sent several times. By the same token it is committed once. DynamoDB remembers a token for
-    // 10 minutes.
+    // A transaction may be sent several times. Because each request has the same token, DynamoDB commits the
+    // transaction only once. DynamoDB remembers a token for 10 minutes.
     ClientRequestToken: randomUUID(),
     TransactItems: writes.map((write) => toTransactItem(connection.name, write)),
     ReturnConsumedCapacity: "TOTAL",

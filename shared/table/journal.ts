@@ -100,9 +100,9 @@ const counterKey = (journal: Journal, month: string, shard: number): Key =>
   journalKey(journal, `COUNT#${month}#${shard}`);
 
 /**
- * The writes that append entries: one for each entry, and one for each month with an entry. The ids must be UUIDv7 (if
- * not, throws a RangeError), made at about `now`. Call this once per journal and transaction, because a transaction
- * cannot write a month's counters twice.
+ * The writes that append entries: one for each entry, and one for each month with an entry. The ids must be UUIDv7,
+ * made at about `now`. Throws a RangeError for an id of another form. Call this once per journal and transaction,
+ * because a transaction cannot write a month's counters twice.
  */
 export function appendEntries(journal: Journal, rows: readonly JournalEntry[], now: Date): Write[] {
   // The table deletes entries some time after the retention is over. The two more days allow for clocks that disagree.
@@ -214,7 +214,7 @@ async function partOf(table: Reader, journal: Journal, { fromMs, untilMs, ...cou
   return { fromMs, untilMs, count: end - start, end, index: async () => opened };
 }
 
-/** The most unwanted entries that a read may skip over. If a page needs more, the index of the day is opened. */
+/** The most unwanted entries that a read may skip over. If a page would skip more, the index of the day is opened. */
 const nearby = 2 * stride;
 
 /**

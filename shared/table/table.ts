@@ -30,7 +30,8 @@ export type Reader = {
 /** The table as resources see it. */
 export type Table = Reader & {
   /**
-   * Makes one write outside of any transaction, at half the price. Use it only if no other write must happen with it.
+   * Makes one write outside of any transaction, at half the price. Use `attempt` only if no other write must happen
+   * together with this write.
    */
   attempt: (write: Write) => Promise<Attempt>;
   /**
@@ -44,7 +45,10 @@ export type Table = Reader & {
   commit: <T>(plan: () => Promise<Plan<T>>) => Promise<T>;
 };
 
-/** About twice the time that 200 processes need to add one row each to one list, if each attempt takes 40 ms. */
+/**
+ * How long a transaction that meets contention is tried, in milliseconds. This is about twice the time that 200
+ * processes need to add one row each to one list, if each attempt takes 40 ms.
+ */
 const contentionLimitMs = 15_000;
 
 /**

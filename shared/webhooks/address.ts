@@ -20,7 +20,7 @@ const isLoopback = (ip: string): boolean => ip === "::1" || (isIP(ip) === 4 && i
 const isAllowed = (ip: string, { allowLoopback }: Policy): boolean =>
   isPublicUnicast(ip) || (allowLoopback && isLoopback(ip));
 
-/** The host of a parsed URL, with an IPv6 address without its brackets. */
+/** The host of a parsed URL. An IPv6 address has no brackets. */
 export const urlHost = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, "");
 
 function hostFault(host: string, policy: Policy): string | undefined {

@@ -86,7 +86,10 @@ export const successKey = (accountId: string, webhookId: string): Key => ({
 });
 
 const noteIntervalMs = 60_000;
-/** Longer than a delivery is retried. An older success does not matter. */
+/**
+ * How long the last success is kept, in seconds. This is longer than a delivery is retried, so an older success does
+ * not matter.
+ */
 const outcomeKeptSeconds = 40 * 86_400;
 
 const Success = z.object({ last_success_at: z.string().optional(), failing_since: z.string().optional() });

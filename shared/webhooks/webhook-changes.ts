@@ -59,7 +59,7 @@ export async function addWebhook(
   });
 }
 
-/** The members that change when a caller enables or disables a webhook; none if it already has that state. */
+/** The members that change when a caller enables or disables a webhook; none if the webhook already has this state. */
 function statusChange({ status }: StoredWebhook, active: boolean | undefined, at: string): Partial<StoredWebhook> {
   if (active === undefined || active === (status === "active")) return {};
   return active

@@ -88,7 +88,9 @@ export async function getWebhook(table: Reader, accountId: string, id: string): 
   return webhook;
 }
 
-/** The write that stores a new version of a webhook. It fails unless the stored version is the one before. */
+/**
+ * The write that stores a new version of a webhook. The write fails unless the stored version is the version before.
+ */
 export const putWebhook = (webhook: StoredWebhook): Write => ({
   put: { ...webhookKey(webhook.account_id, webhook.id), ...webhook },
   if: { id: webhook.id, version: webhook.version - 1 },

@@ -146,7 +146,7 @@ const complete = (response: Response): Response => ({
  * - `autodiscover.<domain>`: the settings for Outlook
  * - any host: whether a TLS proxy may get a certificate for a name
  *
- * Any other path is a 404, and so is the host of a domain that is not in use. A site answers 405 to other methods than GET
- * and HEAD, except for the requests of Outlook.
+ * Any other path is a 404, and so is the host of a domain that is not in use. A site answers 405 to methods other than
+ * GET and HEAD, except for the requests of Outlook.
  */
 export const handler = internalHandler({ name: "web", answer, failure: internalError, complete });

@@ -17,8 +17,8 @@ type Sdk = typeof SecretsManager;
 type Client = SecretsManager.SecretsManagerClient;
 
 /**
- * Makes a new version of a secret that is a random text, such as the key of the mail servers. Secrets Manager calls this
- * function once for each of the four steps, and again after a failure. A repeated step changes nothing.
+ * Makes a new version of a secret whose value is a random text, such as the key of the mail servers. Secrets Manager
+ * calls this function once for each of the four steps, and again after a failure. A repeated step changes nothing.
  */
 export async function handler(event: unknown): Promise<void> {
   const rotation = RotationEvent.parse(event);

@@ -131,8 +131,8 @@ export function chargeOf(
 }
 
 /**
- * The latest arrival time at which `cost` fits into the bucket. `alreadyCharged` is the number of requests in the bucket
- * that were charged for the same request. A cost above the burst fits if the bucket contains nothing else.
+ * The latest arrival time at which `cost` fits into the bucket. `alreadyCharged` is the number of requests in the
+ * bucket that were charged for the same request. A cost above the burst fits if the bucket contains nothing else.
  */
 const latestOf = (limit: Limit, cost: number, alreadyCharged: number, now: number): number =>
   now + Math.max(limit.burst - cost, alreadyCharged) * intervalMs(limit);

@@ -218,8 +218,8 @@ async function partOf(table: Reader, journal: Journal, { fromMs, untilMs, ...cou
 const nearby = 2 * stride;
 
 /**
- * Reads `count` entries from rank `skip` on. In the day of the first entry, the read starts where it reads the fewest
- * unwanted entries: at the newest entry, the oldest entry or a mark of the index.
+ * Reads `count` entries from rank `skip` on. In the day of the first entry, the read starts at the newest entry, at the
+ * oldest entry or at a mark of the index: where it reads the fewest unwanted entries.
  */
 async function readRanks(
   table: Reader,

@@ -19,7 +19,10 @@ export type Ranks = {
   bitmaps: ReadonlyMap<number, Bitmap>;
 };
 
-/** The deleted ordinals of a block, and the version of the list that stored them. Earlier versions stored no `version`. */
+/**
+ * The deleted ordinals of a block, and the version of the list that stored the ordinals. Earlier versions of the
+ * product stored no `version`.
+ */
 type Bitmap = { bits: Uint8Array; version?: number | undefined };
 const Bitmap = z.object({ bits: z.instanceof(Uint8Array), version: z.int().optional() });
 
@@ -172,8 +175,9 @@ async function readState(
 }
 
 /**
- * Reads in one round trip the head, the bitmaps of the blocks of `ordinals` (needed to remove these rows or to bring them
- * back), and any `others`. A batch read is not a snapshot, so `readList` reads again until the bitmaps fit the head.
+ * Reads in one round trip the head, the bitmaps of the blocks of `ordinals`, and the items at `others`. The bitmaps are
+ * needed to remove the rows at `ordinals` or to bring them back. A batch read is not a snapshot, so `readList` reads
+ * again until the bitmaps fit the head.
  */
 export async function readList(
   table: Reader,

@@ -52,8 +52,8 @@ export type Table = Reader & {
 const contentionLimitMs = 15_000;
 
 /**
- * Opens the named table over a client. Each read and write adds its cost to `usage`. A transaction that meets contention
- * is tried for `limitMs` milliseconds.
+ * Opens the named table over a client. Each read and write adds its cost to `usage`. A transaction that meets
+ * contention is tried for `limitMs` milliseconds.
  */
 export function openTable(
   client: TableClient,

@@ -69,7 +69,9 @@ export const rechargeDefaults = { threshold: 1_000, amount: 2_500, monthlyCap: 1
 /** The most that a customer can allow automatic recharges to take, in minor units of the account's currency. */
 export const rechargeLimits = { amount: 200_000, monthlyCap: 500_000, maxPerMonth: 20 };
 
-/** The days from one failed recharge to the next attempt. After the last attempt automatic recharges are switched off. */
+/**
+ * The days from each failed recharge to the next attempt. After the last attempt, automatic recharges are switched off.
+ */
 export const rechargeRetryDays = [1, 2, 2] as const;
 
 /** The number of days for which an account without a plan still receives and reads mail. */
@@ -117,10 +119,11 @@ const unpriced = (lists: readonly PriceList[]): string[] =>
   );
 
 /**
- * Lists of plan prices, oldest first. Each list is valid from a month on, for accounts of its currency. Before the first
- * list, and for plans that are not in a list, the earlier prices of the currency apply. The first list of a currency that is
- * not the default has to have all plans. Prices change only at the beginning of a month. Do not edit the list of a
- * month that has begun, because this would change the prices of recorded days.
+ * Lists of plan prices, oldest first. Each list is valid from the beginning of a month, for accounts of its currency.
+ * - Before the first list, and for plans that are not in a list, the earlier prices of the currency apply.
+ * - The first list of a currency other than the default currency must have all plans.
+ * - Prices change only at the beginning of a month. Do not edit the list of a month that has begun, because this would
+ *   change the prices of recorded days.
  */
 export const PriceLists = z
   .array(

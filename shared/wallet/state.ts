@@ -27,8 +27,8 @@ export const BillingState = z.object({
   /** The number of invoices. The next invoice gets the next number. */
   invoices: z.int(),
   /**
-   * The first part of the account's invoice numbers. Absent before the first invoice, and on accounts whose first invoice
-   * had the first 8 digits of the account's id.
+   * The first part of the account's invoice numbers. Absent before the first invoice. Also absent on accounts whose
+   * first invoice number began with the first 8 digits of the account's id.
    */
   series: z.string().optional(),
   /** The number of credit notes. */

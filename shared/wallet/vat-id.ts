@@ -1,7 +1,7 @@
 /*
- * VAT identification numbers, by the form and the check digit that each country publishes. The forms of the EU are in the
- * FAQ of VIES (European Commission); the check digits are those of the national tax authorities. Bulgaria, Czechia,
- * Latvia and Spain have several kinds of numbers with rules of their own; here only their form is checked.
+ * VAT identification numbers, by the form and the check digit that each country publishes. The forms of the EU are in
+ * the FAQ of VIES (European Commission). The check digits are those of the national tax authorities. Bulgaria, Czechia,
+ * Latvia and Spain have several kinds of numbers with rules of their own. For these countries only the form is checked.
  */
 
 const digitsOf = (text: string): number[] => Array.from(text, Number);

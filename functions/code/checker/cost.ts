@@ -3,8 +3,8 @@ import type { Call } from "../language/ast.ts";
 import { callLimit } from "../language/limits.ts";
 
 /**
- * The cost of one call: its score in a run (`units`) and in a dry run (`dryUnits`), and the most times that the program
- * makes the call.
+ * The cost of one call: its score in units in a run (`units`) and in a dry run (`dryUnits`), and the most times that
+ * the program makes the call (`times`).
  */
 export type CallCost = { call: Call; units: number; dryUnits: number; times: number };
 

@@ -19,8 +19,8 @@ export type CheckerContext = {
 export type LoopVariables = ReadonlyMap<string, StaticType>;
 
 /**
- * A variable: the index of the statement that assigned it (undefined for a variable of the session), its type, and its
- * value if the program assigned a literal.
+ * A variable: its type, the index of the statement that assigned it, and its value if the program assigned a literal.
+ * The index is undefined for a variable of the session.
  */
 type Variable = { statement: number | undefined; type: StaticType; literal?: string | number | undefined };
 

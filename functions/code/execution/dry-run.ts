@@ -209,8 +209,9 @@ function describeUnknowns(value: unknown): { value: unknown; unknown: string[] }
 
 /**
  * Looks up the permissions in the accounts that are known before the run. The returned function tells whether the
- * caller holds the capability of a call: null if the account is known only during the run, or if the caller holds the
- * capability for some resources of the account only.
+ * caller holds the capability of a call. It returns null in two cases:
+ * - The account is known only during the run.
+ * - The caller holds the capability for only some resources of the account.
  */
 async function heldIn(
   calls: readonly CheckedCall[],

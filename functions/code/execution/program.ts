@@ -130,8 +130,8 @@ export async function runProgram(
 const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null)) as unknown;
 
 /**
- * Derives the idempotency key of one call from the index of the call in the program, and from the index of the item in
- * each comprehension around the call.
+ * Derives the idempotency key of one call. The key depends on the index of the call in the program, and on the index of
+ * the item in each comprehension around the call.
  */
 const callKey = (key: string, index: number, path: readonly number[]): string =>
   createHash("sha256")

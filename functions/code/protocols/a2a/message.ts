@@ -40,8 +40,8 @@ const Data = CodeRequest.partial({ request_id: true, session_id: true });
 export type ParsedMessage = { run: Omit<Run, "key">; taskId: string; outputType: string };
 
 /**
- * Reads the parameters of `SendMessage`. A message without a context gets a new context with an id that is derived from
- * the message's id, so that a repeated message gets the same context. Throws `A2aError`.
+ * Reads the parameters of `SendMessage`. A message without a context gets a new context. The context's id is derived
+ * from the message's id, so that a repeated message gets the same context. Throws `A2aError`.
  */
 export function readSendMessage(params: Record<string, unknown>, principalId: string): ParsedMessage {
   const { message, configuration } = parsed(SendMessage, params, "params");

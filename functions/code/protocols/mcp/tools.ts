@@ -99,7 +99,10 @@ function shortSignature(fn: CodeFunction, prefix: string, common: string | undef
   return `${fn.route.name.slice(prefix.length + 1)}(${[...("page" in properties ? ["…"] : []), ...shown].join(" ")})`;
 }
 
-/** The names of an object's required members, and `+` if it has optional ones. The members of a `payload` are in braces. */
+/**
+ * The names of an object's required members, and `+` if the object has optional members. The members of a `payload` are
+ * in braces.
+ */
 function memberNames({ properties = {}, required = [] }: Schema): string[] {
   const needed = Object.entries(properties)
     .filter(([name]) => required.includes(name))

@@ -41,7 +41,10 @@ async function servedSite(table: Table, host: string | undefined): Promise<Site 
   return sites.find((site) => isInUse(site.domain) && isOffered(site));
 }
 
-/** The path at which a TLS proxy asks whether it may get a certificate for `?domain=`, as the `ask` of Caddy does. */
+/**
+ * The path at which a TLS proxy asks whether the proxy may get a certificate for `?domain=`, as the `ask` of Caddy
+ * does.
+ */
 const askPath = "/.well-known/tls-check";
 
 const plainText = (statusCode: number, body: string, headers: Record<string, string> = {}): Response => ({
@@ -62,7 +65,9 @@ const xml = (body: string, headers: Record<string, string> = {}): Response => ({
 
 const longestRequest = 16_384;
 
-/** Answers Outlook. The answer is the same for every address of the domain, so it tells nothing about mailboxes. */
+/**
+ * Answers Outlook. The answer is the same for every address of the domain, so the answer tells nothing about mailboxes.
+ */
 function autodiscover({ body = "", isBase64Encoded }: APIGatewayProxyEventV2, { domain }: Site, now: Date): Response {
   const bytes = Buffer.from(body, isBase64Encoded ? "base64" : "utf8");
   const given = bytes.length > longestRequest ? undefined : addressIn(bytes.toString("utf8"));

@@ -21,7 +21,7 @@ export const route = defineRoute({
   params: DomainParams,
   output: Verification,
   problems: ["domain_not_ready"],
-  // Reads ahead for `found` only: after `run` has asked the DNS, it has to read the domain again.
+  // Reads ahead for `found` only. After the look-ups in the DNS, `run` has to read the domain again.
   ahead: ({ params }, expected) => aheadOfDomainOnce(expected, params.account_id, params.domain),
   run: async ({ found }, context) => {
     const verification = await verifyDomain(found, context, { resolver: resolverHere(), secrets: secretsHere() });

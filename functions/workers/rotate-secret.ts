@@ -40,7 +40,8 @@ async function takeStep(rotation: RotationEvent, client: Client, sdk: Sdk): Prom
   if (!stages[newVersion].includes("AWSPENDING"))
     throw new Error("The version is not pending, so it cannot be rotated.");
   if (Step === "createSecret") await createVersion(rotation, client, sdk);
-  // `setSecret` does nothing, because no other service keeps the secret. The functions read it again by themselves.
+  // `setSecret` does nothing, because no other service keeps the secret. The functions that use the secret read it
+  // again by themselves.
   if (Step === "testSecret") await testVersion(rotation, client, sdk);
   if (Step !== "finishSecret") return;
   const current = Object.keys(stages).find((version) => stages[version]?.includes("AWSCURRENT"));

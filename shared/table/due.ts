@@ -69,7 +69,7 @@ export async function readShard(
   });
 }
 
-/** Reads all tasks of an account in a queue, also those that are not due yet. Reads the account's whole shard. */
+/** Reads all tasks of an account in a queue, including tasks that are not due yet. Reads the account's whole shard. */
 export async function tasksOf(table: Reader, queue: Queue, accountId: string): Promise<Omit<DueItem, "item">[]> {
   const items = await table.between(partition(queue, shardOf(queue, accountId)), "0", "9~");
   return items
@@ -121,8 +121,8 @@ export async function readDue(
 }
 
 /**
- * Removes a task from its queue if it is not due any more. `readSubject` reads whether the task is still due. It also
- * returns a write that makes the transaction fail if the subject has changed since.
+ * Removes a task from its queue if it is not due any more. `readSubject` reads whether the task is still due.
+ * `readSubject` also returns a write that makes the transaction fail if the subject has changed since.
  */
 export const forgetDue = (
   table: Table,

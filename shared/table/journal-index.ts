@@ -90,7 +90,10 @@ export type DayIndex = {
   read: (rank: number, count: number) => Promise<Item[]>;
 };
 
-/** Opens the index of a day; undefined if there is none, or if it does not agree with the day's counters. */
+/**
+ * Opens the index of a day. Returns undefined if there is no index, or if the index does not agree with the day's
+ * counters.
+ */
 export async function openIndex(table: Reader, journal: Journal, day: WholeDay): Promise<DayIndex | undefined> {
   const stored = await table.get(indexKey(journal, day.startMs), StoredIndex);
   if (!stored || !isExact(stored, day)) return undefined;

@@ -193,7 +193,7 @@ async function readDays(table: Reader, journal: Journal, span: Span): Promise<Da
 
 /**
  * The part of a day that a span covers, with the exact number of its entries. `end` is the number of entries from the
- * start of the day to the end of the part; undefined if it is not known without reading the day.
+ * start of the day to the end of the part. `end` is undefined if only a read of the day could tell the number.
  */
 type Part = Span & { count: number; end: number | undefined; index: () => Promise<DayIndex | undefined> };
 

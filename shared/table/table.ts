@@ -13,8 +13,8 @@ export type Reader = {
   /** One item, parsed; undefined when there is none. */
   get: <S extends z.ZodType>(key: Key, schema: S) => Promise<z.output<S> | undefined>;
   /**
-   * Like `get`, but the item may be stale: it is read eventually consistent, at half the price, or it is the item that
-   * this process saw last. Use it only for a pointer that the caller checks against its target.
+   * Like `get`, but the item may be stale. The item is read eventually consistent, at half the price, or is the item
+   * that this process saw last. Use `glimpse` only for a pointer that the caller checks against its target.
    */
   glimpse: <S extends z.ZodType>(key: Key, schema: S) => Promise<z.output<S> | undefined>;
   /** Drops the results that were read ahead. Call it before reads whose order matters. Undefined without read-ahead. */

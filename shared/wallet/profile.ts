@@ -54,7 +54,7 @@ export type BillingProfile = z.output<typeof BillingProfile>;
 export const StoredProfile = BillingProfile.extend({ version: z.int() });
 export type StoredProfile = z.output<typeof StoredProfile>;
 
-/** The profile of an account that has not written one. */
+/** The profile of an account that has not written a profile. */
 export const emptyProfile: StoredProfile = {
   name: null,
   address_lines: [],

@@ -58,7 +58,9 @@ export const BillingState = z.object({
    * daily run has recorded a day with a plan, and the account still has a plan.
    */
   ended_on: Day.optional(),
-  /** The day on which the account's mail was closed, because it had no plan for `leavingDays` after `ended_on`. */
+  /**
+   * The day on which the account's mail was closed, because the account had no plan for `leavingDays` after `ended_on`.
+   */
   lapsed_on: Day.optional(),
   version: z.int(),
 });

@@ -57,8 +57,8 @@ export function vatSettings(): VatSettings | undefined {
 }
 
 /**
- * The currency of the seller's country (`code`), and the value of one unit of a currency in it (`rate`). `rate` is
- * undefined if the settings do not have the rate.
+ * The currency of the seller's country (`code`), and the value of one unit of `currency` in that currency (`rate`).
+ * `rate` is undefined if the settings do not have the rate.
  */
 function rateOf(currency: string, { national_currency }: VatSettings): { code: string; rate: string | undefined } {
   const { code, rate, rates = {} } = national_currency ?? { code: defaultCurrency };
@@ -67,8 +67,9 @@ function rateOf(currency: string, { national_currency }: VatSettings): { code: s
 }
 
 /**
- * The currency of the seller's country, and the value of one unit of an invoice's currency in it. Undefined if the
- * invoice is in the currency of the seller's country, or if no VAT is charged. Throws if the settings have no rate.
+ * The currency of the seller's country, and the value of one unit of an invoice's currency in that currency. Undefined
+ * if the invoice is in the currency of the seller's country, or if no VAT is charged. Throws if the settings have no
+ * rate.
  */
 export function nationalRate(currency: string): { code: string; rate: string } | undefined {
   const settings = vatSettings();

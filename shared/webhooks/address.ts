@@ -72,7 +72,7 @@ async function addressesOf(host: string, lookup: Lookup): Promise<Address[]> {
 /**
  * Resolves a host (a name, or an address without brackets) to the address to connect to. Prefers IPv4. Resolves once
  * only, so that a second DNS answer cannot lead the connection elsewhere. Throws AddressRefused if one of the host's
- * addresses is not allowed, or if the host has none.
+ * addresses is not allowed, or if the host has no address.
  */
 export async function resolvePublic(
   host: string,

@@ -88,7 +88,7 @@ export const scoreUnit = 25;
 
 const providers = new Set(["registrar", "dns", "payments", "mail"]);
 
-/** The largest page of a list. The checker assumes it for a page size that is known only during the run. */
+/** The largest page size of a list. The checker assumes this size if the page size is known only during the run. */
 export const largestPage = 100;
 
 /**
@@ -103,8 +103,8 @@ export function pageSizeOf({ route }: CodeFunction, value: unknown): number | un
 }
 
 /**
- * The score of a call in units of 1/25. A call counts 1, or 5 if it reaches an outside provider, or its page size / 25,
- * whichever is largest.
+ * The score of a call, in units of 1/25. The score is the largest of these: 1, 5 if the call reaches an outside
+ * provider, and the page size / 25.
  */
 export function unitsOf(fn: CodeFunction, pageSize: number | undefined): number {
   const isOutside = fn.route.limit === "outbound" || fn.route.lambda.uses.some((name) => providers.has(name));

@@ -282,7 +282,7 @@ class Checker {
     const loops = new Map(outer);
     let factor = outerFactor;
     let mostItems: number | undefined = 1;
-    // The number of rounds that every run makes; undefined if it is not known.
+    // The number of rounds that every run makes; undefined if the number is not known.
     let certainRounds: number | undefined = 1;
     for (const [index, clause] of node.clauses.entries()) {
       if (clause.kind === "if") {

@@ -25,7 +25,7 @@ const totalOf = ({ units, times }: CallCost): number => units * Math.min(times, 
 export const costliestOf = (costs: readonly CallCost[]): CallCost | undefined =>
   costs.toSorted((a, b) => totalOf(b) - totalOf(a))[0];
 
-/** Says how to lower the score of a program whose costliest call is this one. */
+/** Says how to lower the score of a program whose costliest call is `call`. */
 export function howToLowerScore({ call, units, times }: CallCost): string {
   const [score, most] = [units / scoreUnit, Math.min(times, callLimit)];
   const part = `${call.name} in line ${call.at.line} counts ${score}${most > 1 ? ` for each of up to ${most} calls` : ""}`;

@@ -24,7 +24,7 @@ const verbs: readonly (readonly [string, readonly string[]])[] = [
 /** The longest name, in characters, for which similar functions are searched. */
 const searchedChars = 100;
 
-/** The diagnostic for a call to an unknown function. It suggests the intended function or similar ones. */
+/** The diagnostic for a call to an unknown function. It suggests the intended function or similar functions. */
 export function unknownFunction(call: Call, catalogue: Catalogue, isVariable: (name: string) => boolean): Diagnostic {
   const { name, at } = call;
   const diagnostic = { code: "unknown_function", at };
@@ -124,7 +124,10 @@ function suggestions(name: string, catalogue: Catalogue): string {
  */
 type NamesInScope = { variables: Iterable<string>; gone: string | undefined; catalogue: Catalogue };
 
-/** The message for an unknown variable. `members` are the members read from it, such as `list` in `workspaces.list`. */
+/**
+ * The message for an unknown variable. `members` are the members that the program reads from the variable, such as
+ * `list` in `workspaces.list`.
+ */
 export function noVariable(
   name: string,
   members: readonly string[],

@@ -17,7 +17,7 @@ import type { Key } from "../../../shared/table/writes.ts";
 
 /**
  * A client numbers the requests of each connection from 1, and several clients may share a token. The client's network
- * is part of the key, because it tells most clients apart.
+ * is part of the key, because most clients are in different networks.
  */
 const cancellationKey = (principalId: string, requestId: string | number, sourceIp = ""): Key => ({
   PK: `PRINCIPAL#${principalId}`,

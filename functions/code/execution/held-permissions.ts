@@ -22,7 +22,9 @@ export type Held = z.output<typeof Held>;
 
 /** The permissions that the calls of a program relied on. */
 export type PermissionSnapshot = {
-  /** By the id of the account. If permissions change during the run, the old and the new ones are recorded. */
+  /**
+   * The permissions by account id. If permissions change during the run, the old and the new permissions are recorded.
+   */
   accounts: Map<string, { everything: boolean; grants: Map<string, EffectiveGrant> }>;
   /**
    * Whether the program read a resource that may later become hidden from the caller, although the caller loses no

@@ -58,7 +58,10 @@ type CallOptions = {
  */
 export type Caller = {
   checkedCall: (call: Call) => CheckedCall;
-  /** Throws `out_of_time` after the time limit of the program, and `cancelled` after the sender has cancelled it. */
+  /**
+   * Throws `out_of_time` after the time limit of the program, and `cancelled` after the sender has cancelled the
+   * program.
+   */
   throwIfStopped: (call: Call) => Promise<void>;
   perform: Perform;
   permissions: PermissionSnapshot;

@@ -13,8 +13,8 @@ import type { ProgramOutcome } from "./scheduler.ts";
 const mostEscaped = 2.25;
 
 /**
- * Builds one entry for each call that ran, in source order. After a failure also one for each call that was not
- * reached. A result without room is replaced by its size and by advice to ask for less.
+ * Builds one entry for each call that ran, in source order. After a failure, builds an entry also for each call that
+ * was not reached. A result without room is replaced by its size and by advice to ask for less.
  */
 export function responsesOf(
   { results, failure }: ProgramOutcome,

@@ -40,7 +40,7 @@ const resultNames: Record<Arithmetic, string> = {
   "%": "rest",
 };
 
-/** The message for an operator between two types that it does not take. */
+/** The message for an operator that does not take operands of these two types. */
 export function cannotCalculate(operator: Arithmetic, a: TypeName, b: TypeName): string {
   const isText = operator === "%" ? a === "string" : operator === "+" && (a === "string" || b === "string");
   const hint = isText ? ' Put values in a text by an f-string, f"{x}".' : "";

@@ -45,7 +45,7 @@ export function sizeOf(value: unknown): Size {
 const tooLarge = (at: Position, most: string): LanguageError =>
   new LanguageError(at, `A value may ${most} at most.`, { code: "value_too_large" });
 
-/** Throws `value_too_large` if a value of `bytes` is too large. Call it before the value is made. */
+/** Throws `value_too_large` if a value of `bytes` is too large. Call this function before the value is made. */
 export function requireRoom(bytes: number, at: Position): void {
   if (bytes > valueLimitBytes) throw tooLarge(at, `hold ${valueLimitBytes} bytes`);
 }

@@ -9,7 +9,7 @@ import { type Constant, isPageValue, typeError, typeOf } from "./values.ts";
 /** A parameter of a builtin. The first parameter of a method is the value before the dot. */
 export type BuiltinParameter = {
   name: string;
-  /** The types that the parameter takes. Without `types` it takes every type. */
+  /** The types that the parameter takes. Without `types`, the parameter takes every type. */
   types?: readonly TypeName[];
   /** The words for the types in messages, if a list of the types would not be clear. */
   takes?: string;

@@ -72,7 +72,10 @@ export type Evaluation<T = unknown> = Generator<Effect, T, unknown>;
 /** The variables that an expression can read, and the state of its evaluation. */
 export type Scope = {
   variables: ReadonlyMap<string, unknown>;
-  /** The loop variables of the innermost comprehension. `outer` leads to those of the comprehensions around it. */
+  /**
+   * The loop variables of the innermost comprehension. `outer` leads to the loop variables of the comprehensions around
+   * it.
+   */
   loop?: { names: readonly string[]; values: readonly unknown[]; index: number; outer: Scope };
   budget: Budget;
   /** Whether calls may be answered with `unknownValue`. */

@@ -55,7 +55,7 @@ const typeNames = new Map<unknown, TypeName>([
   ["integer", "number"],
 ]);
 
-/** The types that a schema allows; undefined if it allows any. */
+/** The types that a schema allows; undefined if the schema allows any type. */
 export function schemaTypeNames(
   schema: Schema | boolean,
   definitions: Record<string, Schema>,
@@ -65,13 +65,16 @@ export function schemaTypeNames(
   return new Set(choices.flatMap(({ type }) => [type].flat().map((one) => typeNames.get(one) ?? (one as TypeName))));
 }
 
-/** The possible types of a value without null; undefined if it could be any. */
+/** The possible types of a value, without null; undefined if the value could have any type. */
 export function typeNamesOf({ type, schema, definitions = {} }: StaticType): ReadonlySet<TypeName> | undefined {
   if (type !== undefined) return new Set([type]);
   return schema === undefined ? undefined : schemaTypeNames(schema, definitions);
 }
 
-/** The possible types of an operand: only null for an operand that is None. Undefined if it could be any type. */
+/**
+ * The possible types of an operand: only null for an operand that is None. Undefined if the operand could have any
+ * type.
+ */
 export const operandTypes = (type: StaticType): ReadonlySet<TypeName> | undefined =>
   type.none ? none : typeNamesOf(type);
 const none: ReadonlySet<TypeName> = new Set<TypeName>(["null"]);

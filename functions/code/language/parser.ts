@@ -14,7 +14,7 @@ export type BuiltinNames = {
   missing: ReadonlyMap<string, string>;
 };
 
-/** The state of the parser: the tokens, the index of the next one, and the counts that are limited. */
+/** The state of the parser: the tokens, the index of the next token, and the counts that are limited. */
 type Parser = {
   tokens: readonly Token[];
   next: number;

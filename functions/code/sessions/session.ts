@@ -42,8 +42,8 @@ const lastUses = (item: Item | undefined): Map<string, number> =>
   );
 
 /**
- * Records a use of a session at `now`, unless a recent use is recorded. Returns the names of the sessions that are
- * dropped from the list: the least recently used ones beyond `sessionsLimit`.
+ * Records a use of a session at `now`, unless a recent use is recorded. The list keeps the `sessionsLimit` most
+ * recently used sessions. Returns the names of the sessions that are dropped from the list.
  */
 async function recordInList(
   table: Table,
@@ -114,7 +114,7 @@ type Stored = z.output<typeof Stored>;
 /** Identifies a session by its owner and id, and has the table and the clock to use it. */
 export type SessionRef = { table: Table; principalId: string; sessionId: string; now: () => Date };
 
-/** A session as a program finds it, or leaves it. */
+/** A session, as it is before or after a program. */
 export type Session = {
   variables: Map<string, StoredVariable>;
   createdAt?: string | undefined;
@@ -158,7 +158,10 @@ async function findSession({ table, principalId, sessionId, now }: SessionRef): 
   return { stored, listed, usedAt, isLive: stored !== undefined && usedAt + usedForMs > now().getTime() };
 }
 
-/** Loads a session as the last program left it. An expired session has no variables, but its `bytes` were read. */
+/**
+ * Loads a session as the last program left it. An expired session has no variables, but `bytes` still counts the bytes
+ * that were read.
+ */
 export async function loadSession(ref: SessionRef): Promise<Session> {
   const { stored, usedAt, isLive } = await findSession(ref);
   return stored && isLive ? sessionOf(stored, usedAt) : { ...noSession, bytes: stored?.variables.length ?? 0 };

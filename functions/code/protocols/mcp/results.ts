@@ -6,7 +6,8 @@ import { isDict } from "../../interpreter/values.ts";
 import { resultLimitBytes } from "../../language/limits.ts";
 
 /**
- * The room for the last value and the results together, in bytes. It keeps an answer small enough for a model to read.
+ * The room for the last value and the results together, in bytes. This limit keeps an answer small enough for a model
+ * to read.
  */
 const roomBytes = 65_536;
 /**
@@ -87,7 +88,7 @@ function isInLastValue(name: string, result: unknown, lastValue: string): boolea
 
 /**
  * Joins neighbouring entries into one entry if they have the same function and status, and show no result or error. The
- * joined entry has the number of calls and the total size of their results.
+ * joined entry has the number of the calls and the total size of the calls' results.
  */
 function joinAlike(entries: readonly Entry[]): Entry[] {
   const groups: Entry[] = [];

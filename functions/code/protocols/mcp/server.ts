@@ -61,7 +61,7 @@ const loopback = /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/i;
  * Refuses requests from web pages whose origin is not allowed (403). This protects against DNS rebinding.
  * - `allowed` is a comma-separated list of origins.
  * - A server reached over loopback also allows pages from loopback addresses.
- * - Requests without `Origin` pass, because only browsers send it.
+ * - Requests without `Origin` pass, because only browsers send this header.
  */
 export function checkOrigin(headers: Record<string, string | undefined>, allowed = ""): void {
   const { origin, host = "" } = headers;

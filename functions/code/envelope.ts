@@ -36,8 +36,11 @@ const ProgramError = z
     code: z.string().meta({ description: "The stable code of the error." }),
     message: z
       .string()
-      .meta({ description: "The mistake and how to correct it, with the parameters, and the line with a caret." }),
-    detail: z.unknown().optional().meta({ description: "The body that REST answers for the same call." }),
+      .meta({
+        description:
+          "The mistake and how to correct it, the function's parameters, and the line with a caret under the mistake.",
+      }),
+    detail: z.unknown().optional().meta({ description: "The body of the error that REST answers for the same call." }),
     line: z.int().meta({ description: "The line of the program, from 1." }),
     column: z.int().meta({ description: "The character in the line, from 1." }),
     parameters: z

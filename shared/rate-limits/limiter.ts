@@ -312,7 +312,7 @@ export class RateLimited extends Problem {
     const reason =
       cost === 1
         ? `Too many requests of the class ${request.class}`
-        : `This counts as ${cost} requests of the class ${request.class}, and ${state.remaining} of ${limit.burst} are left`;
+        : `This request counts as ${cost} requests of the class ${request.class}, and ${state.remaining} of ${limit.burst} are left`;
     super("rate_limited", `${reason}. Try again in ${retryAfter} s.`, {
       retry_after: retryAfter,
       limit_class: request.class,

@@ -424,4 +424,4 @@ function withScore(checked: Checked, checker: Checker): Checked {
 }
 
 const withoutEffect = ({ value }: Statement): string =>
-  `This line does nothing: give its value a name, \`x = ${value.kind === "name" ? clip(value.name) : "…"}\`, or put it last to have it answered as last_value.`;
+  `This line does nothing: give its value a name, \`x = ${value.kind === "name" ? clip(value.name) : "…"}\`, or make it the last line, which is answered as last_value.`;

@@ -163,10 +163,10 @@ const isStopped = (error: unknown): boolean =>
   error instanceof LanguageError && ["out_of_time", "cancelled"].includes(error.diagnostic.code);
 
 const outOfTime = ({ name }: Call): string =>
-  `The ${budgetMs / 1000} seconds of a program ended before ${name}: send this call and the later ones again.`;
+  `The ${budgetMs / 1000} seconds of a program ended before ${name}: send this call and the later calls again.`;
 
 const cancelled = ({ name }: Call): string =>
-  `The program was cancelled before ${name}: this call and the later ones were not made.`;
+  `The program was cancelled before ${name}: this call and the later calls were not made.`;
 
 /** The diagnostic of the failure that ended a program; undefined if the program completed. */
 export function programFailure(

@@ -196,7 +196,7 @@ export const functionTable: readonly Builtin[] = [
 
 const notNumbers = (found: string): InvalidArgument => ({
   code: "type_error",
-  message: `sum takes a list of numbers, and an item is a ${found}${found === "string" ? ": float makes a number of it, as in sum([float(x) for x in xs])" : ""}.`,
+  message: `sum takes a list of numbers, and an item is a ${found}${found === "string" ? ": convert it with float, as in sum([float(x) for x in xs])" : ""}.`,
   index: 0,
 });
 

@@ -158,11 +158,11 @@ describe("an argument that a builtin never takes is told before the run, at its 
     ["sum('12')", "1:5 type_error sum takes a list of numbers, not a string."],
     [
       "sum(['1'])",
-      "1:5 type_error sum takes a list of numbers, and an item is a string: float makes a number of it, as in sum([float(x) for x in xs]).",
+      "1:5 type_error sum takes a list of numbers, and an item is a string: convert it with float, as in sum([float(x) for x in xs]).",
     ],
     [
       "sum(notes.get(id='a').tags)",
-      "1:5 type_error sum takes a list of numbers, and an item is a string: float makes a number of it, as in sum([float(x) for x in xs]).",
+      "1:5 type_error sum takes a list of numbers, and an item is a string: convert it with float, as in sum([float(x) for x in xs]).",
     ],
     ["[x for x in len([])]", "1:13 type_error A comprehension goes over a list, and the value is a number."],
     ["min(1)", "1:5 type_error min takes a list, or several values, not a number."],

@@ -31,7 +31,7 @@ const legacyMethods: ReadonlyMap<string, (call: RpcRequest) => Response> = new M
  */
 function initialize({ id, params }: RpcRequest): Response {
   const { protocolVersion: asked } = params;
-  if (typeof asked !== "string") return failure(id, errorCodes.invalidParams, "protocolVersion is a string");
+  if (typeof asked !== "string") return failure(id, errorCodes.invalidParams, "protocolVersion must be a string");
   const protocolVersion = legacyRevisions.find((known) => known === asked) ?? legacyRevisions[0];
   return result(id, { protocolVersion, capabilities, serverInfo, instructions });
 }

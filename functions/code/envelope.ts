@@ -34,12 +34,10 @@ export const CodeRequest = z
 const ProgramError = z
   .object({
     code: z.string().meta({ description: "The stable code of the error." }),
-    message: z
-      .string()
-      .meta({
-        description:
-          "The mistake and how to correct it, the function's parameters, and the line with a caret under the mistake.",
-      }),
+    message: z.string().meta({
+      description:
+        "The mistake and how to correct it, the function's parameters, and the line with a caret under the mistake.",
+    }),
     detail: z.unknown().optional().meta({ description: "The body of the error that REST answers for the same call." }),
     line: z.int().meta({ description: "The line of the program, from 1." }),
     column: z.int().meta({ description: "The character in the line, from 1." }),

@@ -27,8 +27,8 @@ const cardPath = "/.well-known/agent-card.json";
 const llmsPath = "/llms.txt";
 
 /**
- * The origin of the endpoint from which the page of an invitation gets a token, for the page's content security policy.
- * Empty if there is none.
+ * The origin of the endpoint from which the invitation page gets a token. The page's content security policy must allow
+ * this origin. Empty if there is no such endpoint.
  */
 async function tokenOrigin(): Promise<string> {
   // Loaded here, because no other page needs it.
@@ -63,7 +63,7 @@ const extensions: ReadonlySet<string> = new Set(Object.keys(mediaTypes));
 
 /**
  * The file for a path: the OpenAPI document, the agent card, or a file of the pages. Undefined for any other path, such
- * as one with a slash after `/docs/`.
+ * as a path with a further slash after `/docs/`.
  */
 function fileOf(path: string): string | undefined {
   if (path === "/v1/public/openapi.json") return "openapi.json";

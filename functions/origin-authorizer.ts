@@ -7,7 +7,9 @@ import { namedSecret } from "../shared/providers/named-secret.ts";
 
 const Environment = z.object({ ORIGIN_SECRET_NAME: z.string().min(1) });
 
-/** The accepted values by name. There can be several, so that one can be replaced while another is in use. */
+/**
+ * The accepted values by name. There can be several values, so that a value can be replaced while another is in use.
+ */
 const OriginSecret = z.record(z.string(), z.string().min(32));
 
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
@@ -23,7 +25,9 @@ const acceptedValues = (): Promise<string[]> => {
   return secret();
 };
 
-/** Tells whether a request came through CloudFront, the only client that knows the value of `X-Origin-Secret`. */
+/**
+ * Tells whether a request came through CloudFront. Only CloudFront knows a value of `X-Origin-Secret` that is accepted.
+ */
 export async function handler({
   headers,
 }: Pick<APIGatewayRequestAuthorizerEventV2, "headers">): Promise<APIGatewaySimpleAuthorizerResult> {

@@ -22,8 +22,9 @@ function readHost(text = ""): string | undefined {
 }
 
 /**
- * The host that the client asked for. WEB_HOST_HEADER names the header, in lower case, in which a proxy of ours writes this
- * host. It must be set only if all requests come through this proxy, because clients can send any header.
+ * The host that the client asked for. If a proxy of the deployment passes on this host in a header, WEB_HOST_HEADER has
+ * the header's name in lower case. Set the variable only if all requests come through this proxy, because clients can
+ * send any header.
  */
 const askedHost = ({ headers }: APIGatewayProxyEventV2): string | undefined =>
   readHost(headers[process.env["WEB_HOST_HEADER"] ?? "host"]);
@@ -34,13 +35,16 @@ function isOffered({ domain, label }: Site): boolean {
   return label !== "mta-sts" || domain.mta_sts_mode !== null;
 }
 
-/** The site of a host, among those of domains in use; undefined if there is none. */
+/** The site of a host, if the site's domain is in use and this product answers there. Otherwise undefined. */
 async function servedSite(table: Table, host: string | undefined): Promise<Site | undefined> {
   const sites = host === undefined ? [] : await sitesOf(table, host);
   return sites.find((site) => isInUse(site.domain) && isOffered(site));
 }
 
-/** The path at which a TLS proxy asks whether it may get a certificate for `?domain=`, as the `ask` of Caddy does. */
+/**
+ * The path at which a TLS proxy asks whether the proxy may get a certificate for `?domain=`, as the `ask` of Caddy
+ * does.
+ */
 const askPath = "/.well-known/tls-check";
 
 const plainText = (statusCode: number, body: string, headers: Record<string, string> = {}): Response => ({
@@ -61,7 +65,9 @@ const xml = (body: string, headers: Record<string, string> = {}): Response => ({
 
 const longestRequest = 16_384;
 
-/** Answers Outlook. The answer is the same for every address of the domain, so it tells nothing about mailboxes. */
+/**
+ * Answers Outlook. The answer is the same for every address of the domain, so the answer tells nothing about mailboxes.
+ */
 function autodiscover({ body = "", isBase64Encoded }: APIGatewayProxyEventV2, { domain }: Site, now: Date): Response {
   const bytes = Buffer.from(body, isBase64Encoded ? "base64" : "utf8");
   const given = bytes.length > longestRequest ? undefined : addressIn(bytes.toString("utf8"));
@@ -145,7 +151,7 @@ const complete = (response: Response): Response => ({
  * - `autodiscover.<domain>`: the settings for Outlook
  * - any host: whether a TLS proxy may get a certificate for a name
  *
- * Any other path is a 404, and so is the host of a domain that is not in use. A site answers 405 to other methods than GET
- * and HEAD, except for the requests of Outlook.
+ * Any other path is a 404, and so is the host of a domain that is not in use. A site answers 405 to methods other than
+ * GET and HEAD, except for the requests of Outlook.
  */
 export const handler = internalHandler({ name: "web", answer, failure: internalError, complete });

@@ -34,10 +34,11 @@ export const CodeRequest = z
 const ProgramError = z
   .object({
     code: z.string().meta({ description: "The stable code of the error." }),
-    message: z
-      .string()
-      .meta({ description: "The mistake and how to correct it, with the parameters, and the line with a caret." }),
-    detail: z.unknown().optional().meta({ description: "The body that REST answers for the same call." }),
+    message: z.string().meta({
+      description:
+        "The mistake and how to correct it, the function's parameters, and the line with a caret under the mistake.",
+    }),
+    detail: z.unknown().optional().meta({ description: "The body of the error that REST answers for the same call." }),
     line: z.int().meta({ description: "The line of the program, from 1." }),
     column: z.int().meta({ description: "The character in the line, from 1." }),
     parameters: z
@@ -59,7 +60,7 @@ const CallResponse = z
       status: z.literal("completed").meta({ description: "The call ran." }),
       result: z.unknown().meta({
         description:
-          "The value that the function returned. If the answer has no room for the value: `omitted_bytes` and `message`.",
+          "The value that the function returned. If the answer has no room for the value, an object with `omitted_bytes` and `message`.",
       }),
     }),
     z.object({
@@ -75,10 +76,11 @@ export type CallResponse = z.output<typeof CallResponse>;
 const PlannedWrite = z.object({
   arguments: z.unknown().meta({
     description:
-      "The arguments by name, with null for parts that are unknown. If the answer has no room for them: `omitted_bytes` and `message`.",
+      "The arguments by name, with null for unknown parts. If the answer has no room for the arguments, an object with `omitted_bytes` and `message`.",
   }),
   unknown: z.array(z.string()).optional().meta({
-    description: "The places of the arguments that depend on the answer of a write, such as `domains[2]`; 20 at most.",
+    description:
+      "The unknown parts of the arguments, such as `domains[2]`, at most 20. They depend on the answer of a write.",
   }),
   label: z
     .string()
@@ -136,7 +138,7 @@ const NotKept = z.object({
     description:
       "The reason: the value may contain a secret or a signed address, the session is full, the value could not be stored, or the program may only read.",
   }),
-  message: z.string().meta({ description: "How to get the value otherwise." }),
+  message: z.string().meta({ description: "Another way to get the value." }),
 });
 export type NotKept = z.output<typeof NotKept>;
 
@@ -162,7 +164,7 @@ export const CodeResponse = z
     }),
     complexity_score: z.number().min(0).meta({
       description:
-        "The sum over the calls. A call counts 1. A call that uses an outside provider counts 5. A list counts page_size / 25, but at least 1. In a comprehension a call counts once for each item. At most 200 calls count.",
+        "The sum of the scores of the calls. A call counts 1. A call that uses an outside provider counts 5. A list counts page_size / 25, but at least 1. In a comprehension a call counts once for each item. At most 200 calls count.",
     }),
     dry_run: z
       .object({
@@ -174,11 +176,10 @@ export const CodeResponse = z
       .meta({ description: "Only after a dry run: the calls that the program would make." }),
     session: z
       .object({
-        not_kept: z.array(NotKept).meta({ description: "The variables that the session did not keep, the first 20." }),
-        not_kept_total: z
-          .int()
-          .optional()
-          .meta({ description: "The number of these variables, if there are more than 20." }),
+        not_kept: z.array(NotKept).meta({ description: "The first 20 variables that the session did not keep." }),
+        not_kept_total: z.int().optional().meta({
+          description: "The number of all variables that the session did not keep. Only if there are more than 20.",
+        }),
       })
       .optional()
       .meta({ description: "Only if a variable was not kept. The effects of the program remain." }),

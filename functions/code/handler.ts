@@ -21,8 +21,9 @@ const run = lambda("code", answer, {
 });
 
 /**
- * Charges 1 for every request, even an invalid one. The rest of a program's score is charged once it is known. Over MCP
- * the rate limit refuses only calls of tools, by an error of the tool, so that clients can connect at any time.
+ * Charges 1 for every request, even an invalid one. The rest of a program's score is charged once it is known. If an
+ * MCP request exceeds the rate limit, only a tool call is refused, with a tool error. MCP clients can therefore connect
+ * at any time.
  */
 async function answer(request: Request, context: InvocationContext): Promise<Response> {
   const { id: principalId } = await context.authenticate();

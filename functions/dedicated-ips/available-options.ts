@@ -18,7 +18,7 @@ export const route = defineRoute({
   query: z.strictObject({
     country_code: CountryCode.optional().meta({ description: "Only addresses in this country, ISO 3166-1 alpha-2." }),
   }),
-  output: z.array(IpOption).meta({ description: "The options, by their ids." }),
+  output: z.array(IpOption).meta({ description: "The options, in the order of their ids." }),
   ahead: ({ params }) => aheadOfOptions(params.account_id),
   run: ({ params, query }, context) => availableOptions(params.account_id, query.country_code, context),
 });

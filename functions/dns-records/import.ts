@@ -32,7 +32,7 @@ export const route = defineRoute({
         description: "Where the records come from.",
       }),
       zone_file: z.string().min(1).max(1_000_000).optional().meta({
-        description: "The text of the zone file. Required for the source `zone_file`, refused for the other.",
+        description: "The text of the zone file. Required for the source `zone_file`, refused for `public_dns`.",
       }),
       dry_run: z
         .boolean()

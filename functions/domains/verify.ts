@@ -12,7 +12,7 @@ export const route = defineRoute({
   summary: "Verify a name by its delegation or its TXT record",
   synonyms: ["check", "nameservers", "switched", "connected", "pointed", "active", "pending", "prove", "own"],
   description:
-    "Hosted: if the parent zone delegates the domain to its `nameservers`, and to no others, the domain becomes `active` and gets its system records. External: the domain becomes `active` if its TXT record is in the public DNS, and mail can be sent from it once its SPF and DKIM records are right too.",
+    "Hosted: if the parent zone delegates the domain to its `nameservers`, and to no others, the domain becomes `active` and gets its system records. External: the domain becomes `active` if its TXT record is in the public DNS, and mail can be sent from the domain once its SPF and DKIM records are right too.",
   capability: "domain.update",
   subject: domainInPath,
   access: "write",
@@ -21,7 +21,7 @@ export const route = defineRoute({
   params: DomainParams,
   output: Verification,
   problems: ["domain_not_ready"],
-  // Reads ahead for `found` only: after `run` has asked the DNS, it has to read the domain again.
+  // Reads ahead for `found` only. After the look-ups in the DNS, `run` has to read the domain again.
   ahead: ({ params }, expected) => aheadOfDomainOnce(expected, params.account_id, params.domain),
   run: async ({ found }, context) => {
     const verification = await verifyDomain(found, context, { resolver: resolverHere(), secrets: secretsHere() });

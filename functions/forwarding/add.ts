@@ -31,13 +31,13 @@ export const route = defineRoute({
       ...ruleScopeMembers,
       keep_copy: z.boolean().optional().meta({
         description:
-          "Whether mailboxes keep the mail that the rule sends on. The default is true. With false, a mailbox still keeps its mail while no target can get it. Addresses without a mailbox keep nothing.",
+          "Whether mailboxes keep the mail that the rule sends on. The default is true. With false, a mailbox still keeps its mail while no target can get the mail. Addresses without a mailbox keep nothing.",
       }),
     })
     .superRefine((body, context) => {
       const isWithoutTarget = body.target_email === undefined && body.target_emails === undefined;
       const missing = { path: ["target_email"], message: "Give target_email or target_emails" };
-      const unkept = { path: ["keep_copy"], message: "No mailbox has the address, so that none can keep its mail" };
+      const unkept = { path: ["keep_copy"], message: "No mailbox has the address, so no mailbox can keep the mail" };
       const faults = [
         isWithoutTarget ? missing : undefined,
         targetsFault(body),

@@ -34,8 +34,8 @@ function decodeHeader(text: string): string {
 const mostAttempts = 10;
 
 /**
- * The header with the delay of a refusal in seconds, which slows down guessing. The delay doubles with each attempt on a
- * connection, up to 30. Without the header nginx closes the connection after the refusal.
+ * The header that makes nginx delay a refusal, to slow down guessing. The delay is in seconds. It doubles with each
+ * attempt on a connection, up to 30. Without the header, nginx closes the connection after the refusal.
  */
 function waitHeader(firstSeconds: number, attempt: number): Record<string, string> {
   const seconds = Math.min(30, firstSeconds * 2 ** Math.min(attempt - 1, 4));
@@ -120,7 +120,7 @@ async function answerLogin(request: MailRequest, work: MailWork) {
   if (!isReadable) return { response: refusedLogin(request), fields: { outcome: "unreadable" } };
   const source = loginSource(user, headers["client-ip"] ?? "");
   await chargeSource(source, work);
-  // The source and the holder of the domain are read in one round trip.
+  // The source of the login and the holder of the domain are read in one round trip.
   const keys = [sourceKey(source), holderKey(addressOf(user).domain)];
   const table = readAhead(batchReads(work.table, new SeenItems()), { keys });
   const last = await lastLoginFrom(table, source, work.now());

@@ -3,7 +3,10 @@ import { EventBatch, reportEvents } from "../../shared/mail/events/events.ts";
 import { readBatch } from "../../shared/mail/servers/batch.ts";
 import { mailServerHandler } from "../../shared/mail/servers/handler.ts";
 
-/** Takes a batch of deliveries, bounces and complaints. The same batch again changes nothing and has the same answer. */
+/**
+ * Takes a batch of deliveries, bounces and complaints. If the same batch comes again, nothing changes and the answer is
+ * the same.
+ */
 export const handler = mailServerHandler("mail.events", async (request, work) => {
   const answer = await reportEvents(readBatch(EventBatch, request), work);
   return { response: json(200, answer), fields: { accepted: answer.accepted, ignored: answer.ignored.length } };

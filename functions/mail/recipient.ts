@@ -22,7 +22,7 @@ function routeFor(request: MailRequest, table: Reader) {
  * - no recipient (`none`)
  * - not handled here (`unknown`), also for a domain without a proved owner
  *
- * With `?account_id=` and `?mailbox_id=` instead, it tells the mailbox with this id, or `none`.
+ * With `?account_id=` and `?mailbox_id=` instead, the answer is the mailbox with this id, or `none`.
  *
  * The answers `none` and `unknown` must not be cached, because somebody can have the address in the next second.
  */

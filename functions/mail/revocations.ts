@@ -17,11 +17,14 @@ function limitOf(text = String(usualItems)): number {
 /** The cursor in a query. Throws 422 for any other text. */
 function cursorOf(text: string | undefined): string | undefined {
   if (text === undefined || isCursor(text)) return text;
-  const msg = "Write the `next` of an earlier answer, or nothing to begin now";
+  const msg = "Write the `next` of an earlier answer, or leave out `since` to begin now";
   throw new InvalidInput([{ loc: ["query", "since"], msg, type: "value_error" }]);
 }
 
-/** Tells the deployment's mail servers which sessions to end and which mail to purge, since a cursor. */
+/**
+ * Tells the deployment's mail servers which sessions to end and which mail to purge. The answer begins after the cursor
+ * `?since=`.
+ */
 export const handler = mailServerHandler("mail.revocations", async (request, { table, now }) => {
   const query = queryOf(request, ["since", "limit"]);
   const page = await readRevocations(table, { since: cursorOf(query.since), limit: limitOf(query.limit) }, now());

@@ -19,7 +19,7 @@ export const route = defineRoute({
     "billing contact",
   ],
   description:
-    "Mutes categories of mails, and has further users of the account get mails. Members of the body that you leave out stay as they are.",
+    "Sets which categories of mails are muted, and which further users of the account get mails. Members of the body that you leave out stay as they are.",
   capability: "auth.manage",
   access: "write",
   params: AccountParams,

@@ -4,8 +4,8 @@ import { createLog } from "../../shared/core/log.ts";
 import { runtime } from "../../shared/http/runtime.ts";
 
 /**
- * Asks the payment provider about due checkouts, in case a webhook was lost. Scheduled every minute. With `early` it
- * asks about all open checkouts, which helps after an outage.
+ * Asks the payment provider about due checkouts, in case a webhook was lost. Scheduled every minute. With `early`, asks
+ * about all open checkouts, which helps after an outage.
  */
 export async function handler({ early = false }: { early?: boolean } = {}): Promise<void> {
   const { env } = runtime();

@@ -12,23 +12,23 @@ type CheckContext = { table: Reader; log: Log; now: () => Date };
 type Bounds = { most?: number; atOnce?: number; budgetMs?: number };
 
 type LedgersChecked = {
-  /** All accounts. */
+  /** The number of all accounts. */
   total: number;
-  /** The accounts of this run. */
+  /** The number of accounts that this run checked. */
   accounts: number;
-  /** The accounts whose ledger has problems. */
+  /** The number of accounts whose ledger has problems. */
   violations: number;
-  /** The accounts whose ledger kept changing during the check. */
+  /** The number of accounts whose ledger kept changing during the check. */
   unsettled: number;
-  /** The accounts whose ledger could not be read. */
+  /** The number of accounts whose ledger could not be read. */
   failed: number;
 };
 
 const hoursOfDay = 24;
 
 /**
- * The accounts to check in the hour of `now`, at most `most`. Each account is checked once a day. If that needs more
- * than `most` accounts in an hour, a round of all accounts takes several days.
+ * The accounts to check in the hour of `now`, at most `most`. Each account is checked once a day. If once a day needs
+ * more than `most` accounts in an hour, a round of all accounts takes several days.
  */
 export function turnAt(now: Date, total: number, most: number): { skip: number; take: number } {
   const turns = Math.max(hoursOfDay, Math.ceil(total / most));

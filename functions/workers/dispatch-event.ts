@@ -21,8 +21,8 @@ const Detail: z.ZodType<PublishedEvent> = z.object({
 });
 
 /**
- * Delivers one event from the bus to the webhooks that subscribe to its type. Rejects if a delivery was lost, so that
- * the bus sends the event again.
+ * Delivers one event from the bus to the webhooks that subscribe to its type. Rejects if a delivery could not be
+ * written. The bus then sends the event again.
  */
 export async function handler({ detail }: Pick<EventBridgeEvent<string, unknown>, "detail">): Promise<void> {
   const work = openWork("dispatch_event");

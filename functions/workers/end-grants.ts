@@ -4,7 +4,10 @@ import { clock } from "../../shared/core/time.ts";
 import { runtime } from "../../shared/http/runtime.ts";
 import { openTable } from "../../shared/table/table.ts";
 
-/** Moves the grants and assigned roles that have ended by themselves to the revoked ones. Scheduled every minute. */
+/**
+ * Records the end of grants and assigned roles that have ended by themselves, and announces service accounts that
+ * expire soon. Scheduled every minute.
+ */
 export async function handler(): Promise<void> {
   const { env, client } = runtime();
   const log = createLog(env.LOG_LEVEL, { worker: "end_grants" }, env.LOG_FORMAT);

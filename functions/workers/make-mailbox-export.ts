@@ -82,7 +82,7 @@ export async function runExport(
 
 const Detail = z.object({ account_id: z.string(), resource: z.object({ id: z.string() }) });
 
-/** Makes the file of a requested mailbox export. Triggered by its event from the bus. */
+/** Makes the file of a requested mailbox export. Triggered by the export's event from the bus. */
 export async function handler({ detail }: Pick<EventBridgeEvent<string, unknown>, "detail">): Promise<void> {
   const { account_id, resource } = Detail.parse(detail);
   const { env, client } = runtime();

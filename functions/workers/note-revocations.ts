@@ -7,8 +7,8 @@ import { noteRevocation, RevokingEvent } from "../../shared/mail/servers/revocat
 import { openTable } from "../../shared/table/table.ts";
 
 /**
- * Stores the revocation that an event causes. Mail servers read the revocations. The bus calls this worker for the events
- * that can revoke access.
+ * Stores the revocation that an event causes. Mail servers read the revocations. The bus calls this worker for the
+ * events that can revoke access.
  */
 export async function handler({ detail }: Pick<EventBridgeEvent<string, unknown>, "detail">): Promise<void> {
   const event = RevokingEvent.parse(detail);

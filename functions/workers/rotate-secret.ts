@@ -17,8 +17,8 @@ type Sdk = typeof SecretsManager;
 type Client = SecretsManager.SecretsManagerClient;
 
 /**
- * Makes a new version of a secret that is a random text, such as the key of the mail servers. Secrets Manager calls this
- * function once for each of the four steps, and again after a failure. A repeated step changes nothing.
+ * Makes a new version of a secret whose value is a random text, such as the key of the mail servers. Secrets Manager
+ * calls this function once for each of the four steps, and again after a failure. A repeated step changes nothing.
  */
 export async function handler(event: unknown): Promise<void> {
   const rotation = RotationEvent.parse(event);
@@ -40,7 +40,8 @@ async function takeStep(rotation: RotationEvent, client: Client, sdk: Sdk): Prom
   if (!stages[newVersion].includes("AWSPENDING"))
     throw new Error("The version is not pending, so it cannot be rotated.");
   if (Step === "createSecret") await createVersion(rotation, client, sdk);
-  // `setSecret` does nothing, because no other service keeps the secret. The functions read it again by themselves.
+  // `setSecret` does nothing, because no other service keeps the secret. The functions that use the secret read it
+  // again by themselves.
   if (Step === "testSecret") await testVersion(rotation, client, sdk);
   if (Step !== "finishSecret") return;
   const current = Object.keys(stages).find((version) => stages[version]?.includes("AWSCURRENT"));

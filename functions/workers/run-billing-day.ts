@@ -7,8 +7,8 @@ import { runtime } from "../../shared/http/runtime.ts";
 import { openTable } from "../../shared/table/table.ts";
 
 /**
- * Closes the billing days of the accounts that are due, for four minutes at most. Scheduled every minute. Several runs at
- * the same time share the work.
+ * Closes the billing days of the accounts that are due, for four minutes at most. Scheduled every minute. Several runs
+ * at the same time share the work.
  */
 export async function handler(): Promise<void> {
   const { env, client } = runtime();

@@ -12,8 +12,8 @@ import { openTable } from "../../shared/table/table.ts";
 const InvitationEvent = z.object({ account_id: z.string(), resource: z.object({ id: z.string() }) });
 
 /**
- * Sends the mail of an invitation. Triggered by an event of the invitation. Rejects if the mail cannot be sent now, so
- * that the worker is called again.
+ * Sends the mail of an invitation. Triggered by an event of the invitation. Rejects if the mail cannot be sent now. The
+ * worker is then called again.
  */
 export async function handler({ detail }: Pick<EventBridgeEvent<string, unknown>, "detail">): Promise<void> {
   const { account_id, resource } = InvitationEvent.parse(detail);

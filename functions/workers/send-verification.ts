@@ -13,7 +13,7 @@ const Detail = z.object({ account_id: z.string(), resource: z.object({ id: z.str
 
 /**
  * Sends the mail that asks the recipient of a forwarding rule for consent. Triggered by an event of the rule. Rejects
- * if the mail cannot be sent now, so that the worker is called again.
+ * if the mail cannot be sent now. The worker is then called again.
  */
 export async function handler({ detail }: Pick<EventBridgeEvent<string, unknown>, "detail">): Promise<void> {
   const { account_id, resource } = Detail.parse(detail);

@@ -9,7 +9,7 @@ import { openTable } from "../../shared/table/table.ts";
 
 const WatchedEvent = z.object({ account_id: z.string().min(1) });
 
-/** Looks at the wallet of an event's account. The bus calls this worker for the events that change a wallet. */
+/** Checks the wallet of an event's account. The bus calls this worker for the events that change a wallet. */
 export async function handler({ detail }: Pick<EventBridgeEvent<string, unknown>, "detail">): Promise<void> {
   const { account_id } = WatchedEvent.parse(detail);
   const { env, client } = runtime();

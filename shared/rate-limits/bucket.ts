@@ -8,7 +8,7 @@ import type { Limit } from "./classes.ts";
  */
 
 /**
- * A reservation of a running program: the part `ms` of a bucket's arrival time, which the program may give back. The
+ * A reservation of a running program. `ms` is the part of a bucket's arrival time that the program may give back. The
  * bucket's item has an attribute for each reservation, with the value `stored`. At `until` the part has drained, and
  * the reservation ends by itself. Times are in milliseconds.
  */
@@ -25,8 +25,9 @@ export const newReservation = (id: string, ms: number, now: number): Reservation
 });
 
 /**
- * The reservations in the stored item of a bucket, also ended reservations that are not removed yet. `ms` is 0 for a
- * reservation from before `idle_at`, when the bucket was empty: it is not a part of the arrival time any more.
+ * The reservations in the stored item of a bucket, including ended reservations that are not removed yet. The bucket
+ * was empty at `idle_at`. So a reservation that began before `idle_at` is not a part of the arrival time any more, and
+ * its `ms` is 0.
  */
 export const reservationsIn = (item: Readonly<Record<string, string>>): Reservation[] =>
   Object.entries(item)
@@ -61,10 +62,10 @@ export type Bucket = {
 
 export const newBucket = (): Bucket => ({ tat: 0, refusedAt: 0, leased: 0, leasedUntil: 0, owed: 0 });
 
-/** How long leased requests can be used. */
+/** How long leased requests can be used, in milliseconds. */
 const leaseMs = 5_000;
 
-/** How long after a refusal a process refuses requests without asking the table. */
+/** How long after a refusal a process refuses requests without asking the table, in milliseconds. */
 const refusingMs = 1_000;
 
 const intervalMs = ({ perMinute }: Limit): number => 60_000 / perMinute;
@@ -108,14 +109,15 @@ export function takeAllLeased(bucket: Bucket): number {
 }
 
 /**
- * A cost to charge. `prepaid` requests were charged earlier for the same request, and are not part of `cost`. With
- * `isExact`, nothing is charged in advance.
+ * A cost to charge. `prepaid` is the number of requests that were charged earlier for the same request, and are not
+ * part of `cost`. With `isExact`, nothing is charged in advance.
  */
 type Due = { cost: number; prepaid?: number; isExact?: boolean };
 
 /**
  * The number of requests that one write charges (`total`): the cost minus the leased requests, plus the owed requests,
- * plus the requests to lease (`ahead`). A cost of one leases a tenth of the burst while half of the burst is left.
+ * plus the requests to lease (`ahead`). If the cost is 1 and more than half of the burst is left, the write leases a
+ * tenth of the burst.
  */
 export function chargeOf(
   bucket: Bucket,
@@ -129,8 +131,8 @@ export function chargeOf(
 }
 
 /**
- * The latest arrival time at which `cost` fits into the bucket. `alreadyCharged` is the number of requests in the bucket
- * that were charged for the same request. A cost above the burst fits if the bucket contains nothing else.
+ * The latest arrival time at which `cost` fits into the bucket. `alreadyCharged` is the number of requests in the
+ * bucket that were charged for the same request. A cost above the burst fits if the bucket contains nothing else.
  */
 const latestOf = (limit: Limit, cost: number, alreadyCharged: number, now: number): number =>
   now + Math.max(limit.burst - cost, alreadyCharged) * intervalMs(limit);
@@ -170,7 +172,7 @@ export function noteArrival(bucket: Bucket, tat: number): void {
   bucket.refusedAt = 0;
 }
 
-/** Notes a charge: the arrival time in the table after it, and the `ahead` requests that it leased. */
+/** Notes a charge: the new arrival time in the table, and the number of requests that the charge leased (`ahead`). */
 export function noteCharged(bucket: Bucket, tat: number, ahead: number, now: number): void {
   noteArrival(bucket, tat);
   bucket.owed = 0;
@@ -180,7 +182,7 @@ export function noteCharged(bucket: Bucket, tat: number, ahead: number, now: num
 
 /**
  * Notes that the table refused a charge. `tat` is the arrival time in the table without reservations. Returns whether
- * the cost fits by this time all the same; the request is then accepted, and its cost is owed.
+ * the cost fits with this arrival time. If so, the request is accepted, and its cost is owed.
  */
 export function noteRefused(bucket: Bucket, limit: Limit, due: Due, tat: number, now: number): boolean {
   bucket.tat = tat;

@@ -14,8 +14,11 @@ export const limitClasses = {
   /** Routes that read much for a short answer. */
   search: { perMinute: 120, burst: 40, whenTableFails: "open" },
   /**
-   * Routes that make us send requests or mail to other parties, that change many resources at once, that make work for
-   * our staff, or that use a stock which all accounts share.
+   * Routes that do one of these:
+   * - send requests or mail to other parties
+   * - change many resources at once
+   * - make work for our staff
+   * - use a stock that all accounts share
    */
   outbound: { perMinute: 30, burst: 10, whenTableFails: "closed" },
   /** Attempts to log in with one address from one network through a mail server. */

@@ -57,8 +57,8 @@ export type Charge = {
   prepaid?: number;
   accountId?: string | undefined;
   /**
-   * Whether to charge only the account's own limit, if there is one. For the calls of a program, because the class is
-   * charged for the whole program.
+   * Whether to charge only the account's own limit, if there is one. The calls of a program use this, because the limit
+   * of the class is charged for the whole program.
    */
   onlyOwn?: boolean;
   /** Whether to charge nothing in advance for later requests. */
@@ -87,9 +87,9 @@ export type LimiterContext = { table: Table; memory: LimiterMemory; log: Log; no
 /**
  * Charges a request to its caller's bucket. Throws 429 `rate_limited` if the request does not fit. Returns the state of
  * the limit; undefined if nothing is charged. While a program runs, the state may show less than remains.
- * - Usually makes one conditional write. Makes none if enough requests are leased, or if the table refused a charge
+ * - Usually makes one conditional write. Makes no write if enough requests are leased, or if the table refused a charge
  *   within the last second.
- * - Reservations of programs take no room from the request, only the used part of a program's cost does.
+ * - The reservation of a program takes no room from the request. Only the used part of the program's cost does.
  * - If the table fails, the class decides whether the request is accepted (`whenTableFails`).
  */
 export async function charge(request: Charge, context: LimiterContext): Promise<RateState | undefined> {
@@ -240,9 +240,9 @@ type Addition = { addMs: number; ceiling: number; now: number };
 const maxChargeTries = 10;
 
 /**
- * Adds a charge to a stored bucket if the charge fits. Returns the arrival time in the table: without the reservations
- * of programs if the first write fails, and with all reservations if it succeeds, because the answer of the write does
- * not contain the reservations.
+ * Adds a charge to a stored bucket if the charge fits. Returns the arrival time in the table. If the first write
+ * succeeds, the time includes all reservations, because the answer of the write does not contain the reservations.
+ * Otherwise the time is without the reservations of programs.
  */
 async function addCharge(
   name: string,
@@ -259,7 +259,7 @@ async function addCharge(
     const tat = stored - reserved;
     if (reserved === 0 || tat > ceiling || tries > maxChargeTries) return { done: false, tat };
     // Reservations take no room from this request. If the bucket is empty without them, the charge begins at `now`: the
-    // idle time is added too. The condition on the exact `tat` makes sure that it is added once only.
+    // idle time is added too. The condition on the exact `tat` makes sure that the idle time is added only once.
     const idle = Math.max(0, now - tat);
     attempt = await table.attempt({
       update: rateKey(name),
@@ -273,7 +273,7 @@ async function addCharge(
 /**
  * The write that charges a bucket, and adds a reservation if there is one. `tat` is the last known theoretical arrival
  * time of the bucket.
- * - `tat` is over: the bucket is empty, and the charge begins at `now`.
+ * - `tat` is not later than `now`: the bucket is empty, and the charge begins at `now`.
  * - `tat` is later than `now`: the charge is added to the arrival time.
  *
  * The condition fails if the stored arrival time does not agree, or if the charge does not fit.
@@ -312,7 +312,7 @@ export class RateLimited extends Problem {
     const reason =
       cost === 1
         ? `Too many requests of the class ${request.class}`
-        : `This counts as ${cost} requests of the class ${request.class}, and ${state.remaining} of ${limit.burst} are left`;
+        : `This request counts as ${cost} requests of the class ${request.class}, and ${state.remaining} of ${limit.burst} are left`;
     super("rate_limited", `${reason}. Try again in ${retryAfter} s.`, {
       retry_after: retryAfter,
       limit_class: request.class,

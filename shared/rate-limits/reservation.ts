@@ -27,11 +27,11 @@ import {
 } from "./limiter.ts";
 
 /*
- * Before a program runs, it is charged its greatest possible cost. After the run it gets back the unused part. In
- * between, its reservation takes no room from other requests, only from other programs.
+ * Before a program runs, it is charged its greatest possible cost. After the run it gets back the unused part. During
+ * the run, its reservation takes room from other programs, but not from other requests.
  */
 
-/** A cost up to this is charged without a reservation, because it drains by itself in about a second. */
+/** The highest cost that is charged without a reservation. Such a cost drains by itself in about a second. */
 const unreservedCost = 10;
 
 /** If a bucket has more reservations than this, ended reservations are removed. */
@@ -49,7 +49,7 @@ export type Reserved = {
   /** Whether the cost was charged to the account's own limit. */
   isOwn: boolean;
   /**
-   * Ends the reservation, and gives back the cost minus `used`. Never throws. If it fails or is not called, the
+   * Ends the reservation, and gives back the cost minus `used`. Never throws. If the call fails or is never made, the
    * reservation ends by itself when the whole cost has drained.
    */
   settle: (used: number) => Promise<RateState | undefined>;
@@ -60,9 +60,9 @@ export type ProgramCharge = Charge & { isMember: () => Promise<boolean> };
 
 /**
  * Reserves the greatest possible cost of a program. Throws 429 `rate_limited` if the cost does not fit.
- * - The cost is charged to the own limit of the program's account, if the own limit allows as much as the limit of the
- *   class or more, and the sender is a member.
- * - A cost above half of the burst fits already if half of the burst is left.
+ * - The cost is charged to the own limit of the program's account, if the sender is a member and the own limit allows
+ *   at least as much as the limit of the class.
+ * - A cost above half of the burst fits as soon as half of the burst is left.
  */
 export async function reserve(request: ProgramCharge, context: LimiterContext): Promise<Reserved> {
   const classLimit = limitClasses[request.class];

@@ -2,16 +2,19 @@ import * as z from "zod";
 
 import type { MailCounts } from "./statistics.ts";
 
-/** The days of mail that a reputation is about, today included. */
+/** The number of days whose mail counts for a reputation, today included. */
 export const reputationDays = 30;
 
-/** From these rates on the state is `watch` or `poor`. Large mailbox providers act on complaints from 0.1 % and 0.3 %. */
+/**
+ * At one of these rates or above, the state is `watch` or `poor`. Large mailbox providers act on complaints from 0.1 %
+ * and 0.3 %.
+ */
 const thresholds = {
   watch: { bounces: 0.02, complaints: 0.001 },
   poor: { bounces: 0.05, complaints: 0.003 },
 } as const;
 
-/** Rates of fewer mails say little. */
+/** With fewer mails than this, the rates say little, and the state is `good`. */
 const fewestMails = 100;
 
 const rate = (description: string) => z.number().min(0).max(1).meta({ description });
@@ -34,7 +37,10 @@ type Reputation = z.output<typeof Reputation>;
 const fraction = (part: number, whole: number): number =>
   whole === 0 ? 0 : Math.min(1, Math.round((part / whole) * 10_000) / 10_000);
 
-/** The reputation that follows from counts. A mail with a known end was sent, also if no server reported the sending. */
+/**
+ * The reputation that follows from counts. A mail whose outcome is known counts as sent, even if no server reported the
+ * sending.
+ */
 export function reputationOf({ sent, delivered, soft_bounced, hard_bounced, complained }: MailCounts): Reputation {
   const mails = Math.max(sent, delivered + soft_bounced + hard_bounced);
   const [bounces, complaints] = [hard_bounced, complained].map((part) => (mails === 0 ? 0 : part / mails));

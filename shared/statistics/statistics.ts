@@ -55,7 +55,7 @@ export function countMail(
   counters.add(statisticsKey(accountId, subject, day), amounts, expiresAt);
 }
 
-/** The range of `readStatistics`. */
+/** The range of items that `readStatistics` reads. */
 export function statisticsRange(accountId: string, subject: StatisticsSubject, from: Day, to: Day) {
   const [first, last] = [statisticsKey(accountId, subject, from), statisticsKey(accountId, subject, to)];
   return { partition: first.PK, from: first.SK, to: last.SK };
@@ -86,5 +86,5 @@ export function sumCounts(days: Iterable<MailCounts>): MailCounts {
   return total;
 }
 
-/** The first of the last `days` days up to `today`. */
+/** The first day of the `days` days that end with `today`. */
 export const firstOfLast = (days: number, today: Day): Day => plusDays(today, 1 - days);

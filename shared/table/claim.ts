@@ -2,12 +2,15 @@ import { later } from "../core/time.ts";
 import type { Table } from "./table.ts";
 import type { Key } from "./writes.ts";
 
-/** Who claims: `by` names the process, and the claim ends by itself `forMs` after `now` if the process dies. */
+/**
+ * The terms of a claim. `by` names the process that claims. If the process dies, the claim ends by itself `forMs`
+ * milliseconds after `now`.
+ */
 type ClaimTerms = { by: string; now: () => Date; forMs: number };
 
 /**
- * Runs something unless another process has claimed the same key. Returns undefined without running it if another process
- * has. The claim ends with the run.
+ * Claims a key, runs `run`, and ends the claim. If another process has claimed the key, returns undefined without
+ * running `run`.
  */
 export async function withClaim<T>(
   table: Table,

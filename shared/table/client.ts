@@ -29,7 +29,9 @@ export class TableClient {
     return answer.output;
   }
 
-  /** Opens a connection of the lane, so that the next operation need not. For this it reads a key that no item has. */
+  /**
+   * Opens a connection of the lane, so that the next operation does not have to open one. Reads a key that no item has.
+   */
   async connect(table: string): Promise<void> {
     this.#lane ??= openLane(process.env, this.#options.endpoint);
     await this.#lane("GetItem", { TableName: table, Key: { PK: "NONE", SK: "NONE" } });
@@ -46,7 +48,7 @@ export class TableClient {
 /** The cost of one request's calls: DynamoDB capacity units, and the number of round trips. */
 export type Usage = { readUnits: number; writeUnits: number; calls: number };
 
-/** A table by its name. A transaction that meets contention is tried again for `limitMs`. */
+/** A table by its name. A transaction that meets contention is tried again for `limitMs` milliseconds. */
 export type Connection = { client: TableClient; name: string; usage: Usage; limitMs: number };
 
 type Capacity = { CapacityUnits?: number | undefined };

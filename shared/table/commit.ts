@@ -9,8 +9,9 @@ import { itemKey, toTransactItem, type Write } from "./writes.ts";
 /** Locks of items, by name. Callers get the lock of an item in the order in which they asked for it. */
 type Locks = {
   /**
-   * Waits for the locks of all these items, and returns the function that releases them; undefined if that takes longer
-   * than `limitMs`. To prevent deadlocks, ask for all items at once, and hold no lock while you wait.
+   * Waits for the locks of all these items, and returns the function that releases the locks. Returns undefined if the
+   * wait takes longer than `limitMs` milliseconds. To prevent deadlocks, ask for all items at once, and hold no lock
+   * while you wait.
    */
   acquire: (names: readonly string[], limitMs: number) => Promise<(() => void) | undefined>;
   /** Locks items without waiting; undefined if an item is locked. */
@@ -51,7 +52,8 @@ export function newLocks(): Locks {
         for (const { release } of tickets) release();
       };
       if (await endsWithin(limitMs, allEarlier)) return releaseAll;
-      // A later caller of an item waits for this caller only, so the release has to wait for the earlier caller.
+      // A later caller of an item waits only for this caller's release. So this release must come after the release of
+      // the earlier caller.
       for (const { earlier, release } of tickets) void Promise.resolve(earlier).then(release);
       return undefined;
     },
@@ -74,16 +76,16 @@ export type Plan<T> = { writes: Write[]; value: T };
 /** The process locks items, because concurrent transactions on one item would only make each other fail. */
 const locks = newLocks();
 
-/** The value of a committed transaction, or the names of the items for which it lost a race. */
+/** The value of a committed transaction, or the names of the items for which the transaction lost a race. */
 type PlanResult<T> = { value: T } | { contested: readonly string[] };
 
 /** The items that a commit has locked or queues for, and the functions that release the locks. */
 type HeldLocks = { names: Set<string>; releases: (() => void)[] };
 
 /**
- * Runs a plan until its transaction is committed or refused. Throws 503 `busy` if it loses races for longer than the
- * connection's `limitMs`. A commit locks its items if all of them are free. If not, it releases its locks and queues
- * for all of its items together.
+ * Runs a plan until its transaction is committed or refused. Throws 503 `busy` if the transaction loses races for
+ * longer than the connection's `limitMs`. A commit locks its items if all of them are free. If not, the commit releases
+ * its locks and queues for all of its items together.
  */
 export async function commit<T>(connection: Connection, plan: () => Promise<Plan<T>>): Promise<T> {
   const startedAt = performance.now();
@@ -150,8 +152,8 @@ async function runPlan<T>(
   held.releases.push(release);
   for (const name of missing) held.names.add(name);
   const input: Input<"TransactWriteItems"> = {
-    // A transaction may be sent several times. By the same token it is committed once. DynamoDB remembers a token for
-    // 10 minutes.
+    // A transaction may be sent several times. Because each request has the same token, DynamoDB commits the
+    // transaction only once. DynamoDB remembers a token for 10 minutes.
     ClientRequestToken: randomUUID(),
     TransactItems: writes.map((write) => toTransactItem(connection.name, write)),
     ReturnConsumedCapacity: "TOTAL",

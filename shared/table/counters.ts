@@ -1,8 +1,8 @@
 import { type Key, keyText, type Write } from "./writes.ts";
 
 /**
- * The additions to counters of one transaction. A transaction can write an item only once, so additions to the same item
- * become one write. The writes have no condition: concurrent transactions need no read of the counter.
+ * The additions that one transaction makes to counters. A transaction can write an item only once, so additions to the
+ * same item become one write. The writes have no condition: concurrent transactions need no read of the counter.
  */
 export class Counters {
   readonly #items = new Map<string, { key: Key; ttl: number; add: Record<string, number> }>();

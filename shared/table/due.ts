@@ -19,7 +19,7 @@ export type Queue = { name: string; shards: number };
 /** The subject of a task: its account, and the names that identify it in the account. */
 export type TaskSubject = readonly [accountId: string, ...names: string[]];
 
-/** The table deletes a task this long after the task was due, also if the task was never done. */
+/** The table deletes a task this many seconds after the task was due, even if the task was never done. */
 const keptSeconds = 400 * 86_400;
 
 const partition = ({ name }: Queue, shard: number): string => `${name}#${shard}`;
@@ -69,7 +69,7 @@ export async function readShard(
   });
 }
 
-/** Reads all tasks of an account in a queue, also those that are not due yet. Reads the account's whole shard. */
+/** Reads all tasks of an account in a queue, including tasks that are not due yet. Reads the account's whole shard. */
 export async function tasksOf(table: Reader, queue: Queue, accountId: string): Promise<Omit<DueItem, "item">[]> {
   const items = await table.between(partition(queue, shardOf(queue, accountId)), "0", "9~");
   return items
@@ -80,13 +80,16 @@ export async function tasksOf(table: Reader, queue: Queue, accountId: string): P
     .filter(({ subject: [id] }) => id === accountId);
 }
 
-/** The sort keys at which this process read on last, by partition: of shards with more due tasks than a run reads. */
+/**
+ * The sort key at which the last read of this process ended, by partition. Only for shards with more due tasks than a
+ * run reads.
+ */
 const places = new Map<string, string>();
 
 /**
- * Reads up to `limit` due tasks of a shard. If more are due, half of those that it reads are the earliest. The others begin
- * where the last call ended, and after the last due task at the front again. So an account with many due tasks hides those
- * of the other accounts for some runs only.
+ * Reads up to `limit` due tasks of a shard. If more tasks are due, one half of the result has the earliest tasks. The
+ * other half begins where the last call ended, and begins at the front again after the last due task. So an account
+ * with many due tasks hides the tasks of other accounts for some runs only.
  */
 async function readInTurn(table: Reader, queue: Queue, shard: number, now: Date, limit: number): Promise<DueItem[]> {
   const name = partition(queue, shard);
@@ -118,8 +121,8 @@ export async function readDue(
 }
 
 /**
- * Removes a task from its queue if it is not due any more. `readSubject` reads whether the task is still due. It also
- * returns a write that makes the transaction fail if the subject has changed since.
+ * Removes a task from its queue if it is not due any more. `readSubject` reads whether the task is still due.
+ * `readSubject` also returns a write that makes the transaction fail if the subject has changed since.
  */
 export const forgetDue = (
   table: Table,
@@ -160,8 +163,8 @@ export async function dueTasks<W extends DueContext>(
 }
 
 /**
- * Runs up to `limit` tasks, `atOnce` at the same time, in turn one task of each account.
- * - No task is started after `budgetMs`.
+ * Runs up to `limit` tasks, `atOnce` of them at the same time. The accounts take turns, with one task each.
+ * - After `budgetMs` milliseconds no further task is started.
  * - A task that fails is logged and stays due.
  */
 export async function sweepTasks(tasks: readonly Task[], log: Log, bounds: Bounds = {}): Promise<SweepResult> {

@@ -14,7 +14,10 @@ export class Contention {
   }
 }
 
-/** The codes of a cancelled transaction, besides a failed condition, after which its plan runs again. */
+/**
+ * The codes of a cancelled transaction after which its plan runs again. The plan also runs again after a failed
+ * condition.
+ */
 const contentionCodes = new Set(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]);
 const throttlingErrors = new Set([
   "TransactionConflictException",

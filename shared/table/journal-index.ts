@@ -25,9 +25,12 @@ const marksInShelf = 240;
 const shelfSize = stride * marksInShelf;
 const idBytes = 16;
 
-/** An entry that is appended longer than this after its id was made is late. */
+/** An entry is late if it is appended more than this many milliseconds after its id was made. */
 export const lateMs = 30_000;
-/** Entries are indexed at this age. By then all transactions have ended that append an entry in time. */
+/**
+ * The age at which entries are indexed, in milliseconds. By then every transaction that appends an entry in time has
+ * ended.
+ */
 export const settledMs = 90_000;
 
 const StoredIndex = z.object({
@@ -87,7 +90,10 @@ export type DayIndex = {
   read: (rank: number, count: number) => Promise<Item[]>;
 };
 
-/** Opens the index of a day; undefined if there is none, or if it does not agree with the day's counters. */
+/**
+ * Opens the index of a day. Returns undefined if there is no index, or if the index does not agree with the day's
+ * counters.
+ */
 export async function openIndex(table: Reader, journal: Journal, day: WholeDay): Promise<DayIndex | undefined> {
   const stored = await table.get(indexKey(journal, day.startMs), StoredIndex);
   if (!stored || !isExact(stored, day)) return undefined;
@@ -176,7 +182,8 @@ async function planStep(
     firsts: count % shelfSize === 0 ? Buffer.concat([firsts, bytesOf(ids.slice(0, 1))]) : firsts,
     version: version + 1,
   };
-  // An entry was appended before `until` after the earlier steps, which leave it out. The next step makes the index again.
+  // After the earlier steps, an entry was appended whose id sorts before `until`. The index lacks this entry, and the
+  // next step makes the index again.
   const isIncomplete = isKept && !isMore && !isExact(index, day);
   const packed = Buffer.concat([marks?.marks ?? new Uint8Array(), bytesOf(marked)]);
   return {

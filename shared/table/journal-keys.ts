@@ -21,7 +21,10 @@ export const journalKey = ({ partition, name }: Journal, rest: string): Key => (
 /** The key of the entry with this id (UUIDv7). */
 export const entryKey = (journal: Journal, id: string): Key => journalKey(journal, `ENTRY#${id}`);
 
-/** The beginning of every UUIDv7 of a time. It sorts after all ids of earlier times, and before all other ids. */
+/**
+ * The beginning of every UUIDv7 of a time. The beginning sorts after all ids of earlier times, and before all other
+ * ids.
+ */
 export function idAt(atMs: number): string {
   const hex = atMs.toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8)}`;

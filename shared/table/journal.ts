@@ -100,9 +100,9 @@ const counterKey = (journal: Journal, month: string, shard: number): Key =>
   journalKey(journal, `COUNT#${month}#${shard}`);
 
 /**
- * The writes that append entries: one for each entry, and one for each month with an entry. The ids must be UUIDv7 (if
- * not, throws a RangeError), made at about `now`. Call this once per journal and transaction, because a transaction
- * cannot write a month's counters twice.
+ * The writes that append entries: one for each entry, and one for each month with an entry. The ids must be UUIDv7,
+ * made at about `now`. Throws a RangeError for an id of another form. Call this once per journal and transaction,
+ * because a transaction cannot write a month's counters twice.
  */
 export function appendEntries(journal: Journal, rows: readonly JournalEntry[], now: Date): Write[] {
   // The table deletes entries some time after the retention is over. The two more days allow for clocks that disagree.
@@ -193,7 +193,7 @@ async function readDays(table: Reader, journal: Journal, span: Span): Promise<Da
 
 /**
  * The part of a day that a span covers, with the exact number of its entries. `end` is the number of entries from the
- * start of the day to the end of the part; undefined if it is not known without reading the day.
+ * start of the day to the end of the part. `end` is undefined if only a read of the day could tell the number.
  */
 type Part = Span & { count: number; end: number | undefined; index: () => Promise<DayIndex | undefined> };
 
@@ -214,12 +214,12 @@ async function partOf(table: Reader, journal: Journal, { fromMs, untilMs, ...cou
   return { fromMs, untilMs, count: end - start, end, index: async () => opened };
 }
 
-/** The most unwanted entries that a read may skip over. If a page needs more, the index of the day is opened. */
+/** The most unwanted entries that a read may skip over. If a page would skip more, the index of the day is opened. */
 const nearby = 2 * stride;
 
 /**
- * Reads `count` entries from rank `skip` on. In the day of the first entry, the read starts where it reads the fewest
- * unwanted entries: at the newest entry, the oldest entry or a mark of the index.
+ * Reads `count` entries from rank `skip` on. In the day of the first entry, the read starts at the newest entry, at the
+ * oldest entry or at a mark of the index: where it reads the fewest unwanted entries.
  */
 async function readRanks(
   table: Reader,

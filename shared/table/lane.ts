@@ -16,8 +16,8 @@ type Json = Record<string, unknown>;
 const toItem = (item: unknown): unknown => marshall(item, { removeUndefinedValues: true });
 
 /**
- * The input with its items, keys and expression values marshalled, at any depth. All other members are left as they
- * are, also `ExpressionAttributeNames`.
+ * The input with its items, keys and expression values marshalled, at any depth. All other members stay as they are,
+ * including `ExpressionAttributeNames`.
  */
 function marshalled(input: unknown): unknown {
   if (Array.isArray(input)) return input.map(marshalled);
@@ -105,7 +105,9 @@ const sdkOnly = ["AWS_PROFILE", "AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDP
 /** The regions of the partition `aws`. Their endpoints are `dynamodb.<region>.amazonaws.com`. */
 const publicRegion = /^(?!cn-|us-gov-|us-iso|eu-isoe-|eusc-)[a-z]{2,}-[a-z]+-\d$/;
 
-/** The endpoint of DynamoDB; undefined if only the AWS SDK can find it. `override` goes before the environment. */
+/**
+ * The endpoint of DynamoDB; undefined if only the AWS SDK can find it. `override` is used instead of the environment's.
+ */
 function endpointOf(env: ProcessEnvironment, override: string | undefined): { url: URL; region: string } | undefined {
   const { AWS_REGION: region, AWS_ENDPOINT_URL_DYNAMODB, AWS_ENDPOINT_URL } = env;
   if (region === undefined || sdkOnly.some((name) => env[name] !== undefined)) return undefined;
@@ -133,7 +135,7 @@ function credentialsOf({
   };
 }
 
-/** The longest silence on a connection, in milliseconds. A call of the table takes about 10. */
+/** The longest silence on a connection, in milliseconds. A call of the table takes about 10 ms. */
 const silenceMs = 1_000;
 
 /** The error codes of a request over a connection that the service has closed. */

@@ -27,7 +27,7 @@ export type Moment = {
   ) => RowSource<T>[];
   /**
    * Reads the rows of ranks `skip` to `skip + take − 1` of the concatenated sources, and their total. The sources must
-   * be all lists that were opened since the last page, and after these any sources of single items. With `desc`, the
+   * begin with all lists that were opened since the last page. Sources of single items may follow. With `desc`, the
    * ranks count from the end.
    */
   page: <T>(
@@ -36,7 +36,9 @@ export type Moment = {
     take: number,
     order?: Order,
   ) => Promise<{ rows: T[]; total: number }>;
-  /** Throws `ListChanged` if a list of `open` has changed since. For lists that are not read by `page`. */
+  /**
+   * Throws `ListChanged` if a list has changed since it was opened by `open`. For lists that are not read by `page`.
+   */
   unchanged: () => Promise<void>;
 };
 
@@ -127,7 +129,8 @@ function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment
       });
     },
     page: async (sources, skip, take, order) => {
-      // The rows of earlier pages may have decided which other sources there are, so their heads are compared too.
+      // The rows of earlier pages may have decided which other sources there are. So the heads of the earlier lists are
+      // compared too.
       const hasOtherSources = sources.length > opened.length;
       const compared = hasOtherSources ? [...earlier, ...opened] : opened.length > 1 ? opened : [];
       earlier.push(...opened);

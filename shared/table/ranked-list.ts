@@ -19,7 +19,10 @@ export type Ranks = {
   bitmaps: ReadonlyMap<number, Bitmap>;
 };
 
-/** The deleted ordinals of a block, and the version of the list that stored them. Earlier versions stored no `version`. */
+/**
+ * The deleted ordinals of a block, and the version of the list that stored the ordinals. Earlier versions of the
+ * product stored no `version`.
+ */
 type Bitmap = { bits: Uint8Array; version?: number | undefined };
 const Bitmap = z.object({ bits: z.instanceof(Uint8Array), version: z.int().optional() });
 
@@ -66,7 +69,7 @@ export function ordinalAt(ranks: Ranks, rank: number): number {
   }
 }
 
-/** The position of the `rank`-th zero bit of a byte. */
+/** The position of the zero bit at a rank in a byte. Positions and ranks count from 0, at the lowest bit. */
 function offsetIn(deleted: number, rank: number): number {
   let left = rank;
   for (let offset = 0; ; offset++) {
@@ -172,8 +175,9 @@ async function readState(
 }
 
 /**
- * Reads in one round trip the head, the bitmaps of the blocks of `ordinals` (needed to remove these rows or to bring them
- * back), and any `others`. A batch read is not a snapshot, so `readList` reads again until the bitmaps fit the head.
+ * Reads in one round trip the head, the bitmaps of the blocks of `ordinals`, and the items at `others`. The bitmaps are
+ * needed to remove the rows at `ordinals` or to bring them back. A batch read is not a snapshot, so `readList` reads
+ * again until the bitmaps fit the head.
  */
 export async function readList(
   table: Reader,
@@ -314,7 +318,10 @@ function bitmapWrite({ list, bitmaps, version }: ListState, block: number, bits:
   return before.version === undefined ? { put } : { put, if: { version: before.version } };
 }
 
-/** Deletes the head item of a list whose head moves into another item; no write if there is no head item. */
+/**
+ * The write that deletes the head item of a list, when the head moves into another item. Empty if there is no head
+ * item.
+ */
 export const noHead = ({ list, version }: ListState): Write[] =>
   version === 0 ? [] : [{ delete: headKey(list), if: { version } }];
 
@@ -355,8 +362,8 @@ const mostGap = 4;
 const mostRanges = 10;
 
 /**
- * Reads the rows of a list at `ordinals`, in no certain order, and perhaps rows between them. Rows near each other are
- * read by one query, which costs less than a read by key for each row.
+ * Reads the rows of a list at `ordinals`, in no certain order. The result may also have rows between these ordinals.
+ * Rows near each other are read by one query, which costs less than a read by key for each row.
  */
 export async function readNear(table: Reader, list: List, ordinals: readonly number[]): Promise<Item[]> {
   const sorted = [...new Set(ordinals)].toSorted((a, b) => a - b);
@@ -459,8 +466,8 @@ export const aheadOfList = (list: List, ordinals: readonly number[] = [], others
 export const aheadOfLists = (lists: readonly List[]): Ahead => ({ keys: lists.map(headKey) });
 
 /**
- * The items and rows that `readRows` will probably read. The rows of a later page are a guess that no row was deleted
- * before them. The later pages of a newest-first list cannot be guessed, because they depend on the total.
+ * The items and rows that `readRows` will probably read. The rows of a later page are a guess, which is right if no
+ * earlier row was deleted. The later pages of a newest-first list cannot be guessed, because they depend on the total.
  */
 export function aheadOfRows(list: List, { skip, take, order = "asc" }: Span): Ahead {
   const isFirst = skip === 0;

@@ -13,8 +13,8 @@ export type Reader = {
   /** One item, parsed; undefined when there is none. */
   get: <S extends z.ZodType>(key: Key, schema: S) => Promise<z.output<S> | undefined>;
   /**
-   * Like `get`, but the item may be stale: it is read eventually consistent, at half the price, or it is the item that
-   * this process saw last. Use it only for a pointer that the caller checks against its target.
+   * Like `get`, but the item may be stale. The item is read eventually consistent, at half the price, or is the item
+   * that this process saw last. Use `glimpse` only for a pointer that the caller checks against its target.
    */
   glimpse: <S extends z.ZodType>(key: Key, schema: S) => Promise<z.output<S> | undefined>;
   /** Drops the results that were read ahead. Call it before reads whose order matters. Undefined without read-ahead. */
@@ -30,7 +30,8 @@ export type Reader = {
 /** The table as resources see it. */
 export type Table = Reader & {
   /**
-   * Makes one write outside of any transaction, at half the price. Use it only if no other write must happen with it.
+   * Makes one write outside of any transaction, at half the price. Use `attempt` only if no other write must happen
+   * together with this write.
    */
   attempt: (write: Write) => Promise<Attempt>;
   /**
@@ -44,12 +45,15 @@ export type Table = Reader & {
   commit: <T>(plan: () => Promise<Plan<T>>) => Promise<T>;
 };
 
-/** About twice the time that 200 processes need to add one row each to one list, if each attempt takes 40 ms. */
+/**
+ * How long a transaction that meets contention is tried, in milliseconds. This is about twice the time that 200
+ * processes need to add one row each to one list, if each attempt takes 40 ms.
+ */
 const contentionLimitMs = 15_000;
 
 /**
- * Opens the named table over a client. Each read and write adds its cost to `usage`. A transaction that meets contention
- * is tried for `limitMs` milliseconds.
+ * Opens the named table over a client. Each read and write adds its cost to `usage`. A transaction that meets
+ * contention is tried for `limitMs` milliseconds.
  */
 export function openTable(
   client: TableClient,

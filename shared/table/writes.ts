@@ -18,7 +18,7 @@ type Attributes = Record<string, Expected>;
 
 /**
  * `absent` and `present` are conditions on the whole item. A record has conditions on attributes, and all must be
- * fulfilled. `absentOr` is fulfilled if the item is absent, or if the conditions in it are.
+ * fulfilled. `absentOr` is fulfilled if the item is absent, or if all conditions in `absentOr` are fulfilled.
  */
 type Condition = "absent" | "present" | Attributes | { absentOr: Attributes };
 

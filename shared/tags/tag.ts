@@ -17,7 +17,7 @@ import type { Key, Write } from "../table/writes.ts";
 
 /*
  * Access patterns
- *   tags of an account, and one by the ordinal in its id   ACCOUNT#<id> / LIST#tags
+ *   tags of an account, and a tag by the ordinal in its id ACCOUNT#<id> / LIST#tags
  *   whether a name is taken                                ACCOUNT#<id> / TAG_NAME#<SHA-256 of the folded name>
  */
 /** The list of an account's tags. */

@@ -16,17 +16,17 @@ export type Plan = {
     /** The price of a thousand sent mails. */
     sentMails: number;
   };
-  /** The largest quota of one mailbox, in bytes: at least the quota of a mailbox for which none is given. */
+  /** The largest quota of one mailbox, in bytes. It is at least the default quota of a mailbox. */
   mailboxBytes: number;
-  /** Whether the plan holds only while the account has a managed dedicated IP. Other days get the default plan. */
+  /** Whether the plan holds only while the account has a managed dedicated IP. On other days the default plan holds. */
   needsDedicatedIp: boolean;
 };
 
 const gibibyte = 2 ** 30;
 
 /**
- * The plans that customers can choose, with their prices in the default currency. PLAN_PRICES can replace these prices from
- * a month on, and has the prices in other currencies.
+ * The plans that customers can choose, with their prices in the default currency. PLAN_PRICES can replace these prices
+ * from the beginning of a month, and has the prices in other currencies.
  */
 export const plans = {
   per_mailbox: {
@@ -69,7 +69,9 @@ export const rechargeDefaults = { threshold: 1_000, amount: 2_500, monthlyCap: 1
 /** The most that a customer can allow automatic recharges to take, in minor units of the account's currency. */
 export const rechargeLimits = { amount: 200_000, monthlyCap: 500_000, maxPerMonth: 20 };
 
-/** The days from one failed recharge to the next attempt. After the last attempt automatic recharges are switched off. */
+/**
+ * The days from each failed recharge to the next attempt. After the last attempt, automatic recharges are switched off.
+ */
 export const rechargeRetryDays = [1, 2, 2] as const;
 
 /** The number of days for which an account without a plan still receives and reads mail. */
@@ -101,11 +103,14 @@ type PriceList = { from: string; currency: string; plans: Partial<Record<PlanId,
 /** The lists of each currency. */
 const byCurrency = (lists: readonly PriceList[]) => Map.groupBy(lists, ({ currency }) => currency);
 
-/** Whether the months of the lists rise. */
+/** Whether each list begins in a later month than the list before it. */
 const rise = (lists: readonly PriceList[]): boolean =>
   lists.every(({ from }, index) => index === 0 || (lists[index - 1]?.from ?? "") < from);
 
-/** The plans without a price in a currency whose first list does not have them. The catalogue has the default currency's. */
+/**
+ * The plans that are missing in the first list of a currency, each with the currency. The default currency needs no
+ * list, because the catalogue has its prices.
+ */
 const unpriced = (lists: readonly PriceList[]): string[] =>
   [...byCurrency(lists)].flatMap(([currency, [first]]) =>
     currency === defaultCurrency
@@ -114,10 +119,11 @@ const unpriced = (lists: readonly PriceList[]): string[] =>
   );
 
 /**
- * Lists of plan prices, oldest first. Each list is valid from a month on, for accounts of its currency. Before the first
- * list, and for plans that are not in a list, the earlier prices of the currency apply. The first list of a currency that is
- * not the default has to have all plans. Prices change only at the beginning of a month. Do not edit the list of a
- * month that has begun, because this would change the prices of recorded days.
+ * Lists of plan prices, oldest first. Each list is valid from the beginning of a month, for accounts of its currency.
+ * - Before the first list, and for plans that are not in a list, the earlier prices of the currency apply.
+ * - The first list of a currency other than the default currency must have all plans.
+ * - Prices change only at the beginning of a month. Do not edit the list of a month that has begun, because this would
+ *   change the prices of recorded days.
  */
 export const PriceLists = z
   .array(
@@ -156,7 +162,7 @@ export const priceChangesAfter = (id: PlanId, day: Day, currency: string): { fro
     .filter((list) => list.from > day && list.plans[id])
     .map(({ from }) => ({ from, plan: planAt(id, from, currency) }));
 
-/** A plan with its prices in a currency on a day. Throws if it has none. */
+/** A plan with its prices in a currency on a day. Throws if the plan has no prices in the currency on that day. */
 export function planAt(id: PlanId, day: Day, currency: string): Plan {
   const listed = priceLists(currency).findLast((list) => list.from <= day && list.plans[id])?.plans[id];
   if (listed !== undefined) {

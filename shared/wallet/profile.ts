@@ -38,23 +38,23 @@ export const ProfileMembers = z.object({
     }),
   email: z.email().max(254).nullable().meta({
     description:
-      "The address at which we can reach the people who pay. The product sends no mail to it: `notices.update` says who gets mails.",
+      "The address at which we can reach the people who pay. The product sends no mail to this address: `notices.update` says who gets mails.",
   }),
 });
 
 export const BillingProfile = ProfileMembers.extend({
   vat_id_status: VatIdStatus.nullable().meta({
     description:
-      "`valid`: VIES, the register of the EU, knows the VAT id. `unverified`: VIES has not answered yet, and is asked again each day. `invalid`: VIES did not know it when it was asked again. `unchecked`: only the form was checked. Null without a VAT id.",
+      "`valid`: VIES, the register of the EU, knows the VAT id. `unverified`: VIES has not answered yet, and is asked again each day. `invalid`: VIES did not know the VAT id when VIES was asked again. `unchecked`: only the form was checked. Null without a VAT id.",
   }),
   vat_id_checked_at: Timestamp.nullable().meta({ description: "When VIES last answered about the VAT id." }),
-}).meta({ id: "BillingProfile", description: "The addressee of the invoices. It decides about the VAT." });
+}).meta({ id: "BillingProfile", description: "The addressee of the invoices. The profile decides about the VAT." });
 export type BillingProfile = z.output<typeof BillingProfile>;
 
 export const StoredProfile = BillingProfile.extend({ version: z.int() });
 export type StoredProfile = z.output<typeof StoredProfile>;
 
-/** The profile of an account that has not written one. */
+/** The profile of an account that has not written a profile. */
 export const emptyProfile: StoredProfile = {
   name: null,
   address_lines: [],

@@ -1,7 +1,10 @@
 import { vatOn, type VatRule } from "./vat.ts";
 import type { Posting } from "./wallet.ts";
 
-/** A purchase: its price without VAT in minor units of its currency, and its texts in the ledger and for the customer. */
+/**
+ * A purchase: its price without VAT, in minor units of its currency, and its texts in the ledger (`code`) and for the
+ * customer (`description`).
+ */
 export type Purchase = { id: string; price: number; currency: string; code: string; description: string };
 
 /** The hold in the wallet for a purchase, with the VAT on its price. */

@@ -51,7 +51,7 @@ export const ReturnUrl = z
   })
   .meta({
     description:
-      "The page of yours to which the payer is led after the checkout: an https URL of an origin that the operator has allowed, without credentials and fragment. It gets `checkout_token` and `status` in its query.",
+      "Your page to which the payer is led after the checkout: an https URL of an origin that the operator has allowed, without credentials and fragment. The page gets `checkout_token` and `status` in its query.",
     examples: ["https://app.example.com/wallet"],
   });
 

@@ -27,15 +27,15 @@ export const BillingState = z.object({
   /** The number of invoices. The next invoice gets the next number. */
   invoices: z.int(),
   /**
-   * The first part of the account's invoice numbers. Absent before the first invoice, and on accounts whose first invoice
-   * had the first 8 digits of the account's id.
+   * The first part of the account's invoice numbers. Absent before the first invoice. Also absent on accounts whose
+   * first invoice number began with the first 8 digits of the account's id.
    */
   series: z.string().optional(),
   /** The number of credit notes. */
   credit_notes: z.int().optional(),
   /**
-   * The first entry of the ledger account `revenue` that no invoice has looked at. Absent until an account of an earlier
-   * version gets its next invoice.
+   * The first entry of the ledger account `revenue` that no invoice has looked at. An account of an earlier version has
+   * no value until its next invoice.
    */
   revenue_entries: z.int().optional(),
   /** The ordinals of the unpaid invoices in their list, oldest first. */
@@ -54,11 +54,13 @@ export const BillingState = z.object({
   /** How often the wallet has paid a part of `owed`. */
   owed_payments: z.int().default(0),
   /**
-   * The day on which the daily run saw that the account has no plan, and told its members. Absent again as soon as the
-   * daily run has recorded a day with a plan, and the account still has one.
+   * The day on which the daily run saw that the account has no plan, and told the account's members. Removed when the
+   * daily run has recorded a day with a plan, and the account still has a plan.
    */
   ended_on: Day.optional(),
-  /** The day on which the account's mail was closed, because it had no plan for `leavingDays` after `ended_on`. */
+  /**
+   * The day on which the account's mail was closed, because the account had no plan for `leavingDays` after `ended_on`.
+   */
   lapsed_on: Day.optional(),
   version: z.int(),
 });
@@ -116,7 +118,7 @@ export type PlanStanding = "active" | "ended" | "lapsed";
 
 /**
  * The standing of an account by the item of its billing state. An item that cannot be read counts as `active`, so that
- * mail does not depend on it.
+ * mail works without the item.
  */
 export function planStanding(item: object | undefined, at: Date): PlanStanding {
   const { data } = PlanFacts.safeParse(item);
@@ -170,9 +172,10 @@ export const withoutHistory = (state: BillingState): BillingState => ({
 });
 
 /**
- * The price of the first days of a managed dedicated IP that is claimed on a day, in minor units of a currency: the highest monthly
- * price of a dedicated IP on any plan since `dedicatedIpFirstDays` days before the day, planned plans included. So a
- * change of plan for one day gives no discount. Without such a plan, the default plan counts.
+ * The price of the first days of a managed dedicated IP, in minor units of a currency. `day` is the day of the claim.
+ * The price is the highest monthly price of a dedicated IP on any plan since `dedicatedIpFirstDays` days before the
+ * day, planned plans included. So a change of plan for one day gives no discount. Without such a plan, the default plan
+ * counts.
  */
 export function firstDaysPrice(state: Pick<BillingState, "plans">, day: Day, currency: string): number {
   const ids = plansSince(state, plusDays(day, -dedicatedIpFirstDays)).flatMap(({ plan_id }) => plan_id ?? []);
@@ -183,7 +186,7 @@ export function firstDaysPrice(state: Pick<BillingState, "plans">, day: Day, cur
 export const lacksPlanFrom = (state: Pick<BillingState, "plans">, day: Day): boolean =>
   planOn(state, day) === null || state.plans.some(({ plan_id, from }) => from > day && plan_id === null);
 
-/** The last day of the calendar month of the first day that is on no invoice. */
+/** The last day of the calendar month that contains the first day that is on no invoice. */
 export const periodEnd = ({ settle_from }: Pick<BillingState, "settle_from">): Day =>
   plusDays(nextMonth(monthOf(settle_from)), -1);
 

@@ -29,11 +29,15 @@ export const topupKey = (accountId: string, reference: string): Key => ({
 });
 
 /**
- * The queue of questions to the provider about the checkouts of top-ups. The account and the reference identify a task.
+ * The queue of tasks that ask the provider about the checkouts of top-ups. The account and the reference identify a
+ * task.
  */
 export const checkoutQueue: Queue = { name: "CHECKOUT_DUE", shards: 4 };
 
-/** The wait before the provider is first asked about a new checkout. A webhook usually comes within seconds. */
+/**
+ * The wait before the provider is first asked about a new checkout, in milliseconds. A webhook usually comes within
+ * seconds.
+ */
 const firstAskMs = 120_000;
 
 export const TopupStatus = z.enum(["pending", "paid", "failed", "expired"]);

@@ -1,7 +1,7 @@
 /*
- * VAT identification numbers, by the form and the check digit that each country publishes. The forms of the EU are in the
- * FAQ of VIES (European Commission); the check digits are those of the national tax authorities. Bulgaria, Czechia,
- * Latvia and Spain have several kinds of numbers with rules of their own; here only their form is checked.
+ * VAT identification numbers, by the form and the check digit that each country publishes. The forms of the EU are in
+ * the FAQ of VIES (European Commission). The check digits are those of the national tax authorities. Bulgaria, Czechia,
+ * Latvia and Spain have several kinds of numbers with rules of their own. For these countries only the form is checked.
  */
 
 const digitsOf = (text: string): number[] => Array.from(text, Number);
@@ -10,7 +10,10 @@ const digitsOf = (text: string): number[] => Array.from(text, Number);
 const weighted = (digits: string, weights: readonly number[]): number =>
   digitsOf(digits).reduce((sum, digit, place) => sum + digit * (weights[place] ?? 0), 0);
 
-/** The sum of the digits of the products with 1 and 2 in turn, the first with `first` (Luhn). */
+/**
+ * Luhn's sum: multiplies the digits by 1 and 2 in turn, the first digit by `first`, and adds the digits of all
+ * products.
+ */
 const luhn = (digits: string, first: 1 | 2): number =>
   digitsOf(digits).reduce((sum, digit, place) => {
     const product = digit * (place % 2 === 0 ? first : 3 - first);
@@ -47,7 +50,8 @@ const irishLetters = "WABCDEFGHIJKLMNOPQRSTUV";
 
 function isIrish(text: string): boolean {
   const [, digits = "", letter = "", second = ""] = /^(\d{7})([A-W])([A-IW]?)$/.exec(text) ?? [];
-  // The older form, with a letter in the second place, is renewed by the holders.
+  // The older form has a letter in the second place. Its check digit is not checked, because the holders renew such
+  // numbers.
   if (digits === "") return true;
   const extra = second === "" || second === "W" ? 0 : 9 * (second.codePointAt(0) ?? 64) - 9 * 64;
   return irishLetters.charAt((weighted(digits, [8, 7, 6, 5, 4, 3, 2]) + extra) % 23) === letter;
@@ -183,7 +187,7 @@ const numberRules: Record<string, NumberRule> = {
   XI: { ...british, example: "XI123456782" },
 };
 
-/** The prefixes that a country's numbers can have, where they are not the country's code. */
+/** The prefixes that a country's numbers can have, for countries where the prefix is not always the country's code. */
 const prefixes: Record<string, readonly string[]> = { GR: ["EL"], GB: ["GB", "XI"], MC: ["FR"] };
 
 const prefixesOf = (country: string): readonly string[] => prefixes[country] ?? [country];

@@ -11,15 +11,15 @@ export const euCountries = "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT L
 
 const EuCountry = z.enum(euCountries, { error: "a country of the EU, as an ISO 3166-1 code" });
 
-/** How much one unit of a currency is worth in another. */
+/** The value of one unit of a currency in another currency. */
 const Rate = z.string().regex(/^\d{1,6}(\.\d{1,6})?$/);
 
 /** A rate in percent, with two decimals at most. */
 const Percent = z.number().min(0).max(50).multipleOf(0.01);
 
 /**
- * The VAT of a stage. Rates are the standard rates of the EU's countries, in percent. A charge keeps the rate of its time,
- * so a rate is changed on the day on which the new one applies.
+ * The VAT settings of a stage. Rates are the standard rates of the EU's countries, in percent. A charge keeps the rate
+ * of its time, so a rate is changed on the day on which the new rate begins to apply.
  */
 export const VatSettings = z.strictObject({
   seller_country: EuCountry,
@@ -29,9 +29,10 @@ export const VatSettings = z.strictObject({
   seller_address: z.array(z.string().min(1).max(100)).max(6).optional(),
   rates: z.record(EuCountry, Percent, { error: "a rate for each of the 27 countries of the EU" }),
   /**
-   * The currency of the seller's country, if it is not the default currency, or if there are prices in several currencies.
-   * Invoices in another currency have the VAT in this one too (Directive 2006/112/EC, Article 230). `rate` is the
-   * amount of this currency for one unit of the default currency, and `rates` has the amounts for units of other currencies.
+   * The currency of the seller's country. It is required if it is not the default currency, or if there are prices in
+   * several currencies. Invoices in another currency have the VAT in this currency too (Directive 2006/112/EC, Article
+   * 230). `rate` is the amount of this currency for one unit of the default currency. `rates` has the amount for one
+   * unit of each other currency.
    */
   national_currency: z
     .strictObject({ code: AccountCurrency, rate: Rate.optional(), rates: z.record(AccountCurrency, Rate).optional() })
@@ -56,8 +57,8 @@ export function vatSettings(): VatSettings | undefined {
 }
 
 /**
- * The worth of one unit of a currency in the currency of the seller's country; undefined if the settings do not give
- * it.
+ * The currency of the seller's country (`code`), and the value of one unit of `currency` in that currency (`rate`).
+ * `rate` is undefined if the settings do not have the rate.
  */
 function rateOf(currency: string, { national_currency }: VatSettings): { code: string; rate: string | undefined } {
   const { code, rate, rates = {} } = national_currency ?? { code: defaultCurrency };
@@ -66,8 +67,9 @@ function rateOf(currency: string, { national_currency }: VatSettings): { code: s
 }
 
 /**
- * The currency of the seller's country, and how much of it one unit of an invoice's currency is worth; undefined if the
- * invoice is in that currency, or if no VAT is charged. Throws if the settings have no rate.
+ * The currency of the seller's country, and the value of one unit of an invoice's currency in that currency. Undefined
+ * if the invoice is in the currency of the seller's country, or if no VAT is charged. Throws if the settings have no
+ * rate.
  */
 export function nationalRate(currency: string): { code: string; rate: string } | undefined {
   const settings = vatSettings();
@@ -77,11 +79,14 @@ export function nationalRate(currency: string): { code: string; rate: string } |
   return currency === code ? undefined : { code, rate };
 }
 
-/** The error for settings with currencies `withoutRate`. */
+/** The error for settings for which `withoutRate` returns a currency. */
 export const noRate =
   "A currency of the plan prices has no rate to the currency of the seller's country. Add it to national_currency.rates of the VAT settings.";
 
-/** The currencies of price lists without a rate in the VAT settings: their invoices could not have their VAT. */
+/**
+ * The currencies of price lists for which the VAT settings have no rate. Invoices in these currencies could not show
+ * their VAT.
+ */
 export const withoutRate = (lists: readonly { currency: string }[], settings: VatSettings | undefined): string[] =>
   settings === undefined
     ? []
@@ -90,15 +95,15 @@ export const withoutRate = (lists: readonly { currency: string }[], settings: Va
 export const VatTreatment = z.enum(["domestic", "oss", "reverse_charge", "outside_eu", "none"]);
 
 /**
- * The VAT that applies to a customer. `rate` is in hundredths of a percent. `none` is the treatment of charges from
- * before the stage had VAT.
+ * The VAT that applies to a customer. `rate` is in hundredths of a percent. The treatment is `none` for a charge that
+ * was made before the stage had VAT.
  */
 export const VatRule = z.object({ treatment: VatTreatment, country: z.string().nullable(), rate: z.int().min(0) });
 export type VatRule = z.output<typeof VatRule>;
 
 export const noVat: VatRule = { treatment: "none", country: null, rate: 0 };
 
-/** A text that is the same for rules with the same treatment, country and rate only. */
+/** A text that identifies the treatment, the country and the rate of a rule. */
 export const vatKey = ({ treatment, country, rate }: VatRule): string => [treatment, country, rate].join();
 
 /** VAT that was charged, with its amount in minor units. */
@@ -108,16 +113,16 @@ export type ChargedVat = z.output<typeof ChargedVat>;
 /** For VAT, Monaco belongs to France (Directive 2006/112/EC, Article 7). */
 const vatCountry = (country: string): string => (country === "MC" ? "FR" : country);
 
-/** Whether a customer's VAT id counts: its form is right, and the register knows it if one is asked. */
+/** Whether a customer's VAT id counts: its form is right and, if a register is asked, the register knows the id. */
 const isBusiness = ({ vat_id, vat_id_status }: StoredProfile, { register }: VatSettings): boolean =>
   vat_id !== null && (vat_id_status === "valid" || (register === "none" && vat_id_status === "unchecked"));
 
 /**
  * The VAT on a purchase that a customer makes now (Directive 2006/112/EC).
- * - A customer in the seller's country, or without a country, pays that country's VAT.
+ * - A customer in the seller's country, or without a country, pays the VAT of the seller's country.
  * - A business in another country of the EU accounts for the VAT itself (Articles 44 and 196).
  * - Another customer in the EU pays the VAT of their country (Article 58, One Stop Shop).
- * - A customer outside the EU pays no VAT of the EU. Northern Ireland is outside for services.
+ * - A customer outside the EU pays no VAT of the EU. Northern Ireland is outside the EU for services.
  */
 export function vatRule(profile: StoredProfile, settings = vatSettings()): VatRule {
   if (settings === undefined) return noVat;
@@ -148,7 +153,7 @@ const names = new Intl.DisplayNames("en", { type: "region" });
 /** The English name of a country: "DE" → "Germany". `XI` is Northern Ireland, as in VAT ids. */
 export const countryName = (code: string): string => (code === "XI" ? "Northern Ireland" : (names.of(code) ?? code));
 
-/** The sentence that an invoice needs about a treatment; undefined if it needs none. */
+/** The sentence that an invoice needs about a treatment; undefined if the invoice needs no sentence. */
 export function vatNote({ treatment, country }: VatRule): string | undefined {
   if (treatment === "reverse_charge")
     return "Reverse charge: the customer accounts for the VAT (Directive 2006/112/EC, Articles 44 and 196).";

@@ -25,8 +25,8 @@ import type { ChargedVat } from "./vat.ts";
 export const walletOf = (accountId: string): Ledger => ({ partition: `ACCOUNT#${accountId}`, limited: ["wallet"] });
 
 /**
- * An operation on the wallet. A transfer or a hold has a type and a description for the customer. A transfer between other
- * accounts of the ledger has none, and no row in the list of transactions.
+ * An operation on the wallet. A transfer or a hold has a type and a description for the customer. A transfer between
+ * other accounts of the ledger has neither, and makes no row in the list of transactions.
  */
 export type Posting =
   | (Extract<Operation, { kind: "transfer" | "hold" }> & {
@@ -64,7 +64,10 @@ export const walletKind = defineKind({
 
 type WalletBalance = { posted: number; available: number; version: number };
 
-/** Reads the balance of a wallet (`posted`), and the part of it that is not held (`available`). Integer minor units. */
+/**
+ * Reads the balance of a wallet (`posted`), and the part of the balance that is not held (`available`). Both are in
+ * minor units, as integers.
+ */
 export async function readWallet(table: Reader, accountId: string): Promise<WalletBalance> {
   const balance = await readBalance(table, walletOf(accountId), "wallet");
   return { posted: postedOf(balance), available: availableOf(balance), version: balance.version };
@@ -104,9 +107,10 @@ async function readWalletList(table: Reader, accountId: string): Promise<{ state
 }
 
 /**
- * Plans postings, all or none of them, and their rows in the list of transactions, in the account's currency. A posting that was made before
- * changes nothing. Returns the balance after the postings too. Throws 409 `insufficient_funds` or `other_currency`, and the errors of
- * `planOperations`.
+ * Plans postings in the account's currency, and their rows in the list of transactions. All postings are made, or none.
+ * A posting that was made before changes nothing. Also returns the balance after the postings. Throws:
+ * - 409 `insufficient_funds` or `other_currency`
+ * - the errors of `planOperations`
  */
 export async function planWallet(
   table: Reader,
@@ -151,7 +155,7 @@ export async function planWallet(
 
 const makesRow = (posting: Posting): boolean => "type" in posting;
 
-/** The later of two times. No row may have an earlier time than the row before it, although clocks differ. */
+/** The later of two times. Clocks differ, but no row may have an earlier time than the row before it. */
 const laterOf = (time: string, other = ""): string => (time > other ? time : other);
 
 /** Plans postings in the ledger. Throws 409 `insufficient_funds` if the wallet would be overdrawn. */
@@ -205,7 +209,8 @@ function newRow(
 }
 
 /**
- * The row of a hold before and after the hold is resolved, and its write; undefined if the operation changes no row.
+ * The row of a hold before and after the hold is resolved, and the write of the new row. Undefined if the operation
+ * changes no row.
  */
 async function resolvedRow(table: Reader, accountId: string, done: Done, now: Date) {
   const { kind, movement, existed, entries } = done;

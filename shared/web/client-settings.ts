@@ -65,7 +65,10 @@ ${protocol("IMAP", imapPort)}${protocol("SMTP", smtpPort)}    </Account>
   );
 }
 
-/** The answer to a request of Outlook that is invalid, or not for an address of the domain (MS-OXDSCLI §2.2.4.1.1.2). */
+/**
+ * The answer to an invalid request of Outlook, or to a request for an address of another domain (MS-OXDSCLI
+ * §2.2.4.1.1.2).
+ */
 export const autodiscoverError = (now: Date): string =>
   responseOf(`    <Error Time="${now.toISOString().slice(11, 23)}" Id="0">
       <ErrorCode>600</ErrorCode>

@@ -20,7 +20,7 @@ const isLoopback = (ip: string): boolean => ip === "::1" || (isIP(ip) === 4 && i
 const isAllowed = (ip: string, { allowLoopback }: Policy): boolean =>
   isPublicUnicast(ip) || (allowLoopback && isLoopback(ip));
 
-/** The host of a parsed URL, with an IPv6 address without its brackets. */
+/** The host of a parsed URL. An IPv6 address has no brackets. */
 export const urlHost = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, "");
 
 function hostFault(host: string, policy: Policy): string | undefined {
@@ -72,7 +72,7 @@ async function addressesOf(host: string, lookup: Lookup): Promise<Address[]> {
 /**
  * Resolves a host (a name, or an address without brackets) to the address to connect to. Prefers IPv4. Resolves once
  * only, so that a second DNS answer cannot lead the connection elsewhere. Throws AddressRefused if one of the host's
- * addresses is not allowed, or if the host has none.
+ * addresses is not allowed, or if the host has no address.
  */
 export async function resolvePublic(
   host: string,

@@ -51,7 +51,7 @@ const DeliveryAttempt = z
     status_code: z.int().nullable().meta({ description: "The HTTP status of the answer, if there was an answer." }),
     error: AttemptError.nullable().meta({
       description:
-        "Why the attempt failed. Null if the receiver accepted it. With `webhook_disabled` and `webhook_deleted`, nothing was sent.",
+        "Why the attempt failed. Null if the receiver accepted the delivery. With `webhook_disabled` and `webhook_deleted`, nothing was sent.",
     }),
     duration_ms: z.int().meta({ description: "How long the attempt took, in milliseconds." }),
   })
@@ -102,13 +102,16 @@ const bodyKey = ({ account_id, webhook_id, id }: DeliveryRef): Key => ({
   SK: `DELIVERY_BODY#${webhook_id}#${id}`,
 });
 
-/** How long a claim lasts: longer than an attempt takes. */
+/** How long a claim lasts, in milliseconds. A claim lasts longer than an attempt takes. */
 const leaseMs = 60_000;
 
 /** The end of a claim that begins now. */
 export const leaseFrom = (now: Date): string => new Date(now.getTime() + leaseMs).toISOString();
 
-/** A new delivery, not sent yet. The sweep tries it at `nextAttemptAt`; with null the sweep never tries it. */
+/**
+ * A new delivery, not sent yet. The sweep tries the delivery at `nextAttemptAt`. With null, the sweep never tries the
+ * delivery.
+ */
 export function newDelivery(
   ref: DeliveryRef & Pick<StoredDelivery, "event_type">,
   nextAttemptAt: Date | null,

@@ -9,18 +9,19 @@ import { allWebhooks, type StoredWebhook } from "./webhook.ts";
 
 const concurrency = 5;
 /**
- * The wait before the sweep tries a new delivery. `dispatch` makes the first attempt at once, and the wait is longer
- * than this attempt.
+ * The wait before the sweep tries a new delivery, in milliseconds. `dispatch` makes the first attempt at once, and the
+ * wait is longer than this attempt.
  */
 const firstDueMs = 120_000;
 
 /**
- * Creates the missing deliveries of an event, one for each active webhook that subscribes to the event and is not
- * newer. Returns the statuses of the new deliveries.
+ * Creates the missing deliveries of an event, one for each active webhook that subscribes to the event and is not newer
+ * than the event. Returns the statuses of the new deliveries.
  * - All deliveries are written before the first delivery is sent.
  * - A new delivery is tried once. The delivery of a failing webhook waits for the next sweep, so that it does not delay
  *   the other deliveries.
- * - Throws if a delivery could not be written. To dispatch the same event again creates the missing deliveries.
+ * - Throws if a delivery could not be written. If the same event is dispatched again, the missing deliveries are
+ *   created.
  */
 export async function dispatch(event: PublishedEvent, context: DeliveryContext): Promise<DeliverResult[]> {
   const subscribed = (await allWebhooks(context.table, event.account_id)).filter(
@@ -52,9 +53,9 @@ export async function dispatch(event: PublishedEvent, context: DeliveryContext):
 }
 
 /**
- * Writes the delivery of an event to a webhook; undefined if the delivery already exists. The delivery is claimed for
- * this worker; if this worker dies, the sweep tries it. With `isFailing` it is not claimed, and the next sweep tries
- * it.
+ * Writes the delivery of an event to a webhook. Returns undefined if the delivery already exists. The delivery is
+ * claimed for this worker. If this worker dies, the sweep tries the delivery. With `isFailing` the delivery is not
+ * claimed, and the next sweep tries it.
  */
 export function createDelivery(
   event: PublishedEvent,

@@ -8,7 +8,7 @@ import type { DeliveryContext } from "./deliver.ts";
 import { deliveriesOf } from "./delivery.ts";
 import type { PublishedEvent } from "./signing.ts";
 
-/** The queue of journals to index. A task is named by the account and by `changes` or the id of a webhook. */
+/** The queue of journals to index. A task's names are the account's id, and `changes` or the id of a webhook. */
 const queue: Queue = { name: "JOURNAL_DUE", shards: 16 };
 
 /** One event in this many schedules the indexing, because an index is extended by dozens of entries at a time. */
@@ -19,8 +19,8 @@ const isSampled = (id: string): boolean => Number.parseInt(id.slice(-2), 16) % s
 type IndexContext = Pick<DeliveryContext, "table" | "log" | "now">;
 
 /**
- * Schedules the indexing of the account's journal of changes, and of the journals of deliveries to these webhooks. Only
- * about one event in 32 does so, chosen by its id.
+ * Schedules the indexing of the account's journal of changes, and of the journals of deliveries to these webhooks. Does
+ * nothing for most events: the event's id selects about one event in 32.
  */
 export async function scheduleIndexing(
   { id, account_id }: PublishedEvent,
@@ -38,7 +38,7 @@ const journalOf = (accountId: string, name: string): Journal =>
 
 const indexedDays = 2;
 
-/** Extends the indexes of the journals that are due: those of today and of yesterday. */
+/** Extends the indexes of today and of yesterday of the journals that are due. */
 export async function sweepJournals(context: IndexContext): Promise<SweepResult> {
   const indexOne = async (accountId: string, name: string, at: string, { table, now }: IndexContext): Promise<void> => {
     const since = new Date(later(now(), -(indexedDays - 1) * 24 * 60 * minuteMs));

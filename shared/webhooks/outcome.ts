@@ -28,8 +28,10 @@ function withAttempt(delivery: StoredDelivery, attempt: DeliveryAttempt, now: Da
 }
 
 /**
- * A delivery after a scheduled attempt: succeeded if the receiver accepted it; failed if the receiver is gone (410) or
- * this was the last attempt; else pending.
+ * A delivery after a scheduled attempt. The new status is:
+ * - `succeeded` if the receiver accepted the delivery
+ * - `failed` if the receiver is gone (410), or if this was the last attempt
+ * - `pending` in all other cases
  */
 export function afterTry(
   delivery: StoredDelivery,
@@ -44,7 +46,10 @@ export function afterTry(
   return { ...next, status: retryAt ? "pending" : "failed", next_attempt_at: retryAt?.toISOString() ?? null };
 }
 
-/** A delivery after a manual attempt: succeeded if the receiver accepted it, else in the same status. */
+/**
+ * A delivery after a manual attempt. The new status is `succeeded` if the receiver accepted the delivery. Otherwise the
+ * status does not change.
+ */
 export function afterManual(delivery: StoredDelivery, { attempt }: AttemptResult, now: Date): StoredDelivery {
   const next = withAttempt(delivery, attempt, now);
   return attempt.error === null ? { ...next, status: "succeeded", next_attempt_at: null } : next;
@@ -86,7 +91,10 @@ export const successKey = (accountId: string, webhookId: string): Key => ({
 });
 
 const noteIntervalMs = 60_000;
-/** Longer than a delivery is retried. An older success does not matter. */
+/**
+ * How long the last success is kept, in seconds. This is longer than a delivery is retried, so an older success does
+ * not matter.
+ */
 const outcomeKeptSeconds = 40 * 86_400;
 
 const Success = z.object({ last_success_at: z.string().optional(), failing_since: z.string().optional() });

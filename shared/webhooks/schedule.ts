@@ -2,10 +2,12 @@ import * as due from "../table/due.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 
-/** The wait after each failed attempt: ten attempts over about 75 hours, as Standard Webhooks recommends. */
+/**
+ * The wait after each failed attempt, in minutes: ten attempts over about 75 hours, as Standard Webhooks recommends.
+ */
 const waitsMinutes = [1, 5, 30, 120, 300, 600, 840, 1_200, 1_440];
 const jitter = 0.1;
-/** The longest wait that a receiver can ask for. */
+/** The longest wait that a receiver can ask for, in seconds. */
 const longestRetryAfterSeconds = 86_400;
 
 /** The number of scheduled attempts of a delivery. */
@@ -13,7 +15,8 @@ export const attemptLimit = waitsMinutes.length + 1;
 
 /**
  * The time of the next attempt after the failed attempt with this number (from 1); undefined after the last attempt.
- * The wait varies by ±10 %. It is at least `retryAfterSeconds`, of which at most a day counts. `random` is in [0, 1).
+ * The wait varies by ±10 %. The wait is at least `retryAfterSeconds`, of which at most a day counts. `random` is in [0,
+ * 1).
  */
 export function nextAttempt(
   attempt: number,
@@ -58,13 +61,13 @@ export const dueKey = (ref: DeliveryRef, at: string): Key => due.dueKey(webhookQ
 /** The write that schedules a delivery for a given time (RFC 3339, UTC, milliseconds). */
 export const dueWrite = (ref: DeliveryRef, at: string): Write => due.dueWrite(webhookQueue, taskOf(ref), at);
 
-/** The writes that move a delivery from one due time to another; null means that it is not in the queue. */
+/** The writes that move a delivery from one due time to another; null means that the delivery is not in the queue. */
 export const moveDue = (ref: DeliveryRef, from: string | null, to: string | null): Write[] =>
   due.moveDue(webhookQueue, taskOf(ref), from, to);
 
 /**
- * Reads due deliveries, the earliest first: at most `perWebhook` of each webhook, from the 10,000 of each shard whose
- * turn it is.
+ * Reads due deliveries: up to 10,000 of each shard, and of these at most `perWebhook` of each webhook. Returns the
+ * earliest first.
  */
 export async function readDue(table: Reader, now: Date, perWebhook = Infinity): Promise<DueDelivery[]> {
   const shards = await due.readDue(table, webhookQueue, now);

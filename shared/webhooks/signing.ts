@@ -45,7 +45,9 @@ export async function mintSecret(
   return { secret, sealed: await secrets.seal(secret, sealContext(webhook)) };
 }
 
-/** The secrets that sign a webhook's deliveries: its secret, and its previous secret until that expires. */
+/**
+ * The secrets that sign a webhook's deliveries: its secret, and its previous secret until the previous secret expires.
+ */
 export async function signingSecrets(secrets: Secrets, webhook: StoredWebhook, now: Date): Promise<string[]> {
   const { sealed_secret, previous_sealed_secret, previous_secret_expires_at } = webhook;
   const isRotating = previous_secret_expires_at !== null && previous_secret_expires_at > now.toISOString();
@@ -60,7 +62,7 @@ const longestBytes = 20_000;
 
 /**
  * The body of an event's deliveries: the event as JSON, at most 20,000 bytes long. A longer event is sent without
- * `previous_data`, and if it is still too long, without `data`. It then has `truncated: true`.
+ * `previous_data` and, if it is still too long, also without `data`. In both cases the body has `truncated: true`.
  */
 export function bodyOf(event: PublishedEvent): string {
   const { previous_data: _, ...withData } = event;

@@ -94,7 +94,9 @@ const perWebhook = (due: readonly DueDelivery[]): DueDelivery[][] => [
   ...Map.groupBy(due, ({ webhook_id }) => webhook_id).values(),
 ];
 
-/** The ids of the webhooks that failed and that accepted a delivery in this run. */
+/**
+ * The results of this run: the ids of the webhooks that failed, and the ids of the webhooks that accepted a delivery.
+ */
 type WebhookResults = { failed: Set<string>; accepted: Set<string> };
 
 async function tryInOrder(

@@ -16,8 +16,8 @@ type WebhookPatch = { [M in keyof NewWebhook]?: NewWebhook[M] | undefined } & { 
 type WithSecret = StoredWebhook & { secret: string };
 
 /**
- * Creates an active webhook, and returns it with its secret, which no other answer shows. Throws 403 `would_escalate`
- * and 409 `limit_reached`.
+ * Creates an active webhook. Returns the webhook with its secret. No other answer shows the secret. Throws 403
+ * `would_escalate` and 409 `limit_reached`.
  */
 export async function addWebhook(
   accountId: string,
@@ -59,7 +59,7 @@ export async function addWebhook(
   });
 }
 
-/** The members that change when a caller enables or disables a webhook; none if it already has that state. */
+/** The members that change when a caller enables or disables a webhook; none if the webhook already has this state. */
 function statusChange({ status }: StoredWebhook, active: boolean | undefined, at: string): Partial<StoredWebhook> {
   if (active === undefined || active === (status === "active")) return {};
   return active
@@ -124,7 +124,7 @@ export const aheadOfRotation = (accountId: string, id: string): Ahead => ({
 });
 
 /**
- * Gives a webhook a new secret, and returns the webhook with the secret, which no other answer shows. For
+ * Gives a webhook a new secret, and returns the webhook with the secret. No other answer shows the secret. For
  * `overlapSeconds` the previous secret signs too. Older secrets do not sign. Throws 404 and 403 `would_escalate`.
  */
 export async function rotateSecret(

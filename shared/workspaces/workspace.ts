@@ -71,7 +71,7 @@ export const StoredWorkspace = Workspace.extend({
 });
 export type StoredWorkspace = z.output<typeof StoredWorkspace>;
 
-/** The 409 for a taken name. It has the id of the other workspace if the principal may see that workspace. */
+/** The 409 for a taken name. The error has the id of the other workspace if the principal may see that workspace. */
 const nameTaken =
   ({ permissions }: Context) =>
   ({ id = "" }: Record<string, string>): Problem => {

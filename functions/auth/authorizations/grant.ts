@@ -81,7 +81,7 @@ export const route = defineRoute({
     "transfer",
   ],
   description:
-    "You can grant only permissions that you hold yourself, on the same scope or on a wider one. Only owners and super admins grant ownership, and only super admins grant super admin. With `expires_at` the grant ends by itself: a permission that you hold until a time cannot be given for longer. If the subject already holds the same grant, the answer is that grant, with the end that you give now.",
+    "You can grant only permissions that you hold yourself, on the same scope or on a wider one. Only owners and super admins grant ownership, and only super admins grant super admin. With `expires_at` the grant ends by itself. If you hold a permission only until a time, you can grant it only until that time. If the subject already holds the same grant, the answer is that grant, with the end that you give now.",
   capability: "auth.manage",
   access: "write",
   params: AccountParams,

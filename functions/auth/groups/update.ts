@@ -30,7 +30,7 @@ export const route = defineRoute({
       attributes: GroupAttributes,
       description: GroupDescription,
       parent_id: Id.nullish().meta({
-        description: "The group to move this group into. Null takes it out of its parent.",
+        description: "The group to move this group into. Null takes the group out of its parent group.",
       }),
     })
     .meta({ id: "AuthGroupUpdate", description: "The changes to a group." }),

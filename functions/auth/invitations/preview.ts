@@ -15,11 +15,11 @@ export const route = defineRoute({
   summary: "Show an invitation by the token of its link",
   synonyms: ["link", "token", "invited"],
   description:
-    "Shows the invitation of a link in a mail, without a credential, and how the person can sign in to accept it. Changes nothing.",
+    "Shows the invitation of a link in a mail, and how the person can sign in to accept the invitation. Needs no access token. Changes nothing.",
   capability: null,
   open: "The token in the mail is the credential, because only the recipient can read the mail.",
   public: true,
-  // A repeat with an idempotency key gets the stored answer.
+  // As a write, so that a repeat with an idempotency key gets the stored answer.
   access: "write",
   subject: invitationInBody,
   limit: "sensitive",

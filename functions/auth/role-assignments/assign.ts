@@ -43,7 +43,7 @@ export const route = defineRoute({
   summary: "Assign a role",
   synonyms: ["make", "administrator", "admin", "give", "access", "permissions", "rights", "someone", "user"],
   description:
-    "A role is a set of capabilities. You must hold every one of them, on the same scope or on a wider one. With `expires_at` the assignment ends by itself: a permission that you hold until a time cannot be given for longer. If the subject already has the role there, the answer is that assignment, with the end that you give now.",
+    "A role is a set of capabilities. You must hold every one of them, on the same scope or on a wider one. With `expires_at` the assignment ends by itself. If you hold a capability only until a time, you can give it only until that time. If the subject already has the role on the same scope, the answer is that assignment, with the end that you give now.",
   capability: "auth.manage",
   access: "write",
   params: AccountParams,

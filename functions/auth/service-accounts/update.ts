@@ -15,7 +15,7 @@ export const route = defineRoute({
   http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/auth/service-accounts/{service_account_id}" },
   summary: "Rename a service account",
   synonyms: ["API key", "change", "edit", "name", "robot", "bot", "integration"],
-  description: "Its tokens, grants and groups stay as they are.",
+  description: "The service account's tokens, grants and groups stay as they are.",
   capability: "auth.manage",
   access: "write",
   params: ServiceAccountParams,

@@ -8,7 +8,7 @@ export const route = defineRoute({
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/billing/alerts" },
   summary: "Get the billing alerts",
   synonyms: ["low balance", "threshold", "warning", "notification", "notify", "running out"],
-  description: "When the event `billing.wallet.low_balance` comes, and whether the wallet is low now.",
+  description: "When the event `billing.wallet.low_balance` is sent, and whether the wallet is low now.",
   capability: "billing.view",
   access: "read",
   params: AccountParams,

@@ -12,8 +12,8 @@ const formats: Record<string, string> = {
 };
 
 /**
- * Writes an example call with the required arguments, and with those of the body's example, if the body has one. A
- * value is the first example, choice or default of its schema, or a placeholder of its type.
+ * Writes an example call. The call has the required arguments, and the members of the body's example, if the body has
+ * an example. Each value is the first example, choice or default in the value's schema, or a placeholder of its type.
  */
 export function exampleOf(fn: CodeFunction): string {
   const { route } = fn;

@@ -44,7 +44,10 @@ function argumentSchemas(route: Route, part: Part): Record<string, z.ZodType> {
 const inputs = new WeakMap<Route, Schema>();
 const outputs = new WeakMap<Route, Schema>();
 
-/** The JSON schema of a function's arguments: path, query, body, each in the order of its schema. */
+/**
+ * The JSON schema of a function's arguments: those of the path, the query and the body. Each part keeps the order of
+ * its schema.
+ */
 export function inputSchemaOf({ route }: CodeFunction): Schema {
   const cached = inputs.get(route);
   if (cached) return cached;
@@ -78,18 +81,19 @@ export function rawInput({ argumentParts, route }: CodeFunction, values: Readonl
 }
 
 /**
- * A score of 1, in units. A list scores its page size / 25, so a score in units is a whole number and sums are exact.
+ * The units in a score of 1. A list scores its page size / 25, so a score in units is a whole number and sums are
+ * exact.
  */
 export const scoreUnit = 25;
 
 const providers = new Set(["registrar", "dns", "payments", "mail"]);
 
-/** The largest page of a list. The checker assumes it for a page size that is known only during the run. */
+/** The largest page size of a list. The checker assumes this size if the page size is known only during the run. */
 export const largestPage = 100;
 
 /**
- * The page size of a call of a list function whose argument `page_size` is `value`; 25 for an invalid value. Undefined
- * for other functions.
+ * The page size of a call. `value` is the argument `page_size`; an invalid value counts as 25. Undefined if the
+ * function takes no `page_size`.
  */
 export function pageSizeOf({ route }: CodeFunction, value: unknown): number | undefined {
   const schema = Object.hasOwn(route.query.shape, "page_size") ? route.query.shape["page_size"] : undefined;
@@ -99,8 +103,8 @@ export function pageSizeOf({ route }: CodeFunction, value: unknown): number | un
 }
 
 /**
- * The score of a call in units of 1/25. A call counts 1, or 5 if it reaches an outside provider, or its page size / 25,
- * whichever is largest.
+ * The score of a call, in units of 1/25. The score is the largest of these: 1, 5 if the call reaches an outside
+ * provider, and the page size / 25.
  */
 export function unitsOf(fn: CodeFunction, pageSize: number | undefined): number {
   const isOutside = fn.route.limit === "outbound" || fn.route.lambda.uses.some((name) => providers.has(name));

@@ -2,7 +2,7 @@ import type { Schema } from "../interpreter/types.ts";
 
 export type Definitions = Readonly<Record<string, Schema>>;
 
-/** The rules of the notation, which `functions.explain` answers with the types. */
+/** The rules of the notation. `functions.explain` answers them together with the types. */
 export const notation =
   "`name?` may be left out; a member without a type is a string; `[x]` is a list of x; `x|null` may be null; `(1..9)` bounds a number, a length or a count; `= x` is a default; other names are in `types`.";
 
@@ -10,7 +10,7 @@ type NotationOptions = {
   definitions?: Definitions;
   /** The definitions that are written by their names. */
   named?: ReadonlySet<string>;
-  /** Whether formats and bounds are written. Only the writer of an argument needs them. */
+  /** Whether formats and bounds are written. Only a caller who writes an argument needs them. */
   isExact?: boolean;
 };
 

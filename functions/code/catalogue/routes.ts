@@ -60,15 +60,15 @@ const FunctionDigest = z.object({
 
 const FunctionDigests = z
   .object({
-    functions: z.array(FunctionDigest).meta({ description: "The functions, in the order of the names." }),
+    functions: z.array(FunctionDigest).meta({ description: "The functions, in the order of the requested names." }),
     types: z
       .record(z.string(), z.string())
-      .meta({ description: "The types that are in several of the answers, by name." }),
+      .meta({ description: "The types that the answers of several functions share, by name." }),
     notation: z.string().meta({ description: "How types are written." }),
   })
   .meta({ id: "FunctionDigests", description: "Functions of code mode in brief." });
 
-/** The most functions that one call explains. The API has fewer, so one call can explain them all. */
+/** The most functions that one call explains. The API has fewer functions, so one call can explain every function. */
 const mostExplained = 200;
 
 const FunctionName = z.string().min(1).max(100);
@@ -120,7 +120,7 @@ export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
     summary: "Find functions by words",
     synonyms: ["look for", "how to", "which"],
     description:
-      "The ten functions that match best. A word counts most in a name, a summary or the function's synonyms, and least in parameters and descriptions. A word of the query also matches longer words that begin with it. If it matches none, the most similar word counts. Only the first twelve words of the query are used.",
+      "The ten functions that match best. A word counts most in a name, a summary or the function's synonyms, and least in parameters and descriptions. A word of the query also matches longer words that begin with it. A word of the query that matches nothing counts as the most similar word. Only the first twelve words of the query are used.",
     query: z.strictObject({
       query: z.string().min(1).max(200).meta({ description: "Words, in any order.", example: "reset password" }),
     }),

@@ -8,7 +8,10 @@ const searchedWords = 12;
 /** The weight of a word, by the part of the function in which it occurs. */
 const weights = { name: 5, summary: 3, synonyms: 3, parameters: 0.5, description: 0.5 };
 type IndexedPart = keyof typeof weights;
-/** BM25's k1. BM25's b is 0, so that a synonym counts the same in a long list of synonyms. */
+/**
+ * The constant k1 of BM25. The constant b is 0, so that a synonym counts the same in a short and in a long list of
+ * synonyms.
+ */
 const saturation = 1.2;
 /**
  * The weights of two inexact matches, as shares of an exact match: a longer word that begins with the word of the

@@ -5,7 +5,7 @@ import type { Schema } from "../interpreter/types.ts";
 import { type CodeFunction, inputSchemaOf } from "./function.ts";
 
 type Options = {
-  /** Whether to describe a text by an example of its schema, if there is one, instead of by its length limits. */
+  /** Whether a text is described by the example in its schema, if the schema has one, and not by its length limits. */
   examples?: boolean;
 };
 
@@ -71,7 +71,7 @@ export type Parameter = z.output<typeof Parameter>;
 
 const cache = new WeakMap<Route, Parameter[]>();
 
-/** The parameters of a function: path, query, body, each in the order of its schema. */
+/** The parameters of a function: those of the path, the query and the body. Each part keeps the order of its schema. */
 export function parametersOf(fn: CodeFunction): Parameter[] {
   const parameters = cache.get(fn.route) ?? findParameters(fn);
   cache.set(fn.route, parameters);
@@ -90,8 +90,8 @@ function findParameters(fn: CodeFunction): Parameter[] {
 }
 
 /**
- * Writes a function with its parameters: `workspaces.list(account_id, page?, page_size?)`. If `typed`, with their types
- * and defaults too: `page_size?: integer (1 to 100) = 25`.
+ * Writes a function with its parameters: `workspaces.list(account_id, page?, page_size?)`. With `typed`, each parameter
+ * has its type and default: `page_size?: integer (1 to 100) = 25`.
  */
 export function signatureOf(fn: CodeFunction, typed = false): string {
   const parameters = parametersOf(fn).map((parameter) => {

@@ -18,8 +18,8 @@ import { closestName } from "../language/spelling.ts";
 import { type LiteralOf, literalValue, positionIn } from "./literals.ts";
 
 /**
- * The diagnostic for an argument whose value is known only during the run, if the function takes no value of its type.
- * Undefined if the argument may be valid, or may be None: the run checks it then.
+ * Reports an argument whose value is known only during the run, if the function takes no value of the argument's type.
+ * Returns undefined if the argument may be valid, or may be None: the run then checks the argument.
  */
 export function mismatchedArgument(
   { name: callee }: Call,
@@ -168,7 +168,9 @@ export function inputOf(fn: CodeFunction, values: ReadonlyMap<string, unknown>):
 const startsWith = (long: readonly (string | number)[], short: readonly (string | number)[]): boolean =>
   short.every((step, index) => long[index] === step);
 
-/** Whether an error is certain, whichever values the unknown parts have. `unknown` has the paths of these parts. */
+/**
+ * Whether an error is certain, whichever values the unknown parts have. `unknown` contains the paths of these parts.
+ */
 function isSure({ loc, type }: ValidationError, unknown: readonly (string | number)[][]): boolean {
   const path = loc.slice(1);
   return !unknown.some((part) => startsWith(path, part) || (startsWith(part, path) && type === "value_error"));
@@ -206,7 +208,9 @@ function inPayload({ route }: CodeFunction, error: ValidationError): ValidationE
 /** A call and its argument values. */
 type EvaluatedCall = { call: Call; args: ReadonlyMap<string, unknown> };
 
-/** The diagnostic for arguments that failed validation during the run. `also` has the further mistakes of the call. */
+/**
+ * The diagnostic for arguments that failed validation during the run. `also` lists the further mistakes of the call.
+ */
 export function invalidInput(error: InvalidInput, { call, args }: EvaluatedCall, fn: CodeFunction): Diagnostic {
   const errors = error.errors.map((one) => inPayload(fn, one));
   const [first] = errors;

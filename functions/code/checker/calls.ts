@@ -39,8 +39,8 @@ function outputType(fn: CodeFunction): StaticType {
 }
 
 /**
- * The type of a call's result, and the call's score in units: in a run, and in a dry run, which only authorizes a
- * write.
+ * The type of a call's result, and the call's score in units: `units` for a run, `dryUnits` for a dry run. A dry run
+ * only authorizes a write.
  */
 type CheckedResult = { type: StaticType; units: number; dryUnits: number };
 

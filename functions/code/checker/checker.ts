@@ -72,8 +72,8 @@ class Checker {
   }
 
   /**
-   * Checks a statement. Returns the variables that it reads, each with the index of the statement that assigned the
-   * variable; undefined for a variable of the session.
+   * Checks a statement. Returns the variables that the statement reads. Each has the index of the statement that
+   * assigned the variable, or undefined for a variable of the session.
    */
   statement({ target, value }: Statement, index: number): Map<string, number | undefined> {
     this.#needs = new Map();
@@ -82,7 +82,7 @@ class Checker {
     return this.#needs;
   }
 
-  /** Checks an expression and returns its type. `factor` is the most times that a run evaluates the expression. */
+  /** Checks an expression and returns its type. `factor` is the most times that a run can evaluate the expression. */
   #typeOf(node: Expression, loops: LoopVariables, factor: number): StaticType {
     switch (node.kind) {
       case "name":
@@ -128,7 +128,7 @@ class Checker {
     return type;
   }
 
-  /** Reports a literal that is compared with a value which is never equal to it. */
+  /** Reports a literal that is compared with a value that can never equal the literal. */
   #comparison({ operator, operands }: Operation, types: readonly StaticType[], loops: LoopVariables): void {
     const [[left, right], [ours = {}, theirs = {}]] = [operands, types];
     if (!left || !right) return;
@@ -226,8 +226,8 @@ class Checker {
   }
 
   /**
-   * The function call that a method call on an unknown variable was probably meant to be: `mailboxes.get("id")`.
-   * Undefined if the name of the variable resembles no prefix of a function.
+   * Reads a method call on an unknown variable, such as `mailboxes.get("id")`, as the function call that was probably
+   * meant. Returns undefined if the variable's name resembles no prefix of a function.
    */
   #calledFunction({ of, accesses, at }: Path, loops: LoopVariables): Call | undefined {
     if (of.kind !== "name" || loops.has(of.name) || this.#variables.get(of.name)) return undefined;
@@ -282,7 +282,7 @@ class Checker {
     const loops = new Map(outer);
     let factor = outerFactor;
     let mostItems: number | undefined = 1;
-    // The number of rounds that every run makes; undefined if it is not known.
+    // The number of rounds that every run makes; undefined if the number is not known.
     let certainRounds: number | undefined = 1;
     for (const [index, clause] of node.clauses.entries()) {
       if (clause.kind === "if") {
@@ -355,7 +355,10 @@ export type CheckedCall = {
 export type CheckedStatement = {
   statement: Statement;
   calls: CheckedCall[];
-  /** The index of the statement that assigned each variable read here; undefined for variables of the session. */
+  /**
+   * The variables that the statement reads. Each has the index of the statement that assigned the variable, or
+   * undefined for a variable of the session.
+   */
   needs: Map<string, number | undefined>;
   /** Whether the statement contains a call that writes. */
   writes: boolean;
@@ -368,7 +371,7 @@ export type Checked = {
   diagnostics: Diagnostic[];
   /** The complexity score; 0 if the program was not scored because of a mistake. */
   score: number;
-  /** The score of a dry run of the program, which only authorizes writes. */
+  /** The score of a dry run of the program. A dry run only authorizes writes. */
   dryScore: number;
   /** Whether the program reads a variable that it does not assign. */
   readsUnassigned?: boolean;
@@ -421,4 +424,4 @@ function withScore(checked: Checked, checker: Checker): Checked {
 }
 
 const withoutEffect = ({ value }: Statement): string =>
-  `This line does nothing: give its value a name, \`x = ${value.kind === "name" ? clip(value.name) : "…"}\`, or put it last to have it answered as last_value.`;
+  `This line does nothing: give its value a name, \`x = ${value.kind === "name" ? clip(value.name) : "…"}\`, or make it the last line, which is answered as last_value.`;

@@ -2,7 +2,10 @@ import { scoreUnit } from "../catalogue/function.ts";
 import type { Call } from "../language/ast.ts";
 import { callLimit } from "../language/limits.ts";
 
-/** The score of one call in units, in a run and in a dry run, and the most `times` that the program makes the call. */
+/**
+ * The cost of one call: its score in units in a run (`units`) and in a dry run (`dryUnits`), and the most times that
+ * the program makes the call (`times`).
+ */
 export type CallCost = { call: Call; units: number; dryUnits: number; times: number };
 
 /** The highest score that a run (`units`) or a dry run (`dryUnits`) can reach within `callLimit` calls. */
@@ -22,7 +25,7 @@ const totalOf = ({ units, times }: CallCost): number => units * Math.min(times, 
 export const costliestOf = (costs: readonly CallCost[]): CallCost | undefined =>
   costs.toSorted((a, b) => totalOf(b) - totalOf(a))[0];
 
-/** Says how to lower the score of a program whose costliest call is this one. */
+/** Says how to lower the score of a program whose costliest call is `call`. */
 export function howToLowerScore({ call, units, times }: CallCost): string {
   const [score, most] = [units / scoreUnit, Math.min(times, callLimit)];
   const part = `${call.name} in line ${call.at.line} counts ${score}${most > 1 ? ` for each of up to ${most} calls` : ""}`;

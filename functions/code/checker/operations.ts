@@ -21,7 +21,7 @@ import { closestName } from "../language/spelling.ts";
 import type { DiagnosticList } from "./diagnostics.ts";
 import type { ConditionScope } from "./scope.ts";
 
-/** The types that the order comparisons accept on both sides. */
+/** The types that `<`, `<=`, `>` and `>=` accept on both sides. */
 const ordered: readonly TypeName[] = ["number", "string"];
 
 const isArithmetic = (operator: Operation["operator"]): operator is Arithmetic => Object.hasOwn(operandPairs, operator);

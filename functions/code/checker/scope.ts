@@ -19,14 +19,14 @@ export type CheckerContext = {
 export type LoopVariables = ReadonlyMap<string, StaticType>;
 
 /**
- * A variable: the index of the statement that assigned it (undefined for a variable of the session), its type, and its
- * value if the program assigned a literal.
+ * A variable: its type, the index of the statement that assigned it, and its value if the program assigned a literal.
+ * The index is undefined for a variable of the session.
  */
 type Variable = { statement: number | undefined; type: StaticType; literal?: string | number | undefined };
 
 /**
- * The longest text of a variable, in characters, that the checker remembers. A program can pass one variable to
- * thousands of arguments, and each is validated.
+ * The longest text, in characters, that the checker remembers as the value of a variable. A program can pass one
+ * variable to thousands of arguments, and each argument is validated.
  */
 const literalChars = 256;
 
@@ -59,7 +59,7 @@ export class Variables {
 
   /**
    * The value of a literal, or of a variable that was assigned a literal. Undefined if the value is unknown, or if a
-   * surrounding condition mentions the variable: the expression may then not be evaluated for this value.
+   * surrounding condition mentions the variable: a run may then skip the expression for this value.
    */
   literal(node: Expression, loops: LoopVariables): Constant | undefined {
     if (node.kind === "literal") return node.value;
@@ -69,8 +69,8 @@ export class Variables {
 }
 
 /**
- * The conditions and comprehensions around the current expression. Programs test for missing members before they read
- * them, so an access to a tested member is no mistake.
+ * The conditions and comprehensions around the current expression. A program may test whether a member exists before it
+ * reads the member, so an access to a tested member is no mistake.
  */
 export class ConditionScope {
   /** The variables in each surrounding condition; none for a comprehension. */

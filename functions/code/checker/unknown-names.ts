@@ -10,7 +10,7 @@ import { methodHintOf } from "../language/hints.ts";
 import { clip } from "../language/messages.ts";
 import { closestName } from "../language/spelling.ts";
 
-/** Our verbs, each with verbs of other APIs that mean the same. */
+/** The verbs of this API's function names, each with the verbs that other APIs use for the same action. */
 const verbs: readonly (readonly [string, readonly string[]])[] = [
   ["add", ["create", "new", "insert", "post", "register", "connect"]],
   ["create", ["add", "new", "insert"]],
@@ -24,7 +24,7 @@ const verbs: readonly (readonly [string, readonly string[]])[] = [
 /** The longest name, in characters, for which similar functions are searched. */
 const searchedChars = 100;
 
-/** The diagnostic for a call to an unknown function. It suggests the intended function or similar ones. */
+/** The diagnostic for a call to an unknown function. It suggests the intended function or similar functions. */
 export function unknownFunction(call: Call, catalogue: Catalogue, isVariable: (name: string) => boolean): Diagnostic {
   const { name, at } = call;
   const diagnostic = { code: "unknown_function", at };
@@ -78,8 +78,8 @@ const withVerb = (verb: string, names: readonly string[]): string | undefined =>
   names.find((name) => verbs.some(([ours, others]) => ours === verbOf(name) && others.includes(verb)));
 
 /**
- * The functions of every namespace whose name has all words of `namespace`: `dns_records` has the word of `dns`.
- * Namespaces with the fewest other words are first.
+ * The functions of every namespace whose name contains all words of `namespace`: `dns_records` contains the word of
+ * `dns`. Namespaces with the fewest other words are first.
  */
 function ofNamespacesWith(namespace: string, names: readonly string[]): string[] {
   const words = wordsOf(namespace).filter((word) => word !== "");
@@ -89,7 +89,7 @@ function ofNamespacesWith(namespace: string, names: readonly string[]): string[]
     .toSorted((a, b) => theirs(a).length - theirs(b).length);
 }
 
-/** Whether two words are equal but for the `s` of a plural. */
+/** Whether two words are equal, or differ only by the `s` of a plural. */
 const isSameWord = (one: string, other: string): boolean => one === other || `${one}s` === other || one === `${other}s`;
 
 const wordsOf = (name: string): string[] => name.split(/[._]+/);
@@ -119,12 +119,15 @@ function suggestions(name: string, catalogue: Catalogue): string {
 }
 
 /**
- * The variables and functions in scope. `gone` is the reason why the session dropped the variable; undefined if it did
- * not.
+ * The variables and functions in scope. `gone` is the reason why the session dropped the unknown variable; undefined if
+ * the session did not drop it.
  */
 type NamesInScope = { variables: Iterable<string>; gone: string | undefined; catalogue: Catalogue };
 
-/** The message for an unknown variable. `members` are the members read from it, such as `list` in `workspaces.list`. */
+/**
+ * The message for an unknown variable. `members` are the members that the program reads from the variable, such as
+ * `list` in `workspaces.list`.
+ */
 export function noVariable(
   name: string,
   members: readonly string[],

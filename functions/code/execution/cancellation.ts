@@ -8,7 +8,8 @@ import type { InvocationContext } from "../../../shared/http/invoke.ts";
 import type { Key } from "../../../shared/table/writes.ts";
 
 /*
- * A program and its cancellation may reach different processes, so the table tells the program of the cancellation.
+ * A program and its cancellation may reach different processes. So the cancellation is stored in the table, where the
+ * program finds it.
  *
  * Access patterns
  *   when a request was cancelled   PRINCIPAL#<principal id> / CANCELLED#<SHA-256 of the network and the request's id>
@@ -16,7 +17,7 @@ import type { Key } from "../../../shared/table/writes.ts";
 
 /**
  * A client numbers the requests of each connection from 1, and several clients may share a token. The client's network
- * is part of the key, because it tells most clients apart.
+ * is part of the key, because most clients are in different networks.
  */
 const cancellationKey = (principalId: string, requestId: string | number, sourceIp = ""): Key => ({
   PK: `PRINCIPAL#${principalId}`,

@@ -38,7 +38,7 @@ type DryRun = { calls: DryCall[]; lastValue: unknown; error?: ProgramError };
 
 /**
  * Runs a program without its writes. The answer of a write is unknown, and so is everything that depends on it.
- * - A read is made if its arguments are known and the run is sure to make it.
+ * - A read is made if its arguments are known and a run would certainly make the read.
  * - A write is listed with its arguments, and with whether the caller may make it. Nothing is changed.
  * - A read after a write is made without the effect of the write. If the read is refused, its answer is unknown.
  */
@@ -95,7 +95,7 @@ class Rehearsal {
     this.#onCall = onCall;
   }
 
-  /** Describes a call of the program's text that the dry run came to `count` times. */
+  /** Describes a call in the program's text. `count` says how often the dry run reached the call. */
   describe({ call, fn }: CheckedCall, count: number): Pick<DryCall, "count" | "may_differ" | "planned"> {
     const { isUnsure, mayDiffer, planned } = this.#calls.get(call) ?? notReached;
     return {
@@ -154,7 +154,10 @@ class Rehearsal {
   }
 }
 
-/** The label of the resource of a write, if the caller may see the resource, and the preview of the write. */
+/**
+ * The label of the resource that a write would change, if the caller may see the resource, and the preview of the
+ * write.
+ */
 function labelAndPreview(
   { capability }: Route,
   { found, permissions, preview }: RehearsedCall,
@@ -169,7 +172,7 @@ function labelAndPreview(
 type Refusal = InvalidInput | Problem;
 
 /**
- * Whether an error refuses this call, so that the dry run lists the error and goes on. Exhausted rate limits and
+ * Whether an error refuses only this call. The dry run then lists the error and goes on. Exhausted rate limits and
  * failures of the API end the dry run.
  */
 const isRefusal = (error: unknown): error is Refusal =>
@@ -206,8 +209,9 @@ function describeUnknowns(value: unknown): { value: unknown; unknown: string[] }
 
 /**
  * Looks up the permissions in the accounts that are known before the run. The returned function tells whether the
- * caller holds the capability of a call: null if the account is known only during the run, or if the caller holds the
- * capability for some resources of the account only.
+ * caller holds the capability of a call. It returns null in two cases:
+ * - The account is known only during the run.
+ * - The caller holds the capability for only some resources of the account.
  */
 async function heldIn(
   calls: readonly CheckedCall[],

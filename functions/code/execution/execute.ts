@@ -18,7 +18,7 @@ import { type UnsavedVariables, type Withheld, saveVariables } from "./session-v
 
 /**
  * The facts that decide the advice after a failure: the session, the variables that the session did not keep, and
- * whether the writes have idempotency keys (`isKeyed`), so that the same program can safely be sent again.
+ * whether the writes have idempotency keys (`isKeyed`). With keys, the same program can safely be sent again.
  */
 type SessionOutcome = { sessionId: string | undefined; unsaved: UnsavedVariables | undefined; isKeyed: boolean };
 
@@ -28,7 +28,8 @@ const temporaryErrors = new Set(["out_of_time", "internal", "busy", "upstream_un
 const shownNames = 5;
 
 /**
- * Adds advice to the error of a program that failed after writes took effect: which results stand, and how to continue.
+ * Adds advice to the error of a program that failed after writes took effect: where the results of the writes are, and
+ * how to continue.
  */
 function withPartialFailure({ responses, completed, error }: ProgramRun, outcome: SessionOutcome) {
   const writes = responses.filter((one) => one.status === "completed" && isWrite(one.function)).length;
@@ -51,7 +52,10 @@ function withPartialFailure({ responses, completed, error }: ProgramRun, outcome
   return { responses: responses.map(entryOf), error: advised };
 }
 
-/** The names of the variables with results of writes that the session kept, the first five. */
+/**
+ * The names of the first five variables that hold results of writes and were kept in the session. If there are more,
+ * the last entry says how many.
+ */
 function keptNames(completed: ProgramRun["completed"], { sessionId, unsaved }: SessionOutcome): string[] {
   if (sessionId === undefined || unsaved?.not_kept_total !== undefined) return [];
   const lost = new Set(unsaved?.not_kept.map(({ name }) => name));
@@ -68,26 +72,28 @@ export type Run = {
   code: string;
   /** The caller's correlation id, echoed in the envelope. */
   requestId: string;
-  /** The session whose variables the program reads and updates; without it the program starts with no variables. */
+  /**
+   * The session whose variables the program reads and updates. Without a session, the program starts with no variables.
+   */
   sessionId?: string | undefined;
   /** Makes only the calls that read, and lists the others. Saves no variables. */
   dryRun?: boolean | undefined;
   /** Refuses every function that is not `access: "read"`. */
   readOnly?: boolean | undefined;
-  /** The base of the idempotency keys of the program's writes; without it they have no keys. */
+  /** The base of the idempotency keys of the program's writes. Without a base, the writes have no keys. */
   key?: string | undefined;
   follower?: Follower | undefined;
 };
 
 /**
- * The result of a run: the envelope, the caller's permissions in the accounts used, and the calls whose answers must
- * not be stored.
+ * The result of a run: the envelope, the caller's permissions in the accounts that the program used, and the calls
+ * whose answers must not be stored.
  */
 export type ProgramResult = { envelope: CodeResponse; permissions: PermissionSnapshot; withheld: Withheld };
 
 /**
- * The envelope of a program that is not run, because it has a mistake or was a dry run; or else a function that runs
- * the program. `abandon` gives back the reserved score of a program that is not run after all.
+ * The envelope of a program that has a mistake or was a dry run, or else the functions that run or abandon the program.
+ * `abandon` gives back the reserved score if the program is not run after all.
  */
 type Prepared = { envelope: CodeResponse } | { run: () => Promise<ProgramResult>; abandon: () => Promise<void> };
 

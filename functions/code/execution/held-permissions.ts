@@ -22,9 +22,14 @@ export type Held = z.output<typeof Held>;
 
 /** The permissions that the calls of a program relied on. */
 export type PermissionSnapshot = {
-  /** By the id of the account. If permissions change during the run, the old and the new ones are recorded. */
+  /**
+   * The permissions by account id. If permissions change during the run, the old and the new permissions are recorded.
+   */
   accounts: Map<string, { everything: boolean; grants: Map<string, EffectiveGrant> }>;
-  /** Whether the program read a resource that the caller may later not see, although the caller loses no permission. */
+  /**
+   * Whether the program read a resource that may later become hidden from the caller, although the caller loses no
+   * permission.
+   */
   mayBecomeHidden: boolean;
 };
 
@@ -55,12 +60,12 @@ function recordPermissions(
 ): void {
   const held = accounts.get(accountId) ?? { everything: false, grants: new Map() };
   held.everything ||= everything;
-  // A role of the account can change during the run, and its grant keeps its id.
+  // A role can change during the run while its grant keeps the same id. So the key has the capabilities too.
   for (const grant of grants) held.grants.set([grant.id, ...(grant.capabilities ?? [])].join(" "), grant);
   accounts.set(accountId, held);
 }
 
-/** Functions without an account whose answers concern only the caller. */
+/** Matches the functions that take no account and whose answers concern only the caller. */
 const isOfCaller = /^(?:me|functions|auth\.session)\./;
 
 /** The accounts in an answer of `accounts.list`, each visible to its members only. Undefined for other functions. */
@@ -69,15 +74,15 @@ const accountsShown = ({ name }: Route, output: unknown): string[] | undefined =
 const AccountList = z.object({ items: z.array(z.object({ id: z.string() })) });
 
 /**
- * Tells whether a read was allowed only by a grant on a part of the account. The resource that was read may later move
- * out of that part, such as to another workspace. A route with the part in its path always reads the same part.
+ * Tells whether a read was allowed only by a grant on a part of the account. The resource may later move out of that
+ * part, for example to another workspace. A route that has the part in its path always reads the same part.
  */
 const isNarrowed = ({ access, capability, scope }: Route, permissions: Permissions): boolean =>
   access === "read" && capability !== null && typeof scope !== "function" && !covers(permissions, capability, []);
 
 /**
- * The recorded permissions as stored with an answer. Undefined if the answer must not be stored: there are too many
- * accounts, or the permissions do not tell whether the caller may still see the answer.
+ * The recorded permissions, in the form that is stored with an answer. Undefined if the answer must not be stored:
+ * there are too many accounts, or the permissions do not tell whether the caller may still see the answer.
  */
 export function storedPermissions({ accounts, mayBecomeHidden }: PermissionSnapshot): Held[] | undefined {
   if (mayBecomeHidden || accounts.size > mostAccounts) return undefined;
@@ -102,8 +107,8 @@ export async function permissionsOf(
 }
 
 /**
- * Tells whether the caller still holds every recorded permission, so that the stored answer shows nothing that the
- * caller may not see. A grant on a resource that contains the recorded one does not count, because only permissions are
+ * Tells whether the caller still holds every recorded permission. The stored answer then shows nothing that the caller
+ * may not see. A grant on a resource that contains the recorded resource does not count, because only permissions are
  * read here.
  */
 export async function stillHolds(

@@ -8,7 +8,7 @@ import { permissionsOf } from "./held-permissions.ts";
 
 /**
  * Reserves the score of a checked program. Throws 429 `rate_limited` if the limit has no room. The message says how
- * much the program needs, how much is left, when the program can begin, and how to make it cheaper.
+ * much the program needs, how much is left, when the program can begin, and how to make the program cheaper.
  */
 export async function reserveScore(
   checked: Checked,
@@ -44,7 +44,8 @@ export async function runReserved<T>(
 }
 
 /**
- * The account of all calls; undefined if it is known only during the run, or if not all calls have the same account.
+ * The account of all calls. Undefined if an account is known only during the run, or if not all calls have the same
+ * account.
  */
 function onlyAccountOf(calls: readonly CheckedCall[]): string | undefined {
   const [first] = calls;

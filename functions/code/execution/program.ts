@@ -52,10 +52,16 @@ type CallOptions = {
   onCall?: ((units: number) => void) | undefined;
 };
 
-/** Makes the calls of one program. Records the permissions that the calls rely on, and the answers not to be stored. */
+/**
+ * Makes the calls of one program. Records the permissions that the calls rely on, and the answers that must not be
+ * stored.
+ */
 export type Caller = {
   checkedCall: (call: Call) => CheckedCall;
-  /** Throws `out_of_time` after the time limit of the program, and `cancelled` after the sender has cancelled it. */
+  /**
+   * Throws `out_of_time` after the time limit of the program, and `cancelled` after the sender has cancelled the
+   * program.
+   */
   throwIfStopped: (call: Call) => Promise<void>;
   perform: Perform;
   permissions: PermissionSnapshot;
@@ -127,8 +133,8 @@ export async function runProgram(
 const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null)) as unknown;
 
 /**
- * Derives the idempotency key of one call from the index of the call in the program, and from the index of the item in
- * each comprehension around the call.
+ * Derives the idempotency key of one call. The key depends on the index of the call in the program, and on the index of
+ * the item in each comprehension around the call.
  */
 const callKey = (key: string, index: number, path: readonly number[]): string =>
   createHash("sha256")
@@ -157,12 +163,12 @@ const isStopped = (error: unknown): boolean =>
   error instanceof LanguageError && ["out_of_time", "cancelled"].includes(error.diagnostic.code);
 
 const outOfTime = ({ name }: Call): string =>
-  `The ${budgetMs / 1000} seconds of a program ended before ${name}: send this call and the later ones again.`;
+  `The ${budgetMs / 1000} seconds of a program ended before ${name}: send this call and the later calls again.`;
 
 const cancelled = ({ name }: Call): string =>
-  `The program was cancelled before ${name}: this call and the later ones were not made.`;
+  `The program was cancelled before ${name}: this call and the later calls were not made.`;
 
-/** The diagnostic of the failure that ended a program; undefined if it completed. */
+/** The diagnostic of the failure that ended a program; undefined if the program completed. */
 export function programFailure(
   { results, failure }: ProgramOutcome,
   checkedCall: Caller["checkedCall"],

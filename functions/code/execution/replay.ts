@@ -20,7 +20,7 @@ type StoredText = z.output<typeof StoredText>;
 const brotli = promisify(brotliCompress);
 const unbrotli = promisify(brotliDecompress);
 
-/** Texts up to this length are stored uncompressed, in characters. */
+/** The longest text that is stored uncompressed, in characters. */
 const plainChars = 700;
 /** The longest compressed text that is stored, in characters. An item of the table holds 400 KB in all. */
 const packedLimitChars = 380_000;
@@ -28,7 +28,7 @@ const packedLimitChars = 380_000;
 /** A long text can occur twice in an envelope, far apart. The window of 4 MiB lets the compression find both. */
 const options = { params: { [constants.BROTLI_PARAM_QUALITY]: 5, [constants.BROTLI_PARAM_LGWIN]: 22 } };
 
-/** Compresses a text for one item of the table; undefined if it does not fit into one. */
+/** Compresses a text for one item of the table. Returns undefined if the compressed text does not fit into one item. */
 export async function compressText(text: string): Promise<StoredText | undefined> {
   if (text.length <= plainChars) return { text };
   const encoded = (await brotli(text, options)).toString("base64");
@@ -57,7 +57,7 @@ type Stored = z.output<typeof Stored>;
  * - A program runs again if it failed, if it was cut off before its envelope was stored, or if the envelope must not be
  *   stored. Finished writes are replayed, and the remaining writes are made.
  * - A cancelled program does not run again.
- * - An `idempotencyKey` replaces the id. It is valid for a day and for one program. Throws 422 if the key was used for
+ * - An `idempotencyKey` replaces the id. The key is valid for a day and for one program. Throws 422 if the key was used for
  *   another program that began to run.
  * - Throws 409 `idempotency_in_flight` while the first run goes on.
  * - Dry runs have no effect and are never replayed.
@@ -107,8 +107,8 @@ const freshAnswer = ({ envelope }: Pick<ProgramResult, "envelope">): IdempotentA
 const parseStored = async (answer: unknown): Promise<Stored> => Stored.parse(JSON.parse(await restoreText(answer)));
 
 /**
- * Tells whether the caller may see a stored envelope. Looks up the accounts of the envelope, and charges 1 for each but
- * the first.
+ * Tells whether the caller may see a stored envelope. Looks up the permissions in each account of the envelope, and
+ * charges 1 for each account except the first.
  */
 async function mayReplay({ held }: Stored, context: InvocationContext, charges: RequestCharges): Promise<boolean> {
   await charges.charge(held.length - 1);
@@ -128,7 +128,7 @@ const programOf = ({ code, sessionId, readOnly }: Run): string =>
     .update(JSON.stringify([sessionId, readOnly === true, code]))
     .digest("base64url");
 
-/** The program is part of the key, because a model may correct its program and send it with the same id. */
+/** The program is part of the key, because a model may correct a program and send the new program with the same id. */
 function byRequestId(run: Run) {
   const key = `${programOf(run)}/${run.requestId}`;
   const input = { params: {}, query: {}, body: {} };
@@ -173,8 +173,9 @@ async function storeEnvelope(
 }
 
 /**
- * Compresses an envelope, and charges the cost of storing it. If the envelope must not be stored, or the rate limit has
- * no room for the cost, returns undefined. For a cancelled program it then returns the envelope without results.
+ * Compresses an envelope, and charges the cost of storing it. Returns undefined if the envelope must not be stored, or
+ * if the rate limit has no room for the cost. For a cancelled program, returns the envelope without results instead of
+ * undefined.
  */
 async function storedTextOf(
   { envelope, permissions, withheld }: ProgramResult,
@@ -200,8 +201,8 @@ const packed = (envelope: CodeResponse, held: Held[]): Promise<StoredText | unde
   compressText(JSON.stringify({ envelope: CodeResponse.parse(envelope), held }));
 
 /**
- * The envelope of a cancelled program without its results. The sender of the program may always see it, so it is stored
- * when the whole envelope must not be stored.
+ * The envelope of a cancelled program without its results. The program's sender may always see this form, so it is
+ * stored when the whole envelope must not be stored.
  */
 function withoutResults(envelope: CodeResponse): CodeResponse {
   const omitted = { message: "The result is not stored." };

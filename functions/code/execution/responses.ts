@@ -13,8 +13,8 @@ import type { ProgramOutcome } from "./scheduler.ts";
 const mostEscaped = 2.25;
 
 /**
- * Builds one entry for each call that ran, in source order. After a failure also one for each call that was not
- * reached. A result without room is replaced by its size and by advice to ask for less.
+ * Builds one entry for each call that ran, in source order. After a failure, builds an entry also for each call that
+ * was not reached. A result without room is replaced by its size and by advice to ask for less.
  */
 export function responsesOf(
   { results, failure }: ProgramOutcome,
@@ -64,7 +64,7 @@ function measure(value: unknown): { bytes: number; room: number } {
   const json = JSON.stringify(value);
   const bytes = Buffer.byteLength(json);
   if (bytes > resultLimitBytes) return { bytes, room: bytes };
-  // A protocol escapes a quote or backslash to two characters in its text, and the Lambda's answer escapes those to
+  // A protocol escapes a quote or backslash to two characters in its text, and the Lambda's answer escapes these two to
   // four.
   const escaped = json.match(/["\\]/g)?.length ?? 0;
   return { bytes, room: Math.max(bytes, Math.ceil((bytes + 3 * escaped) / mostEscaped)) };
@@ -76,12 +76,12 @@ const omittedResult = (value: unknown, bytes: number): { omitted_bytes: number; 
   message: `These ${bytes} bytes do not fit: an answer has room for ${resultLimitBytes} in all. ${howToAskForLess(value, bytes, resultLimitBytes)}`,
 });
 
-/** The share of the room that the advice fills, because items differ in size. */
+/** The advice fills only this share of the room, because items differ in size. */
 const suggestedShare = 0.9;
 
 /**
  * A sentence that says how to ask for less: for a part of the value that fits into `room` as the last value. `bytes` is
- * the size of the value. Both are in bytes.
+ * the size of the value. `room` and `bytes` are in bytes.
  */
 export function howToAskForLess(value: unknown, bytes: number, room: number): string {
   if (bytes <= room) return "Let the last line be this value alone, or a part of it: last_value has room of its own.";
@@ -95,7 +95,8 @@ export function howToAskForLess(value: unknown, bytes: number, room: number): st
 }
 
 /**
- * The last value of a failed program. It has as much room as all results together, and is replaced if it does not fit.
+ * The last value of a failed program, or the replacement if the value does not fit. The room for this value is as large
+ * as the room for the results of all calls.
  */
 export function valueOrOmission(value: unknown): unknown {
   const { bytes, room } = measure(value);

@@ -158,8 +158,8 @@ async function runEach(
 type Semaphore = () => Promise<() => void>;
 
 /**
- * Creates `slots` slots, handed out in order of request. The returned function waits for a slot and resolves to its
- * release.
+ * Creates a semaphore with `slots` slots, which are given out in order of request. The returned function waits for a
+ * slot, and resolves to a function that frees the slot.
  */
 function semaphore(slots: number): Semaphore {
   let left = slots;

@@ -56,7 +56,8 @@ const namedVariables = 20;
 
 /**
  * Saves the variables that completed steps assigned. A session that was only read is renewed. A value that may contain
- * a secret is never saved. Returns the variables that were not saved, also after an error, which is logged.
+ * a secret is never saved. Returns the variables that were not saved. An error is not thrown: the variables then count
+ * as not saved.
  */
 export async function saveVariables(
   ref: SessionRef,

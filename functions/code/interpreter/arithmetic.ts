@@ -40,7 +40,7 @@ const resultNames: Record<Arithmetic, string> = {
   "%": "rest",
 };
 
-/** The message for an operator between two types that it does not take. */
+/** The message for an operator that does not take operands of these two types. */
 export function cannotCalculate(operator: Arithmetic, a: TypeName, b: TypeName): string {
   const isText = operator === "%" ? a === "string" : operator === "+" && (a === "string" || b === "string");
   const hint = isText ? ' Put values in a text by an f-string, f"{x}".' : "";
@@ -90,9 +90,10 @@ function divide(operator: "//" | "%", a: number, b: number, at: Position): numbe
 }
 
 function repeat(part: string | unknown[], times: number, budget: StepBudget, at: Position): unknown {
-  if (!Number.isInteger(times)) throw typeError(at, `A text or list is repeated whole times, not ${times} times.`);
+  if (!Number.isInteger(times))
+    throw typeError(at, `A text or list is repeated a whole number of times, not ${times} times.`);
   const count = part.length === 0 ? 0 : Math.max(0, times);
-  // Checked before the value is made, so that it takes no memory.
+  // This check comes before the value is made, so that a value that is too large takes no memory.
   requireRoom((sizeOf(part).bytes - 2) * count, at);
   if (typeof part === "string") return requireSize(part.repeat(count), budget, at);
   if (part.length * count > budget.steps) useSteps(budget, part.length * count, at);

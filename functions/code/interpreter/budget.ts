@@ -45,14 +45,15 @@ export function sizeOf(value: unknown): Size {
 const tooLarge = (at: Position, most: string): LanguageError =>
   new LanguageError(at, `A value may ${most} at most.`, { code: "value_too_large" });
 
-/** Throws `value_too_large` if a value of `bytes` is too large. Call it before the value is made. */
+/** Throws `value_too_large` if a value of `bytes` is too large. Call this function before the value is made. */
 export function requireRoom(bytes: number, at: Position): void {
   if (bytes > valueLimitBytes) throw tooLarge(at, `hold ${valueLimitBytes} bytes`);
 }
 
 /**
- * Returns a value that the program made, and uses steps for its items or characters. Throws `value_too_large` if the
- * value is too long or nests too deep, and `too_much_work`.
+ * Returns a value that the program made, and uses steps for its items or characters. Throws:
+ * - `value_too_large` if the value is too long or nests too deep
+ * - `too_much_work` if too few steps are left
  */
 export function requireSize<T>(value: T, budget: StepBudget, at: Position): T {
   if (Array.isArray(value)) useSteps(budget, value.length, at);

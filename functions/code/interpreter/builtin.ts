@@ -9,14 +9,14 @@ import { type Constant, isPageValue, typeError, typeOf } from "./values.ts";
 /** A parameter of a builtin. The first parameter of a method is the value before the dot. */
 export type BuiltinParameter = {
   name: string;
-  /** The types that the parameter takes. Without `types` it takes every type. */
+  /** The types that the parameter takes. Without `types`, the parameter takes every type. */
   types?: readonly TypeName[];
   /** The words for the types in messages, if a list of the types would not be clear. */
   takes?: string;
   optional?: true;
   /** Whether the argument must have a name, as in `key="name"`. */
   named?: true;
-  /** Whether the parameter takes all remaining values. Only the last parameter can. */
+  /** Whether the parameter takes all remaining values. Only the last parameter can do this. */
   rest?: true;
   /** Whether the builtin reads the items of the value. A page is then refused, because its items are in a member. */
   iterated?: true;
@@ -34,7 +34,7 @@ export type InvalidArgument = { code: string; message: string; index: number };
  */
 export type BuiltinRun = { at: Position; positionOf: (index: number) => Position; budget: StepBudget };
 
-/** A function of the language, `len(x)`, or a method, `text.lower()`. */
+/** A function of the language, such as `len(x)`, or a method, such as `text.lower()`. */
 export type Builtin = {
   name: string;
   isMethod?: true;
@@ -46,8 +46,8 @@ export type Builtin = {
    */
   check: (args: readonly (StaticArgument | undefined)[]) => StaticType | InvalidArgument;
   /**
-   * The result. Uses a step for each item that it reads. The caller uses the steps for the size of the result. Throws
-   * LanguageError.
+   * Returns the result. Uses a step for each item that the builtin reads. The caller uses the steps for the size of the
+   * result. Throws LanguageError.
    */
   evaluate: (args: readonly unknown[], run: BuiltinRun) => unknown;
 };
@@ -121,7 +121,7 @@ function wrongArgument(
 const pageMessage = ({ isMethod }: Builtin, index: number, of: string): string =>
   `${of} is a page: its items are in ${of}.items${isMethod && index === 0 ? ", without the brackets" : ""}.`;
 
-/** The parameter that takes the value at `index`. The last parameter takes all values after it. */
+/** The parameter that takes the value at `index`. The last parameter takes all further values. */
 const parameterAt = ({ parameters }: Builtin, index: number): BuiltinParameter | undefined =>
   parameters[Math.min(index, parameters.length - 1)];
 

@@ -196,7 +196,7 @@ export const functionTable: readonly Builtin[] = [
 
 const notNumbers = (found: string): InvalidArgument => ({
   code: "type_error",
-  message: `sum takes a list of numbers, and an item is a ${found}${found === "string" ? ": float makes a number of it, as in sum([float(x) for x in xs])" : ""}.`,
+  message: `sum takes a list of numbers, and an item is a ${found}${found === "string" ? ": convert it with float, as in sum([float(x) for x in xs])" : ""}.`,
   index: 0,
 });
 
@@ -241,12 +241,15 @@ function rangeOf([n, stop, step = 1]: readonly unknown[], run: BuiltinRun): numb
   const increment = requireWhole("range", step, run, 2);
   if (increment === 0) throw valueError(run.positionOf(2), zeroStep);
   const count = countOf(start, end, increment);
-  // Checked before the list is made, so that it takes no memory.
+  // This check comes before the list is made, so that a list that is too long takes no memory.
   if (count > run.budget.steps) useSteps(run.budget, count, run.positionOf(0));
   return Array.from({ length: count }, (_, index) => start + index * increment);
 }
 
-/** `min` or `max`: the value that `isBefore` puts first. Of equal values, the earliest. */
+/**
+ * Builds `min` or `max`. The result is the value that `isBefore` puts first. Of equal values, the result is the
+ * earliest.
+ */
 function extreme(name: string, isBefore: (a: unknown, b: unknown, run: BuiltinRun) => boolean): Builtin {
   const takes = `${name} takes a list, or several values`;
   return {

@@ -41,7 +41,7 @@ import {
 
 /**
  * The message for a comprehension that makes at least `each` calls for each of `count` items, although the program has
- * only `left` calls left. The message says how to go on with the items that are too many.
+ * only `left` calls left. The message says how to go on with the remaining items.
  */
 export function tooManyCalls(over: Expression, count: number, each: number, left: number = callLimit): string {
   const [most, of] = [Math.floor(left / each), describeExpression(over)];
@@ -51,8 +51,8 @@ export function tooManyCalls(over: Expression, count: number, each: number, left
 }
 
 /**
- * A request of an evaluation to its driver: to make a call (`call`), or to run the rounds of a comprehension (`each`).
- * The driver returns the answer of the call, or the results of the rounds in order.
+ * A request that an evaluation yields to its driver: to make a call (`call`), or to run the rounds of a comprehension
+ * (`each`). The driver returns the answer of the call, or the results of the rounds in order.
  */
 export type Effect =
   | {
@@ -72,7 +72,10 @@ export type Evaluation<T = unknown> = Generator<Effect, T, unknown>;
 /** The variables that an expression can read, and the state of its evaluation. */
 export type Scope = {
   variables: ReadonlyMap<string, unknown>;
-  /** The loop variables of the innermost comprehension. `outer` leads to those of the comprehensions around it. */
+  /**
+   * The loop variables of the innermost comprehension. `outer` leads to the loop variables of the comprehensions around
+   * it.
+   */
   loop?: { names: readonly string[]; values: readonly unknown[]; index: number; outer: Scope };
   budget: Budget;
   /** Whether calls may be answered with `unknownValue`. */
@@ -99,8 +102,8 @@ export const evaluate = (node: Expression, scope: Scope): Evaluation =>
 
 /**
  * Evaluates an expression whose calls may be answered with `unknownValue`. The result of an operation on an unknown
- * value is unknown too. If an unknown value decides which part is evaluated, every such part is evaluated as unsure:
- * its calls are marked, and an error makes its value unknown.
+ * value is unknown too. If an unknown value decides which of several parts is evaluated, every one of these parts is
+ * evaluated as unsure: the part's calls are marked, and an error makes the part's value unknown.
  */
 function* evaluateGuarded(node: Expression, scope: Scope): Evaluation {
   try {
@@ -327,9 +330,9 @@ const join = (rounds: readonly Items[]): Items =>
   rounds.every((items) => items !== unknownValue) ? rounds.flat() : unknownValue;
 
 /**
- * Evaluates a `for` whose later clauses or element make calls. The conditions that follow it and make no calls are
- * evaluated first. Throws `too_many_calls` before the first call if the items that are left need more calls than the
- * program has left.
+ * Evaluates a `for` whose later clauses or element make calls. First evaluates the conditions that directly follow the
+ * `for` and make no calls. Throws `too_many_calls` before the first call if the remaining items need more calls than
+ * the program has left.
  */
 function* evaluateCallingClause(
   node: Comprehension,

@@ -2,8 +2,8 @@ import type { Position } from "../language/ast.ts";
 import { type StepBudget, requireRoom, useSteps } from "./budget.ts";
 
 /*
- * Indexes and lengths of texts count characters (code points). Implementations of Starlark count bytes or UTF-16 code
- * units.
+ * Indexes and lengths of texts count characters (code points). Other implementations of Starlark count bytes or UTF-16
+ * code units.
  */
 
 const surrogate = /[\ud800-\udfff]/;
@@ -55,7 +55,8 @@ export function strip(text: string, cut: string, budget: StepBudget, at: Positio
 /** The parts of a text between separators. Without a separator: the words between white space. */
 export function split(text: string, separator: string | undefined, budget: StepBudget, at: Position): string[] {
   useSearch(text, separator ?? "", budget, at);
-  // More parts are not made: the caller refuses a list with more items than the program has steps left.
+  // No more parts than this are made, because the caller refuses a list with more items than the program has steps
+  // left.
   const most = Math.max(0, budget.steps) + 2;
   if (separator !== undefined) return text.split(separator, most);
   return text.split(/\p{White_Space}+/u, most).filter((word) => word !== "");
@@ -68,7 +69,7 @@ export function join(texts: readonly string[], separator: string, at: Position):
   return texts.join(separator);
 }
 
-/** The letter of the escape of each character. */
+/** The letter that stands for each control character after a backslash: `n` for a line feed. */
 const letters = new Map(
   Object.entries({ "\x07": "a", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t", "\v": "v" }),
 );

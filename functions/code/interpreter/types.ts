@@ -6,7 +6,7 @@ export type Schema = z.core.JSONSchema.BaseSchema;
 /** The name of a type, as messages show it. */
 export type TypeName = ReturnType<typeof typeOf>;
 
-/** The static type of a value: all that is known before the run. An empty one means that nothing is known. */
+/** The static type of a value: all that is known before the run. An empty object means that nothing is known. */
 export type StaticType = {
   /** The JSON schema of a value from an answer, and the definitions to which it refers. */
   schema?: Schema;
@@ -17,7 +17,7 @@ export type StaticType = {
   most?: number;
   /** Whether the list has exactly `most` items. Only for a list that the program makes. */
   isExact?: true;
-  /** The type of a value without a schema, such as one that the program makes. */
+  /** The type of a value without a schema, such as a value that the program makes. */
   type?: TypeName;
   /** Whether the value is None. Its `type` stays unset, because `and` may test for None before the value is used. */
   none?: true;
@@ -55,7 +55,7 @@ const typeNames = new Map<unknown, TypeName>([
   ["integer", "number"],
 ]);
 
-/** The types that a schema allows; undefined if it allows any. */
+/** The types that a schema allows; undefined if the schema allows any type. */
 export function schemaTypeNames(
   schema: Schema | boolean,
   definitions: Record<string, Schema>,
@@ -65,18 +65,21 @@ export function schemaTypeNames(
   return new Set(choices.flatMap(({ type }) => [type].flat().map((one) => typeNames.get(one) ?? (one as TypeName))));
 }
 
-/** The possible types of a value without null; undefined if it could be any. */
+/** The possible types of a value, without null; undefined if the value could have any type. */
 export function typeNamesOf({ type, schema, definitions = {} }: StaticType): ReadonlySet<TypeName> | undefined {
   if (type !== undefined) return new Set([type]);
   return schema === undefined ? undefined : schemaTypeNames(schema, definitions);
 }
 
-/** The possible types of an operand: only null for an operand that is None. Undefined if it could be any type. */
+/**
+ * The possible types of an operand: only null for an operand that is None. Undefined if the operand could have any
+ * type.
+ */
 export const operandTypes = (type: StaticType): ReadonlySet<TypeName> | undefined =>
   type.none ? none : typeNamesOf(type);
 const none: ReadonlySet<TypeName> = new Set<TypeName>(["null"]);
 
-/** The operand's first possible type, if none of its possible types is among `types`; else undefined. */
+/** Returns the operand's first possible type if the operand can have none of `types`. Otherwise returns undefined. */
 export function wrongType(operand: StaticType, types: readonly TypeName[]): TypeName | undefined {
   const possible = operandTypes(operand);
   return possible && types.every((type) => !possible.has(type)) ? ([...possible][0] ?? "null") : undefined;
@@ -84,8 +87,9 @@ export function wrongType(operand: StaticType, types: readonly TypeName[]): Type
 
 /**
  * The type of the accessed member or item, or the reason why the access is invalid:
- * - `members`: no such member; the members that exist
- * - `typeName`: the type of a value that has no members or items; for a list also the members of its items
+ * - `members`: the value has no such member; returns the members that exist
+ * - `typeName`: the type of a value that has no members or items
+ * - `ofItems`: for a list, returns the members of its items
  * - `index`: the message about a wrong index or key
  */
 export type AccessResult = { type: StaticType } | InvalidAccess;
@@ -94,7 +98,7 @@ export type InvalidAccess =
   | { typeName: string; ofItems?: () => string[] }
   | { index: string };
 
-/** The type of the member of a value. A dict that allows additional members may have every member. */
+/** The type of the member of a value. A dict that allows additional members may have any member. */
 export function memberType(of: StaticType, name: string): AccessResult {
   const { definitions = {}, type, members } = of;
   if (type !== undefined && type !== "dict") return { typeName: type, ofItems: () => membersOfItems(of) };
@@ -154,7 +158,7 @@ export function elementType(of: StaticType): AccessResult {
   return types?.has("string") && !types.has("list") ? { typeName: "string" } : itemType(of);
 }
 
-/** The type of the elements, as `elementType`. Empty if the value has no elements. */
+/** The type of the elements, as `elementType` finds it. Empty if the value has no elements. */
 export function elementOf(of: StaticType | undefined): StaticType {
   const element = elementType(of ?? {});
   return "type" in element ? element.type : {};
@@ -169,8 +173,8 @@ export function listedValues({ schema, definitions = {} }: StaticType): readonly
 }
 
 /**
- * Tells whether a value may be a page: a dict with a member `items`. Comprehensions refuse a page, and name its
- * `items`.
+ * Tells whether a value may be a page: a dict with a member `items`. A comprehension refuses a page, and the error
+ * names the page's `items`.
  */
 export const isPage = (type: StaticType): boolean =>
   choicesOf(type.schema, type.definitions ?? {}).some(({ properties }) => properties?.["items"] !== undefined);

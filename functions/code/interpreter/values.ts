@@ -6,10 +6,13 @@ import { closestName } from "../language/spelling.ts";
 import { type StepBudget, sizeOf, useSteps } from "./budget.ts";
 import { charactersOf } from "./texts.ts";
 
-/** The placeholder for a value that only a run knows. It is a symbol, which every schema rejects. */
+/**
+ * The placeholder for a value that is known only during a run. The placeholder is a symbol, because every schema
+ * rejects symbols.
+ */
 export const unknownValue = Symbol("unknown");
 
-/** The answers of `isPartlyUnknown` by value. They stay true, because values never change. */
+/** The answers of `isPartlyUnknown`, by value. An answer stays true, because values never change. */
 const partlyUnknown = new WeakMap<object, boolean>();
 
 /** Tells whether a value or a part of it is unknown. */
@@ -104,9 +107,9 @@ export function isLess(a: unknown, b: unknown, budget: StepBudget, at: Position)
 
 /** The message for `in` with a container and an item of these types. */
 export const cannotSearch = (container: string, item: string): string =>
-  `\`in\` looks in a list, the keys of a dict, or for a text in a text, not ${container === "string" ? `for a ${item} in a text` : `in a ${container}`}.`;
+  `\`in\` looks for an item in a list, a key in a dict or a text in a text, not for ${container === "string" ? `a ${item} in a text` : `a value in a ${container}`}.`;
 
-/** `item in container`: an item of a list, a key of a dict, a part of a text. */
+/** Evaluates `item in container`: whether `item` is an item of a list, a key of a dict or a part of a text. */
 function contains(container: unknown, item: unknown, budget: StepBudget, at: Position): boolean {
   if (typeof container === "string" && typeof item === "string") {
     // A text search takes at most this many steps.
@@ -155,7 +158,7 @@ export function memberOf(value: unknown, name: string, of: () => string, at: Pos
     // A misspelt name exists in no dict, so testing for it would not help.
     const test = hint.includes("Did you mean")
       ? ""
-      : ` Where it may be missing, ask \`"${clip(name)}" in ${of()}\` first.`;
+      : ` If the member may be missing, test \`"${clip(name)}" in ${of()}\` first.`;
     throw noSuchMember(at, `${of()} has no member ${clip(name)}.${hint}${test}`);
   }
   if (Array.isArray(value)) {

@@ -134,7 +134,7 @@ export function leastCalls(node: Expression): number {
   return certain.reduce((sum, part) => sum + leastCalls(part), node.kind === "call" ? 1 : 0);
 }
 
-/** The number of calls that a comprehension makes at least for each item of its clause at index `clause`. */
+/** The least number of calls that a comprehension makes for each item of its clause at index `clause`. */
 export function leastCallsAfter(node: Comprehension, clause: number): number {
   const next = subexpressions(node)[clause + 1];
   return next ? leastCalls(next) : 0;
@@ -180,10 +180,7 @@ export function literalKey(step: Access): string | number | undefined {
   return typeof value === "string" || typeof value === "number" ? value : undefined;
 }
 
-/**
- * The names at the start of an access chain: its members before the first index or slice. A method's name is the last of
- * them.
- */
+/** The names at the start of an access chain, before the first index or slice. The name of a method ends the list. */
 export function leadingMembers(steps: readonly Access[]): string[] {
   const names: string[] = [];
   for (const step of steps) {

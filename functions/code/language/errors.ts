@@ -2,7 +2,7 @@ import type { Position } from "./ast.ts";
 
 /** A mistake in a program, with its position. */
 export type Diagnostic = {
-  /** Stable, snake_case. */
+  /** The stable code of the mistake, in snake_case. */
   code: string;
   /** The mistake in words, and how to correct it. */
   message: string;

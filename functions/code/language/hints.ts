@@ -73,7 +73,7 @@ const hints: Record<string, string> = {
   "//": "A comment begins with `#`; `//` divides two whole numbers.",
   "**": "There is no `**` for arguments: write each as `name=value`.",
   "*": "There is no `*` for arguments: write each as `name=value`.",
-  "/": "There is no division but that of whole numbers, `a // b`, which rounds down.",
+  "/": "Only whole numbers can be divided: write `a // b`, which rounds down.",
   "|": "There is no `|`: write `or` between conditions. Dicts cannot be merged: write each member.",
   "&": "Write `and` for `&`.",
   "?": "There is no `?`: write `value if condition else other`.",
@@ -111,7 +111,10 @@ export function hintOf(text: string): string | undefined {
 }
 const table = new Map(Object.entries(hints));
 
-/** Hints for `*` and `**`, by the token before the sign: a value, or else the innermost open bracket. */
+/**
+ * Hints for `*` and `**`. After the sign, each key has `value` if a value comes before the sign, or else the innermost
+ * open bracket.
+ */
 const stars = new Map([
   ["* [", "`*` does not spread a list: write `a + [b]`."],
   ["** value", "There are no powers: write the whole number."],

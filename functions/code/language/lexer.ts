@@ -88,8 +88,8 @@ export function tokenize(program: string): Token[] {
 }
 
 /**
- * Reads the tokens up to `end`. In an f-string, whose value begins at `within`, reads up to the brace that closes the
- * value.
+ * Reads the tokens up to `end`. With `within`, reads one value of an f-string: from the brace at `within` up to the
+ * brace that closes the value.
  */
 function scan(state: Scan, end: number, within?: Position): Token[] {
   const { source, positionOf } = state;

@@ -1,6 +1,6 @@
 /*
  * The limits of code mode. Each comment says the unit, and the error when the limit is exceeded. docs/code-mode.md
- * lists them for callers.
+ * lists the limits for callers.
  */
 
 /** The longest program, in bytes of UTF-8. Beyond it: `source_too_large`, or 422 over A2A. */
@@ -9,7 +9,7 @@ export const sourceLimitBytes = 65_536;
 /** The deepest nesting of brackets and signs in a program. Beyond it: `nesting_too_deep`. */
 export const nestingLimit = 32;
 
-/** The most calls in the source of a program, and the most that it makes. Beyond it: `too_many_calls`. */
+/** The most calls in the source of a program, and the most calls that a run makes. Beyond it: `too_many_calls`. */
 export const callLimit = 200;
 
 /** The most `for` and `if` clauses of one comprehension. Beyond it: `syntax_error`. */
@@ -44,5 +44,5 @@ export const readsAtOnce = 20;
  */
 export const sessionLimitBytes = 262_144;
 
-/** The most sessions of a principal. A new session beyond it ends the least recently used one. */
+/** The most sessions of a principal. A further session ends the least recently used session. */
 export const sessionsLimit = 100;

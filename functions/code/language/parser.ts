@@ -9,12 +9,12 @@ import { checkKey, constants } from "./names.ts";
 /** The names of the builtins, and the hints for builtins of Python that the language does not have. */
 export type BuiltinNames = {
   functions: Pick<ReadonlyMap<string, unknown>, "has">;
-  /** The methods, each with the number of values that it needs at least. */
+  /** The methods, each with the least number of values that the method needs. */
   methods: ReadonlyMap<string, { least: number }>;
   missing: ReadonlyMap<string, string>;
 };
 
-/** The state of the parser: the tokens, the index of the next one, and the counts that are limited. */
+/** The state of the parser: the tokens, the index of the next token, and the counts that are limited. */
 type Parser = {
   tokens: readonly Token[];
   next: number;
@@ -325,8 +325,9 @@ function parseName(parser: Parser): Expression {
 }
 
 /**
- * Whether a call of `name` with the arguments that begin here calls a method: methods take plain values, functions take
- * arguments by name. Without arguments it is a method only if the method needs none: `x.get()` is a function.
+ * Whether the call of `name` whose arguments begin here calls a method. Methods take plain values; functions take
+ * arguments by name. A call without arguments calls a method only if the method needs no values: `x.get()` calls a
+ * function.
  */
 function isMethod(parser: Parser, name = ""): boolean {
   const least = parser.builtins.methods.get(name)?.least;

@@ -3,10 +3,11 @@ import * as z from "zod";
 import { json, type Response } from "../../../shared/http/response.ts";
 
 /**
- * JSON-RPC 2.0, narrowed by MCP: an id is a string or an integer, never null; parameters are an object. The length of
- * ids is limited, because answers repeat them.
+ * The id of a JSON-RPC 2.0 message. MCP allows a string or an integer, and never null. The length is limited, because
+ * answers repeat the id.
  */
 export const Id = z.union([z.string().max(256), z.int()]);
+/** A JSON-RPC 2.0 message. MCP requires the parameters to be an object. */
 const Message = z.object({
   jsonrpc: z.literal("2.0"),
   id: Id.optional(),
@@ -26,13 +27,13 @@ export const errorCodes = {
   invalidParams: -32602,
 } as const;
 
-/** A request, or a notification, which has no id. Undefined for a batch and for everything else. */
+/** Reads a request, or a notification, which has no id. Returns undefined for a batch and for everything else. */
 export function readMessage(body: unknown): Message | undefined {
   const { data } = Message.safeParse(body);
   return data && { method: data.method, params: data.params ?? {}, ...(data.id === undefined ? {} : { id: data.id }) };
 }
 
-/** The id of an invalid message; null if it has none. */
+/** The id of an invalid message; null if the message has no valid id. */
 export const idOf = (body: unknown): Id | null => z.object({ id: Id }).safeParse(body).data?.id ?? null;
 
 export const result = (id: Id, value: unknown): Response => json(200, { jsonrpc: "2.0", id, result: value });

@@ -2,9 +2,9 @@ import type { InvocationContext } from "../../../shared/http/invoke.ts";
 
 type RateLimiter = Pick<InvocationContext, "authenticate" | "charge" | "reserve">;
 
-/** The bytes of a session or a stored envelope whose reading costs 1 of the rate limit. Fewer bytes cost nothing. */
+/** Reading this many bytes of a session or a stored envelope costs 1 of the rate limit. Fewer bytes cost nothing. */
 const readBytesPerUnit = 32_768;
-/** The bytes of a session or a stored envelope whose writing costs 1 of the rate limit. Fewer bytes cost nothing. */
+/** Writing this many bytes of a session or a stored envelope costs 1 of the rate limit. Fewer bytes cost nothing. */
 const writtenBytesPerUnit = 4_096;
 
 export const unitsToRead = (bytes: number): number => Math.floor(bytes / readBytesPerUnit);

@@ -40,7 +40,7 @@ const CodeSession = z
       .meta({ description: "The variables that earlier programs assigned." }),
     created_at: moment("When the session began. Null for a session without variables."),
     last_used_at: moment("When a program last used the session."),
-    expires_at: moment("When the session ends, unless a program uses it before."),
+    expires_at: moment("When the session ends, unless a program uses it earlier."),
   })
   .meta({
     id: "CodeSession",
@@ -95,8 +95,9 @@ const authenticate = defineRoute({
 export const sessionRoutes: readonly Route[] = [get, end, authenticate];
 
 /**
- * Binds the session functions to a program's session. A session that is not `loaded` yet is read once, when it is first
- * needed. The session is written only if there is none to renew. Reading and writing are charged.
+ * Binds the session functions to a program's session. Without `loaded`, the session is read once, when it is first
+ * needed. `auth.session.authenticate` renews a live session, and otherwise writes a new one. Reading and writing the
+ * variables is charged.
  */
 export function bindSession(ref: SessionRef, charges: RequestCharges, loaded?: Session): Map<string, Route> {
   let session = loaded && Promise.resolve(loaded);
@@ -126,7 +127,7 @@ async function loadAndCharge(ref: SessionRef, charges: RequestCharges): Promise<
   return session;
 }
 
-/** `saveSession` keeps the variables of a concurrent program that began the session first. */
+/** Begins a session. If a concurrent program began the session first, that program's variables are kept. */
 const beginAndCharge = (ref: SessionRef, charges: RequestCharges): Promise<Session> =>
   saveSession(ref, new Map(), (bytes) => charges.charge(unitsToWrite(bytes)));
 

@@ -17,9 +17,12 @@ import { sessionLimitBytes, sessionsLimit } from "../language/limits.ts";
  */
 const listKey = (principalId: string): Key => ({ PK: `PRINCIPAL#${principalId}`, SK: "SESSIONS" });
 
-/** Further uses within this time, in milliseconds, are not recorded, so that programs in a row cost one write. */
+/**
+ * The time after a recorded use in which further uses are not recorded, in milliseconds. Programs in quick succession
+ * thus cost one write.
+ */
 const recordedMs = 1_000;
-/** Tells whether a use at `now` need not be recorded, because one was recorded at `usedAt`. */
+/** Tells whether the use recorded at `usedAt` is so recent that a use at `now` need not be recorded. */
 const isRecorded = (usedAt: number, now: number): boolean => usedAt + recordedMs > now;
 /**
  * The life of a session after a recorded use, in milliseconds. A use within the next second is not recorded, so the
@@ -30,7 +33,7 @@ const usedForMs = 3_600_000 + recordedMs;
 const prefix = "s_";
 const SessionList = z.record(z.string(), z.unknown());
 
-/** The last use of each session, by its name. */
+/** The last use of each session, by session name. */
 const lastUses = (item: Item | undefined): Map<string, number> =>
   new Map(
     Object.entries(SessionList.parse(item ?? {})).flatMap(([name, usedAt]) =>
@@ -39,8 +42,8 @@ const lastUses = (item: Item | undefined): Map<string, number> =>
   );
 
 /**
- * Records a use of a session at `now`, unless a recent use is recorded. Returns the names of the sessions that are
- * dropped from the list: the least recently used ones beyond `sessionsLimit`.
+ * Records a use of a session at `now`, unless a recent use is recorded. The list keeps the `sessionsLimit` most
+ * recently used sessions. Returns the names of the sessions that are dropped from the list.
  */
 async function recordInList(
   table: Table,
@@ -81,7 +84,10 @@ const sessionKey = (principalId: string, name: string): Key => ({
 const sessionName = (sessionId: string): string =>
   createHash("sha256").update(sessionId).digest("base64url").slice(0, 22);
 
-/** When this many bytes of new variables were measured, further values count as too large without being measured. */
+/**
+ * Once this many bytes of new variables have been measured, each further value counts as too large without being
+ * measured.
+ */
 const measuredBytes = 4 * sessionLimitBytes;
 /** The most attempts to save variables while other programs change the same session. */
 const maxAttempts = 10;
@@ -108,7 +114,7 @@ type Stored = z.output<typeof Stored>;
 /** Identifies a session by its owner and id, and has the table and the clock to use it. */
 export type SessionRef = { table: Table; principalId: string; sessionId: string; now: () => Date };
 
-/** A session as a program finds it, or leaves it. */
+/** A session, as it is before or after a program. */
 export type Session = {
   variables: Map<string, StoredVariable>;
   createdAt?: string | undefined;
@@ -152,7 +158,10 @@ async function findSession({ table, principalId, sessionId, now }: SessionRef): 
   return { stored, listed, usedAt, isLive: stored !== undefined && usedAt + usedForMs > now().getTime() };
 }
 
-/** Loads a session as the last program left it. An expired session has no variables, but its `bytes` were read. */
+/**
+ * Loads a session as the last program left it. An expired session has no variables, but `bytes` still counts the bytes
+ * that were read.
+ */
 export async function loadSession(ref: SessionRef): Promise<Session> {
   const { stored, usedAt, isLive } = await findSession(ref);
   return stored && isLive ? sessionOf(stored, usedAt) : { ...noSession, bytes: stored?.variables.length ?? 0 };

@@ -11,7 +11,7 @@ export const route = defineRoute({
   summary: "Assign domains to the IP",
   synonyms: ["use", "send", "from", "address", "connect"],
   description:
-    "The domains' mail leaves from the dedicated IP while it is `active`, and their SPF records name its addresses. All domains are assigned, or none. Domains that are already assigned to the dedicated IP are skipped. You need `ip.assign` on each domain.",
+    "The domains' mail leaves from the dedicated IP while it is `active`, and the domains' SPF records name the addresses of the dedicated IP. All domains are assigned, or none. Domains that are already assigned to the dedicated IP are skipped. You need `ip.assign` on each domain.",
   capability: "ip.assign",
   scope: "visible",
   access: "write",

@@ -21,7 +21,7 @@ export const route = defineRoute({
   body: z
     .strictObject({
       target_email: TargetEmail.optional().meta({
-        description: "The target to ask. Without it, all targets are asked that have not agreed.",
+        description: "The target to ask. Without it, all targets that have not agreed are asked.",
       }),
     })
     .meta({ id: "ForwardingVerificationSend", description: "The recipient to ask." }),

@@ -13,7 +13,7 @@ export const route = defineRoute({
   summary: "List deleted mailboxes",
   synonyms: ["trash", "bin", "removed", "recover", "undo", "lost", "restore", "gone", "inbox", "email address"],
   description:
-    "Lists the mailboxes that were deleted in the last 7 days and that you can restore, in the order of their deletion unless you turn it around.",
+    "Lists the mailboxes that were deleted in the last 7 days and that you can restore. The mailbox that was deleted first comes first, unless you turn the order around.",
   capability: "mailbox.delete",
   scope: "visible",
   access: "read",

@@ -158,11 +158,11 @@ describe("an argument that a builtin never takes is told before the run, at its 
     ["sum('12')", "1:5 type_error sum takes a list of numbers, not a string."],
     [
       "sum(['1'])",
-      "1:5 type_error sum takes a list of numbers, and an item is a string: float makes a number of it, as in sum([float(x) for x in xs]).",
+      "1:5 type_error sum takes a list of numbers, and an item is a string: convert it with float, as in sum([float(x) for x in xs]).",
     ],
     [
       "sum(notes.get(id='a').tags)",
-      "1:5 type_error sum takes a list of numbers, and an item is a string: float makes a number of it, as in sum([float(x) for x in xs]).",
+      "1:5 type_error sum takes a list of numbers, and an item is a string: convert it with float, as in sum([float(x) for x in xs]).",
     ],
     ["[x for x in len([])]", "1:13 type_error A comprehension goes over a list, and the value is a number."],
     ["min(1)", "1:5 type_error min takes a list, or several values, not a number."],
@@ -265,7 +265,7 @@ describe("an argument of a wrong type that only the run knows fails at its place
     ["7.5 // 2", "1:1 type_error `//` takes two whole numbers, not 7.5."],
     ["9007199254740991 * 2", "1:1 type_error This product is too large."],
     ["-9007199254740991 - 1", "1:1 type_error This difference is too large."],
-    ["'a' * 1.5", "1:1 type_error A text or list is repeated whole times, not 1.5 times."],
+    ["'a' * 1.5", "1:1 type_error A text or list is repeated a whole number of times, not 1.5 times."],
   ])("%s", async (program, message) => {
     expect(isRight(program)).toBe(true);
     expect(await failureOf(program)).toContain(message);

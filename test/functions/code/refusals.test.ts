@@ -75,7 +75,7 @@ describe("is refused, with its place:", () => {
     [
       "a slice with a step",
       "x[1:2:3]",
-      "1:6 A slice has a beginning and an end, and no step: `reversed(xs)` is the other way round.",
+      "1:6 A slice has a beginning and an end, and no step: write `reversed(xs)` for the opposite order.",
     ],
     [
       "a value with `if` and no `else`",
@@ -94,12 +94,12 @@ describe("is refused, with its place:", () => {
     [
       "a format in an f-string",
       "f'{x:.2f}'",
-      "1:5 A value in an f-string has no format, as in `{x:.2f}`: write `{x}` alone.",
+      "1:5 A value in an f-string cannot have a format, such as `{x:.2f}`: write `{x}` alone.",
     ],
     [
       "a conversion in an f-string",
       "f'{x!r}'",
-      "1:5 A value in an f-string has no conversion, as in `{x!r}`: write `{x}` alone.",
+      "1:5 A value in an f-string cannot have a conversion, such as `{x!r}`: write `{x}` alone.",
     ],
     ["a tuple", "(1, 2)", "1:3 There are no tuples: write a list, `[a, b]`."],
     ["an empty tuple", "()", "1:2 There are no tuples: write a list, `[a, b]`."],

@@ -62,7 +62,10 @@ describe("an invalid operation is reported with its place and the value's member
     ],
     ["[1] < [2]", "1:1 type_error Only two numbers or two texts can be put in order, not a list and a list."],
     ["1 < 'a'", "1:1 type_error Only two numbers or two texts can be put in order, not a number and a string."],
-    ["1 in 2", "1:1 type_error `in` looks in a list, the keys of a dict, or for a text in a text, not in a number."],
+    [
+      "1 in 2",
+      "1:1 type_error `in` looks for an item in a list, a key in a dict or a text in a text, not for a value in a number.",
+    ],
     ["-'a'", "1:1 type_error `-` takes a number, not a string."],
     ["[x for x in 'abc']", "1:13 type_error A comprehension goes over a list, and the value is a string."],
     ["{f'{1}': 1, '1': 2}", '1:13 type_error The key "1" is given twice.'],
@@ -79,7 +82,7 @@ describe("an invalid operation is reported with its place and the value's member
     ],
     [
       "x = notes.echo(value={'name': 1})\nx.quota",
-      '2:3 no_such_member x has no member quota. It has: name. Where it may be missing, ask `"quota" in x` first.',
+      '2:3 no_such_member x has no member quota. It has: name. If the member may be missing, test `"quota" in x` first.',
     ],
     ["x = [{'a': 1}]\nx.a", "2:3 no_such_member x is a list: write x[0].a, or [x.a for x in x]."],
     ["x = {'a': 1}\nx[0]", "2:2 no_such_member x is a dict, which has no item 0."],

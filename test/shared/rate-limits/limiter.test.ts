@@ -128,7 +128,7 @@ test("who was refused something dear may have something cheap, and asking for th
   const table = testTable(usage);
   await ask({ memory, at, table });
   await expect(ask({ memory, at, table, cost: 240 })).rejects.toMatchObject({
-    message: "This counts as 240 requests of the class default, and 99 of 100 are left. Try again in 1 s.",
+    message: "This request counts as 240 requests of the class default, and 99 of 100 are left. Try again in 1 s.",
     extras: { retry_after: 1, cost: 240, remaining: 99 },
   });
   const { calls } = usage;
@@ -144,7 +144,7 @@ test("who is refused is told why, in words for one request and for a dear one", 
   await ask({ memory, at, cost: 100 });
   await expect(ask({ memory, at })).rejects.toThrow("Too many requests of the class default. Try again in 1 s.");
   await expect(ask({ memory, at, cost: 2 })).rejects.toThrow(
-    "This counts as 2 requests of the class default, and 0 of",
+    "This request counts as 2 requests of the class default, and 0 of",
   );
 });
 

@@ -1,7 +1,7 @@
 import type { Response } from "../../../../shared/http/response.ts";
 import { failure, type Id } from "../json-rpc.ts";
 
-/** The errors of A2A 1.0 (§5.4) and of JSON-RPC 2.0 that this agent answers with: code and reason. */
+/** The code and the reason of each error that this agent can answer (A2A 1.0, §5.4, and JSON-RPC 2.0). */
 const errors = {
   invalidRequest: [-32600, "INVALID_REQUEST"],
   methodNotFound: [-32601, "METHOD_NOT_FOUND"],
@@ -25,7 +25,9 @@ export class A2aError extends Error {
   }
 }
 
-/** Builds the JSON-RPC error. Its `data` holds a `google.rpc.ErrorInfo` for the client to decide on (A2A 1.0, §9.5). */
+/**
+ * Builds the JSON-RPC error. Its `data` holds a `google.rpc.ErrorInfo`, which a client's code can read (A2A 1.0, §9.5).
+ */
 export function a2aFailure(id: Id | null, { kind, message, metadata }: A2aError): Response {
   const [code, reason] = errors[kind];
   const info = {

@@ -18,7 +18,7 @@ const SendMessage = z.looseObject({
     messageId: CallerId,
     contextId: Text.pipe(CallerId.optional()).optional(),
     taskId: Text.optional(),
-    role: z.literal("ROLE_USER", { error: "ROLE_USER is the only role that sends" }),
+    role: z.literal("ROLE_USER", { error: "Only ROLE_USER can send a message" }),
     parts: z.array(Part).length(1, { error: "Send one part: the program" }),
   }),
   configuration: z
@@ -31,8 +31,8 @@ const SendMessage = z.looseObject({
 type Part = z.output<typeof Part>;
 
 /**
- * The content of a data part: the members of the specified envelope. All but the program are optional, because the
- * message has them too.
+ * The content of a data part: the members of `CodeRequest`. Only `code` is required. The message's own ids replace
+ * missing ids.
  */
 const Data = CodeRequest.partial({ request_id: true, session_id: true });
 
@@ -40,8 +40,8 @@ const Data = CodeRequest.partial({ request_id: true, session_id: true });
 export type ParsedMessage = { run: Omit<Run, "key">; taskId: string; outputType: string };
 
 /**
- * Reads the parameters of `SendMessage`. A message without a context gets a new context with an id that is derived from
- * the message's id, so that a repeated message gets the same context. Throws `A2aError`.
+ * Reads the parameters of `SendMessage`. A message without a context gets a new context. The context's id is derived
+ * from the message's id, so that a repeated message gets the same context. Throws `A2aError`.
  */
 export function readSendMessage(params: Record<string, unknown>, principalId: string): ParsedMessage {
   const { message, configuration } = parsed(SendMessage, params, "params");
@@ -88,7 +88,10 @@ function parsed<S extends z.ZodType>(schema: S, value: unknown, root: string): z
   throw new A2aError("invalidParams", issues.map((issue) => clip(issue, 200)).join("; "));
 }
 
-/** The error for every task id: a task is complete when it is answered, and is never stored. */
+/**
+ * The error for a request that names a task. No task can be found, because a task is complete when it is answered, and
+ * is not stored.
+ */
 export const taskNotFound = (taskId: unknown): A2aError =>
   new A2aError(
     "taskNotFound",
@@ -99,7 +102,10 @@ export const taskNotFound = (taskId: unknown): A2aError =>
 export const noPush = (): A2aError =>
   new A2aError("pushNotSupported", "There are no push notifications: SendMessage answers the task when it is done.");
 
-/** Builds the task of a program that ran. Its artifact is the envelope. Its status has the message of an error. */
+/**
+ * Builds the task for a program that ran. The task's artifact is the envelope. If the program failed, the task's status
+ * has the error message.
+ */
 export function taskOf(envelope: CodeResponse, { run, taskId, outputType }: ParsedMessage, now: Date): object {
   const { error } = envelope;
   const contextId = run.sessionId;

@@ -8,8 +8,8 @@ import { executeIdempotently } from "../../execution/replay.ts";
 import { a2aRpc, isRpc } from "./rpc.ts";
 
 /**
- * The route of the specified A2A envelope. It is declared for its input and the OpenAPI document; programs cannot call
- * it.
+ * The REST route of the A2A-style envelope. The declaration serves to read the input and to describe the route in the
+ * OpenAPI document. Programs cannot call the route.
  */
 export const route = defineRoute({
   name: "code.a2a",

@@ -15,8 +15,8 @@ export const isRpc = (body: unknown): boolean => typeof body === "object" && bod
 
 /**
  * Answers the JSON-RPC binding of the A2A protocol, version 1.0, without storing tasks. `SendMessage` runs a program
- * and answers the task, complete or failed. Errors are JSON-RPC errors. Errors before the message is read (401, 413,
- * 429 …) are those of every route.
+ * and answers the task, complete or failed. Errors are JSON-RPC errors. Before the message is read, the errors are the
+ * same as for every route (401, 413, 429 …).
  */
 export async function a2aRpc(request: Request, context: InvocationContext): Promise<Response> {
   const id = idOf(request.body);

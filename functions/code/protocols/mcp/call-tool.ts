@@ -17,7 +17,7 @@ import { ToolArguments, queryName, defaultResults, toolNames } from "./tools.ts"
 type CallToolOptions = {
   /** Builds the answer of the request's revision. */
   respond: (id: Id, value: Record<string, unknown>) => Response;
-  /** Whether the revision cancels a request by closing its connection. */
+  /** Whether a client of the revision cancels a request by closing the connection. */
   endsWithConnection: boolean;
   /** The request's `Accept`. */
   accept: string | undefined;
@@ -63,11 +63,12 @@ const progressTokenIn = ({ _meta: meta }: RpcRequest["params"]): ProgressToken |
   z.object({ progressToken: ProgressToken }).safeParse(meta).data?.progressToken;
 type ProgressToken = z.output<typeof ProgressToken>;
 
-/** The time before the first progress notification of a program, and the shortest time between two, in milliseconds. */
+/** The time before the first progress notification of a program, in milliseconds. */
 const quietMs = 3_000;
+/** The shortest time between two progress notifications, in milliseconds. */
 const betweenMs = 1_000;
 
-/** The progress notifications of one program; none without a token. */
+/** The progress notifications of one program; none if the client sent no progress token. */
 class ProgressLog {
   readonly notifications: object[] = [];
   readonly #token: ProgressToken | undefined;
@@ -101,12 +102,15 @@ function streamOf(notifications: readonly object[], { body = "", ...answer }: Re
 }
 
 const noTool = (name: unknown): string =>
-  `${typeof name === "string" ? `There is no tool ${clip(name)}` : "name is a string"}; the tools are ${toolNames.join(" and ")}`;
+  `${typeof name === "string" ? `There is no tool ${clip(name)}` : "name must be a string"}; the tools are ${toolNames.join(" and ")}`;
 
 const refuseArguments = (tool: string, id: Id, wrong: z.ZodError): CodeResponse =>
   refusalOf(String(id), "invalid_argument", argumentsMessage(tool, wrong));
 
-/** Only a `request_id` makes a program idempotent: clients reuse small JSON-RPC ids in each connection. */
+/**
+ * Runs a program. The run is idempotent only if the client sent a `request_id`, because clients reuse small JSON-RPC
+ * ids in each connection.
+ */
 async function run(
   tool: string,
   id: Id,
@@ -129,7 +133,7 @@ async function run(
   }
 }
 
-/** The envelope of a program for which the rate limit has no room. Its `detail` says when there is room. */
+/** The envelope of a program that the rate limit refuses. The error's `detail` says when the limit has room. */
 const overLimit = (requestId: string, { code, message, extras }: Problem): CodeResponse =>
   refusalOf(requestId, code, message, extras, Number(extras["cost"]));
 

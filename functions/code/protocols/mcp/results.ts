@@ -6,7 +6,8 @@ import { isDict } from "../../interpreter/values.ts";
 import { resultLimitBytes } from "../../language/limits.ts";
 
 /**
- * The room for the last value and the results together, in bytes. It keeps an answer small enough for a model to read.
+ * The room for the last value and the results together, in bytes. This limit keeps an answer small enough for a model
+ * to read.
  */
 const roomBytes = 65_536;
 /**
@@ -15,15 +16,16 @@ const roomBytes = 65_536;
  */
 const unfinishedBytes = 2_048;
 /**
- * The room for results of writes of a completed program, in bytes. Such results may have ids that the last value lacks.
+ * The room for the results of a completed program's writes, in bytes. Such results may have ids that the last value
+ * lacks.
  */
 const writesBytes = 8_192;
 
 /**
  * Summarizes an envelope for `results: "last"`.
  * - The last value and the full error appear only once: the entries of calls do not repeat them.
- * - The result of a call is replaced by its size (`bytes`), unless the call is a write and the last value does not
- *   contain its result.
+ * - The entry of a call has only the size of the result (`bytes`).
+ * - The entry of a write keeps the result if there is room and the last value does not contain the result.
  */
 export function summarizeResults(envelope: CodeResponse): object {
   const { result, responses, error } = envelope;
@@ -71,8 +73,10 @@ function entriesOf(responses: readonly CallResponse[], shown: { lastValue: strin
 }
 
 /**
- * Whether the last value already has all that a caller needs of a write: the whole result, or its id. If the result has
- * a secret, the id is not enough. A result without members is not needed.
+ * Whether the summary can leave out the result of a write, for one of these reasons:
+ * - The result has no members.
+ * - The last value contains the whole result.
+ * - The last value contains the result's id, and the result has no secret.
  */
 function isInLastValue(name: string, result: unknown, lastValue: string): boolean {
   const text = JSON.stringify(result ?? null);
@@ -83,8 +87,8 @@ function isInLastValue(name: string, result: unknown, lastValue: string): boolea
 }
 
 /**
- * Joins neighbouring calls of one function that have the same status and show no result into one entry, with their
- * number and total size.
+ * Joins neighbouring entries into one entry if they have the same function and status, and show no result or error. The
+ * joined entry has the number of the calls and the total size of the calls' results.
  */
 function joinAlike(entries: readonly Entry[]): Entry[] {
   const groups: Entry[] = [];
@@ -105,13 +109,13 @@ function joinAlike(entries: readonly Entry[]): Entry[] {
 const sumOf = (one: number | undefined, other: number | undefined): { bytes?: number } =>
   one === undefined || other === undefined ? {} : { bytes: one + other };
 
-/** Replaces a last value that does not fit, for a program that completed. */
+/** The replacement for a completed program's last value that does not fit. */
 const truncationNotice = (value: unknown, bytes: number) => ({
   omitted_bytes: bytes,
   message: `These ${bytes} bytes do not fit: results: "last" has room for ${roomBytes}. ${howToAskForLess(value, bytes, roomBytes)} results: "all" has room for ${resultLimitBytes}.`,
 });
 
-/** Replaces a large last value of a program that failed. */
+/** The replacement for a failed program's last value that does not fit. */
 const unfinishedNotice = (bytes: number) => ({
   omitted_bytes: bytes,
   message: 'The program failed before its last line was done. results: "all" shows the results of its calls.',

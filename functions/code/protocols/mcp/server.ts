@@ -31,7 +31,7 @@ const legacyMethods: ReadonlyMap<string, (call: RpcRequest) => Response> = new M
  */
 function initialize({ id, params }: RpcRequest): Response {
   const { protocolVersion: asked } = params;
-  if (typeof asked !== "string") return failure(id, errorCodes.invalidParams, "protocolVersion is a string");
+  if (typeof asked !== "string") return failure(id, errorCodes.invalidParams, "protocolVersion must be a string");
   const protocolVersion = legacyRevisions.find((known) => known === asked) ?? legacyRevisions[0];
   return result(id, { protocolVersion, capabilities, serverInfo, instructions });
 }
@@ -42,7 +42,7 @@ const _meta = { "io.modelcontextprotocol/serverInfo": serverInfo };
 const complete = (id: Id, value: Record<string, unknown>): Response =>
   result(id, { resultType: "complete", ...value, _meta });
 
-/** The answer is the same for everybody until the next deployment, so it may be cached. */
+/** The members that let a client cache an answer. The answer is the same for everybody until the next deployment. */
 const cacheable = { ttlMs: 300_000, cacheScope: "public" };
 
 /** The methods of revision 2026-07-28, except `tools/call`. */
@@ -58,10 +58,10 @@ const modernMethods: ReadonlyMap<string, (call: RpcRequest) => Response> = new M
 const loopback = /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/i;
 
 /**
- * Refuses requests from web pages that are not allowed (403), against DNS rebinding.
+ * Refuses requests from web pages whose origin is not allowed (403). This protects against DNS rebinding.
  * - `allowed` is a comma-separated list of origins.
  * - A server reached over loopback also allows pages from loopback addresses.
- * - Requests without `Origin` pass, because clients other than browsers send none.
+ * - Requests without `Origin` pass, because only browsers send this header.
  */
 export function checkOrigin(headers: Record<string, string | undefined>, allowed = ""): void {
   const { origin, host = "" } = headers;
@@ -110,7 +110,7 @@ export async function mcp(request: Request, context: InvocationContext, refused?
 export const checkPage = ({ headers }: Pick<Request, "headers">): void =>
   checkOrigin(headers, runtime().env.ALLOWED_ORIGINS);
 
-/** The JSON-RPC error for a body that is not JSON; undefined for errors that HTTP answers itself. */
+/** The JSON-RPC error for a body that is not JSON. Undefined for other errors, which are answered as HTTP errors. */
 export const unreadableBody = (problem: Problem | InvalidInput): Response | undefined =>
   problem instanceof Problem && problem.code === "malformed_json"
     ? failure(null, errorCodes.parseError, problem.message, problem.status)
@@ -120,8 +120,8 @@ const expectedForm =
   "Send one JSON-RPC 2.0 message: jsonrpc, method, an id that is a string or integer, params that are an object";
 
 /**
- * Answers an unknown method: 404 in revision 2026-07-28, else 200. The message lists the supported revisions, for
- * clients of another one.
+ * Answers an unknown method: 404 in revision 2026-07-28, else 200. The message lists the supported revisions, because
+ * the client may use another revision.
  */
 function unknownMethod({ id, method }: RpcRequest, era: Generation): Response {
   const message = `There is no method ${clip(method)}; the MCP revisions here are ${revisions.join(", ")}`;

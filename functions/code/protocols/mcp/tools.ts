@@ -35,7 +35,10 @@ const queryDescription =
 page = mailboxes.list(account_id="…", page_size=50)
 [m.primary_email for m in page.items if m.status != "paused"]`;
 
-/** The functions that need no account. If no function of a prefix needs one, the prefix is written as `me.*`. */
+/**
+ * Lists the functions that need no account. If no function of a prefix needs an account, the list has the prefix:
+ * `me.*`.
+ */
 function functionsWithoutAccount(): string {
   const byNamespace = Map.groupBy(catalogue.values(), ({ route }) => namespaceOf(route.name));
   const free = [...byNamespace].flatMap(([prefix, members]) => {
@@ -48,11 +51,12 @@ function functionsWithoutAccount(): string {
 const namespaceOf = (name: string): string => name.slice(0, name.lastIndexOf("."));
 
 /**
- * A longer prefix with at most this many functions is listed in the line of the shorter one: `billing: plan.cancel()`.
+ * The most functions of a long prefix for which the functions are listed in the line of the shorter prefix: `billing:
+ * plan.cancel()`.
  */
 const fewFunctions = 2;
 
-/** A name that at least this many functions of a line need is written once. */
+/** If at least this many functions of a line need the same parameter, the line has the parameter's name only once. */
 const manyNeeding = 5;
 
 /** Writes one line for each prefix: the functions that read, and after a bar the functions that write. */
@@ -73,7 +77,10 @@ function catalogueText(): string {
   return lines.join("\n");
 }
 
-/** The parameter that most functions of a line need, if many do. */
+/**
+ * The parameter that the most functions of a line need, apart from `account_id`. Undefined if fewer than `manyNeeding`
+ * functions need it.
+ */
 function commonName(functions: readonly CodeFunction[]): string | undefined {
   const needed = functions.flatMap((fn) => inputSchemaOf(fn).required ?? []).filter((name) => name !== "account_id");
   const [most] = [...Map.groupBy(needed, (name) => name)].toSorted(([, a], [, b]) => b.length - a.length);
@@ -92,7 +99,10 @@ function shortSignature(fn: CodeFunction, prefix: string, common: string | undef
   return `${fn.route.name.slice(prefix.length + 1)}(${[...("page" in properties ? ["…"] : []), ...shown].join(" ")})`;
 }
 
-/** The names of an object's required members, and `+` if it has optional ones. The members of a `payload` are in braces. */
+/**
+ * The names of an object's required members, and `+` if the object has optional members. The members of a `payload` are
+ * in braces.
+ */
 function memberNames({ properties = {}, required = [] }: Schema): string[] {
   const needed = Object.entries(properties)
     .filter(([name]) => required.includes(name))
@@ -131,7 +141,7 @@ export const ToolArguments = z.strictObject({
       "After a time-out or a temporary error, send the same program again with the same request_id: nothing is done twice. A corrected program may have the same id, but must leave out the calls that took effect.",
   }),
   results: Results.optional().meta({
-    description: `all: the result of every call, the default of ${executeName}; last: the last value, the results of writes that it lacks, and the sizes of other results, the default of ${queryName}.`,
+    description: `all (default of ${executeName}): the result of every call. last (default of ${queryName}): the last value, the results of writes that are not in the last value, and the sizes of other results.`,
   }),
 });
 

@@ -44,8 +44,8 @@ export function protocolGeneration(message: Message, headers: Headers): Generati
 }
 
 /**
- * Refuses a message whose revision or headers are wrong. Undefined if they are valid. The headers must match the body,
- * because proxies may route or filter by them (MCP 2026-07-28, "Server Validation").
+ * Refuses a message whose revision or headers are wrong. Returns undefined if both are valid. The headers must match
+ * the body, because proxies may route or filter by headers (MCP 2026-07-28, "Server Validation").
  */
 export function refuseByHeaders(message: Message, headers: Headers): Response | undefined {
   const { method } = message;

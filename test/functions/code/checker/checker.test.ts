@@ -281,7 +281,7 @@ test("a comprehension over comprehensions without end is refused", () => {
 
 test("a line that does nothing is refused, but for the last", () => {
   expect(faultsOf("x = me.get()\nx\nx.email")).toEqual([
-    "2:1 no_effect This line does nothing: give its value a name, `x = x`, or put it last to have it answered as last_value.",
+    "2:1 no_effect This line does nothing: give its value a name, `x = x`, or make it the last line, which is answered as last_value.",
   ]);
 });
 

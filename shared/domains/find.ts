@@ -57,8 +57,8 @@ export function aheadOfDomain({ seen }: Expected, accountId: string, ref: string
 }
 
 /**
- * The item that `domainByRef` reads. For a route that asks other parties before its plan runs: the plan reads the domain
- * again from the table.
+ * The item that `domainByRef` reads. This is for a route that calls another service before its plan runs. Such a plan
+ * reads the domain again from the table.
  */
 export const aheadOfDomainOnce = (expected: Expected, accountId: string, ref: string): Ahead => ({
   keys: aheadOfDomain(expected, accountId, ref).keys.slice(0, 1),

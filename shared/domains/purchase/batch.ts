@@ -28,7 +28,7 @@ export const StoredBatch = z.object({
   contact: Contact,
   /** Batches of earlier versions all register names. */
   type: z.enum(["registration", "transfer"]).default("registration"),
-  /** The host of the DNS of the names that are transferred. */
+  /** The DNS mode of the names that are transferred. */
   dns_mode: DnsMode.default("hosted"),
   waiting: z.array(z.object({ name: z.string(), price: z.int(), sealed_auth_code: z.string().optional() })),
   created_at: Timestamp,

@@ -26,7 +26,12 @@ export type Outcome =
 
 type Obstacle = "domain_exists" | "domain_taken" | "domain_not_ready";
 
-/** Thrown when an account has the name already, or when the account's domain that lost the name cannot have it back yet. */
+/**
+ * Thrown for a name that cannot be bought.
+ * - `domain_exists`: the account has the name already.
+ * - `domain_taken`: another account has the name.
+ * - `domain_not_ready`: a domain of the account has lost the name, and cannot get it back yet.
+ */
 export class NameTaken extends Error {
   readonly taken: string;
   readonly code: Obstacle;
@@ -37,7 +42,7 @@ export class NameTaken extends Error {
   }
 }
 
-/** Thrown when these names need a transaction each. */
+/** Thrown when each of the names needs a transaction of its own. */
 export class OneByOne extends Error {}
 
 /** The account, workspace and batch of the domains that a transaction buys, and its time. */
@@ -48,7 +53,7 @@ export type OrderKind = {
   type: OrderType;
   /** Asks the registrar for the prices of names. A name without an answer in time is `unchecked`. */
   quotes: (names: readonly string[], patience: Patience) => Promise<Quote<ErrorCode>[]>;
-  /** Whether a name that is a domain of the account already can be ordered. */
+  /** Whether the name of `own`, a domain of the account, can be ordered. */
   takesOwn: (own: StoredDomain) => boolean;
   /** Seals the auth codes of transfers, before the transactions. */
   prepare: (wanted: readonly Wanted[]) => Promise<readonly Wanted[]>;
@@ -116,8 +121,9 @@ export const refuse = (code: Obstacle) => (name: string) => () => new NameTaken(
 type Batch = Pick<Order, "accountId" | "batchId">;
 
 /**
- * The price without VAT at which a batch bought each name, in minor units; undefined for a name that the batch did not buy. The hold
- * in the wallet proves the purchase, even if the domain was deleted since: one transaction makes the hold and the domain.
+ * The price without VAT at which a batch bought each name, in minor units; undefined for a name that the batch did not
+ * buy. The hold in the wallet proves the purchase, even if the domain was deleted since: one transaction makes the hold
+ * and the domain.
  */
 export async function pricesPaid(
   table: Reader,

@@ -125,7 +125,7 @@ export async function priceOrder(order: Order, context: Context): Promise<Priced
   return { own, earlier, results, wanted, agreed: withinAgreed(order, earlier, wanted, results) };
 }
 
-/** The state of an order's names in its account, before the order continues. */
+/** The state of an order's names in the account, before the order continues. */
 type NameStates = {
   /**
    * The names that an earlier, interrupted attempt of this order bought, with their prices. The domain is undefined if it

@@ -87,7 +87,7 @@ async function currentCredential(table: Reader, accountId: string, id: string): 
 
 /**
  * Changes the name of a master password, whether it is active, and when it expires; null removes the expiry. The change
- * applies to logins at once. Writes nothing when the members are as given. Throws 404.
+ * applies to logins at once. Writes nothing if nothing would change. Throws 404.
  */
 export function updateCredential(
   accountId: string,

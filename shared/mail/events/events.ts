@@ -37,8 +37,8 @@ const statusCode = z.string().regex(/^[245]\.\d{1,3}\.\d{1,3}$/, {
 /**
  * A batch of reports about mail that was sent:
  * - `events`: deliveries, bounces and complaints that a mail server saw itself
- * - `reports`: whole mails of RFC 3464 or RFC 5965, in base64, each with the sender and the recipient of the mail that
- *   it is about, as the mail server knows them
+ * - `reports`: whole mails of RFC 3464 or RFC 5965, in base64. Each has the sender and the recipient of the mail that
+ *   was sent, as the mail server knows them
  */
 export const EventBatch = z.strictObject({
   batch_id: BatchId,
@@ -101,7 +101,7 @@ type EventWork = { table: Table; now: () => Date };
  * - `unknown_sender`: no account has proved the sender's domain.
  * - `foreign_sender`: the entry names another account than the one that has proved the sender's domain.
  *
- * Throws as `runBatch`.
+ * Throws as `runBatch` does.
  */
 export async function reportEvents({ content, fingerprint }: Batch<EventBatch>, work: EventWork) {
   const { batch_id: batchId, ...lists } = content;
@@ -271,7 +271,10 @@ async function ipIdsOf(
   });
 }
 
-/** How far back events are counted for the day on which they happened. Older events are in no statistics. */
+/**
+ * How old an event can be to count for the day on which it happened, in milliseconds. Older events are in no
+ * statistics.
+ */
 const countedMs = 30 * dayMs;
 
 function countUnit(

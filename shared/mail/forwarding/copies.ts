@@ -22,7 +22,7 @@ const mostCopies = 100;
  */
 type Reached = FoundMailbox & { steps: number; isKept: boolean };
 
-/** A rule that sends on the mail of a mailbox, or of an address without one. */
+/** A rule that sends on the mail of a mailbox, or of an address without a mailbox. */
 type Sending = { from: Reached | undefined; by: MailScope; rule: StoredTargets };
 
 /** Whether an account has a rule. Takes one read, so that mail to the many accounts without rules costs no more. */
@@ -75,7 +75,10 @@ export async function copiesOfAddress(
   return [];
 }
 
-/** Follows rules from their first mail on, and returns the copies to all but the mailbox `first`. */
+/**
+ * Follows the rules step by step, beginning with `from`. Returns the copies to all addresses except the mailbox
+ * `first`.
+ */
 async function spread(
   table: Reader,
   accountId: string,

@@ -23,8 +23,8 @@ export type Protocol = (typeof protocols)[number];
 export type Attempt = { user: string; password: string; protocol: Protocol };
 
 /**
- * The result of a login: the mailbox and its address, its account and its domain. `isByMaster` is whether the password is
- * a master password, not one of the mailbox.
+ * The result of a login: the mailbox and its address, its account and its domain. `isByMaster` says whether the
+ * password is a master password, and not a password of the mailbox.
  */
 export type LoggedIn = {
   address: string;
@@ -43,7 +43,10 @@ type Master = z.output<typeof StoredMaster>;
 
 const Masters = z.array(StoredMaster);
 
-/** The master passwords for a domain's mailboxes. A master password is only for sending: none for IMAP and POP3. */
+/**
+ * The master passwords for a domain's mailboxes. Master passwords are only for sending, so there are none for IMAP and
+ * POP3.
+ */
 export async function mastersOf(
   table: Reader,
   accountId: string,
@@ -78,8 +81,8 @@ export function loginObstacle(
 }
 
 /**
- * The only hash to check: that of the mailbox, of an app password or of a master password. Undefined when no tag matches,
- * or when the password has expired, is inactive or is for other protocols.
+ * The only hash to check: the hash of the mailbox's password, of an app password or of a master password. Undefined
+ * when no tag matches, or when the password has expired, is inactive or is for other protocols.
  */
 function hashFor(
   found: Recipient,
@@ -100,7 +103,7 @@ function hashFor(
     const used = { accountId, mailboxId: mailbox.id, id, appPasswords };
     return { hash, isByMaster: false, noteUse: () => noteAppPasswordUse(used, work) };
   }
-  // Several master passwords can be the same text, and only some of them valid.
+  // Several master passwords can be the same text, and not all of them have to be valid.
   const master = masters.find((one) => one.tag === tag && one.active && !isOver(one.expires_at));
   if (!master) return undefined;
   const { hash, credential_id } = master;
@@ -108,9 +111,9 @@ function hashFor(
 }
 
 /**
- * Whether the password matches the hash, and the mailbox may be used. Every refusal computes exactly one Argon2id hash. So
- * the time of a refusal shows neither whether an address exists, nor how its password is stored. A successful login with a
- * keyed hash computes none, because the client knows the password already.
+ * Whether the password matches the hash, and the mailbox may be used. Every refusal computes exactly one Argon2id hash.
+ * So the time of a refusal shows neither whether an address exists, nor how its password is stored. A successful login
+ * with a keyed hash computes no Argon2id hash, because the client knows the password already.
  */
 async function isRight(password: string, hash: string, key: Buffer, mayUse: boolean): Promise<boolean> {
   if (!isKeyed(hash)) return (await isPassword(password, hash)) && mayUse;

@@ -45,7 +45,9 @@ export const readSentBy = (
 ): Promise<Map<Day, number>> =>
   readCounts(table, sentByKey(accountId, mailboxId, from), sentByKey(accountId, mailboxId, to));
 
-/** The counts of sent mail are deleted after this many days. An account that is billed later than that is not charged. */
+/**
+ * The counts of sent mail are deleted after this many days. If an account is billed later, these mails are not charged.
+ */
 const keptDays = 400;
 
 /** When the counts of a day are deleted. */

@@ -134,7 +134,7 @@ function deleteZone(table: Table, zoneId: string): Promise<void> {
 }
 
 /**
- * Keeps zones in the table, for a nameserver on this machine that answers from them: every change is in sync at once.
+ * Keeps zones in the table. A nameserver on this machine answers from these zones, so every change is in sync at once.
  */
 export const embeddedDns = (table: Table): Dns => ({
   createZone: (input) => createZone(table, input),

@@ -190,8 +190,8 @@ export const isInvalidBatch = (error: unknown): boolean =>
   codeOf(error) === "InvalidChangeBatch" || InvalidBatchError.safeParse(error).success;
 
 /**
- * Makes all changes, in one batch if they fit: 1,000 records and 32,000 characters of values. An RRset that is put counts
- * twice.
+ * Makes all changes, in one batch if they fit. A batch has at most 1,000 records and 32,000 characters of values. An
+ * RRset that is put counts twice.
  * - Reads the RRsets to remove first. If they change before a batch is sent, reads them again and sends once more.
  * - Records that are too long or too many for Route 53 are left out, and their RRsets are reported as refused.
  */

@@ -9,7 +9,7 @@ import { type MailSender, writtenSender } from "./sender.ts";
 export type SesOptions = {
   configurationSet?: string;
   endpoint?: string;
-  /** The time limit of one attempt, and of all attempts (at most three). */
+  /** The time limits of one attempt, and of all attempts together (at most three), in milliseconds. */
   attemptMs?: number;
   timeoutMs?: number;
 };

@@ -84,10 +84,10 @@ export type RegistrarOperation = { id: string; state: "running" | "succeeded" | 
 export type OperationKind = "register" | "renew" | "transfer" | "transfer_out";
 
 /**
- * A name registered through us. Times are RFC 3339.
+ * The registration of a name through us. Times are RFC 3339.
  * - `registered`: until `expiresAt`.
  * - `grace`: from then until `graceEndsAt`. The name works, and is renewed at the usual price.
- * - `redemption`: from then until `redemptionEndsAt`. The name is not delegated, and a renewal also restores it.
+ * - `redemption`: from then until `redemptionEndsAt`. The name is not delegated, and a renewal also restores the name.
  */
 export type Registration = {
   expiresAt: string;

@@ -147,7 +147,7 @@ export async function register(domains: Domains, input: Registering): Promise<Re
   );
 }
 
-/** Begins to transfer a name to us. The request has no nameservers, so the name keeps its present ones. */
+/** Begins to transfer a name to us. The request has no nameservers, so the name keeps its present nameservers. */
 export async function transfer(domains: Domains, input: Transferring): Promise<RegistrarOperation> {
   const { once, sdk } = domains;
   const { name, authCode } = input;
@@ -175,8 +175,8 @@ export function renew(domains: Domains, { name, years, expiresAt, restore }: Ren
 }
 
 /**
- * The latest operation of a kind for a name; undefined if there is none. `which` selects the operations in some states, or
- * those that were submitted at a date or later.
+ * The latest operation of a kind for a name; undefined if there is none. `which` selects the operations in some states,
+ * or the operations that were submitted at a date or later.
  */
 export async function latestOperation(
   { client, sdk }: Pick<Domains, "client" | "sdk">,

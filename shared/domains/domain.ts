@@ -221,7 +221,8 @@ export const Domain = z
         "The domain's latest transfer from another registrar, which may be running. Null if it was never transferred.",
     }),
     auto_renew: z.boolean().meta({
-      description: "Whether the product renews the registration by itself, for a year at a time. It begins to try 30 days before the registration ends. The wallet pays.",
+      description:
+        "Whether the product renews the registration by itself, for a year at a time. It begins to try 30 days before the registration ends. The wallet pays.",
     }),
     redirect_url: z
       .string()

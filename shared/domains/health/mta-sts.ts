@@ -107,7 +107,8 @@ async function checkPolicy(
     return { status: "unknown", message: `The policy could not be fetched: ${fetched.unknown}.` };
   if ("fault" in fetched) return { status: wrong, message: `Senders cannot get the policy: ${fetched.fault}.` };
   const policy = readPolicy(fetched.text);
-  if (!policy) return { status: wrong, message: "Senders cannot read the policy. It does not have the form of RFC 8461." };
+  if (!policy)
+    return { status: wrong, message: "Senders cannot read the policy. It does not have the form of RFC 8461." };
   if (mode !== undefined && policy.mode !== mode) {
     return { status: wrong, message: `The policy has the mode ${policy.mode} instead of ${mode}.` };
   }
@@ -132,7 +133,11 @@ export async function checkMtaSts(
   const wanted = expected?.find(({ purpose, type }) => purpose === name && type === "TXT");
   const isOn = mode === "testing" || mode === "enforce";
   if (isOn && !wanted) {
-    return { name, status: "unknown", message: "The policy is served once the domain is active and this deployment has a web host." };
+    return {
+      name,
+      status: "unknown",
+      message: "The policy is served once the domain is active and this deployment has a web host.",
+    };
   }
   const begins = /^v=STSv1/i;
   const record: SystemRecord = wanted ?? { purpose: name, name: "_mta-sts", type: "TXT", value: "", ttl: 0 };

@@ -73,7 +73,8 @@ const AuthCode = z
 export const TransferRequest = z
   .strictObject({
     workspace_id: Id.meta({
-      description: "The workspace for the domains. A name that the account has connected stays in its present workspace.",
+      description:
+        "The workspace for the domains. A name that the account has connected stays in its present workspace.",
     }),
     domains: z
       .array(

@@ -64,7 +64,10 @@ export function aheadOfRecordRemoval(params: RecordParams, expected: Expected): 
 
 function requireOwn({ is_system_managed }: StoredRecord): void {
   if (!is_system_managed) return;
-  throw new Problem("system_managed", "The domain's settings manage this record. To change the record, change these settings.");
+  throw new Problem(
+    "system_managed",
+    "The domain's settings manage this record. To change the record, change these settings.",
+  );
 }
 
 /** Reads the current state of a record, for one transaction. Throws 404. */

@@ -26,7 +26,8 @@ const shownAtMost = 100;
 const Skipped = z
   .object({
     line: z.int().min(1).meta({
-      description: "The line of the zone file on which the entry begins. For the public DNS, the number of the found record, from 1.",
+      description:
+        "The line of the zone file on which the entry begins. For the public DNS, the number of the found record, from 1.",
     }),
     text: z.string().meta({ description: "The entry's text, or its beginning." }),
     reason: z.string().meta({ description: "Why the entry is not imported, for people." }),

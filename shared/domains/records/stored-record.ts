@@ -50,13 +50,18 @@ export const DnsRecord = z
       .int()
       .nullable()
       .meta({ description: "The priority of an MX, SRV, HTTPS or SVCB record. The lowest is tried first." }),
-    weight: z.int().nullable().meta({ description: "The share of an SRV record among the SRV records of the same priority." }),
+    weight: z
+      .int()
+      .nullable()
+      .meta({ description: "The share of an SRV record among the SRV records of the same priority." }),
     port: z.int().nullable().meta({ description: "The port of the service of an SRV record." }),
     flags: z.int().nullable().meta({ description: "The flags of a CAA record. 128 is critical." }),
     tag: z.string().nullable().meta({ description: "The property of a CAA record." }),
     is_system_managed: z
       .boolean()
-      .meta({ description: "Whether the domain's settings manage the record. Such a record changes only with these settings." }),
+      .meta({
+        description: "Whether the domain's settings manage the record. Such a record changes only with these settings.",
+      }),
     zone_status: z.enum(["in_sync", "pending"]).meta({
       description:
         "`in_sync` if the nameservers have the record, `pending` if they do not have it yet. A domain's records are served once the domain is delegated to us.",

@@ -88,7 +88,8 @@ export const credentials: Family<StoredCredential> = {
 /** The members of a body that say how long a master password is valid. */
 export const validityMembers = {
   active: z.boolean().optional().meta({
-    description: "Whether somebody can log in with the master password. An inactive master password is refused at once.",
+    description:
+      "Whether somebody can log in with the master password. An inactive master password is refused at once.",
   }),
   expires_at: FutureTime.nullish().meta({
     description: "When the master password expires. Null or nothing means that it never expires.",

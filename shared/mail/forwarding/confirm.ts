@@ -203,7 +203,8 @@ function targetOfCode(rule: StoredRule, email: string | undefined): Target {
   const target = email === undefined ? undefined : requireTarget(rule, email);
   const [waiting, ...others] = askedTargets(rule, email);
   if (!target && others.length > 0) {
-    const msg = "Several targets of the rule wait for their recipients. Give the address of the target that got the code";
+    const msg =
+      "Several targets of the rule wait for their recipients. Give the address of the target that got the code";
     throw new InvalidInput([{ loc: ["body", "target_email"], msg, type: "value_error" }]);
   }
   if (waiting?.verification_state === "pending") return waiting;

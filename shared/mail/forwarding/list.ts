@@ -27,7 +27,10 @@ export const RuleQuery = z.strictObject({
   }),
   target_email: TargetEmail.optional().meta({ description: "Only rules that have this target." }),
   active: z.boolean().optional().meta({ description: "Only rules that are active (`true`) or paused (`false`)." }),
-  keep_copy: z.boolean().optional().meta({ description: "Only rules that keep a copy (`true`), or that keep none (`false`)." }),
+  keep_copy: z
+    .boolean()
+    .optional()
+    .meta({ description: "Only rules that keep a copy (`true`), or that keep none (`false`)." }),
   verification_state: ForwardingRule.shape.verification_state
     .optional()
     .meta({ description: "Only rules with a target in this verification state." }),

@@ -49,7 +49,8 @@ const Verification = z.object({
     description: "Why the recipient got no mail, and what to do; null if a mail was sent or none is needed.",
   }),
   verification_sent_at: Timestamp.nullable().meta({
-    description: "When the last mail to the recipient was requested; null if no mail was requested, or if the mail was refused.",
+    description:
+      "When the last mail to the recipient was requested; null if no mail was requested, or if the mail was refused.",
   }),
   verification_expires_at: Timestamp.nullable().meta({ description: "When the link in the last mail expires." }),
   verification_verified_at: Timestamp.nullable().meta({ description: "When the recipient agreed; null before." }),

@@ -64,7 +64,9 @@ type StoredDeleted = z.output<typeof StoredDeleted>;
 export type Deleted = { mailbox: StoredDeleted; ordinal: number };
 
 export const DeletedMailbox = Mailbox.extend({
-  status: Mailbox.shape.status.meta({ description: "The state that the mailbox had, and has again after its restoration." }),
+  status: Mailbox.shape.status.meta({
+    description: "The state that the mailbox had, and has again after its restoration.",
+  }),
   deleted_at: Timestamp.meta({ description: "When the mailbox was deleted." }),
   restorable_until: Timestamp.meta({
     description:

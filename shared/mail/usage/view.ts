@@ -38,7 +38,9 @@ export const MailboxUsage = z
           })
           .meta({ id: "MailboxSentDay", description: "The mail that a mailbox sent on a day." }),
       )
-      .meta({ description: `The mail that the mailbox sent on each of the last ${shownDays} days, the oldest day first.` }),
+      .meta({
+        description: `The mail that the mailbox sent on each of the last ${shownDays} days, the oldest day first.`,
+      }),
   })
   .meta({ id: "MailboxUsage", description: "The usage of a mailbox, as the mail servers report it." });
 type MailboxUsage = z.output<typeof MailboxUsage>;

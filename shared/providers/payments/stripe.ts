@@ -109,7 +109,8 @@ function sessionOf(input: CheckoutInput, successUrl: string, now: Date): Stripe.
 
 async function create(client: Stripe, input: CheckoutInput, returnUrl: string | undefined): Promise<Checkout> {
   const successUrl = input.successUrl ?? returnUrl;
-  if (successUrl === undefined) throw new Error("PAYMENTS_RETURN_URL is not set. A checkout needs this page to lead the payer back.");
+  if (successUrl === undefined)
+    throw new Error("PAYMENTS_RETURN_URL is not set. A checkout needs this URL to lead the payer back.");
   const { id, url, expires_at } = await client.checkout.sessions.create(sessionOf(input, successUrl, new Date()), {
     idempotencyKey: input.idempotencyKey,
   });
@@ -124,7 +125,8 @@ async function createCardSetup(
 ): Promise<Checkout> {
   const { reference, accountId, customerId, cancelUrl, expiresAt, idempotencyKey } = input;
   const successUrl = input.successUrl ?? returnUrl;
-  if (successUrl === undefined) throw new Error("PAYMENTS_RETURN_URL is not set. A page for saving a card needs it to lead the payer back.");
+  if (successUrl === undefined)
+    throw new Error("PAYMENTS_RETURN_URL is not set. A page for saving a card needs this URL to lead the payer back.");
   const { id, url, expires_at } = await client.checkout.sessions.create(
     {
       mode: "setup",

@@ -41,8 +41,8 @@ async function fetchPrevious(name: string, requestTimeoutMs: number): Promise<Ve
 }
 
 /**
- * Returns a function that calls `read` at its first call, and then at most every 5 minutes. In between, the function
- * returns the last result. A failure is not kept.
+ * Returns a function that keeps the result of `read` for 5 minutes. Then the next call of this function reads again. A
+ * failure is not kept.
  */
 function kept<T>(read: () => Promise<T>, nowMs: () => number): () => Promise<T> {
   let last: { result: Promise<T>; untilMs: number } | undefined;
@@ -83,7 +83,7 @@ function parsed<T>(name: string, text: string, parse: (text: string) => T, shape
 }
 
 /**
- * Parses a former version. Returns nothing for an invalid text, because the current version has corrected such a
+ * Parses a former version. Returns an empty list for an invalid text, because the current version has corrected such a
  * mistake.
  */
 function parsedOrNone<T>(text: string, parse: (text: string) => T): T[] {

@@ -87,8 +87,8 @@ async function recordState(
     return { verified: undefined, observed: [], fault: "not_checked", message };
   }
   const records = answer.status === "found" ? answer.records : [];
-  // The texts are those at the alias's target, so only the owner of the target proves something. A wildcard record can
-  // make such an alias.
+  // The texts come from the target of the alias, so they prove nothing about the owner of this name. A wildcard record
+  // can make such an alias.
   const alias = records.find((record) => record.name !== host);
   if (alias) {
     const message = `${host} is an alias (CNAME) of ${alias.name}, so the records there prove nothing. Put a TXT record with the value ${value} at ${host} itself`;

@@ -44,8 +44,9 @@ export const advanceRegistration = (domain: StoredDomain, work: DomainWork): Pro
 
 /**
  * Ends a purchase: captures the money and marks the name as registered, or releases the money and marks the
- * registration as failed. Returns the new state of the domain. Returns undefined if the purchase was over before. Also
- * if the purchase failed, but another process has changed the domain meanwhile.
+ * registration as failed. Returns the new state of the domain. Returns undefined:
+ * - if the purchase was over before;
+ * - if the purchase failed, but another process has changed the domain meanwhile.
  */
 function conclude(domain: Registering, conclusion: Conclusion, work: DomainWork): Promise<StoredDomain | undefined> {
   const { table, commit, now } = systemWriter(work, domain.account_id);

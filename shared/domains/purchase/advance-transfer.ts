@@ -48,9 +48,11 @@ export const advanceTransfer = (domain: StoredDomain, work: DomainWork): Promise
 
 /**
  * Ends a transfer: captures the money and marks the name as registered here, or releases the money and marks the
- * transfer as failed. Returns the new state of the domain. Returns undefined if the transfer was over before. Also if
- * the transfer failed, but another process has advanced it meanwhile. Throws 503 while the zone of a domain that had
- * lost its name is being removed.
+ * transfer as failed. Returns the new state of the domain. Returns undefined:
+ * - if the transfer was over before;
+ * - if the transfer failed, but another process has advanced it meanwhile.
+ *
+ * Throws 503 while the zone of a domain that had lost its name is being removed.
  */
 function conclude(domain: Transferring, conclusion: Conclusion, work: DomainWork): Promise<StoredDomain | undefined> {
   const { table, commit, now } = systemWriter(work, domain.account_id);

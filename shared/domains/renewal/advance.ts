@@ -36,8 +36,9 @@ export const advanceRenewal = (domain: StoredDomain, work: DomainWork): Promise<
 /**
  * Ends a renewal: captures the money and stores the later end, or releases the money and marks the renewal as failed. A
  * conclusion that has only an operation is a success: another registrar has taken the name over since. Returns the new
- * state of the domain. Returns undefined if the renewal was over before. Also if the renewal failed, but another
- * process has changed the domain meanwhile.
+ * state of the domain. Returns undefined:
+ * - if the renewal was over before;
+ * - if the renewal failed, but another process has changed the domain meanwhile.
  */
 function conclude(
   domain: Renewing,

@@ -29,8 +29,8 @@ function nextDate(domain: Expiring, now: Date): string | undefined {
 }
 
 /**
- * A notice. `at` is when it is due. `days` is the number of days from then to the end of the registration: negative
- * after it.
+ * A notice. `at` is when the notice is due. `days` is the number of days from `at` to the end of the registration.
+ * After the end, `days` is negative.
  */
 type Notice = { at: string; days: number };
 

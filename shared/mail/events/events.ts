@@ -37,8 +37,8 @@ const statusCode = z.string().regex(/^[245]\.\d{1,3}\.\d{1,3}$/, {
 /**
  * A batch of reports about mail that was sent:
  * - `events`: deliveries, bounces and complaints that a mail server saw itself
- * - `reports`: whole mails of RFC 3464 or RFC 5965, in base64. Each has the sender and the recipient of the mail that
- *   was sent, as the mail server knows them
+ * - `reports`: whole mails of RFC 3464 or RFC 5965, in base64. Each report comes with the sender and the recipient of
+ *   the reported mail, as the mail server knows them
  */
 export const EventBatch = z.strictObject({
   batch_id: BatchId,

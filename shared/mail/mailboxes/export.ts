@@ -199,8 +199,9 @@ const exportView = ({ id, status, row_count, created_at, finished_at, expires_at
 export const csvNameOf = (createdAt: string): string => `mailboxes-${createdAt.slice(0, 10)}.csv`;
 
 /**
- * The state of an export. Throws 404 for an export that has expired. Also if the principal did not request the export,
- * and may not export the whole account.
+ * The state of an export. Throws 404:
+ * - for an export that has expired;
+ * - if the principal did not request the export, and may not export the whole account.
  */
 export async function getExport(
   accountId: string,

@@ -8,7 +8,10 @@ import type { Reader } from "../table/table.ts";
 import { domainNameKey, domainsIn, domainsOf, StoredDomain } from "./domain.ts";
 import { domainsByIds } from "./find.ts";
 
-/** Conditions on domains: one on the name alone, and one on the rest. A domain must fulfil all given conditions. */
+/**
+ * Conditions on domains: `name` on the name alone, and `rest` on the other members. A domain must fulfil all given
+ * conditions.
+ */
 export type DomainFilter = {
   name?: ((name: string) => boolean) | undefined;
   rest?: ((domain: StoredDomain) => boolean) | undefined;

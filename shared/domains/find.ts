@@ -24,7 +24,10 @@ export async function domainById(table: Reader, accountId: string, id: string): 
   return domain?.id === id ? domain : undefined;
 }
 
-/** The domain with this name; undefined if the account has none. Costs one and a half read units if it has. */
+/**
+ * The domain with this name; undefined if the account has none. Costs one and a half read units if the account has the
+ * domain.
+ */
 export async function domainByName(table: Reader, accountId: string, name: string): Promise<StoredDomain | undefined> {
   const glimpsed = await table.glimpse(domainNameKey(accountId, name), DomainPointer);
   const near = glimpsed && (await domainById(table, accountId, glimpsed.domain_id));
@@ -72,7 +75,7 @@ export const seenDomain = (
 ): StoredDomain | undefined =>
   id === undefined ? undefined : StoredDomain.safeParse(seen.recall(domainKey(accountId, id))).data;
 
-/** The scopes of a domain: the domain itself and its workspace. Grants can be narrowed to either. */
+/** The scopes of a domain: the domain itself and its workspace. Grants can be narrowed to either of these scopes. */
 export const scopesOfDomain = ({ id, workspace_id }: Pick<StoredDomain, "id" | "workspace_id">): Scope[] => [
   { type: "domain", id },
   { type: "workspace", id: workspace_id },

@@ -14,7 +14,10 @@ import { DnsMode, type Purchase, type StoredDomain, type Transfer } from "../dom
  */
 const batchKey = (accountId: string, id: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: `PURCHASE#${id}` });
 
-/** How long a batch and its contact are stored, in seconds. By then the registration or transfer of each name is over. */
+/**
+ * How long a batch and its contact are stored, in seconds. Before the end of this time, the registration or transfer of
+ * each name is over.
+ */
 const keptSeconds = 60 * 86_400;
 
 /**

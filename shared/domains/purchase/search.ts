@@ -106,7 +106,7 @@ function candidates(query: string, tlds: readonly string[], isChosen: boolean): 
 
 /**
  * Searches for a name, or suggests names for a keyword, with availability and prices. Returns at most 20 results after
- * about `budgetMs`. A name is `unchecked` if the registrar has not answered for it by then.
+ * about `budgetMs`. A name is `unchecked` if the registrar does not answer for this name in this time.
  */
 export async function searchDomains(
   accountId: string,

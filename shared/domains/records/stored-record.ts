@@ -57,11 +57,9 @@ export const DnsRecord = z
     port: z.int().nullable().meta({ description: "The port of the service of an SRV record." }),
     flags: z.int().nullable().meta({ description: "The flags of a CAA record. 128 is critical." }),
     tag: z.string().nullable().meta({ description: "The property of a CAA record." }),
-    is_system_managed: z
-      .boolean()
-      .meta({
-        description: "Whether the domain's settings manage the record. Such a record changes only with these settings.",
-      }),
+    is_system_managed: z.boolean().meta({
+      description: "Whether the domain's settings manage the record. Such a record changes only with these settings.",
+    }),
     zone_status: z.enum(["in_sync", "pending"]).meta({
       description:
         "`in_sync` if the nameservers have the record, `pending` if they do not have it yet. A domain's records are served once the domain is delegated to us.",
@@ -106,7 +104,10 @@ export const recordKind = defineKind({
 export const recordById = (table: Reader, accountId: string, id: number): Promise<StoredRecord | undefined> =>
   table.get(recordKey(accountId, id), StoredRecord);
 
-/** The records of a domain, ordered by name and type: all of them, those of one name, or those of one name and type. */
+/**
+ * The records of a domain, ordered by name and type: all records, the records of one name, or the records of one name
+ * and type.
+ */
 export async function recordsIn(
   table: Reader,
   accountId: string,

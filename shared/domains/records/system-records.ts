@@ -62,8 +62,8 @@ export const dkimRecord = (
 const senderTerm = (ip: string): string => (ip.includes(":") ? `ip6:${ip}` : `ip4:${ip}`);
 
 /**
- * The SPF record of a domain (RFC 7208). `senders` are the domain's own addresses, in addition to the shared ones, and
- * `includes` are the names of the SPF records of other senders.
+ * The SPF record of a domain (RFC 7208). `senders` are the domain's own addresses, in addition to the shared addresses,
+ * and `includes` are the names of the SPF records of other senders.
  */
 export const spfRecord = (senders: readonly string[], includes: readonly string[] = []): SystemRecord => {
   const included = [platform().spfInclude, ...includes].map((name) => `include:${name}`);
@@ -145,7 +145,7 @@ const mailNames = [...selectors.map(dkimNameOf), "_dmarc", "autoconfig", "autodi
 /** The types of records at the apex by which browsers find the web server of a domain. */
 const addressTypes = new Set<string>(["A", "AAAA", "CNAME", "HTTPS"]);
 
-/** The names that are reserved for the system records of a domain: those for its mail, and those for its settings. */
+/** The names that are reserved for the system records of a domain's mail and settings. */
 const reservedNames = ({ redirect_url, mta_sts_mode, tls_report_email }: OptionalSettings): string[] => [
   ...mailNames,
   ...(redirect_url === null ? [] : ["www"]),

@@ -68,7 +68,7 @@ export const quoted = (text: string): string =>
 
 const longestValue = 255;
 
-/** The CAA properties of https://www.iana.org/assignments/pkix-parameters, without the reserved ones. */
+/** The CAA properties of https://www.iana.org/assignments/pkix-parameters, without the reserved properties. */
 export const caaTags: readonly string[] = [
   "issue",
   "issuewild",

@@ -172,7 +172,7 @@ function readData(type: RecordType, words: readonly Word[], origin: string): Rec
   return data;
 }
 
-/** The state that earlier entries leave for the next one (RFC 1035 §5.1, RFC 2308 §4). */
+/** The state that earlier entries leave for the next entry (RFC 1035 §5.1, RFC 2308 §4). */
 type ZoneState = {
   zone: string;
   origin: string;

@@ -160,9 +160,11 @@ export function requireZoneRemoved({ name, status, due_at, deletes_at }: StoredD
 }
 
 /**
- * Gives a domain back the name that it had lost. The domain keeps its contents, and its name must be proved again, as for a
- * new domain. Throws 404, the error of `inTheWay`, 409 `domain_exists` if the caller may not have the domain (`mayReuse`),
- * and 409 `domain_not_ready` while the zone of the domain is being removed from the nameservers.
+ * Gives a domain back the name that it had lost. The domain keeps its contents, and its name must be proved again, as
+ * for a new domain. Throws:
+ * - 404, and the error of `inTheWay`;
+ * - 409 `domain_exists` if the caller may not have the domain (`mayReuse`);
+ * - 409 `domain_not_ready` while the zone of the domain is being removed from the nameservers.
  */
 export function regainDomain(
   found: StoredDomain,

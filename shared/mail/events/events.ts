@@ -81,7 +81,7 @@ type MailEvent = ReportedFate & {
   entry: Pick<Ignored, "list" | "index">;
 };
 
-/** Equal events, their number, and the suppression that follows from them, if there is one. */
+/** Equal events, their number, and the suppression that follows from them, if they lead to a suppression. */
 type Unit = {
   domain: string;
   accountId: string | undefined;
@@ -99,7 +99,7 @@ type EventWork = { table: Table; now: () => Date };
  * Counts deliveries, bounces and complaints, and suppresses the recipients of hard bounces and complaints. The answer
  * says which entries have no effect, for the reasons of `readReport` and these:
  * - `unknown_sender`: no account has proved the sender's domain.
- * - `foreign_sender`: the entry names another account than the one that has proved the sender's domain.
+ * - `foreign_sender`: the entry names another account than the account that has proved the sender's domain.
  *
  * Throws as `runBatch` does.
  */
@@ -242,7 +242,8 @@ async function sendersOf(table: Table, units: readonly Unit[]): Promise<Map<stri
 
 /**
  * The id of the dedicated IP of each unit. With a source address: the account's dedicated IP with this address. Without
- * one: the dedicated IP from which the domain sends. Undefined if there is none, as for the shared addresses.
+ * a source address: the dedicated IP from which the domain sends. Undefined if there is none, as for the shared
+ * addresses.
  */
 async function ipIdsOf(
   table: Table,

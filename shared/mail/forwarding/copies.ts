@@ -43,9 +43,9 @@ export async function copiesOfMailbox(
 }
 
 /**
- * The copies of a mail that arrives at an address without a mailbox. The rules of the address itself come before those
- * of a pattern, and a longer pattern before a shorter one. Skips rules that can send to nobody at present. Empty if no
- * rule sends the mail on.
+ * The copies of a mail that arrives at an address without a mailbox. The rules of the address itself come before the
+ * rules of a pattern. The rules of a longer pattern come before the rules of a shorter pattern. Skips rules that can
+ * send to nobody at present. Empty if no rule sends the mail on.
  */
 export async function copiesOfAddress(
   table: Reader,

@@ -307,7 +307,9 @@ const nobodyKeeps = (): InvalidInput =>
     },
   ]);
 
-/** The targets that a rule is to have; undefined if the body gives no targets, or just those of the rule. */
+/**
+ * The targets that a rule is to have; undefined if the body gives no targets, or only the targets that the rule has.
+ */
 function changedTargets(rule: StoredRule, body: RuleChange): GivenTargets | undefined {
   const given = givenTargets(body);
   if (given.emails.length === 0) return undefined;
@@ -388,10 +390,14 @@ export function requireTarget(rule: StoredRule, email: string): Target {
 
 /**
  * Requests mails that ask the recipients of a rule to agree: the recipient with the address `email`, or without `email`
- * all that have not agreed. Mails can be requested again. Throws 404, 409 `verification_not_needed`, 422 for an address
- * that is no target and for the addresses that `homesOf` refuses, and 429 if a limit on such mails leaves none to send.
+ * all that have not agreed. Mails can be requested again.
  * - A target that has become a mailbox of the account needs no agreement.
  * - A target that is no longer a mailbox of the account needs an agreement.
+ *
+ * Throws:
+ * - 404, and 409 `verification_not_needed`;
+ * - 422 for an address that is no target, and for the addresses that `homesOf` refuses;
+ * - 429 if a limit on such mails leaves no mail to send.
  */
 export const requestVerification = (
   accountId: string,

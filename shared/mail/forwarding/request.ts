@@ -115,7 +115,7 @@ function waitOf(
   return { waitMs, limit: `an account sends ${perDomain} mails a day to one domain at most` };
 }
 
-/** The time left until `ms` milliseconds have passed since a given time; zero without one. */
+/** The milliseconds left until `ms` milliseconds have passed since a given time; zero if no time is given. */
 const waitFor = (since: string | undefined, ms: number, nowMs: number): number =>
   since === undefined ? 0 : Date.parse(since) + ms - nowMs;
 

@@ -90,8 +90,8 @@ async function sendTo(account: StoredAccount, recipient: Recipient, work: SendWo
 }
 
 /**
- * Takes the lease of a due mail. Stores the hashes of the new link and code in place of the former ones, and the rules
- * that the mail lists. Returns undefined if no mail is due. Throws while another worker is sending.
+ * Takes the lease of a due mail. Stores the hashes of the new link and code in place of the former hashes, and the
+ * rules that the mail lists. Returns undefined if no mail is due. Throws while another worker is sending.
  */
 async function takeLease(
   { accountId, ruleId, slot }: Recipient,

@@ -48,8 +48,8 @@ export const mailboxOrder = {
 type MailboxQuery = PageQuery & MailboxFilter & z.output<z.ZodObject<typeof mailboxOrder>>;
 
 /**
- * The items that `listMailboxes` reads for a domain, or for a principal who lists the whole account. The domains and
- * workspaces are those that the process saw last.
+ * The items that `listMailboxes` reads for a domain, or for a principal who lists the whole account. They include the
+ * domains and workspaces that the process saw last.
  */
 export function aheadOfMailboxes(
   accountId: string,
@@ -110,7 +110,8 @@ export async function listMailboxes(
 type Where = Pick<MailboxFilter, "domain" | "workspace_id">;
 
 /**
- * The mailboxes with ranks `skip` to `skip + take − 1` among those that match the filter and that the principal sees.
+ * The mailboxes with ranks `skip` to `skip + take − 1` among the mailboxes that match the filter and that the principal
+ * sees.
  */
 async function selectMailboxes(
   moment: Moment,

@@ -159,7 +159,7 @@ export const namedOf = (
   status,
 });
 
-/** A block that an addition packs: its number, its version, and the mailboxes before the added ones. */
+/** A block that an addition packs: its number, its version, and the mailboxes before the added mailboxes. */
 export type DueBlock = { block: number; version: number; named: NamedMailbox[] };
 
 /**

@@ -184,7 +184,7 @@ export const scopeMembers = {
 type ScopeBody = { domain?: string | undefined; workspace_id?: string | undefined };
 type ScopeInput = { params: { account_id: string }; body: ScopeBody };
 
-/** The scope that the body of a route gives: a domain, a workspace, or the account when it gives neither. */
+/** The scope that the body of a route gives: a domain, a workspace, or the account when the body gives neither. */
 export const scopeInBody: ResourceLookup<ScopeInput, WideScope> = {
   within: ["domain", "workspace"],
   at: ({ body }) => ["body", body.domain === undefined ? "workspace_id" : "domain"],

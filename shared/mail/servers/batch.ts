@@ -49,8 +49,11 @@ export const ReportedTime = z.iso
 export type Batch<T> = { content: T; fingerprint: string };
 
 /**
- * Reads the JSON body of a request. Throws 400 for malformed JSON, 413 for more than 1 MiB, 415 for another charset, and 422
- * for a body that the schema refuses or that has more than 500 entries.
+ * Reads the JSON body of a request. Throws:
+ * - 400 for malformed JSON;
+ * - 413 for more than 1 MiB;
+ * - 415 for another charset;
+ * - 422 for a body that the schema refuses, or that has more than 500 entries.
  */
 export function readBatch<S extends z.ZodObject>(schema: S, request: MailRequest): Batch<z.output<S>> {
   const text = bodyText({ ...request, body: request.body ?? "" });

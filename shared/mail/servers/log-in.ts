@@ -174,7 +174,7 @@ export const addressOf = (user: string): { local: string; domain: string } =>
  * - The password is the mailbox's, one of its app passwords for the protocol or, for sending, a master password for a
  *   scope that the mailbox is in.
  * - An app password or a master password that has expired or is inactive is refused as a wrong password is.
- * - A refused login takes equally long for any address, also for an unknown one.
+ * - A refused login takes equally long for any address, also for an unknown address.
  */
 export async function logIn({ user, password, protocol }: Attempt, work: LoginWork): Promise<LoggedIn | undefined> {
   const found = await findRecipient(work.table, addressOf(user), { withAppPasswords: true });

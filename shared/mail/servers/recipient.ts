@@ -40,8 +40,11 @@ type MailboxRoute = {
 const roleLocals = new Set(["postmaster", "abuse"]);
 
 /**
- * Finds the destination of mail for an address, in this order: the mailbox that has the address as its own address or
- * alias, the forwarding rules of the address, the catch-all, and for a role address the first mailbox of the domain.
+ * Finds the destination of mail for an address, in this order:
+ * - the mailbox that has the address as its own address or alias;
+ * - the forwarding rules of the address;
+ * - the catch-all;
+ * - for a role address, the first mailbox of the domain.
  */
 export async function routeOf(table: Reader, given: string): Promise<Route> {
   const read = readAddress(given);

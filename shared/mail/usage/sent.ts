@@ -8,7 +8,7 @@ import type { Key } from "../../table/writes.ts";
  * A mail counts once for each recipient.
  *
  * Access patterns
- *   how many mails an account sent, by the day on which we learned of them     ACCOUNT#<id> / SENT#<day>
+ *   how many mails an account sent, by the day on which they were reported     ACCOUNT#<id> / SENT#<day>
  *   how many mails a mailbox sent, by the day on which it sent them            ACCOUNT#<id> / SENT_BY#<mailbox id>#<day>
  */
 /** The key of the number of mails to bill to an account for a day. */

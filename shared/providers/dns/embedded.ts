@@ -127,7 +127,8 @@ function deleteZone(table: Table, zoneId: string): Promise<void> {
   return table.commit(async () => {
     const zone = await table.get(zoneKey(name), Zone);
     if (zone?.zone_id !== zoneId) return { writes: [], value: undefined };
-    // Even items that do not exist are deleted, because another request may create one before this transaction commits.
+    // Even items that do not exist are deleted, because another request may create an item before this transaction
+    // commits.
     const all = Array.from({ length: buckets }, (_, bucket): Write => ({ delete: bucketKey(name, bucket) }));
     return { writes: [{ delete: zoneKey(name), if: { zone_id: zoneId } }, ...all], value: undefined };
   });

@@ -144,7 +144,9 @@ export function batchesOf(changes: readonly Change[]): Change[][] {
 const isOf = ({ name, type }: Owner, set: ResourceRecordSet): boolean =>
   set.Type === type && fromRoute53Name(set.Name ?? "") === name;
 
-/** The current RRsets of these owners, because a deletion must contain the exact RRset. Skips owners without one. */
+/**
+ * The current RRsets of these owners, because a deletion must contain the exact RRset. Skips owners without an RRset.
+ */
 async function currentSets(route53: Route53, zoneId: string, owners: readonly Owner[]): Promise<ResourceRecordSet[]> {
   const found: ResourceRecordSet[] = [];
   if (owners.length <= fewLookups) {

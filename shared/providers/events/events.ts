@@ -55,7 +55,7 @@ type PublishResult = { codes: (string | undefined)[]; isOut: boolean };
 async function put(client: EventBridgeClient, entries: PutEventsRequestEntry[]): Promise<PublishResult> {
   try {
     const { Entries = [] } = await client.send(new PutEventsCommand({ Entries: entries }));
-    // An entry that is missing from the answer has no id, so it was not taken either.
+    // An entry that is missing from the answer has no id, so EventBridge did not take this entry.
     const codes = entries.map((_, place) =>
       Entries[place]?.EventId ? undefined : (Entries[place]?.ErrorCode ?? "NoEventId"),
     );

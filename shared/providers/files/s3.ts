@@ -84,7 +84,7 @@ export function s3Files(bucket: string, requestTimeoutMs = 5_000): Files {
 /** S3 takes smaller parts only at the end of an upload. */
 const partBytes = 5 * 2 ** 20;
 
-/** Cuts the content into parts of at least 5 MiB, apart from the last one; yields at least one part. */
+/** Cuts the content into parts. All parts except the last have at least 5 MiB. Yields at least one part. */
 async function* partsOf(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let waiting: Buffer[] = [];
   let bytes = 0;

@@ -176,8 +176,8 @@ export type Payments = {
   /** Removes a saved card. Does nothing if the provider does not have the card. */
   removeCard: (id: string) => Promise<void>;
   /**
-   * Charges a saved card once for each reference: a repeat returns the state of the first charge. A charge that neither
-   * succeeded nor is processing is cancelled before this resolves.
+   * Charges a saved card once for each reference: a repeat returns the state of the first charge. If the charge has not
+   * succeeded and is not processing, this cancels the charge before it resolves.
    */
   charge: (input: ChargeInput) => Promise<ChargeState>;
   /** Asks the provider for the state of a charge, and cancels it as `charge` does. Throws 404 `not_found`. */

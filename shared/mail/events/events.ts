@@ -99,7 +99,7 @@ type EventWork = { table: Table; now: () => Date };
  * Counts deliveries, bounces and complaints, and suppresses the recipients of hard bounces and complaints. The answer
  * says which entries have no effect, for the reasons of `readReport` and these:
  * - `unknown_sender`: no account has proved the sender's domain.
- * - `foreign_sender`: the entry names another account than the account that has proved the sender's domain.
+ * - `foreign_sender`: the account that the entry names is not the account that has proved the sender's domain.
  *
  * Throws as `runBatch` does.
  */

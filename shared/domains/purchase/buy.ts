@@ -13,7 +13,10 @@ import type { StoredDomain } from "../domain.ts";
 import type { Patience, Quote } from "./offers.ts";
 import type { ErrorCode, OrderType } from "./results.ts";
 
-/** A name to buy, with the agreed price without VAT in minor units, and its sealed auth code if it is transferred. */
+/**
+ * A name to buy. `price` is the agreed price without VAT, in minor units. A name to transfer also has its sealed auth
+ * code.
+ */
 export type Wanted = { name: string; price: number; sealed_auth_code?: string | undefined };
 
 /**

@@ -16,9 +16,9 @@ const longestChain = 4;
 const mostCopies = 100;
 
 /**
- * A mailbox that a mail reaches after a number of steps. `isKept`: the mailbox keeps the mail. A rule that keeps no copy
- * takes the mail from a mailbox only if it hands the mail to an address elsewhere, or to a mailbox that is one step
- * further. So a mail is always kept somewhere, whatever the rules are.
+ * A mailbox that a mail reaches after a number of steps. `isKept`: the mailbox keeps the mail. A rule that keeps no
+ * copy takes the mail from a mailbox in two cases only. In these cases the rule hands the mail to an address elsewhere,
+ * or to a mailbox that is one step further. So a mail is always kept somewhere, whatever the rules are.
  */
 type Reached = FoundMailbox & { steps: number; isKept: boolean };
 

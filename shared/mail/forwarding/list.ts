@@ -18,7 +18,7 @@ export const RuleQuery = z.strictObject({
   ...pageQuery,
   scope_type: RuleScopeType.optional().meta({ description: "Only rules with this kind of scope." }),
   domain: DomainRef.optional().meta({
-    description: "Only rules for this domain, for its mailboxes and for its addresses, by its name or id.",
+    description: "Only rules for this domain, for its mailboxes and for its addresses. Give the domain's name or id.",
   }),
   workspace_id: Id.optional().meta({ description: "Only rules for this workspace." }),
   mailbox: MailboxRef.optional().meta({ description: "Only rules for this mailbox, by its id or address." }),

@@ -152,9 +152,10 @@ const requestChange = (rule: StoredRule, isAsked: boolean, now: Date): Change[] 
   isAsked ? [change(ruleKind, "verification_requested", rule.id, { after: ruleView(rule, now) })] : [];
 
 /**
- * Creates a rule. Its recipients are asked by mail, unless they are mailboxes of the account. Throws 409
- * `address_taken`, `forwarding_exists`, `forwarding_loop`, `limit_reached` or `domain_not_ready`. Throws 422 if the scope
- * is gone, for an address of the mailbox whose mail the rule sends on, and for the addresses that `homesOf` refuses.
+ * Creates a rule. Its recipients are asked by mail, unless they are mailboxes of the account. Throws:
+ * - 409 `address_taken`, `forwarding_exists`, `forwarding_loop`, `limit_reached` or `domain_not_ready`;
+ * - 422 if the scope is gone;
+ * - 422 for an address of the mailbox whose mail the rule sends on, and for the addresses that `homesOf` refuses.
  */
 export function addRule(
   accountId: string,

@@ -115,8 +115,8 @@ const StoredOther = RuleTarget.extend({ ...storedState, ...hidden });
 export type Target = z.output<typeof StoredOther>;
 
 /**
- * A stored rule. Its first target is in the members of the rule itself, as in the rules of earlier versions, which have
- * one target only and always keep a copy.
+ * A stored rule. The first target is in the members of the rule itself. The rules of earlier versions have only this
+ * target, and always keep a copy.
  */
 export const StoredRule = ForwardingRule.omit({ targets: true }).extend({
   address: z.string().nullable().default(null),

@@ -77,9 +77,9 @@ const budgetMs = 18_000;
  * Deletes many mailboxes as `deleteMailbox` does, about 9 mailboxes of one domain in each transaction.
  * - A mailbox that cannot be deleted is reported, and the others are deleted.
  * - Mailboxes that are left when time runs out are reported as `not_attempted`.
- * - If a request with an `Idempotency-Key` is sent again after an interruption, it also reports the mailboxes that were
- *   deleted before, and deletes the rest. A new mailbox that meanwhile got the address of a deleted mailbox is not
- *   deleted.
+ * - If a request with an `Idempotency-Key` is sent again after an interruption, the repeat deletes the rest. It also
+ *   reports the mailboxes that were deleted before. A new mailbox that meanwhile got the address of a deleted mailbox
+ *   is not deleted.
  */
 export async function deleteMailboxes(
   accountId: string,

@@ -103,7 +103,10 @@ function pack(named: readonly NamedMailbox[]): Uint8Array {
 /** The mailboxes at the ordinals of a block before `until`. */
 type Packed = { named: NamedMailbox[]; until: number };
 
-/** The mailboxes in an item; undefined if it has none, or if an earlier version packed them without their aliases. */
+/**
+ * The mailboxes in an item; undefined if the item has no mailboxes, or if an earlier version packed the mailboxes
+ * without their aliases.
+ */
 export function unpack(item: Item): Packed | undefined {
   const { packed, until } = StoredBlock.parse(item);
   if (!packed || until === undefined) return undefined;

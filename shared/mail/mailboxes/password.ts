@@ -46,7 +46,7 @@ export async function hashPassword(password: string): Promise<string> {
 const phc = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,2}),p=(\d)\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/;
 
 /**
- * A hash that matches no password and has the usual cost, so that a check against this hash takes as long as a check
+ * A hash that matches no password. It has the usual cost, so that a check against this hash takes as long as a check
  * against a real hash.
  */
 export const nobodysHash = `$argon2id$v=19$m=${cost.memory},t=${cost.passes},p=1$${"A".repeat(22)}$${"A".repeat(43)}`;

@@ -100,7 +100,7 @@ export function domainIdOf({ scope_type, scope_id, scope_domain_id }: Scoped): s
 
 /**
  * A kind of entries that each apply to a scope: master passwords or forwarding rules. An entry is stored in a list, and
- * a second time under its scope, where it is looked up when mail arrives or is sent.
+ * a second time under its scope. There the entry is looked up when mail arrives or is sent.
  */
 export type Family<T extends Scoped> = {
   type: "credential" | "forwarding";

@@ -14,7 +14,7 @@ export type Recipient = {
   plan: PlanStanding;
   domain: StoredDomain | undefined;
   /**
-   * Whether the account has proved that it owns the name, and holds it firmly. Connecting a name proves nothing,
+   * Whether the account has proved that it owns the name, and holds the name firmly. Connecting a name proves nothing,
    * because any account can connect any name.
    */
   isProved: boolean;

@@ -143,8 +143,8 @@ async function noteMasterUse(accountId: string, id: string, { table, now }: Logi
 type UsedAppPassword = { accountId: string; mailboxId: string; id: string; appPasswords: StoredAppPasswords };
 
 /**
- * Stores the time at which an app password was used, at most every five minutes, and not if the app passwords of the
- * mailbox have changed since they were read. A failure is ignored: the login does not depend on the stored time.
+ * Stores the time at which an app password was used, at most every five minutes. Stores nothing if the app passwords of
+ * the mailbox have changed since they were read. A failure is ignored: the login does not depend on the stored time.
  */
 async function noteAppPasswordUse(
   { accountId, mailboxId, id, appPasswords }: UsedAppPassword,
@@ -171,8 +171,8 @@ export const addressOf = (user: string): { local: string; domain: string } =>
 /**
  * Logs in to the mailbox of an address: its own address or one of its aliases. Undefined when the login is refused.
  * Throws 503.
- * - The password is the mailbox's, one of its app passwords for the protocol or, for sending, a master password for a
- *   scope that the mailbox is in.
+ * - The password is the password of the mailbox, or an app password of the mailbox for the protocol. For sending, it
+ *   can be a master password for a scope that the mailbox is in.
  * - An app password or a master password that has expired or is inactive is refused as a wrong password is.
  * - A refused login takes equally long for any address, also for an unknown address.
  */

@@ -38,7 +38,7 @@ function canonicalUser(user: string): string {
   return address ? `${address.local}@${address.domain}` : user;
 }
 
-/** The source of a login: its user name in any spelling, and the IP address that it comes from. */
+/** The source of a login: its user name in any spelling, and the IP address that the login comes from. */
 export function loginSource(user: string, ip: string): LoginSource {
   const network = clientNetwork(ip);
   return { address: hashOf(canonicalUser(user)), network: hashOf(network), isNamed: network !== "unknown" };

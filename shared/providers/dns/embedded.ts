@@ -145,8 +145,8 @@ export const embeddedDns = (table: Table): Dns => ({
 });
 
 /**
- * The closest zone that contains a name (lower case, no dot at the end), with the serial of its SOA and all its RRsets,
- * including the NS at its apex. Undefined when there is none.
+ * The closest zone that contains a name, with the serial of its SOA. `rrsets` are all RRsets of the zone, including the
+ * NS at its apex. The name is in lower case, without a dot at the end. Undefined when there is no such zone.
  */
 export async function zoneAt(
   table: Table,

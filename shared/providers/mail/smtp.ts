@@ -80,8 +80,8 @@ const letterCommands = new Set(["RCPT TO", "DATA"]);
  * - an Error if the server refuses us, if its certificate is not trusted, or if we have no login method in common;
  * - 503 `upstream_unavailable` otherwise, also for the reply 503 (bad sequence of commands, RFC 5321 §4.2.3).
  *
- * The message of the error has the codes of the reply, but no other text of the reply, because this text can repeat an
- * address or a name.
+ * The message of the error has the codes of the reply. It has no other text of the reply, because this text can repeat
+ * an address or a name.
  */
 function failureOf(error: unknown): Error {
   const { success, data } = SmtpFailure.safeParse(error);

@@ -34,7 +34,7 @@ export function operationKey(id: string): Key | undefined {
 const operationId = (name: string, begunAt: Date, random: string): string =>
   `${name}/${begunAt.toISOString()}#${random}`;
 
-/** An operation of the registry. It runs until `settles_at`, but its outcome is stored when it begins. */
+/** An operation of the registry. The operation runs until `settles_at`, but its outcome is stored at the beginning. */
 export const StoredOperation = z.object({
   id: z.string(),
   /** Operations of earlier versions all register a name. */

@@ -38,8 +38,9 @@ export type Offer = {
 };
 
 /**
- * The fees of a registrar for a name that it has, in minor units of `registrarCurrency`: for each further year, and for the
- * restoration of a name in redemption. Without `restore`, the registrar cannot restore the name.
+ * The fees of a registrar for one of its names, in minor units of `registrarCurrency`. `renewal` is for each further
+ * year, and `restore` for the restoration of a name in redemption. Without `restore`, the registrar cannot restore the
+ * name.
  */
 export type Fees = { renewal: number; restore?: number };
 
@@ -72,7 +73,10 @@ export type TransferOffer = {
   reason?: string;
 };
 
-/** A transfer of a name to us. `authCode` is the secret that its present registrar gave to its owner (RFC 5731 §2.6). */
+/**
+ * A transfer of a name to us. `authCode` is the secret that the present registrar gave to the name's owner (RFC 5731
+ * §2.6).
+ */
 export type Transferring = { name: string; authCode: string; contact: Contact };
 
 /**

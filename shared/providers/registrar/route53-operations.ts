@@ -112,9 +112,9 @@ async function runningOf(
 /**
  * Sends a request that begins an operation. If an operation of this kind is running already, returns that operation.
  *
- * The request is sent only once. If an earlier request had its effect but its answer was lost, Route 53 refuses this
- * request. So after a refusal, `isDone` looks for the effect. If the effect is there, this throws 503, and the caller asks
- * again. Otherwise this throws `Refused`.
+ * The request is sent only once. If an earlier request had its effect, but the answer was lost, Route 53 refuses this
+ * request. So after a refusal, `isDone` looks for the effect. If the effect is there, this throws 503, and the caller
+ * asks again. Otherwise this throws `Refused`.
  */
 async function begin(
   domains: Domains,

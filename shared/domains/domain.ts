@@ -14,7 +14,7 @@ import { MtaStsMode } from "./records/mta-sts.ts";
 /*
  * Access patterns
  *   domains of an account, oldest first, and one by the ordinal in its id   ACCOUNT#<id> / LIST#domains
- *   domains of a workspace, oldest in it first (references)                 ACCOUNT#<id> / LIST#workspace/<id>/domains
+ *   domains of a workspace, in the order of their arrival (references)      ACCOUNT#<id> / LIST#workspace/<id>/domains
  *   the domain of the account with a name                                   ACCOUNT#<id> / DOMAIN_NAME#<name>
  *   the account that holds a name, among all accounts                       DOMAIN#<name> / HOLDER
  *   the domain with the claim to register or transfer a name, in any account   DOMAIN#<name> / BUYER
@@ -69,7 +69,7 @@ const RegistrationView = z
   .object({
     status: z.enum(["pending", "active", "grace", "redemption", "failed", "expired"]).meta({
       description:
-        "`pending` → `active` → `grace` → `redemption` → `expired`. In `grace` the name still works. In `redemption` it does not, and a renewal also pays for its restoration. An `expired` name is not registered here any more.",
+        "`pending` → `active` → `grace` → `redemption` → `expired`. In `grace` the name still works. In `redemption` the name does not work, and a renewal also pays for the restoration of the name. An `expired` name is not registered here any more.",
     }),
     registrar_status: z.array(z.string()).meta({
       description:
@@ -80,7 +80,7 @@ const RegistrationView = z
     redemption_ends_at: Timestamp.nullable().meta({ description: "When the name is lost if it is not renewed." }),
     locked: z.boolean().meta({
       description:
-        "Whether the name is to be locked against transfer. `registrar_status` has `clientTransferProhibited` while it is locked. Not every registry has this lock.",
+        "Whether the name is to be locked against transfer. `registrar_status` has `clientTransferProhibited` while the name is locked. Not every registry has this lock.",
     }),
     privacy: z.boolean().meta({
       description:
@@ -135,7 +135,7 @@ const DkimKey = z
       .meta({ description: "The key's selector (RFC 6376): its record is at `<selector>._domainkey`." }),
     status: z.enum(["pending", "signing", "retiring"]).meta({
       description:
-        "Mail is signed with the `signing` key. A `pending` key waits until its record is seen in the DNS, and signs then. The record of a `retiring` key stays for the mail that it signed.",
+        "Mail is signed with the `signing` key. A `pending` key waits until its record is seen in the DNS, and signs then. The record of a `retiring` key stays in the DNS for the mail that this key signed.",
     }),
     since: Timestamp.meta({ description: "Since when the key has this status." }),
     removes_at: Timestamp.nullable().meta({
@@ -189,11 +189,11 @@ export const Domain = z
       .meta({ description: "Why the domain is degraded, failed or expired, or how it lost its name, for people." }),
     broken_records: z.array(BrokenRecord).meta({
       description:
-        "The checks of `domains.health` that failed last, while the domain is degraded. Each change of it is an event.",
+        "The checks of `domains.health` that failed last, while the domain is degraded. Each change of this list is an event.",
     }),
     deletes_at: Timestamp.nullable().meta({
       description:
-        "When a domain that was deleted or lost its name is removed with everything in it. Until then you can read the domain, and `domains.restore` can get it back. Null for all other domains.",
+        "When the domain is removed with everything in it, because it was deleted or has lost its name. Until then you can read the domain, and `domains.restore` can get it back. Null for all other domains.",
     }),
     outbound_routing_ready: z.boolean().meta({
       description:
@@ -205,7 +205,7 @@ export const Domain = z
     }),
     dns_mode: DnsMode.meta({
       description:
-        "`hosted` if our nameservers have the domain's DNS, `external` if the customer keeps it elsewhere. The product changes the registrar's nameservers of hosted domains only.",
+        "`hosted` if our nameservers have the domain's DNS, `external` if the customer keeps it elsewhere. The product sets the nameservers at the registrar for hosted domains only.",
     }),
     nameservers: z
       .array(z.string())
@@ -221,7 +221,8 @@ export const Domain = z
         "The domain's latest transfer from another registrar, which may be running. Null if it was never transferred.",
     }),
     auto_renew: z.boolean().meta({
-      description: "Whether the registration is renewed for a year from 30 days before it ends, paid from the wallet.",
+      description:
+        "Whether the product renews the registration by itself, for a year at a time. It begins to try 30 days before the registration ends. The wallet pays.",
     }),
     redirect_url: z
       .string()
@@ -280,7 +281,7 @@ const RegistrarRequest = z.object({
   /** When the registrar was last asked, if earlier requests had no effect. */
   asked_again_at: Timestamp.optional(),
   operation_id: z.string().optional(),
-  /** When the operation was first seen to have succeeded while the registrar did not show its effect. */
+  /** When the operation was first reported as succeeded, while the registrar did not show its effect yet. */
   done_at: Timestamp.optional(),
 });
 export type RegistrarRequest = z.output<typeof RegistrarRequest>;
@@ -290,14 +291,17 @@ const Purchase = RegistrarRequest.extend({
   batch_id: z.string(),
   /** The amount held, in minor units. */
   price: z.int(),
-  /** The former `deletes_at` of a domain that had lost this name. The domain gets it back if the registration fails. */
+  /**
+   * The former `deletes_at` of a domain that had lost this name. The domain gets this time back as its `deletes_at` if
+   * the registration fails.
+   */
   kept_until: Timestamp.optional(),
 });
 export type Purchase = z.output<typeof Purchase>;
 
 /**
- * The state of a renewal, from the hold on the money to its capture or release. One hold covers both amounts. If the wallet
- * did not cover an automatic renewal, nothing was held, and the renewal is `voided`.
+ * The state of a renewal, from the hold on the money to its capture or release. One hold covers `price` and
+ * `restore_fee`. If the wallet did not cover an automatic renewal, nothing was held, and the renewal is `voided`.
  */
 const Renewal = RegistrarRequest.extend({
   id: z.string(),
@@ -363,18 +367,19 @@ export const StoredDomain = Domain.omit({
   dns_mode: Domain.shape.dns_mode.default("hosted"),
   broken_records: Domain.shape.broken_records.default([]),
   /**
-   * Whether an external domain may send mail: its SPF and DKIM records were once right in the public DNS, or it could send
-   * before its DNS mode changed. Also set for a hosted domain that goes on to send while it waits for its delegation.
+   * Whether an external domain may send mail: its SPF and DKIM records were once right in the public DNS, or it could
+   * send before its DNS mode changed. Also true for a hosted domain that continues to send while it waits for its
+   * delegation.
    */
   sending_ready: z.boolean().default(false),
   /**
-   * Set if the name was verified before the domain lost it. `verified_at` is only about the time since the domain got
-   * the name back.
+   * True if the name was verified before the domain lost the name. `verified_at` covers only the time since the domain
+   * got the name back.
    */
   was_verified: z.boolean().optional(),
   /**
-   * The checks of an external domain that passed once. A failure of any other check, except `proof`, is no fault:
-   * the customer has not set up its record yet.
+   * The checks that have passed at least once; for an external domain only. If another check fails, except `proof`,
+   * this is no fault: the customer has not set up the record yet.
    */
   seen_right: z.array(BrokenRecord).default([]),
   /**
@@ -393,13 +398,16 @@ export const StoredDomain = Domain.omit({
   workspace_ordinal: z.int(),
   mailbox_count: z.int(),
   /**
-   * The head of the list of the domain's mailboxes, with `mailbox_count` as the number of its rows: the ordinal that the
-   * next row gets, and the deleted ordinals of each block. Absent until a domain of an earlier version gets or loses a
-   * mailbox; the list has a head item of its own until then.
+   * The head of the domain's list of mailboxes, together with `mailbox_count`, the number of rows.
+   * - `mailbox_next` is the ordinal that the next row gets.
+   * - `mailbox_holes` has the deleted ordinals of each block.
+   *
+   * A domain of an earlier version has neither until it gets or loses a mailbox. Until then the list has a head item of
+   * its own.
    */
   mailbox_next: z.int().optional(),
   mailbox_holes: z.instanceof(Uint8Array).optional(),
-  /** How many deleted mailboxes were restored into this list; absent before the first. */
+  /** How many deleted mailboxes were restored into this list; absent before the first restoration. */
   mailbox_returned: z.int().optional(),
   record_count: z.int(),
   /**
@@ -420,11 +428,14 @@ export const StoredDomain = Domain.omit({
   renewal: Renewal.optional(),
   /** The registrar's operation for the latest change of the contact. Absent before the first change. */
   contact_update: z.object({ operation_id: z.string(), started_at: Timestamp }).optional(),
-  /** Until when one call has claimed the contact, to change it. Absent before the first change. */
+  /** The end of the time in which one call alone may change the contact. Absent before the first change. */
   contact_claimed_until: Timestamp.optional(),
   /** The latest transfer to us; absent for a name that was never transferred. */
   transfer: Transfer.optional(),
-  /** The latest notice that the registration ends: the end, and how many days before. Absent before the first notice. */
+  /**
+   * The latest notice that the registration ends. `expires_at` is the end, and `days` is the number of days from the
+   * notice to the end. Absent before the first notice.
+   */
   notice: z.object({ expires_at: Timestamp, days: z.int() }).optional(),
   version: z.int(),
 });

@@ -8,7 +8,10 @@ import type { Reader } from "../table/table.ts";
 import { domainNameKey, domainsIn, domainsOf, StoredDomain } from "./domain.ts";
 import { domainsByIds } from "./find.ts";
 
-/** Conditions on domains: one on the name alone, and one on the rest. A domain must fulfil all given conditions. */
+/**
+ * Conditions on domains: `name` on the name alone, and `rest` on the other members. A domain must fulfil all given
+ * conditions.
+ */
 export type DomainFilter = {
   name?: ((name: string) => boolean) | undefined;
   rest?: ((domain: StoredDomain) => boolean) | undefined;
@@ -44,8 +47,9 @@ export function sortDomains(
 }
 
 /**
- * The approximate read units that one domain costs: its pointer, its reference in a workspace or its row in a query of
- * many, and its row alone when it is read by its key.
+ * The approximate cost of one domain, in read units:
+ * - `pointer`, `reference` and `row`: one item in a query of many,
+ * - `byId`: one row that is read alone, by its key.
  */
 const units = { pointer: 0.03, reference: 0.04, row: 0.16, byId: 1 };
 
@@ -69,8 +73,8 @@ async function idsByName(table: Reader, accountId: string, isWanted: DomainFilte
 }
 
 /**
- * The ids that are in both lists, sorted. `inWorkspace` is in the order of a workspace, `named` in the order of the names.
- * A list that is undefined leaves nothing out.
+ * The ids that are in both lists, sorted. `inWorkspace` is in the order of a workspace, `named` in the order of the
+ * names. An undefined list excludes nothing.
  */
 function sortIds(
   inWorkspace: readonly string[] | undefined,
@@ -102,8 +106,9 @@ async function readRows(table: Reader, accountId: string, ids?: readonly string[
 }
 
 /**
- * A page of the domains of an account, or of one workspace, that fulfil a filter, in an order. Undefined if more than
- * `limit` domains would have to be filtered or sorted. Reads ids before rows, in the way that costs least:
+ * A page of the domains that fulfil a filter, in an order. They are domains of the account, or of one workspace.
+ * Undefined if more than `limit` domains would have to be filtered or sorted. Reads ids before rows, in the cheapest
+ * way:
  * - names from the pointers to the account's domains,
  * - a workspace from its references, or from all rows of the account.
  *

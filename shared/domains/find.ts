@@ -24,7 +24,10 @@ export async function domainById(table: Reader, accountId: string, id: string): 
   return domain?.id === id ? domain : undefined;
 }
 
-/** The domain with this name; undefined if the account has none. Costs one and a half read units if it has. */
+/**
+ * The domain with this name; undefined if the account has none. Costs one and a half read units if the account has the
+ * domain.
+ */
 export async function domainByName(table: Reader, accountId: string, name: string): Promise<StoredDomain | undefined> {
   const glimpsed = await table.glimpse(domainNameKey(accountId, name), DomainPointer);
   const near = glimpsed && (await domainById(table, accountId, glimpsed.domain_id));
@@ -57,8 +60,8 @@ export function aheadOfDomain({ seen }: Expected, accountId: string, ref: string
 }
 
 /**
- * The item that `domainByRef` reads. For a route that asks other parties before its plan runs: the plan reads the domain
- * again from the table.
+ * The item that `domainByRef` reads. This is for a route that calls another service before its plan runs. Such a plan
+ * reads the domain again from the table.
  */
 export const aheadOfDomainOnce = (expected: Expected, accountId: string, ref: string): Ahead => ({
   keys: aheadOfDomain(expected, accountId, ref).keys.slice(0, 1),
@@ -72,7 +75,7 @@ export const seenDomain = (
 ): StoredDomain | undefined =>
   id === undefined ? undefined : StoredDomain.safeParse(seen.recall(domainKey(accountId, id))).data;
 
-/** The scopes of a domain: the domain itself and its workspace. Grants can be narrowed to either. */
+/** The scopes of a domain: the domain itself and its workspace. Grants can be narrowed to either of these scopes. */
 export const scopesOfDomain = ({ id, workspace_id }: Pick<StoredDomain, "id" | "workspace_id">): Scope[] => [
   { type: "domain", id },
   { type: "workspace", id: workspace_id },

@@ -22,8 +22,8 @@ type Named = Pick<StoredDomain, "account_id" | "id" | "name">;
 
 /**
  * The write that makes a domain the holder of its name. The transaction fails unless the present holder's row meets
- * `condition`. The hold of a connected name is not firm before the name is proved, and neither is the hold of a name that
- * is being transferred.
+ * `condition`. The write makes the hold firm for a purchased name only, and not while the name is still being
+ * transferred. The hold of a connected name becomes firm once the name is proved.
  */
 export const holderWrite = (
   { account_id, id, name, source, status }: Named & Pick<StoredDomain, "source" | "status">,
@@ -40,7 +40,7 @@ export const holderWrite = (
 
 /**
  * The write that claims a name for the registration or the transfer of one domain. The transaction fails while another
- * domain has the claim. `former` is an earlier claim that is over, which this write replaces.
+ * domain has the claim. The write replaces `former`, an earlier claim that is over.
  */
 export const buyerWrite = ({ account_id, id, name }: Named, former?: StoredBuyer): Write => ({
   put: { ...buyerKey(name), account_id, domain_id: id },
@@ -93,7 +93,7 @@ export async function readHolders(table: Reader, names: readonly string[]): Prom
 export const readBuyer = (table: Reader, name: string): Promise<StoredBuyer | undefined> =>
   table.get(buyerKey(name), StoredBuyer);
 
-/** The names that any account holds firmly or is buying, except the account `except`. */
+/** The names that an account other than `except` holds firmly or is buying. */
 export async function takenNames(table: Reader, names: readonly string[], except?: string): Promise<Set<string>> {
   const [holders, claims] = await Promise.all([readHolders(table, names), readBuyers(table, names)]);
   return new Set(

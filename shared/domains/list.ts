@@ -47,7 +47,7 @@ export const domainQuery = {
 export const domainOrder = {
   sort: DomainSort.optional().meta({
     description:
-      "The member by which the domains are sorted; names by their A-labels. Without it, the domains of a workspace are in the order in which they came into it. With `expires_at`, domains without a registration come last. A sort by `name` or `expires_at` covers 20,000 domains at most.",
+      "The member by which the domains are sorted. Names are sorted by their A-labels. Without `sort`, the domains of a workspace are in the order in which they came into the workspace. With `expires_at`, domains without a registration come last. A sort by `name` or `expires_at` covers 20,000 domains at most.",
   }),
   ...orderQuery("asc"),
 };
@@ -130,7 +130,7 @@ async function filterOf(
   { table }: Context,
 ): Promise<DomainFilter | undefined> {
   const text = search?.normalize("NFKC").toLowerCase();
-  // Domains keep the ids of deleted tags. So this looks whether the tag exists.
+  // Domains keep the ids of deleted tags, so the tag is looked up first.
   const tags = await Promise.all([
     ...(tag === undefined ? [] : [tagByRef(table, accountId, tag)]),
     ...(tag_id === undefined ? [] : [tagsAmong(table, accountId, [tag_id]).then((found) => found.get(tag_id))]),

@@ -44,7 +44,7 @@ function canonicalName(given: string): string {
 const spelling =
   "Every spelling is accepted: upper or lower case, with or without a final dot, in Unicode or Punycode.";
 
-/** The schema of a domain's name: accepts any spelling, and outputs the canonical one. */
+/** The schema of a domain's name: accepts any spelling, and outputs the canonical spelling. */
 export const DomainName = z
   .string()
   .max(1_000)

@@ -45,7 +45,7 @@ export const domainView = (domain: StoredDomain, tags: Tags = new Map()): Domain
   updated_at: domain.updated_at,
 });
 
-/** The DKIM keys of a domain. Before the first rotation, the first key signs since the name was proved. */
+/** The DKIM keys of a domain. Before the first rotation, the first key has signed since the name was proved. */
 function dkimKeysOf({ dkim, verified_at }: StoredDomain): Domain["dkim_keys"] {
   const first = verified_at === null ? undefined : { selector: selectors[0], since: verified_at };
   const signing = dkim ?? first;

@@ -20,7 +20,9 @@ export const zoneKey = (accountId: string, domainId: string): Key => ({
 });
 export const zoneQueue: Queue = { name: "ZONE_DUE", shards: 16 };
 
-/** The most changed RRsets that are noted one by one, by name and type. More are noted as `allRrsets`. */
+/**
+ * The most changed RRsets that are noted one by one, by name and type. If there are more, `allRrsets` is noted instead.
+ */
 const dirtyLimit = 200;
 /** The member of `dirty` that stands for all RRsets of the zone. */
 export const allRrsets = "*";
@@ -109,7 +111,9 @@ export const soaOwner = ({ name, nameservers, serial }: ZoneHead): SoaOwner => (
 /** The name of an RRset as `dirty` and `held` have it. */
 export const rrsetName = ({ name, type }: { name: string; type: string }): string => `${name} ${type}`;
 
-/** How long after a change of records the request has to sync the zone, before the worker does, in milliseconds. */
+/**
+ * How long the request has to sync the zone after a change of records, in milliseconds. Then the worker syncs the zone.
+ */
 const requestGraceMs = 60_000;
 
 /**
@@ -124,7 +128,8 @@ export function noteChanges(
 ): Write[] {
   const names = [...new Set([...zone.dirty, ...changed.map(rrsetName)])];
   const isAll = names.length > dirtyLimit || names.includes(allRrsets);
-  // The zone may have each RRset that was noted one by one: the answer to the change that wrote it may have been lost.
+  // The zone may have each RRset that was noted one by one: the answer to the change that wrote the RRset may have been
+  // lost.
   const held = isAll && !names.includes(allRrsets) ? [...new Set([...zone.held, ...names])] : zone.held;
   const place = [zone.account_id, zone.domain_id] as const;
   const isDue = wanted && zone.due_at === null;

@@ -22,11 +22,11 @@ import {
 } from "../statistics/statistics.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 
-/** The days that are shown if the query does not say which, and the most days of one answer. */
+/** How many days are shown if the query gives no days, and the most days of one answer. */
 const usualDays = 30;
 const mostDays = 92;
 
-/** The days before it have no mail, and a range cannot begin before the year 0. */
+/** The earliest day of a query. There is no mail before this day, and a range cannot begin before the year 0. */
 const earliestDay: Day = "2000-01-01";
 const AskedDay = Day.refine((day) => day >= earliestDay, { error: `Write ${earliestDay} or a later day` });
 
@@ -77,7 +77,7 @@ function daysOf({ since, until }: StatisticsQuery, now: Date): Day[] {
   const last = until ?? dayOf(now);
   const first = since ?? firstOfLast(usualDays, last);
   if (first > last) throw refused("since", "This is after `until`. Write an earlier day");
-  // Compared first, because the list of the days of a thousand years is long.
+  // The days are compared before they are listed, because the list of the days of a thousand years is long.
   if (first < firstOfLast(mostDays, last)) throw refused("since", `Ask for ${mostDays} days at most`);
   return daysBetween(first, last);
 }

@@ -9,7 +9,7 @@ const keptMs = 300_000;
 /** A version of a secret: its text, and when it was stored. */
 type Version = { text: string; storedAt: Date };
 
-/** Fetches the current version of a secret, or the one with another staging label. */
+/** Fetches the current version of a secret, or the version with another staging label. */
 async function fetchVersion(name: string, requestTimeoutMs: number, stage?: "AWSPREVIOUS"): Promise<Version> {
   const { GetSecretValueCommand, SecretsManagerClient } = await import("@aws-sdk/client-secrets-manager");
   const client = new SecretsManagerClient({
@@ -30,7 +30,7 @@ async function fetchVersion(name: string, requestTimeoutMs: number, stage?: "AWS
   }
 }
 
-/** Fetches the version before the current one; undefined if there is none. */
+/** Fetches the version before the current version; undefined if there is none. */
 async function fetchPrevious(name: string, requestTimeoutMs: number): Promise<Version | undefined> {
   try {
     return await fetchVersion(name, requestTimeoutMs, "AWSPREVIOUS");
@@ -40,7 +40,10 @@ async function fetchPrevious(name: string, requestTimeoutMs: number): Promise<Ve
   }
 }
 
-/** Calls `read` at the first call and every 5 minutes, and answers its last result in between. Keeps no failure. */
+/**
+ * Returns a function that keeps the result of `read` for 5 minutes. Then the next call of this function reads again. A
+ * failure is not kept.
+ */
 function kept<T>(read: () => Promise<T>, nowMs: () => number): () => Promise<T> {
   let last: { result: Promise<T>; untilMs: number } | undefined;
   return () => {
@@ -56,7 +59,7 @@ function kept<T>(read: () => Promise<T>, nowMs: () => number): () => Promise<T> 
 
 /**
  * Reads a secret in Secrets Manager (by its name or ARN) and parses its text with `parse`.
- * - It is fetched at the first call and every 5 minutes, so a rotated secret is in use after at most 5 minutes.
+ * - The secret is fetched at the first call and every 5 minutes, so a rotated secret is in use after at most 5 minutes.
  * - A failure is not cached: throws 503 `upstream_unavailable`, or the original error when the mistake is ours.
  * - When `parse` throws, the error describes the expected text by `shape` and contains nothing of the text itself.
  */
@@ -79,7 +82,10 @@ function parsed<T>(name: string, text: string, parse: (text: string) => T, shape
   }
 }
 
-/** Parses a version. Returns none for an invalid text: the current version has corrected such a mistake. */
+/**
+ * Parses a former version. Returns an empty list for an invalid text, because the current version has corrected such a
+ * mistake.
+ */
 function parsedOrNone<T>(text: string, parse: (text: string) => T): T[] {
   try {
     return [parse(text)];
@@ -88,12 +94,12 @@ function parsedOrNone<T>(text: string, parse: (text: string) => T): T[] {
   }
 }
 
-/** How long the version before the current one is valid, from when the current one was stored. */
+/** How long the former version stays valid after the current version was stored, in milliseconds. */
 const overlapMs = dayMs;
 
 /**
  * Reads the valid versions of a secret as `namedSecret` does: the current version first. The version before it
- * (AWSPREVIOUS) is valid for a day after the current one was stored, so that nobody is refused during a rotation.
+ * (AWSPREVIOUS) is valid for a day after the current version was stored, so that nobody is refused during a rotation.
  */
 export function rotatingSecret<T>(
   name: string,

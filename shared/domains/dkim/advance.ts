@@ -16,7 +16,10 @@ import { type ChangedMembers, domainUpdate, systemWriter, type DomainWork } from
 import { domainViews } from "../view.ts";
 import { getZone } from "../zone.ts";
 
-/** How long the record of a key stays after the key signed its last mail, in milliseconds. Mail may be on its way so long. */
+/**
+ * How long the record of a key stays in the DNS after the key signed its last mail, in milliseconds. Mail may be on its
+ * way for this time.
+ */
 const retiringMs = 7 * dayMs;
 
 /** The waits between looks for the record of a new key, in milliseconds: from a minute to six hours. */
@@ -27,8 +30,9 @@ type Rotating = StoredDomain & { dkim: DkimState };
 const isRotating = (domain: StoredDomain | undefined, at: string): domain is Rotating => domain?.dkim?.due_at === at;
 
 /**
- * Advances the rotation of a domain's DKIM key that was queued for the time `at`. The new key signs once its record is seen
- * in the DNS. The record of the old key is removed seven days later. While a domain is not in use, its rotation waits.
+ * Advances the rotation of a domain's DKIM key. The rotation was queued for the time `at`. The new key signs once its
+ * record is seen in the DNS. The record of the old key is removed seven days later. While a domain is not in use, its
+ * rotation waits.
  */
 export async function advanceDkim(accountId: string, id: string, at: string, work: DomainWork): Promise<void> {
   const domain = await domainById(work.table, accountId, id);
@@ -43,7 +47,7 @@ export async function advanceDkim(accountId: string, id: string, at: string, wor
   await syncZone(accountId, id, work);
 }
 
-/** Removes a queue entry if the rotation of its domain is not due at that time any more. */
+/** Removes the queue entry of a rotation for the time `at`, unless the rotation is still due at this time. */
 const forgetRotation = (accountId: string, id: string, at: string, { table }: DomainWork): Promise<void> =>
   forgetDue(table, dueKey(dkimQueue, [accountId, id], at), async () => {
     const domain = await domainById(table, accountId, id);
@@ -96,7 +100,7 @@ function rotationUpdate(domain: Rotating, dkim: DkimState, members: ChangedMembe
   return { after, writes: [...writes, ...moveDue(dkimQueue, [account_id, id], domain.dkim.due_at, dkim.due_at)] };
 }
 
-/** Plans that the next key signs. The private half of the old key is deleted. */
+/** Plans that the next key signs from now on. The private half of the old key is deleted. */
 async function planNewKey(table: Reader, domain: Rotating, now: Date): Promise<ChangePlan<undefined>> {
   const { account_id, id } = domain;
   const key = dkimKey(account_id, id);

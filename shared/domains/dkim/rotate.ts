@@ -19,10 +19,10 @@ import { domainViews } from "../view.ts";
 import { getZone } from "../zone.ts";
 
 /**
- * Begins to rotate the DKIM key of a domain: makes a new key, and adds its record beside the record of the old key, if our
- * nameservers have the domain's records. The old key signs until the worker sees the new record in the DNS. `isServed` says
- * whether the nameservers should have the new record. Throws 404, and 409 `domain_not_ready`, `rotation_running` or
- * `record_conflict`.
+ * Begins to rotate the DKIM key of a domain: makes a new key. If our nameservers publish the domain's mail records,
+ * adds the record of the new key beside the record of the old key. The old key signs until the worker sees the new
+ * record in the DNS. `isServed` says whether our nameservers should serve the new record. Throws 404, and 409
+ * `domain_not_ready`, `rotation_running` or `record_conflict`.
  */
 export async function rotateDkim(
   found: StoredDomain,
@@ -53,16 +53,18 @@ function requireRotatable(domain: StoredDomain): void {
   }
   if (!dkim?.former) return;
   const { selector, removes_at } = dkim.former;
-  const detail = `The record of the key ${selector} of ${name} is still there, for the mail that it signed. Rotate again after ${removes_at}.`;
+  const detail = `The record of the former key ${selector} of ${name} is still in the DNS, for the mail that this key signed. Rotate again after ${removes_at}.`;
   throw new Problem("rotation_running", detail, { removes_at });
 }
 
-/** How long after the beginning of a rotation the new record is first looked for in the DNS, in milliseconds. */
+/** The time from the beginning of a rotation to the first look for the new record in the DNS, in milliseconds. */
 const firstLookMs = minuteMs;
 
 type Rotation = { planned: ChangePlan<StoredDomain>; isServed: boolean };
 
-/** Plans the beginning of a rotation. The new key is made before, because a transaction must not wait. */
+/**
+ * Plans the beginning of a rotation. The caller makes the new key first, because a transaction must not wait for it.
+ */
 async function planRotation(table: Reader, domain: StoredDomain, next: KeyPair, now: Date): Promise<Rotation> {
   const { account_id, id, name } = domain;
   const record = dkimRecord(next);
@@ -108,7 +110,7 @@ async function planRotation(table: Reader, domain: StoredDomain, next: KeyPair, 
   return { planned, isServed: isHosted && zone.wanted };
 }
 
-/** Begins to rotate the key of an active domain that is older than `dkim_rotation_months` allows. */
+/** Begins to rotate the DKIM key of an active domain, if the key is older than `dkim_rotation_months` allows. */
 export async function rotateWhenDue({ account_id, id }: StoredDomain, work: DomainWork): Promise<void> {
   const { table, commit, now } = systemWriter(work, account_id);
   const found = await domainById(table, account_id, id);

@@ -47,7 +47,7 @@ const SetupRecord = z
     full_name: z.string().meta({ description: "The record's full name." }),
     value: z.string().nullable().meta({
       description:
-        "The value to publish. If the domain has an SPF record, that record with our terms added. Null for the DKIM record before the key is made: at once for an external domain, when it becomes active for a hosted one.",
+        "The value to publish. If the domain already has an SPF record, the value is this record with our terms added. Null for the DKIM record before its key is made. The key of an external domain is made at once. The key of a hosted domain is made when the domain becomes active.",
     }),
     priority: z.int().nullable().meta({ description: "The priority of an MX record; else null." }),
     required: z.boolean().meta({ description: "Whether mail depends on the record." }),
@@ -58,7 +58,7 @@ const SetupRecord = z
       description:
         "The state of the record in the public DNS. With `unknown` the DNS gave no answer. A DMARC policy of your own is `ok` for an external domain.",
     }),
-    observed: z.array(z.string()).meta({ description: "The values that the public DNS has at this place." }),
+    observed: z.array(z.string()).meta({ description: "The values that the public DNS has at the record's name." }),
     message: z.string().meta({ description: "The meaning of the status, or the next step, for people." }),
   })
   .meta({ id: "DnsSetupRecord", description: "A record that a domain's mail needs." });
@@ -143,7 +143,7 @@ function setupRecord(domain: StoredDomain, record: SystemRecord, value: string |
   };
 }
 
-/** The status of a record, if `isThere` says whether the wanted value is among the `observed` values. */
+/** The status of a record. `isThere` says whether the wanted value is among the `observed` values. */
 function statusOf(observed: readonly string[], isThere: boolean): "ok" | "missing" | "different" {
   if (isThere) return "ok";
   return observed.length === 0 ? "missing" : "different";
@@ -227,7 +227,7 @@ async function keyRecord(record: SystemRecord, domain: StoredDomain, resolver: R
 }
 
 const formerMessage =
-  "Mail that is on its way is signed with this key. `dkim_keys` of the domain says until when to keep the record.";
+  "Mail that is still on its way may be signed with this key. Keep the record until `removes_at` in the domain's `dkim_keys`.";
 
 const unknownNow = (message: string): Observation => ({ status: "unknown", observed: [], message });
 
@@ -248,8 +248,8 @@ async function optionalRecord(record: SystemRecord, domain: StoredDomain, resolv
   const benefit = benefits[record.purpose] ?? "";
   const messages = {
     ok: "The record is correct.",
-    missing: `With this record ${benefit}.`,
-    different: `The record has another value. With ours ${benefit}.`,
+    missing: `With this record, ${benefit}.`,
+    different: `The record has another value. With our value, ${benefit}.`,
   };
   return setupRecord(domain, record, record.value, { status, observed, message: messages[status] });
 }

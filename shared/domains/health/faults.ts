@@ -4,8 +4,8 @@ import type { Check } from "./mail-checks.ts";
 import type { ProofState } from "./proof.ts";
 
 /**
- * Whether a check shows a fault of the domain. The owner of an external domain sets up one record after another, so a
- * record of such a domain is at fault only if it was right once.
+ * Whether a check shows a fault of the domain. The owner of an external domain sets up one record after another. So a
+ * record of such a domain is at fault only if the record was right before.
  */
 export function isFault({ name, status }: Check, { dns_mode, seen_right }: StoredDomain): boolean {
   if (status !== "fail" || name === "dmarc") return false;

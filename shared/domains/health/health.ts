@@ -62,8 +62,8 @@ type Health = z.output<typeof Health>;
 
 export const HealthEnvironment = z.object({
   /**
-   * Blocklists of spam senders to look up domains in, separated by commas, such as `dbl.example.org`. Some require
-   * payment.
+   * The zones of blocklists of spam senders, separated by commas, such as `dbl.example.org`. The health check looks up
+   * the domain in each zone. Some blocklists require payment.
    */
   BLOCKLIST_ZONES: z
     .string()
@@ -92,7 +92,10 @@ export function proofCheck(domain: StoredDomain, { verified, message, delegation
 
 const policyOf = (text: string): string => /;\s*p=(\w+)/i.exec(text)?.[1]?.toLowerCase() ?? "";
 
-/** Checks the record of the key that signs. During a rotation, the owner may have replaced it by the next key's record. */
+/**
+ * Checks the record of the key that signs. During a rotation, the owner may already have replaced this record by the
+ * record of the next key.
+ */
 async function checkDkim(asked: HealthQuestion, signing: SystemRecord, next: SystemRecord | undefined): Promise<Check> {
   const [check, nextCheck] = await Promise.all([checkKey(asked, signing), next && checkKey(asked, next)]);
   if (check.status !== "fail" || nextCheck?.status !== "pass") return check;

@@ -117,7 +117,7 @@ export async function checkSpf(
   };
 }
 
-/** The result for an SPF record that allows mail from us: receivers reject it if it needs too many look-ups. */
+/** The result for an SPF record that allows mail from us: receivers reject a record that needs too many look-ups. */
 async function spfCost(text: string, { resolver, domain }: HealthQuestion): Promise<Pick<Check, "status" | "message">> {
   const counted = await countLookups({ domain, text, own: platform().spfInclude }, resolver);
   if ("fault" in counted) return { status: "fail", message: counted.fault.message };
@@ -151,8 +151,8 @@ export async function checkText(
 }
 
 /**
- * Checks the record for reports on TLS connections (RFC 8460). A domain without the setting may have a record of its own. A
- * domain without any record gets a warning.
+ * Checks the record for reports on TLS connections (RFC 8460). A domain without `tls_report_email` may have a record
+ * that its owner made. A domain without any record gets a warning.
  */
 export async function checkTlsRpt(
   asked: HealthQuestion,

@@ -14,8 +14,8 @@ import { type Check, checkText, type HealthQuestion } from "./mail-checks.ts";
 
 export const MtaStsEnvironment = z.object({
   /**
-   * A server that is asked for all policies by plain HTTP, instead of the hosts of the domains by HTTPS; for development
-   * and tests.
+   * A server for development and tests. If it is set, all policies are fetched from this server by plain HTTP, instead
+   * of by HTTPS from the hosts of the domains.
    */
   MTA_STS_SERVER: Endpoint.optional(),
 });
@@ -44,7 +44,7 @@ async function policySource(domain: string, resolver: Resolver): Promise<Source 
   return { fault: addresses.length === 0 ? `${host} has no address` : `${host} has no public address` };
 }
 
-/** The codes of Node for a certificate that is not valid for the host, as `CERT_HAS_EXPIRED`. */
+/** The codes of Node for a certificate that is not valid for the host, such as `CERT_HAS_EXPIRED`. */
 const isCertificateFault = (code: string): boolean =>
   /^(?:CERT_|ERR_TLS_CERT|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY))/.test(code);
 
@@ -93,7 +93,10 @@ async function fetchPolicy(domain: string, resolver: Resolver): Promise<Fetched>
 
 type PolicyResult = Pick<Check, "status" | "message">;
 
-/** The result for a policy that is announced in the DNS. `wrong` is the status if it does not protect mail to us. */
+/**
+ * The result for a policy that is announced in the DNS. `wrong` is the status if the policy does not protect mail to
+ * us.
+ */
 async function checkPolicy(
   { domain, resolver }: HealthQuestion,
   mode: MtaStsMode | undefined,
@@ -104,7 +107,8 @@ async function checkPolicy(
     return { status: "unknown", message: `The policy could not be fetched: ${fetched.unknown}.` };
   if ("fault" in fetched) return { status: wrong, message: `Senders cannot get the policy: ${fetched.fault}.` };
   const policy = readPolicy(fetched.text);
-  if (!policy) return { status: wrong, message: "Senders cannot read the policy. It is not one of RFC 8461." };
+  if (!policy)
+    return { status: wrong, message: "Senders cannot read the policy. It does not have the form of RFC 8461." };
   if (mode !== undefined && policy.mode !== mode) {
     return { status: wrong, message: `The policy has the mode ${policy.mode} instead of ${mode}.` };
   }
@@ -114,11 +118,11 @@ async function checkPolicy(
   return { status: "pass", message: `The policy is served, with the mode ${policy.mode}.` };
 }
 
-const off = "MTA-STS is off. With it senders use only safe connections. To begin, set mta_sts_mode to testing.";
+const off = "MTA-STS is off. With MTA-STS, senders use only safe connections. To begin, set mta_sts_mode to testing.";
 
 /**
- * Checks that senders find the MTA-STS policy of a domain, and that the policy allows our mail hosts. A domain without the
- * setting may have a policy elsewhere. A domain without any policy gets a warning.
+ * Checks that senders find the MTA-STS policy of a domain, and that the policy allows our mail hosts. A domain without
+ * `mta_sts_mode` may have a policy elsewhere. A domain without any policy gets a warning.
  */
 export async function checkMtaSts(
   asked: HealthQuestion,
@@ -129,7 +133,11 @@ export async function checkMtaSts(
   const wanted = expected?.find(({ purpose, type }) => purpose === name && type === "TXT");
   const isOn = mode === "testing" || mode === "enforce";
   if (isOn && !wanted) {
-    return { name, status: "unknown", message: "The domain gets its policy once it is active, with a web host here." };
+    return {
+      name,
+      status: "unknown",
+      message: "The policy is served once the domain is active and this deployment has a web host.",
+    };
   }
   const begins = /^v=STSv1/i;
   const record: SystemRecord = wanted ?? { purpose: name, name: "_mta-sts", type: "TXT", value: "", ttl: 0 };

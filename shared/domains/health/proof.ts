@@ -87,7 +87,8 @@ async function recordState(
     return { verified: undefined, observed: [], fault: "not_checked", message };
   }
   const records = answer.status === "found" ? answer.records : [];
-  // The owner of an alias's target can write its texts. A wildcard makes such an alias by itself.
+  // The texts come from the target of the alias, so they prove nothing about the owner of this name. A wildcard record
+  // can make such an alias.
   const alias = records.find((record) => record.name !== host);
   if (alias) {
     const message = `${host} is an alias (CNAME) of ${alias.name}, so the records there prove nothing. Put a TXT record with the value ${value} at ${host} itself`;
@@ -105,9 +106,9 @@ async function recordState(
 
 /** Whether the DNS proves that a name belongs to an account, and the findings in the DNS. */
 export type ProofState = Pick<RecordState, "verified" | "fault" | "message"> & {
-  /** Absent where the delegation proves nothing. */
+  /** Absent if a delegation is no proof for this domain. */
   delegation?: DelegationState;
-  /** Absent where the record proves nothing. */
+  /** Absent if a record is no proof for this domain. */
   record?: RecordState;
 };
 
@@ -130,7 +131,7 @@ export async function proofState(resolver: Resolver, domain: Proving): Promise<P
     handover === null ? undefined : delegationState(resolver, name, nameservers),
   ]);
   if (record.verified !== true && delegation?.verified === true) {
-    const message = `The name is delegated to us still. Before you change that, add the TXT record of \`dns_setup\`.`;
+    const message = `The name is still delegated to us. Before you change the delegation, add the TXT record of \`dns_setup\`.`;
     return { verified: true, fault: null, message, record, delegation };
   }
   // A delegation that could not be checked may be the proof.

@@ -32,20 +32,21 @@ const registering: RequestKind<Registering> = {
     if (!batch) throw new Error(`The purchase of ${name} has no contact any more.`);
     return work.registrar.register({ name, contact: batch.contact });
   },
-  // Without an operation, the registration is looked for 10 minutes after the request. By then the registrar does not
-  // show a former registration that was released just before this purchase.
+  // If no operation is known, the worker looks for the registration 10 minutes after the request. By then the registrar
+  // shows no former registration that was released just before this purchase.
   effect: ({ name }, work) => work.registrar.registration(name),
   conclude,
 };
 
-/** Advances the registration of a name by all steps that are possible at once. The rest stays due. */
+/** Advances the registration of a name by all steps that are possible now. The other steps stay due. */
 export const advanceRegistration = (domain: StoredDomain, work: DomainWork): Promise<void> =>
   advanceAfterPause(registering, domain, work);
 
 /**
- * Ends a purchase: captures the money and marks the name as registered, or releases the money and marks the registration
- * as failed. Returns the new state of the domain. Undefined if the purchase was over before, or if it failed but another
- * process has changed the domain meanwhile.
+ * Ends a purchase: captures the money and marks the name as registered, or releases the money and marks the
+ * registration as failed. Returns the new state of the domain. Returns undefined:
+ * - if the purchase was over before;
+ * - if the purchase failed, but another process has changed the domain meanwhile.
  */
 function conclude(domain: Registering, conclusion: Conclusion, work: DomainWork): Promise<StoredDomain | undefined> {
   const { table, commit, now } = systemWriter(work, domain.account_id);
@@ -87,8 +88,8 @@ function success(domain: Registering, found: Registration, now: Date): Ended {
 }
 
 /**
- * Marks the registration as failed. After this anybody can try to register the name, also this account. A domain that had
- * lost the name before the purchase is kept until the same time as before.
+ * Marks the registration as failed. After this any account can try to register the name, also this account. A domain
+ * that had lost the name before the purchase gets its former `deletes_at` back.
  */
 function failure(domain: Registering, { failed, operation }: Failed, now: Date): Ended {
   const { kept_until: until = null } = domain.purchase;

@@ -42,14 +42,17 @@ const transferring: RequestKind<Transferring> = {
   conclude,
 };
 
-/** Advances the transfer of a domain's name to us by all steps that are possible at once. The rest stays due. */
+/** Advances the transfer of a domain's name to us by all steps that are possible now. The other steps stay due. */
 export const advanceTransfer = (domain: StoredDomain, work: DomainWork): Promise<void> =>
   advanceAfterPause(transferring, domain, work);
 
 /**
- * Ends a transfer: captures the money and marks the name as registered here, or releases the money and marks the transfer
- * as failed. Returns the new state of the domain. Undefined if the transfer was over before, or if it failed but another
- * process has advanced it meanwhile. Throws 503 while the zone of a domain that had lost its name is being removed.
+ * Ends a transfer: captures the money and marks the name as registered here, or releases the money and marks the
+ * transfer as failed. Returns the new state of the domain. Returns undefined:
+ * - if the transfer was over before;
+ * - if the transfer failed, but another process has advanced it meanwhile.
+ *
+ * Throws 503 while the zone of a domain that had lost its name is being removed.
  */
 function conclude(domain: Transferring, conclusion: Conclusion, work: DomainWork): Promise<StoredDomain | undefined> {
   const { table, commit, now } = systemWriter(work, domain.account_id);

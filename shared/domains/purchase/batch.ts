@@ -14,7 +14,10 @@ import { DnsMode, type Purchase, type StoredDomain, type Transfer } from "../dom
  */
 const batchKey = (accountId: string, id: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: `PURCHASE#${id}` });
 
-/** How long a batch and its contact are stored, in seconds. By then the registration or transfer of each name is over. */
+/**
+ * How long a batch and its contact are stored, in seconds. Before the end of this time, the registration or transfer of
+ * each name is over.
+ */
 const keptSeconds = 60 * 86_400;
 
 /**
@@ -28,7 +31,7 @@ export const StoredBatch = z.object({
   contact: Contact,
   /** Batches of earlier versions all register names. */
   type: z.enum(["registration", "transfer"]).default("registration"),
-  /** The host of the DNS of the names that are transferred. */
+  /** The DNS mode of the names that are transferred. */
   dns_mode: DnsMode.default("hosted"),
   waiting: z.array(z.object({ name: z.string(), price: z.int(), sealed_auth_code: z.string().optional() })),
   created_at: Timestamp,

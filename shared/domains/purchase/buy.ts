@@ -13,7 +13,10 @@ import type { StoredDomain } from "../domain.ts";
 import type { Patience, Quote } from "./offers.ts";
 import type { ErrorCode, OrderType } from "./results.ts";
 
-/** A name to buy, with the agreed price without VAT in minor units, and its sealed auth code if it is transferred. */
+/**
+ * A name to buy. `price` is the agreed price without VAT, in minor units. A name to transfer also has its sealed auth
+ * code.
+ */
 export type Wanted = { name: string; price: number; sealed_auth_code?: string | undefined };
 
 /**
@@ -26,7 +29,12 @@ export type Outcome =
 
 type Obstacle = "domain_exists" | "domain_taken" | "domain_not_ready";
 
-/** Thrown when an account has the name already, or when the account's domain that lost the name cannot have it back yet. */
+/**
+ * Thrown for a name that cannot be bought.
+ * - `domain_exists`: the account has the name already.
+ * - `domain_taken`: another account has the name.
+ * - `domain_not_ready`: a domain of the account has lost the name, and cannot get it back yet.
+ */
 export class NameTaken extends Error {
   readonly taken: string;
   readonly code: Obstacle;
@@ -37,7 +45,7 @@ export class NameTaken extends Error {
   }
 }
 
-/** Thrown when these names need a transaction each. */
+/** Thrown when each of the names needs a transaction of its own. */
 export class OneByOne extends Error {}
 
 /** The account, workspace and batch of the domains that a transaction buys, and its time. */
@@ -48,7 +56,7 @@ export type OrderKind = {
   type: OrderType;
   /** Asks the registrar for the prices of names. A name without an answer in time is `unchecked`. */
   quotes: (names: readonly string[], patience: Patience) => Promise<Quote<ErrorCode>[]>;
-  /** Whether a name that is a domain of the account already can be ordered. */
+  /** Whether the name of `own`, a domain of the account, can be ordered. */
   takesOwn: (own: StoredDomain) => boolean;
   /** Seals the auth codes of transfers, before the transactions. */
   prepare: (wanted: readonly Wanted[]) => Promise<readonly Wanted[]>;
@@ -116,8 +124,9 @@ export const refuse = (code: Obstacle) => (name: string) => () => new NameTaken(
 type Batch = Pick<Order, "accountId" | "batchId">;
 
 /**
- * The price without VAT at which a batch bought each name, in minor units; undefined for a name that the batch did not buy. The hold
- * in the wallet proves the purchase, even if the domain was deleted since: one transaction makes the hold and the domain.
+ * The price without VAT at which a batch bought each name, in minor units; undefined for a name that the batch did not
+ * buy. The hold in the wallet proves the purchase, even if the domain was deleted since: one transaction makes the hold
+ * and the domain.
  */
 export async function pricesPaid(
   table: Reader,

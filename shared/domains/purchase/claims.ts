@@ -14,8 +14,8 @@ import { planTakeover } from "../setup/releasing.ts";
 import { refuse, type Wanted } from "./buy.ts";
 
 /*
- * A name has one holder among all accounts (shared/domains/holder.ts). While the name is registered or transferred, one
- * domain has the claim to it. The claim ends in one of two ways: the domain becomes the holder, or its order fails.
+ * A name has one holder among all accounts (shared/domains/holder.ts). While a name is being registered or transferred,
+ * one domain has the claim to it. The claim ends in one of two ways: the domain becomes the holder, or its order fails.
  */
 
 /**

@@ -21,7 +21,7 @@ export const ContactMembers = z.strictObject({
   phone: z
     .string()
     .regex(/^\+[1-9]\d{6,14}$/, { error: "Write the number in E.164 form, such as +14155552671", abort: true })
-    .refine(isPhone, { error: "This is not a telephone number of its country" })
+    .refine(isPhone, { error: "This telephone number is not possible in its country" })
     .meta({ description: "Telephone number in E.164 form.", examples: ["+14155552671"] }),
   address_1: contactLine(255, "Street and number."),
   address_2: orNothing(contactLine(255, "Building, floor or department.")),

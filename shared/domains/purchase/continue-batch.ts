@@ -16,7 +16,7 @@ import { sealContext, transferOrder } from "./transfer.ts";
 
 /** How long one run waits for the prices of the names, in milliseconds. */
 const budgetMs = 20_000;
-/** How long after the payment a registry that does not answer is asked again, in milliseconds. */
+/** The time after the payment in which a registry that does not answer is asked again, in milliseconds. */
 const patienceMs = 3_600_000;
 
 /** The reason why a name is not bought. */
@@ -29,7 +29,10 @@ type Refused =
   | "unchecked"
   | "workspace_gone";
 
-/** The order for the waiting names of a batch. The request has checked the permissions on own domains of these names. */
+/**
+ * The order for the waiting names of a batch. The request has already checked the permissions on the account's own
+ * domains with these names.
+ */
 function orderOf({ type, account_id, dns_mode, waiting }: StoredBatch, { registrar, secrets }: DomainWork): OrderKind {
   if (type === "registration") return registrationOrder(registrar, () => true);
   const codes = new Map(waiting.map(({ name, sealed_auth_code }) => [name, sealed_auth_code]));
@@ -39,7 +42,7 @@ function orderOf({ type, account_id, dns_mode, waiting }: StoredBatch, { registr
 }
 
 /**
- * Buys the waiting names of a batch, whose payment arrived at `at`.
+ * Buys the waiting names of a batch. The payment for the batch arrived at the time `at`.
  * - A name is bought at the agreed price or at a lower price.
  * - The money for names that cannot be bought stays in the wallet.
  * - A repeated run does not buy a name twice.

@@ -29,14 +29,14 @@ export const transferReasons = {
   transfer_locked: "The name is locked against transfer. Unlock it at its present registrar, and try again.",
   transfer_too_soon:
     "The name was registered or transferred less than 60 days ago. Transfer it from `transferable_at` on.",
-  too_many_years: `A transfer adds a year, and a name is registered for at most ${mostYears} years. Transfer it once it has less than ${mostYears - 1} years left.`,
-  transfer_refused: "The registrar does not take this name at present. Ask its present registrar.",
+  too_many_years: `A transfer adds a year, and a name is registered for at most ${mostYears} years. Transfer the name once less than ${mostYears - 1} years are left.`,
+  transfer_refused: "Our registrar does not accept this name at present. Ask the name's present registrar.",
 } as const;
 export type TransferReason = keyof typeof transferReasons;
 
 /**
- * The price of a name in minor units, or the reason why the name cannot be bought or transferred. `detail` is a sentence
- * of the registrar about the reason. `transferableAt` belongs to `transfer_too_soon`.
+ * The price of a name in minor units, or the reason why the name cannot be bought or transferred. `detail` is a
+ * sentence from the registrar about the reason. `transferableAt` belongs to `transfer_too_soon`.
  */
 export type Quote<Reason extends string = RefusalReason> = {
   name: string;

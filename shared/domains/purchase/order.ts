@@ -54,13 +54,15 @@ export const orderIdOf = (accountId: string, name: string, { keyId, now }: Pick<
   keyId === undefined ? timeOrderedId(now()) : idOfWords(name, accountId, keyId);
 
 /**
- * Places an order of names: holds their prices and starts their registrations or transfers. `read` makes the answer of the
- * route from the results.
+ * Places an order of names: holds their prices and starts their registrations or transfers. `read` makes the answer of
+ * the route from the results.
  * - If the wallet does not cover all names, this opens a checkout. The order continues once the checkout is paid.
  * - A repeat with the same idempotency key finds the names that were bought, even if their domains were deleted since.
  *
- * Throws 409 `quote_changed` if the names cost more than `max_total`, 409 `other_currency` if the account does not pay in the
- * registrar's currency, and 503 if the registrar gives no price at all.
+ * Throws:
+ * - 409 `quote_changed` if the names cost more than `max_total`;
+ * - 409 `other_currency` if the account does not pay in the registrar's currency;
+ * - 503 if the registrar gives no price at all.
  */
 export async function placeOrder<Answer>(
   order: Order,
@@ -125,7 +127,7 @@ export async function priceOrder(order: Order, context: Context): Promise<Priced
   return { own, earlier, results, wanted, agreed: withinAgreed(order, earlier, wanted, results) };
 }
 
-/** The state of an order's names in its account, before the order continues. */
+/** The state of an order's names in the account, before the order continues. */
 type NameStates = {
   /**
    * The names that an earlier, interrupted attempt of this order bought, with their prices. The domain is undefined if it

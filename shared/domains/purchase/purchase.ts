@@ -20,8 +20,8 @@ import { PurchaseAnswer, type PurchaseRequest } from "./requests.ts";
 import type { OrderAnswer } from "./results.ts";
 
 /**
- * The order to register names. `mayTake` tells whether the caller may have the name of the account's own domain that failed
- * or has lost its name.
+ * The order to register names. `mayTake` says whether the caller may take over the name of `own`: a domain of the
+ * account that failed, or that has lost its name.
  */
 export const registrationOrder = (registrar: Registrar, mayTake: (own: StoredDomain) => boolean): OrderKind => ({
   type: "registration",

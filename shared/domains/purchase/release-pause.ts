@@ -27,9 +27,9 @@ export const releasedWrite = (name: string, now: Date): Write => ({
 
 /**
  * The length of the pause, in milliseconds. It prevents two mistakes:
- * - A late request to release the former registration would release the new one.
- * - The registrar's operations of the former registration would be taken for those of the new one: only operations from
- *   after the pause are searched.
+ * - A late request to release the former registration would release the new registration.
+ * - The registrar's operations for the former registration would be taken for operations of the new registration. The
+ *   search covers only operations from after the pause.
  */
 const pauseMs = skewMs + 60_000;
 

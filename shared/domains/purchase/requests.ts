@@ -12,8 +12,8 @@ import { refusalReasons, transferReasons, type RefusalReason, type TransferReaso
 import { answerMembers, codesOf, MaxTotal, orderReasons, resultMembers, type OrderReason } from "./results.ts";
 
 /*
- * The requests and answers of `domains.purchase` and `domains.transfer`. They are apart from the code that buys names, so
- * that workers do not load the rules of telephone numbers.
+ * The requests and answers of `domains.purchase` and `domains.transfer`. They have a file of their own, so that workers
+ * do not load the rules for telephone numbers.
  */
 
 export const PurchaseRequest = z
@@ -38,7 +38,7 @@ const PurchaseResult = z
     ...resultMembers,
     status: z.enum(["pending_registration", "payment_required", "failed"]).meta({
       description:
-        "With `pending_registration`, the name was bought by this purchase, and its price is held. With `payment_required`, the purchase continues once `payment_url` is paid. A dry run answers the code that the result would have.",
+        "With `pending_registration`, the name was bought by this purchase, and the price is held. With `payment_required`, the purchase continues once `payment_url` is paid. A dry run answers the status that the name would get.",
     }),
     error_code: z
       .enum(codesOf<RefusalReason | OrderReason>({ ...refusalReasons, ...orderReasons }))
@@ -66,14 +66,15 @@ const AuthCode = z
   .regex(/^[\x20-\x7e]*$/, { error: "An auth code has visible ASCII characters only" })
   .meta({
     description:
-      "The secret that the name's present registrar gives to its owner, also called EPP code or transfer code. It is stored encrypted until the transfer is over, and never shown.",
+      "The secret that the present registrar gives to the name's owner, also called EPP code or transfer code. The code is stored encrypted until the transfer is over, and is never shown.",
     examples: ["Kx7-q2vR.9mT"],
   });
 
 export const TransferRequest = z
   .strictObject({
     workspace_id: Id.meta({
-      description: "The workspace for the domains. A name that the account has connected stays in its workspace.",
+      description:
+        "The workspace for the domains. A name that the account has connected stays in its present workspace.",
     }),
     domains: z
       .array(
@@ -108,7 +109,7 @@ const TransferResult = z
     ...resultMembers,
     status: z.enum(["pending_transfer", "payment_required", "failed"]).meta({
       description:
-        "With `pending_transfer`, this request began the transfer, and its price is held. With `payment_required`, the request continues once `payment_url` is paid. A dry run answers the code that the result would have.",
+        "With `pending_transfer`, this request began the transfer, and the price is held. With `payment_required`, the request continues once `payment_url` is paid. A dry run answers the status that the name would get.",
     }),
     error_code: z
       .enum(codesOf<TransferReason | OrderReason>({ ...transferReasons, ...orderReasons }))

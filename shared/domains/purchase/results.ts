@@ -17,12 +17,12 @@ export const MaxTotal = moneyUpTo(largestTotal).meta({
   examples: ["40.00"],
 });
 
-/** The reasons of this product why an order does not buy a name, with a sentence for people. */
+/** This product's own reasons for not buying a name, each with a sentence for people. */
 export const orderReasons = {
   domain_exists: "The account has this domain already.",
   domain_taken: "Another account has this domain.",
   domain_not_ready:
-    "The account's own domain of this name is still being taken off the nameservers. Try again in a minute.",
+    "The zone of the account's own domain with this name is still being removed from the nameservers. Try again in a minute.",
   insufficient_funds: "The wallet's available balance was too low for this name.",
   quote_changed: "With this name, the purchase costs more than agreed.",
   duplicate: "The name is in the list twice. Its first entry counts.",
@@ -62,7 +62,7 @@ export const answerMembers = {
   failed_count: z.int().min(0).meta({ description: "How many names failed." }),
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
   estimated_vat: MoneyText.meta({
-    description: "The VAT on `estimated_total`, which has none. The wallet pays both.",
+    description: "The VAT on `estimated_total`. `estimated_total` is without VAT, and the wallet pays both amounts.",
   }),
   payment_url: z.string().nullable().meta({
     description:

@@ -83,7 +83,7 @@ const shapes = [
   (word: string) => `${word}team`,
 ];
 
-/** The label of a name for a keyword; empty when no label can be made of it. */
+/** The label that a keyword gives for a name; empty if the keyword gives no valid label. */
 function labelOf(keyword: string): string {
   const read = readName(`${keyword.replaceAll(/[\s_.]+/g, "")}.com`);
   return "name" in read ? read.name.slice(0, -".com".length) : "";
@@ -106,7 +106,7 @@ function candidates(query: string, tlds: readonly string[], isChosen: boolean): 
 
 /**
  * Searches for a name, or suggests names for a keyword, with availability and prices. Returns at most 20 results after
- * about `budgetMs`. A name is `unchecked` if the registrar has not answered for it by then.
+ * about `budgetMs`. A name is `unchecked` if the registrar does not answer for this name in this time.
  */
 export async function searchDomains(
   accountId: string,
@@ -129,7 +129,10 @@ export async function searchDomains(
   return Promise.all(checked.map(async (quote) => resultOf(quote, await warningsFor(table, accountId, quote.name))));
 }
 
-/** Marks the names as unavailable that an account here holds firmly or is buying. The registry may still sell them. */
+/**
+ * Marks a name as unavailable if an account here holds it firmly or is buying it. The registry may still sell such a
+ * name.
+ */
 async function withoutHeld(table: Reader, quotes: readonly Quote[]): Promise<Quote[]> {
   const names = quotes.map(({ name }) => name);
   const held = await takenNames(table, names);

@@ -27,7 +27,9 @@ export const sealContext = (accountId: string, name: string): Record<string, str
   transfer_of: name,
 });
 
-/** Whether the name of a domain that the account has can be transferred to us. The domain stays as it is meanwhile. */
+/**
+ * Whether the name of `own`, a domain of the account, can be transferred to us. The domain stays as it is meanwhile.
+ */
 const isTransferable = (own: StoredDomain): boolean =>
   own.source === "connected" && own.is_open && !isTransferring(own);
 
@@ -45,7 +47,7 @@ const newTransfer = ({ name, price, sealed_auth_code }: Wanted, { batchId, now }
   due_at: now.toISOString(),
 });
 
-/** The auth codes of an order by the name, as text and sealed. */
+/** Gives the auth code of each name in an order: as text, or sealed. */
 type AuthCodes = { open: (name: string) => Promise<string>; sealed: (name: string) => Promise<string> };
 
 type Planned = Awaited<ReturnType<OrderKind["plan"]>>;
@@ -116,9 +118,9 @@ async function planTransfers(
 }
 
 /**
- * The order to transfer names. A name that the account has connected keeps its domain, and a `failed` domain is replaced.
- * `mayTake` tells whether the caller may transfer the name of such a domain. `dnsMode` is for the domains of the other
- * names.
+ * The order to transfer names. A name that the account has connected keeps its domain, and a `failed` domain is
+ * replaced. `mayTake` says whether the caller may transfer the name of such a domain. `dnsMode` is the DNS mode of new
+ * domains.
  */
 export const transferOrder = (
   registrar: Registrar,
@@ -150,7 +152,7 @@ export function transferDomains(
   context: Context,
   { registrar, secrets, checkouts }: TransferServices,
 ): Promise<TransferAnswer> {
-  // The first entry of a name counts. The others are failed as `duplicate`.
+  // The first entry of a name counts. The others fail as `duplicate`.
   const codes = new Map(domains.map(({ name, auth_code }) => [name, auth_code] as const).toReversed());
   const open = async (name: string): Promise<string> => codes.get(name) ?? "";
   const sealed = async (name: string): Promise<string> => secrets.seal(await open(name), sealContext(accountId, name));

@@ -25,13 +25,13 @@ export function readRecord(input: RecordInput, zone: string): ParsedRecord {
 }
 
 /**
- * Refuses a record that the domain cannot have together with its present records. `except` is the id of a record to leave
- * out of the comparison, because the new record replaces it.
+ * Refuses a record that the domain cannot have together with its present records. `except` is the id of a record that
+ * the new record replaces, so it is not compared.
  * - 409 `system_managed`: the place is reserved for a system record.
  * - 409 `record_exists`: the same record is there.
- * - 409 `record_conflict`: another record excludes it.
- * - 409 `limit_reached`: its name has too many records of the type, or too long ones.
- * - 409 `below_delegation`: a delegation excludes it.
+ * - 409 `record_conflict`: another record excludes the new record.
+ * - 409 `limit_reached`: the name has too many records of the type, or their values are too long together.
+ * - 409 `below_delegation`: a delegation excludes the new record.
  */
 export async function requireRoom(
   table: Reader,
@@ -56,7 +56,7 @@ export async function requireRoom(
   }
   const fault = sizeFault(record, others);
   if (fault !== undefined) throw new Problem("limit_reached", `${fault}.`);
-  // The name of a changed record was checked before, so an unchanged name needs no check.
+  // A record that keeps its name needs no check, because the name was checked before.
   if (around.some(({ id, name }) => id === except && name === record.name)) return;
   const obstacle = obstacleOf(record, others, domain.name);
   if (!obstacle) return;
@@ -99,8 +99,8 @@ const dnsExternal = ({ name }: Pick<StoredDomain, "name">): Problem =>
   );
 
 /**
- * The write that adds `by` to a domain's count of records. It fails the transaction when the domain changed since it
- * was read.
+ * The write that adds `by` to a domain's count of records. The transaction fails if the domain has changed since it was
+ * read.
  */
 export const recordCountWrite = (domain: StoredDomain, by: number): Write => ({
   update: domainKey(domain.account_id, domain.id),

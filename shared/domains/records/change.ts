@@ -31,7 +31,7 @@ export const recordInPath: ResourceLookup<{ params: z.output<typeof RecordParams
     const record = await recordById(table, account_id, record_id);
     if (record) table.seen?.note({ ...recordKey(account_id, record_id), ...record });
     if (!record) return undefined;
-    // The zone is read for the plan or view after this. `aheadOfRecord` keeps it.
+    // The zone is read for the later plan or view. `aheadOfRecord` keeps the zone until then.
     const { domain_id } = record;
     const [domain] = await Promise.all([
       domainById(table, account_id, domain_id),
@@ -64,7 +64,10 @@ export function aheadOfRecordRemoval(params: RecordParams, expected: Expected): 
 
 function requireOwn({ is_system_managed }: StoredRecord): void {
   if (!is_system_managed) return;
-  throw new Problem("system_managed", "The domain's settings manage this record. It changes only with them.");
+  throw new Problem(
+    "system_managed",
+    "The domain's settings manage this record. To change the record, change these settings.",
+  );
 }
 
 /** Reads the current state of a record, for one transaction. Throws 404. */

@@ -1,10 +1,10 @@
 import { type ParsedRecord, dataOf } from "./record.ts";
 import { isSpf } from "./spf.ts";
 
-/** A record that excludes the new one, with the reason as one sentence for a person. */
+/** A record that excludes the new record, with the reason as one sentence for a person. */
 type Conflict = {
   kind: "duplicate" | "cname" | "ns" | "spf" | "dmarc" | "null_mx";
-  /** The number of the record in the way. */
+  /** The id of the record in the way. */
   id: number;
   message: string;
 };

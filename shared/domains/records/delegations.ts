@@ -17,7 +17,7 @@ type Obstacle = {
 
 const isBelow = (name: string, cut: string): boolean => name.endsWith(`.${cut}`);
 
-/** The names above a record's name, below the zone's own, highest first: for `a.b.sub`, `sub` and `b.sub`. */
+/** The names between a record's name and the zone's own name, highest first: for `a.b.sub`, `sub` and `b.sub`. */
 function ancestorsOf(name: string): string[] {
   const labels = name.split(".");
   return labels
@@ -57,7 +57,7 @@ export function obstacleOf(record: ParsedRecord, others: readonly Existing[], zo
     const own = nameservers.filter(({ name }) => name === cut);
     if (isGlue(record, own, zone)) return undefined;
     const delegation = absoluteName(cut, zone);
-    const message = `${absoluteName(record.name, zone)} is below ${delegation}, which is delegated. Only the nameservers of ${delegation} answer for it.`;
+    const message = `${absoluteName(record.name, zone)} is below ${delegation}, which is delegated. Only the nameservers of ${delegation} answer for this name.`;
     return { delegation, ids: own.map(({ id }) => id), message };
   }
   if (record.type !== "NS" || nameservers.some(({ name }) => name === record.name)) return undefined;
@@ -66,8 +66,8 @@ export function obstacleOf(record: ParsedRecord, others: readonly Existing[], zo
 }
 
 /**
- * Reads the records that decide whether a domain can have these records: the records of the same names, and the NS records
- * of the names above. If an NS record is among `records`, reads all records of the domain.
+ * Reads the records that decide whether a domain can have `records`: all records of the same names, and the NS records
+ * of the names above these names. If an NS record is among `records`, reads all records of the domain.
  */
 export async function recordsAround(
   table: Reader,

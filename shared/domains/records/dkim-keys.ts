@@ -18,7 +18,10 @@ export const dkimKey = (accountId: string, domainId: string): Key => ({
   SK: `DKIM#${domainId}`,
 });
 
-/** The selectors of keys (RFC 6376 §3.1). A domain begins with the first, and each rotation changes to the other one. */
+/**
+ * The selectors of keys (RFC 6376 §3.1). A domain begins with the first selector, and each rotation changes to the
+ * other selector.
+ */
 export const selectors = ["hm1", "hm2"] as const;
 
 /** The selector that a rotation changes to. */
@@ -71,7 +74,7 @@ export const dkimWrite = (accountId: string, domainId: string, dkim: KeyPair): W
   if: "absent",
 });
 
-/** A new key for a domain that has none; undefined if it has one. */
+/** A new key for a domain that has no key; undefined if the domain has a key. */
 export async function missingDkim(
   domain: { account_id: string; id: string },
   { table, secrets, now }: { table: Reader; secrets: Secrets; now: () => Date },

@@ -18,13 +18,13 @@ export type FoundRecords = {
   records: ParsedRecord[];
   /** The records that zones here cannot have, as texts, with the reasons. */
   skipped: { text: string; reason: string }[];
-  /** How many questions got no answer. Each may hide records. */
+  /** How many questions got no answer. Each of these questions may hide records. */
   unanswered: number;
 };
 
 /**
- * Finds the records of a zone in the public DNS. If one of its nameservers transfers the zone, these are all records.
- * Otherwise they are the records at the usual names, and at the names in the zone to which these records lead. Records of
+ * Finds the records of a zone in the public DNS. If one of its nameservers transfers the zone, finds all records.
+ * Otherwise finds the records at the usual names, and at the names in the zone to which these records lead. Records of
  * DNSSEC are left out, because they belong to the former nameservers. Takes some 15 seconds at most.
  */
 export async function findRecords(resolver: ZoneResolver, zone: string): Promise<FoundRecords> {
@@ -88,7 +88,7 @@ function parsedRecord(found: AnsweredRecord, zone: string): ParsedRecord | undef
   }
 }
 
-/** A transferred record; undefined for a type that our zones cannot have, such as SOA and those of DNSSEC. */
+/** A transferred record; undefined for a type that our zones cannot have, such as SOA and the types of DNSSEC. */
 function transferredRecord(record: WireRecord, zone: string): ParsedRecord | undefined {
   const found = foundOf(record);
   if (found) return parsedRecord(found, zone);

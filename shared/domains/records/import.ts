@@ -26,7 +26,8 @@ const shownAtMost = 100;
 const Skipped = z
   .object({
     line: z.int().min(1).meta({
-      description: "The line of the zone file on which the entry begins, or the number of the record that was found.",
+      description:
+        "The line of the zone file on which the entry begins. For the public DNS, the number of the found record, from 1.",
     }),
     text: z.string().meta({ description: "The entry's text, or its beginning." }),
     reason: z.string().meta({ description: "Why the entry is not imported, for people." }),
@@ -126,7 +127,7 @@ function reasonAgainst(
   return conflict.kind === "duplicate" ? "The domain has this record already" : conflict.message;
 }
 
-/** How many records one transaction adds. Their entries in the audit log take a part of the 100 writes. */
+/** How many records one transaction adds. The records' entries in the audit log also count among the 100 writes. */
 const recordsAtOnce = 20;
 
 /** Where records come from: the text of a zone file, or the public DNS. */
@@ -138,12 +139,15 @@ function entriesOfFile(file: string, name: string): Entries {
   return { records: records.map((entry) => ({ ...entry, text: recordText(entry.input) })), skipped };
 }
 
-/** The records of the public DNS as entries, with their numbers as lines. Those that no zone here can have come last. */
+/**
+ * The records of the public DNS as entries, with their numbers as lines. Records that no zone here can have come last.
+ */
 function entriesOfDns({ records, skipped }: FoundRecords, zone: string): Entries {
   return {
     records: records.map((record, index) => ({
       line: index + 1,
-      // With a final dot a name is absolute, and with quotes a text cannot be taken for one in quotes.
+      // The final dot makes the name absolute. The quotes keep `parseRecord` from removing quotes that belong to the
+      // text.
       input: {
         ...record,
         name: `${absoluteName(record.name, zone)}.`,
@@ -194,7 +198,7 @@ export async function importRecords(
     const some = wanted.slice(from, from + recordsAtOnce);
     const added = await commit(async () => {
       const { domain: current, zone } = await openDomain(table, found.account_id, found.id);
-      // Records that others added since the check win over those of the file.
+      // Records that others have added since the check win over the records to import.
       const known = (await recordsAround(table, current, some)).map(parsedOf);
       const still = some.filter((record) => reasonAgainst(record, known, current) === undefined);
       if (still.length === 0) return { value: [], writes: [], changes: [] };

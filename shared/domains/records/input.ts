@@ -166,7 +166,7 @@ function readName(input: RecordInput, zone: string): Reading {
  * - `zone` is in lower-case A-labels.
  * - Reading a normal form gives the same form again.
  * - Spaces around names and values are ignored, except in the text of TXT records.
- * - Addresses may be of any network. Private ones are allowed because people point names at them.
+ * - Addresses may be of any network. Private addresses are allowed, because people point names at them.
  * - Conflicts with other records are checked by `conflictOf`.
  */
 export function parseRecord(input: RecordInput, zone: string): { record: ParsedRecord } | { faults: RecordFault[] } {

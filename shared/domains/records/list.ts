@@ -35,11 +35,11 @@ export const recordQuery = {
     .min(1)
     .max(2_048)
     .optional()
-    .meta({ description: "Only records with exactly this value, in the normal form of the answers." }),
+    .meta({ description: "Only records with exactly this value, in the normal form that answers have." }),
   search: line({
     most: 253,
     description:
-      "Only records with this text in their name or value, in any case. A name is searched in both its forms.",
+      "Only records with this text in their name or value, in any case. A name is searched in A-labels and in Unicode.",
   })
     .toLowerCase()
     .optional(),

@@ -11,7 +11,9 @@ export type MtaStsMode = z.output<typeof MtaStsMode>;
 /** How long senders keep a policy, in seconds: a week, or a day while it can still be wrong. */
 const maxAgeSeconds = { none: 86_400, testing: 86_400, enforce: 604_800 } as const;
 
-/** The MTA-STS policy of a domain (RFC 8461 §3.2), as it is served. It is the same for all domains with a mode. */
+/**
+ * The MTA-STS policy of a domain (RFC 8461 §3.2), as it is served. It is the same for all domains with the same mode.
+ */
 export function mtaStsPolicy(mode: MtaStsMode): string {
   const hosts = mode === "none" ? [] : platform().mx.map(({ host }) => `mx: ${host}`);
   return ["version: STSv1", `mode: ${mode}`, ...hosts, `max_age: ${maxAgeSeconds[mode]}`, ""].join("\r\n");

@@ -60,8 +60,8 @@ export function relativeTo(zone: string, name: string): string | undefined {
 const notAnAddress = "Write a host name, not an address";
 
 /**
- * Explains a common mistake in a name, for which the message about a single label would help less; undefined if there
- * is none.
+ * Explains a common mistake in a name. This helps more than a message about a single label. Undefined if there is no
+ * such mistake.
  */
 function commonFault(text: string, zone: string): string | undefined {
   if (text === "" || text === ".") return "Write the full host name, such as mail.example.com";

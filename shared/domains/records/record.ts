@@ -89,8 +89,8 @@ export function rrsetsOf(records: readonly ParsedRecord[], zone: string): RRset[
 }
 
 /**
- * The most records of one RRset, and the most bytes of their values together. Route 53 allows 400 records, and half of the
- * 32,000 characters of a request.
+ * The most records of one RRset, and the most bytes of their values together. Route 53 allows 400 records in an RRset.
+ * For the values, it allows half of the 32,000 characters of a request.
  */
 export const rrsetLimits = { records: 400, bytes: 12_000 };
 

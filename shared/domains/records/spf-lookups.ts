@@ -14,7 +14,7 @@ const maxQueries = 100;
  */
 type TermCost = { term: string; lookups: number; voids: number; fault?: string; unknown?: string };
 
-/** The state while a record is counted. `lookups` is the number so far. Above 10 the DNS is not asked any more. */
+/** The state of counting the look-ups for a record. `lookups` is the number so far. Above 10 the DNS is not asked any more. */
 type Walk = { resolver: Resolver; budget: Budget; lookups: number };
 
 /** The name in a term, or the domain of the record if the term has no name. Undefined for a name with a macro. */
@@ -26,7 +26,7 @@ function targetOf({ name, isModifier, value }: Term, domain: string): string | u
 
 const isVoid = ({ status }: DnsAnswer): boolean => status === "none" || status === "absent";
 
-/** The cost of a term. `path` has the names of the records that led to it, from the domain on. */
+/** The cost of a term. `path` has the names of the records from the domain to the record with this term. */
 async function costOf(term: Term, path: readonly string[], walk: Walk): Promise<TermCost> {
   const cost: TermCost = { term: term.text.toLowerCase().replace(/^\+/, ""), lookups: 1, voids: 0 };
   const target = targetOf(term, path.at(-1) ?? "");
@@ -67,18 +67,21 @@ const withNested = (one: TermCost, { lookups, voids, fault, unknown }: TermCost)
   ...(unknown === undefined ? {} : { unknown }),
 });
 
-/** A term because of which receivers reject an SPF record, and the reason as a sentence that says what to do. */
+/** A term that makes receivers reject an SPF record. The message gives the reason and the next step. */
 type SpfFault = { term: string; message: string };
 
 /** The result of counting: a fault, a reason why nothing is known, or the number of look-ups. */
 export type SpfLookups = { fault: SpfFault } | { unknown: string } | { lookups: number };
 
 /**
- * Counts the look-ups that receivers make for the SPF record of a domain, by resolving the included records term by
- * term (RFC 7208 §4.6.4). More than 10 look-ups, more than 2 look-ups that find nothing, a circle and an include
- * without an SPF record are faults. Counting stops at the first fault, and asks at most 10 names. A term with a macro
- * counts 1. `own` is the name of the product's own include. This include counts at least 1, also if it is faulty or cannot
- * be read, and no fault names it.
+ * Counts the look-ups that receivers make for the SPF record of a domain (RFC 7208 §4.6.4). The included records are
+ * resolved term by term.
+ * - Faults are more than 10 look-ups, more than 2 look-ups that find nothing, a circle, and an include without an SPF
+ *   record.
+ * - Counting stops at the first fault, and asks for at most 10 names.
+ * - A term with a macro counts 1.
+ * - `own` is the name of the product's own include. This include counts at least 1, even if it is faulty or cannot be
+ *   read. No fault names this include.
  */
 export async function countLookups(
   { domain, text, own }: { domain: string; text: string; own: string },
@@ -91,7 +94,7 @@ export async function countLookups(
   const costs = await costsOf(read.terms, domain, ownTerm, walk);
   const faulty = costs.find(({ fault }) => fault !== undefined);
   if (faulty) {
-    const message = `${faulty.term} makes receivers reject the SPF record, because ${faulty.fault}. Correct it there, or remove it here.`;
+    const message = `${faulty.term} makes receivers reject the SPF record, because ${faulty.fault}. Correct the fault at its source, or remove the term from this record.`;
     return { fault: { term: faulty.term, message } };
   }
   const unknown = costs.find((cost) => cost.unknown !== undefined)?.unknown;
@@ -99,7 +102,7 @@ export async function countLookups(
   return tooMuch(costs, ownTerm) ?? counted;
 }
 
-/** The costs of the terms of a domain's record, up to a term with a fault, or to the one that exceeds 10 look-ups. */
+/** The costs of the terms of a domain's record, up to the first term that has a fault or exceeds 10 look-ups. */
 async function costsOf(terms: readonly Term[], domain: string, ownTerm: string, walk: Walk): Promise<TermCost[]> {
   const costs: TermCost[] = [];
   for (const term of terms) {

@@ -3,7 +3,7 @@ import { isIPv4, isIPv6 } from "node:net";
 import { quoteText } from "../../core/text.ts";
 import { domainSpecFault } from "./names.ts";
 
-/** The most terms for which a receiver queries the DNS: in a record, and in all records that it includes. */
+/** The most terms for which a receiver queries the DNS, in a record and all records that it includes together. */
 export const mostLookups = 10;
 const longestRecord = 1_024;
 
@@ -98,7 +98,7 @@ function termFault(text: string): string | undefined {
   return term.isModifier ? modifierFault(term) : mechanismFault(term);
 }
 
-/** Explains why valid terms are invalid in this order or combination; undefined if they are valid. */
+/** Explains why terms that are valid alone are invalid in this order or combination; undefined if they are valid. */
 function orderFault(terms: readonly Term[]): string | undefined {
   const all = terms.findIndex(({ name, isModifier }) => name === "all" && !isModifier);
   const unreached = all < 0 ? undefined : terms.slice(all + 1).find(({ isModifier }) => !isModifier);
@@ -136,7 +136,7 @@ export function spfFault(text: string): string | undefined {
   return fault === undefined ? undefined : `SPF: ${fault}`;
 }
 
-/** The terms of an SPF record without its version; the fault of the first term that is invalid. */
+/** The terms of an SPF record without its version, or the fault of the first invalid term. */
 function readTerms(text: string): { terms: Term[] } | { fault: string } {
   const texts = text
     .split(" ")
@@ -147,8 +147,8 @@ function readTerms(text: string): { terms: Term[] } | { fault: string } {
 }
 
 /**
- * The terms of an SPF record for which a receiver queries the DNS, if no other term matches before: those up to `all`,
- * and `redirect` if there is no `all` (RFC 7208 §4.6.4 and §6.1).
+ * The terms of an SPF record for which a receiver queries the DNS, if no earlier term matches (RFC 7208 §4.6.4 and
+ * §6.1). They are the terms before `all`. If there is no `all`, `redirect` is one of them.
  */
 export function lookupTerms(text: string): { terms: Term[] } | { fault: string } {
   const read = readTerms(text);
@@ -165,8 +165,8 @@ const withoutPlus = (term: string): string => term.toLowerCase().replace(/^\+/, 
 
 /**
  * Makes one SPF record that has the mechanisms of all `records`, and `terms`. Receivers accept no domain with several
- * records, so the first record gets the missing terms. They stand before `all` and before modifiers, which receivers
- * evaluate last (RFC 7208 §4.6.2).
+ * records, so the first record gets the missing terms. The missing terms stand before `all` and before modifiers, which
+ * receivers evaluate last (RFC 7208 §4.6.2).
  */
 export function withSpfTerms(records: readonly string[], terms: readonly string[]): string {
   const [first = [], ...others] = records.map((text) => text.split(" ").filter((term) => term !== ""));

@@ -9,8 +9,9 @@ import type { Key } from "../../table/writes.ts";
 import { StoredZone, hasRevision, zoneKey } from "../zone.ts";
 
 /*
- * A record is stored twice: in the list of its account, at the place that its id gives, and among the records of its
- * domain, by name and type, where records of the same name are read together.
+ * A record is stored twice:
+ * - in the list of its account, at the place that its id gives;
+ * - among the records of its domain, by name and type. There, the records of one name are read together.
  *
  * Access patterns
  *   records of an account, oldest first, and one by its id    ACCOUNT#<id> / LIST#dns_records
@@ -37,7 +38,7 @@ export const largestId = 2 ** 31 - 1;
 
 export const DnsRecord = z
   .object({
-    id: z.int().min(1).max(largestId).meta({ description: "The record's id, an integer in its account." }),
+    id: z.int().min(1).max(largestId).meta({ description: "The record's id: an integer, unique in the account." }),
     domain: z.string().meta({ description: "The name of the record's domain." }),
     name: z.string().meta({
       description: "The record's name in the domain: `@` is the domain itself, `*` is any name that has no records.",
@@ -49,13 +50,16 @@ export const DnsRecord = z
       .int()
       .nullable()
       .meta({ description: "The priority of an MX, SRV, HTTPS or SVCB record. The lowest is tried first." }),
-    weight: z.int().nullable().meta({ description: "The share of an SRV record among those of the same priority." }),
+    weight: z
+      .int()
+      .nullable()
+      .meta({ description: "The share of an SRV record among the SRV records of the same priority." }),
     port: z.int().nullable().meta({ description: "The port of the service of an SRV record." }),
     flags: z.int().nullable().meta({ description: "The flags of a CAA record. 128 is critical." }),
     tag: z.string().nullable().meta({ description: "The property of a CAA record." }),
-    is_system_managed: z
-      .boolean()
-      .meta({ description: "Whether the domain's settings manage the record. Such a record changes only with them." }),
+    is_system_managed: z.boolean().meta({
+      description: "Whether the domain's settings manage the record. Such a record changes only with these settings.",
+    }),
     zone_status: z.enum(["in_sync", "pending"]).meta({
       description:
         "`in_sync` if the nameservers have the record, `pending` if they do not have it yet. A domain's records are served once the domain is delegated to us.",
@@ -100,7 +104,10 @@ export const recordKind = defineKind({
 export const recordById = (table: Reader, accountId: string, id: number): Promise<StoredRecord | undefined> =>
   table.get(recordKey(accountId, id), StoredRecord);
 
-/** The records of a domain, ordered by name and type: all of them, those of one name, or those of one name and type. */
+/**
+ * The records of a domain, ordered by name and type: all records, the records of one name, or the records of one name
+ * and type.
+ */
 export async function recordsIn(
   table: Reader,
   accountId: string,

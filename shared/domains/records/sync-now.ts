@@ -34,8 +34,8 @@ export async function syncNow(
 }
 
 /**
- * The API view of a new or changed record after a sync of its zone. It is `pending` if the nameservers do not have it
- * yet. A zone that the nameservers should not have is not synced.
+ * The API view of a new or changed record after a sync of its zone. The record is `pending` if the nameservers do not
+ * have it yet. A zone that the nameservers should not have is not synced.
  */
 export const viewAfterSync = async (
   { record, isServed }: ChangedRecord,

@@ -15,7 +15,7 @@ export type ZoneWork = { table: Table; dns: Dns; now: () => Date; log: Log };
 
 /** How long a lease lasts, in milliseconds. All calls to the provider in one round, with retries, take less. */
 const leaseMs = 120_000;
-/** A round begins only if the lease lasts so much longer, in milliseconds. */
+/** A round begins only if the lease lasts at least this much longer, in milliseconds. */
 const leastLeaseMs = 60_000;
 const rounds = 5;
 /** The wait before the worker asks whether all servers have a change, in milliseconds. */
@@ -116,8 +116,8 @@ const nameIn = ({ name, type }: { name: string; type: string }, zone: string): s
 const isAboutAll = ({ dirty, zone_id }: StoredZone): boolean => dirty.includes(allRrsets) || zone_id === undefined;
 
 /**
- * Adds the RRsets that this round writes to `held`, if the round writes all RRsets. So a later round can remove them even
- * if the answer to the change is lost. Returns the new state of the zone. Undefined if records changed meanwhile, or if
+ * If this round writes all RRsets, stores them in `held` first. A later round can then remove them, even if the answer
+ * to the change is lost. Returns the new state of the zone. Returns undefined if records changed meanwhile, or if
  * another process has the lease.
  */
 async function noteHeld(
@@ -156,8 +156,8 @@ function changesOf(zone: StoredZone, wanted: ReadonlyMap<string, RRset>): ZoneCh
 type Settled = Partial<Pick<StoredZone, "synced_revision" | "change" | "zone_id" | "held" | "refused">>;
 
 /**
- * Stores the new state of the zone and releases the lease in one write, so that a later request can sync the zone at once.
- * Undefined if records changed meanwhile, and still have to be synced.
+ * Stores the new state of the zone and releases the lease in one write, so that a later request can sync the zone at
+ * once. Returns undefined if records changed meanwhile and still have to be synced.
  */
 async function settleZone(
   before: StoredZone,
@@ -187,7 +187,7 @@ async function settleZone(
   });
   if (isDone) return { ...zone, ...settled, dirty: [], due_at, lease_until: "" };
   if (settled.zone_id === undefined) return undefined;
-  // The zone at the provider exists all the same, with the records of that revision.
+  // The provider has the zone nevertheless, with the records of that revision.
   const { zone_id, synced_revision } = settled;
   await table.attempt({ update: key, set: { zone_id, synced_revision }, if: { lease_owner: owner } });
   return undefined;

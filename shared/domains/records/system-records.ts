@@ -26,13 +26,13 @@ type Purpose =
 /** A record that a domain's mail or its settings need. */
 export type SystemRecord = ParsedRecord & { purpose: Purpose };
 
-/** The settings of a domain that need records which customers could have otherwise. */
+/** The optional settings of a domain. Each needs records at names that are free for customers without this setting. */
 type OptionalSettings = Pick<StoredDomain, "redirect_url" | "mta_sts_mode" | "tls_report_email">;
 
 type Settings = Pick<StoredDomain, "dmarc_policy" | "dmarc_report_email"> &
   OptionalSettings & { spf_includes: readonly string[] };
 
-/** The DMARC record of a domain: the policy for mail that claims falsely to be from it (RFC 7489). */
+/** The DMARC record of a domain: the policy for mail that claims falsely to be from the domain (RFC 7489). */
 export const dmarcRecord = ({
   dmarc_policy,
   dmarc_report_email,
@@ -47,7 +47,7 @@ export const dmarcRecord = ({
 /** The name of the record of the key with this selector. */
 export const dkimNameOf = (selector: string): string => `${selector}._domainkey`;
 
-/** The record of a DKIM key (RFC 6376 §3.6.1). By default it is the key that signs. */
+/** The record of a DKIM key (RFC 6376 §3.6.1). The default `purpose` is for the key that signs. */
 export const dkimRecord = (
   { selector, public_key }: PublicKey,
   purpose: "dkim" | "dkim_next" | "dkim_former" = "dkim",
@@ -62,8 +62,8 @@ export const dkimRecord = (
 const senderTerm = (ip: string): string => (ip.includes(":") ? `ip6:${ip}` : `ip4:${ip}`);
 
 /**
- * The SPF record of a domain (RFC 7208). `senders` are the domain's own addresses, in addition to the shared ones, and
- * `includes` are the names of the SPF records of other senders.
+ * The SPF record of a domain (RFC 7208). `senders` are the domain's own addresses, in addition to the shared addresses,
+ * and `includes` are the names of the SPF records of other senders.
  */
 export const spfRecord = (senders: readonly string[], includes: readonly string[] = []): SystemRecord => {
   const included = [platform().spfInclude, ...includes].map((name) => `include:${name}`);
@@ -114,7 +114,7 @@ function mtaStsRecords({ mta_sts_mode }: OptionalSettings): SystemRecord[] {
   ];
 }
 
-/** The record that says where senders report to on their TLS connections (RFC 8460 §3). */
+/** The record with the address to which senders report on their TLS connections (RFC 8460 §3). */
 function tlsRptRecords({ tls_report_email }: OptionalSettings): SystemRecord[] {
   if (tls_report_email === null) return [];
   const value = `v=TLSRPTv1; rua=mailto:${tls_report_email}`;
@@ -145,7 +145,7 @@ const mailNames = [...selectors.map(dkimNameOf), "_dmarc", "autoconfig", "autodi
 /** The types of records at the apex by which browsers find the web server of a domain. */
 const addressTypes = new Set<string>(["A", "AAAA", "CNAME", "HTTPS"]);
 
-/** The names that are reserved for the system records of a domain: those for its mail, and those for its settings. */
+/** The names that are reserved for the system records of a domain's mail and settings. */
 const reservedNames = ({ redirect_url, mta_sts_mode, tls_report_email }: OptionalSettings): string[] => [
   ...mailNames,
   ...(redirect_url === null ? [] : ["www"]),

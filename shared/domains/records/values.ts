@@ -68,7 +68,7 @@ export const quoted = (text: string): string =>
 
 const longestValue = 255;
 
-/** The CAA properties of https://www.iana.org/assignments/pkix-parameters, without the reserved ones. */
+/** The CAA properties of https://www.iana.org/assignments/pkix-parameters, without the reserved properties. */
 export const caaTags: readonly string[] = [
   "issue",
   "issuewild",
@@ -166,7 +166,7 @@ function policyFault(text: string, name: string | undefined): string | undefined
   return labels.indexOf("_domainkey") > 0 ? dkimFault(text) : undefined;
 }
 
-/** Reads the text of a TXT record: a text that is wholly in quotes loses them. */
+/** Reads the text of a TXT record. If the text is wholly in quotes, the quotes are removed. */
 function readText(given: string): Reading {
   if (given.length > longestQuoted) return { fault: `The text is longer than ${longestBytes} bytes` };
   if (!isQuoted(given)) return { value: given };
@@ -177,8 +177,8 @@ function readText(given: string): Reading {
 
 /**
  * Reads the text of a TXT record: 1 to 2048 bytes of UTF-8 without control characters, kept unchanged.
- * - A text that is wholly in quotes, as in zone files (`"v=spf1 " "-all"`, with the escapes of RFC 1035 §5.1), loses
- *   them.
+ * - If the text is wholly in quotes, the quotes are removed. Zone files have such texts: `"v=spf1 " "-all"`, with the
+ *   escapes of RFC 1035 §5.1.
  * - SPF records, DMARC records at `_dmarc` and DKIM keys under `_domainkey` must be valid.
  */
 function readTextValue(given: string, name: string | undefined): Reading {
@@ -214,7 +214,7 @@ function readAlias(type: "CNAME" | "NS", value: string, { name, zone }: Around):
   return { fault: `${read.value} cannot be its own nameserver, because a name with NS records has no address` };
 }
 
-/** The most characters of a value. Route 53 takes 4,000, with the priority and the final dot of a target. */
+/** The most characters of a value. Route 53 allows 4,000, including the priority and the final dot of a target. */
 const longestData = 3_990;
 
 const tooLongData = `The value is longer than ${longestData} characters`;

@@ -147,7 +147,9 @@ function serviceData(
 
 const isNumber = (word: Word): boolean => /^\d{1,9}$/.test(word);
 
-/** Reads the fields after the type. Names become full by the origin. The values themselves are not checked. */
+/**
+ * Reads the fields after the type. Relative names are completed with the origin. The values themselves are not checked.
+ */
 function readData(type: RecordType, words: readonly Word[], origin: string): RecordData | { fault: string } {
   if (type === "TXT") return words.length === 0 ? { fault: "The record has no text" } : { value: joinedText(words) };
   // `parseRecord` reads the fields of these types.
@@ -170,7 +172,7 @@ function readData(type: RecordType, words: readonly Word[], origin: string): Rec
   return data;
 }
 
-/** The state that earlier entries leave for the next one (RFC 1035 §5.1, RFC 2308 §4). */
+/** The state that earlier entries leave for the next entry (RFC 1035 §5.1, RFC 2308 §4). */
 type ZoneState = {
   zone: string;
   origin: string;
@@ -268,8 +270,8 @@ type ZoneFile = {
 /**
  * Reads a zone file (RFC 1035 §5.1, and TTLs with units as in BIND). `zone` is the first origin. Never throws.
  * - Each entry becomes a record for `parseRecord`, or is skipped with a reason.
- * - Skipped are an SOA record, the zone's own NS records, names of other zones, DNSSEC and other types that are not
- *   offered, and entries that cannot be read.
+ * - These entries are skipped: an SOA record, the zone's own NS records, names of other zones, DNSSEC and other types
+ *   that are not offered, and entries that cannot be read.
  * - At most 1 MiB of UTF-8 and 5,000 entries are read. If there is more, the last skipped entry says so.
  * - Names are in normal form; values and TTLs may be wrong.
  */

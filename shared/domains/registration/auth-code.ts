@@ -49,7 +49,7 @@ export async function createAuthCode(found: StoredDomain, context: Context, regi
 function requireOwned(domain: StoredDomain): void {
   const { name, status, is_open, registration } = domain;
   if (!registration) {
-    throw new Problem("not_registered_here", `${name} was not purchased here. Its registrar has its auth code.`);
+    throw new Problem("not_registered_here", `${name} was not purchased here. The name's registrar has the auth code.`);
   }
   if (!is_open || !isRegistered(domain)) {
     throw notReady(status, `${name} is ${status}. It cannot be transferred to another registrar.`);
@@ -59,7 +59,9 @@ function requireOwned(domain: StoredDomain): void {
   throw new Problem("transfer_locked", detail);
 }
 
-/** Requires that the registry allows a transfer of the name. Returns since when the name can be transferred. */
+/**
+ * Requires that the registry allows a transfer of the name. Returns the time from which the name can be transferred.
+ */
 function requireTransferable({ name, status }: StoredDomain, found: Registration | undefined, now: Date): string {
   if (!found || found.phase === "redemption") {
     throw notReady(status, `${name} is not registered any more. It cannot be transferred to another registrar.`);

@@ -40,7 +40,7 @@ export const Registrant = z
     zip: shown(shape.zip).nullable(),
     country: shown(shape.country),
     change: ContactChange.nullable().meta({
-      description: "The latest change by `domains.contact.update`, for a week after its request. Else null.",
+      description: "The latest change by `domains.contact.update`. Null if no change was requested in the last week.",
     }),
   })
   .meta({ id: "DomainRegistrant", description: "The person or company for whom a name is registered." });
@@ -52,7 +52,7 @@ export const RegistrantUpdate = ContactMembers.partial().meta({
 });
 type RegistrantUpdate = z.output<typeof RegistrantUpdate>;
 
-/** For how long the result of a change is shown, in milliseconds. Registrars delete their operations after some time. */
+/** How long the result of a change is shown, in milliseconds. Registrars delete their operations after some time. */
 const changeShownMs = 7 * dayMs;
 
 /**
@@ -125,13 +125,18 @@ export async function updateRegistrant(
   });
 }
 
-/** No request runs this long, in milliseconds. The claim of a request that died ends then. */
+/**
+ * How long a claim lasts, in milliseconds. No request runs this long. The claim of a request that died ends after this
+ * time.
+ */
 const claimMs = 60_000;
 
 const changing = ({ name, status }: StoredDomain): Problem =>
   notReady(status, `The contact of ${name} is being changed. Try again once that change is complete.`);
 
-/** Claims the contact for one change. 409 if another call has claimed or changed it since the domain was read. */
+/**
+ * Claims the contact for one change. Throws 409 if another call has claimed or changed it since the domain was read.
+ */
 function claimChange(
   found: StoredDomain,
   contact_claimed_until: string,
@@ -149,8 +154,8 @@ function claimChange(
 }
 
 /**
- * Ends the claim `until` of a change that was not sent, so that the next change need not wait. Leaves a claim of
- * another change.
+ * Ends the claim of a change that failed, so that the next change need not wait. `until` is the end of this claim. A
+ * claim of another change stays.
  */
 function endClaim(found: StoredDomain, until: string, { table, commit, now }: Context): Promise<void> {
   return commit(async () => {
@@ -176,7 +181,7 @@ async function latestChange(
 function requireRegistered(domain: StoredDomain): void {
   const { name, status, registration } = domain;
   if (!registration) {
-    throw new Problem("not_registered_here", `${name} was not purchased here. Its registrar has its contact.`);
+    throw new Problem("not_registered_here", `${name} was not purchased here. The name's registrar has the contact.`);
   }
   if (isRegistered(domain)) return;
   throw notReady(status, `${name} is not registered at present, so it has no contact.`);

@@ -29,15 +29,16 @@ const renewing: RequestKind<Renewing> = {
   concludeDeparted: (domain, operation, work) => conclude(domain, { operation }, work),
 };
 
-/** Advances the renewal of a domain by all steps that are possible at once. The rest stays due. */
+/** Advances the renewal of a domain by all steps that are possible now. The other steps stay due. */
 export const advanceRenewal = (domain: StoredDomain, work: DomainWork): Promise<void> =>
   advanceRequest(renewing, domain, work);
 
 /**
  * Ends a renewal: captures the money and stores the later end, or releases the money and marks the renewal as failed. A
  * conclusion that has only an operation is a success: another registrar has taken the name over since. Returns the new
- * state of the domain. Undefined if the renewal was over before, or if it failed but another process has changed the
- * domain meanwhile.
+ * state of the domain. Returns undefined:
+ * - if the renewal was over before;
+ * - if the renewal failed, but another process has changed the domain meanwhile.
  */
 function conclude(
   domain: Renewing,

@@ -48,9 +48,12 @@ type Quote = Pick<Renewal, "years" | "price" | "restore_fee" | "from">;
 const totalOf = ({ price, restore_fee }: Pick<Quote, "price" | "restore_fee">): number => price + restore_fee;
 
 /**
- * Begins to renew a registration: holds the price, and makes the renewal due. Throws 404, 409 `not_registered_here`,
- * `domain_not_ready`, `renewal_running`, `too_many_years`, `other_currency`, `quote_changed` or `insufficient_funds`, and 503 if the
- * registrar or the registry gives no price. With `dry_run`, only answers the costs.
+ * Begins to renew a registration: holds the price, and makes the renewal due. With `dry_run`, only answers the costs.
+ * Throws:
+ * - 404;
+ * - 409 `not_registered_here`, `domain_not_ready`, `renewal_running`, `too_many_years`, `other_currency`,
+ *   `quote_changed` or `insufficient_funds`;
+ * - 503 if the registrar or the registry gives no price.
  */
 export async function renewDomain(
   found: StoredDomain,
@@ -121,7 +124,7 @@ const quoteOf = ({ renewal }: Fees, years: number, expiresAt: string): Quote => 
   from: new Date(expiresAt).toISOString(),
 });
 
-/** 409 `too_many_years` if the registration would end later than registries allow. */
+/** Throws 409 `too_many_years` if the registration would end later than registries allow. */
 function requireYears(end: Date, years: number, now: Date): void {
   const isAllowed = (added: number): boolean => yearsAfter(end, added) <= yearsAfter(now, mostYears);
   if (isAllowed(years)) return;

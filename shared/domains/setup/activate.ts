@@ -23,7 +23,7 @@ export const inAboutADay = (now: Date): string => later(now, dayMs * (0.9 + Math
 
 /**
  * The time of the next check of a domain without faults: a day later. An external domain that cannot send yet is
- * checked sooner: after a minute, and then each time that the time since the proof of its name has doubled.
+ * checked sooner: after as much time as has passed since the proof of its name, and at least a minute.
  */
 export function nextRecheck({ dns_mode, sending_ready, verified_at }: StoredDomain, now: Date): string {
   const tomorrow = inAboutADay(now);
@@ -45,7 +45,8 @@ async function lackingRecords(table: Reader, domain: StoredDomain, dkim: KeyPair
 /**
  * Plans the activation of a domain whose name was proved.
  * - The account holds the name firmly.
- * - A domain without a DKIM key gets the key `dkim`. The caller makes this key before, because a transaction must not wait.
+ * - A domain without a DKIM key gets the key `dkim`. The caller makes this key first, because a transaction must not
+ *   wait.
  * - A hosted domain gets its system records, and the nameservers get its zone soon.
  *
  * The transaction fails with 409 `domain_not_ready` if the domain has lost its name.

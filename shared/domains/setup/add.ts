@@ -45,7 +45,7 @@ export const domainTaken = (accountId: string) => (name: string) => (): Problem 
   const proof = proofRecord({ account_id: accountId, name });
   return new Problem(
     "domain_taken",
-    `Another account has ${name}. If it is yours, publish this TXT record or delegate the name to these nameservers, and add it again.`,
+    `Another account has ${name}. If the name is yours, publish this TXT record or delegate the name to these nameservers. Then add the name again.`,
     { nameservers: nameserversOf(accountId), txt_name: `${proof.name}.${name}`, txt_value: proof.value },
   );
 };
@@ -61,7 +61,8 @@ export const aheadOfNewDomain = (accountId: string, name: string, workspaceId: s
  * - If another account connected the name but never proved it, this account takes the name over by a proof.
  * - If a domain of this account has lost the name, that domain gets the name back.
  * - A `failed` domain of this account is deleted first.
- * - The last two need `domain.delete` on this domain, and `domain.move` to get the name back in another workspace.
+ * - For the last two, the caller needs `domain.delete` on this domain. To get the name back in another workspace, the
+ *   caller also needs `domain.move`.
  *
  * Throws 409 `domain_exists`, 409 `domain_taken`, and 409 `domain_not_ready` while the account's own domain of this
  * name is being deleted.
@@ -147,7 +148,7 @@ type Regaining = {
   dnsMode: DnsMode;
   taking: Taking | undefined;
   claim: (domain: StoredDomain) => Write[];
-  /** Makes the error for a domain that is no longer kept without its name. */
+  /** Makes the error for a domain that is not detached (`isDetached`). */
   inTheWay: (domain: StoredDomain) => Problem;
   verb: "regained" | "restored";
 };
@@ -159,9 +160,11 @@ export function requireZoneRemoved({ name, status, due_at, deletes_at }: StoredD
 }
 
 /**
- * Gives a domain back the name that it had lost. The domain keeps its contents, and its name must be proved again, as for a
- * new domain. Throws 404, the error of `inTheWay`, 409 `domain_exists` if the caller may not have the domain (`mayReuse`),
- * and 409 `domain_not_ready` while the zone of the domain is being removed from the nameservers.
+ * Gives a domain back the name that it had lost. The domain keeps its contents, and its name must be proved again, as
+ * for a new domain. Throws:
+ * - 404, and the error of `inTheWay`;
+ * - 409 `domain_exists` if the caller may not have the domain (`mayReuse`);
+ * - 409 `domain_not_ready` while the zone of the domain is being removed from the nameservers.
  */
 export function regainDomain(
   found: StoredDomain,

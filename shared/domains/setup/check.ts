@@ -106,7 +106,7 @@ const isLost = ({ expires_at, redemption_ends_at }: StoredRegistration, now: Dat
   expires_at !== null &&
   (redemption_ends_at ?? later(new Date(expires_at), renewalGraceMs + redemptionMs)) <= now.toISOString();
 
-/** Releases a domain whose registration has ended. Its account can get the domain back for 30 days. */
+/** Releases a domain whose registration has ended. For 30 days, the account can get the domain back. */
 async function releaseName({ account_id, id, version }: StoredDomain, work: DomainWork): Promise<undefined> {
   const { table, commit, now } = systemWriter(work, account_id);
   await commit(async () => {
@@ -215,7 +215,7 @@ async function recheck(domain: StoredDomain, work: DomainWork): Promise<void> {
   if (hasRecovered) await setFirm(domain, true, work);
 }
 
-/** The event of a check that found that mail can be sent from now on; otherwise undefined. */
+/** The event for a check that found the domain ready to send mail for the first time; otherwise undefined. */
 const readyEvent = (domain: StoredDomain, { sending_ready }: SeenRecords): Verb =>
   sending_ready === true && !domain.sending_ready ? "updated" : undefined;
 
@@ -230,7 +230,7 @@ async function recordFailure(
   work: DomainWork,
 ): Promise<void> {
   const failures = domain.failures + 1;
-  // A name that has not been proved for long may have another owner, who can then take the name over by a proof.
+  // A name that has not been proved for a long time may have another owner, who can then take the name over by a proof.
   const isUnproved = failed.some(({ name }) => name === "ns" || name === "proof");
   if (failures >= failuresUntilLoosened && isUnproved && domain.source === "connected") {
     await setFirm(domain, false, work);

@@ -67,8 +67,8 @@ export const maySeeMailboxes = (domain: StoredDomain, permissions: Permissions):
   covers(permissions, "mailbox.view", scopesOfDomain(domain));
 
 /**
- * The API view of a domain with the records and mailboxes that the principal may see. Lists that are empty by their count
- * are not read.
+ * The API view of a domain with the records and mailboxes that the principal may see. A list whose count is 0 is not
+ * read.
  */
 export async function domainDetail(
   domain: StoredDomain,

@@ -4,7 +4,7 @@ import { isRegistered, type StoredDomain } from "../domain.ts";
 /** How many days before the end of a registration its account gets a notice. */
 const noticeDays = [30, 7, 1, 0];
 
-/** How many days before the end of the grace its account gets a notice. After the grace, mail stops. */
+/** How many days before the end of the grace period the account gets a notice. After the grace period, mail stops. */
 const graceNoticeDays = [7, 1];
 
 /** How long before the end of a registration it is renewed automatically, in milliseconds. */
@@ -28,7 +28,10 @@ function nextDate(domain: Expiring, now: Date): string | undefined {
     .toSorted()[0];
 }
 
-/** A notice: when it is due, and its number of days before the end of the registration, which is negative after the end. */
+/**
+ * A notice. `at` is when the notice is due. `days` is the number of days from `at` to the end of the registration.
+ * After the end, `days` is negative.
+ */
 type Notice = { at: string; days: number };
 
 /** All notices of a registration, in the order of their times. */
@@ -52,10 +55,7 @@ export function dueBy(domain: Expiring, at: string | null, now: Date): string | 
   return at !== null && date !== undefined && date < at ? date : at;
 }
 
-/**
- * The notice that is due, as its number of days before the end of the registration. Undefined if no notice is due, or it was
- * sent before.
- */
+/** The `days` of the notice that is due. Undefined if no notice is due, or if the notice was sent before. */
 export function noticeDue(domain: StoredDomain, now: Date): number | undefined {
   const end = domain.registration?.expires_at ?? null;
   if (end === null || !isRegistered(domain)) return undefined;
@@ -64,7 +64,7 @@ export function noticeDue(domain: StoredDomain, now: Date): number | undefined {
   return days !== undefined && days < sent ? days : undefined;
 }
 
-/** Whether a domain is to be renewed automatically now: an attempt at most every 0.8 days, until the grace is over. */
+/** Whether to try to renew a domain automatically now: at most once in 0.8 days, until the grace period is over. */
 export function isRenewalDue(domain: StoredDomain, now: Date): boolean {
   const { auto_renew, is_open, registration, renewal } = domain;
   const end = registration?.expires_at ?? null;

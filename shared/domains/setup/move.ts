@@ -12,8 +12,8 @@ import { domainViews } from "../view.ts";
 import { domainUpdate } from "./work.ts";
 
 /**
- * The items that a move of a domain reads. They include its place in its present workspace only if this process has
- * seen the domain.
+ * The items that a move of a domain reads. The domain's place in its present workspace is among them only if this
+ * process has seen the domain.
  */
 export function aheadOfDomainMove(
   { account_id, domain: name }: { account_id: string; domain: string },
@@ -33,8 +33,8 @@ export function aheadOfDomainMove(
 }
 
 /**
- * Moves a domain with all its contents to another workspace of its account. Writes nothing if it is there already.
- * Throws 404, and 409 `domain_not_ready`.
+ * Moves a domain with all its contents to another workspace of its account. Writes nothing if the domain is there
+ * already. Throws 404, and 409 `domain_not_ready`.
  */
 export function moveDomain(found: StoredDomain, workspaceId: string, { table, commit, now }: Context): Promise<Domain> {
   const { account_id, id } = found;
@@ -55,7 +55,10 @@ export function moveDomain(found: StoredDomain, workspaceId: string, { table, co
   });
 }
 
-/** Plans that a domain moves to another workspace. Returns its position there, and the writes. None if it is there. */
+/**
+ * Plans that a domain moves to another workspace. Returns its position there, and the writes. There are no writes if
+ * the domain is there already.
+ */
 export async function planMove(
   table: Reader,
   { account_id, id, workspace_id, workspace_ordinal }: StoredDomain,

@@ -6,8 +6,8 @@ import { isRegistered, isRenewing, notReady, type Protection, type StoredDomain 
 import type { ChangedMembers } from "./work.ts";
 
 /**
- * How long after a change the worker compares the registrar's settings with ours, in milliseconds. It corrects them if the
- * request that made the change could not.
+ * The time from a change until the worker compares the registrar's settings with ours, in milliseconds. The worker
+ * corrects the registrar's settings if the request did not.
  */
 const graceMs = 120_000;
 
@@ -62,7 +62,10 @@ export async function correctProtection(
   if (found.privacy !== privacy) await registrar.setPrivacy(name, privacy);
 }
 
-/** Sets the lock and the privacy of a domain at the registrar. If the registrar does not answer, the worker does it later. */
+/**
+ * Sets the lock and the privacy of a domain at the registrar. If the registrar does not answer, the worker sets them
+ * later.
+ */
 export async function applyProtection(
   { id, name, registration }: StoredDomain,
   { log }: Pick<Context, "log">,

@@ -65,7 +65,7 @@ export async function requireNoLoop(table: Reader, domain: StoredDomain, url: st
     const host: string = targetHost(target);
     if (host === name || host === `www.${name}`) throw loop(name, [...passed, host]);
     const { domain: found } = (await sitesOf(table, host)).find((site) => isRedirecting(site, account_id)) ?? {};
-    // The caller wrote the first host.
+    // The caller gave the first host, so this host is shown.
     const isShown = count === 0 || found?.account_id === account_id;
     passed.push(isShown ? host : "a domain of another account");
     target = found?.redirect_url ?? null;
@@ -73,7 +73,7 @@ export async function requireNoLoop(table: Reader, domain: StoredDomain, url: st
   if (target !== null) throw loop(name, passed);
 }
 
-/** Whether a host redirects. The account's own domains count before they are in use. */
+/** Whether a host redirects. The account's own domains count even before they are in use. */
 const isRedirecting = ({ domain, label }: Site, accountId: string): boolean =>
   (label === "" || label === "www") &&
   domain.redirect_url !== null &&

@@ -33,8 +33,8 @@ import { domainUpdate, systemWriter, type ChangedMembers, type DomainWork } from
 const operationKey = (name: string, id: string): Key => ({ PK: `DOMAIN#${name}`, SK: `OPERATION#${id}` });
 
 /**
- * How long an operation is stored, in seconds. No later request looks for operations that are older: the contact of a
- * purchase is deleted after the same time.
+ * How long an operation is stored, in seconds. No request looks for older operations, because the contact of a purchase
+ * is deleted after the same time.
  */
 const operationKeptSeconds = 60 * 86_400;
 
@@ -72,8 +72,8 @@ export type RequestKind<D extends StoredDomain> = {
   /** Ends the request. Returns the new state of the domain, or undefined if another process has ended the request. */
   conclude: (domain: D, conclusion: Conclusion, work: DomainWork) => Promise<StoredDomain | undefined>;
   /**
-   * Ends a request whose operation succeeded, but whose name another registrar has taken over since. Absent for requests
-   * that bring a new name here: such a name cannot be transferred for 60 days.
+   * Ends a request whose operation succeeded, although another registrar has taken the name over since. Absent for
+   * requests that bring a new name here: such a name cannot be transferred for 60 days.
    */
   concludeDeparted?: (domain: D, operation: RegistrarOperation, work: DomainWork) => Promise<StoredDomain | undefined>;
 };
@@ -108,7 +108,7 @@ const waitsMs = [2_000, 5_000, 15_000, 60_000, 300_000, 900_000, 3_600_000];
 const nextLook = (looks: number, now: Date): string =>
   later(now, waitsMs[Math.min(looks, waitsMs.length - 1)] ?? 3_600_000);
 
-/** Advances a request by all steps that are possible at once. The rest stays due. */
+/** Advances a request by all steps that are possible now. The other steps stay due. */
 export async function advanceRequest<D extends StoredDomain>(
   kind: RequestKind<D>,
   domain: StoredDomain,
@@ -133,8 +133,9 @@ const isUnchanged = <D extends StoredDomain>(
 ): current is D => kind.isOpen(current) && isDeepStrictEqual(kind.progress(current), kind.progress(before));
 
 /**
- * Stores the progress of a request with the writes `more`, and makes the request due at `due_at`, or else after a wait. Returns the new state of
- * the domain, or undefined if another process has advanced the request.
+ * Stores the progress of a request, together with the writes `more`. The request becomes due at `due_at`, or after a
+ * wait if `due_at` is absent. Returns the new state of the domain, or undefined if another process has advanced the
+ * request.
  */
 export async function storeProgress<D extends StoredDomain>(
   kind: RequestKind<D>,
@@ -158,7 +159,7 @@ async function askFirst<D extends StoredDomain>(kind: RequestKind<D>, domain: D,
   return ask(kind, await storeProgress(kind, domain, { stage: "asked", asked_at }, work), work);
 }
 
-/** Sends the request. The stage `asked` is stored before. If the answer is lost, `reconcile` finds out the result. */
+/** Sends the request. The stage `asked` is stored first. If the answer is lost, `reconcile` finds out the result. */
 async function ask<D extends StoredDomain>(
   kind: RequestKind<D>,
   domain: StoredDomain | undefined,
@@ -208,7 +209,7 @@ async function reconcile<D extends StoredDomain>(
       await storeProgress(kind, domain, { looks }, work);
       return undefined;
     }
-    // A name that left and came back can be another account's.
+    // A name that left and came back can belong to another account.
     if (kind.concludeDeparted && (await hasDeparted(domain, work))) {
       const failed = `Another registrar has taken ${domain.name} over.`;
       return await kind.conclude(domain, { failed }, work);
@@ -223,8 +224,8 @@ async function reconcile<D extends StoredDomain>(
 }
 
 /**
- * Ends the request after a refusal. The registrar also refuses a request that it has carried out already. So if it has
- * an operation for an earlier sending of this request, acts on that operation instead.
+ * Ends the request after a refusal. The registrar also refuses a request that it has carried out already. So if the
+ * registrar has an operation for an earlier sending of this request, this acts on the operation instead.
  */
 async function endRefused<D extends StoredDomain>(kind: RequestKind<D>, domain: D, reason: string, work: DomainWork) {
   try {
@@ -287,8 +288,8 @@ const isShown = (effect: Registration | "absent" | undefined): effect is Registr
   effect !== undefined && effect !== "absent";
 
 /**
- * Asks the registrar again because an operation succeeded without the effect of the request: it belongs to somebody else,
- * for example to an operator who renewed the name by hand before.
+ * Asks the registrar again, because an operation succeeded without the effect of the request. This operation belongs to
+ * somebody else, for example to an operator who renewed the name by hand before.
  */
 async function askAgain<D extends StoredDomain>(
   kind: RequestKind<D>,

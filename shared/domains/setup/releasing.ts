@@ -46,8 +46,8 @@ export const isDetached = (domain: Pick<StoredDomain, "status" | "deletes_at" | 
   isKept(domain) && !hasRegistration(domain);
 
 /**
- * Whether a caller may have the name of the account's own domain for a new domain of a workspace. A `failed` domain is
- * deleted for this. A domain that is kept without its name gets the name back, and is moved to the workspace.
+ * Whether a caller may take the name of `own`, a domain of the account, for a new domain in a workspace. A `failed`
+ * domain is deleted for this. A domain that is kept without its name gets the name back, and is moved to the workspace.
  */
 export function mayReuse(permissions: Permissions, own: StoredDomain, workspaceId: string): boolean {
   const scopes = scopesOfDomain(own);
@@ -104,8 +104,8 @@ export async function planReleasing(
 }
 
 /**
- * Plans the takeover of a name from the domain of another account, which gets an event. Plans nothing for a domain that is
- * not open, such as a deleted domain, or that is `pending_transfer`.
+ * Plans the takeover of a name from the domain of another account. That account gets an event. Plans nothing for a
+ * domain that is not open, such as a deleted domain, or that is `pending_transfer`.
  */
 export async function planTakeover(
   table: Reader,

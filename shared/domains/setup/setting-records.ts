@@ -64,7 +64,7 @@ function requireRoomFor(records: readonly StoredRecord[], before: StoredDomain, 
   if (inTheWay.length === 0) return;
   const some = inTheWay.slice(0, namedAtMost);
   const named = some.map(({ name, type }) => `${name} ${type}`).join(", ");
-  const detail = `The settings need the places of records of yours (${named}). Delete these records first.`;
+  const detail = `The settings need the places of your own records (${named}). Delete these records first.`;
   throw new Problem("record_conflict", detail, { conflicts_with: some.map(({ id }) => id) });
 }
 

@@ -50,11 +50,11 @@ export const DomainSettings = z
   .strictObject({
     auto_renew: z.boolean().optional().meta({
       description:
-        "Whether the registration is renewed for a year from 30 days before it ends, paid from the wallet. True is accepted only for a domain that was purchased here, or whose name is being transferred here.",
+        "Whether the product renews the registration by itself, for a year at a time. It begins to try 30 days before the registration ends. The wallet pays. True is accepted only for a domain that was purchased here, or whose name is being transferred here.",
     }),
     dns_mode: DnsMode.optional().meta({
       description:
-        "`hosted` to move the domain's DNS to our nameservers, `external` to keep it elsewhere. No record is lost by it.",
+        "`hosted` to move the domain's DNS to our nameservers, `external` to keep the DNS elsewhere. The change of the mode loses no record.",
     }),
     locked: z.boolean().optional().meta({
       description:
@@ -65,7 +65,7 @@ export const DomainSettings = z
     }),
     redirect_url: RedirectUrl.nullable().optional().meta({
       description:
-        "The address to which the domain and its `www` redirect: http or https, at most 2,048 characters, with a public domain name as the host. All paths lead to this address. The address must not have credentials, or characters that browsers would change, such as spaces and backslashes. It is stored as browsers write it. It must not lead back to the domain. Null for no redirect.",
+        "The address to which the domain and its `www` redirect: http or https, at most 2,048 characters, with a public domain name as the host. All paths lead to this address. The address must not have credentials, or characters that browsers would change, such as spaces and backslashes. The address is stored as browsers write it. It must not lead back to the domain. Null for no redirect.",
     }),
     dmarc_policy: DmarcPolicy.optional().meta({
       description: "The action that receivers should take on mail that fails DMARC.",
@@ -83,7 +83,7 @@ export const DomainSettings = z
     }),
     spf_includes: z.array(SpfInclude).max(10).optional().meta({
       description:
-        "The names of all other senders' SPF records that the domain's SPF record includes, 10 at most, such as `_spf.example.com`. They replace the present ones. Together with ours they may need 10 DNS look-ups at most (RFC 7208), which are counted. A call with a new name also counts as a request of the class `outbound`.",
+        "The names of all SPF records of other senders that the domain's SPF record includes, 10 at most, such as `_spf.example.com`. They replace the present names. Together with our SPF record, they may need 10 DNS look-ups at most (RFC 7208). The product counts these look-ups. A call with a new name also counts as a request of the class `outbound`.",
     }),
     dkim_rotation_months: z.int().min(1).max(60).nullable().optional().meta({
       description:
@@ -187,8 +187,8 @@ const isPolicyChange = (domain: StoredDomain, mode: MtaStsMode | undefined): mod
   mode !== undefined && mode !== (domain.mta_sts_mode ?? "none");
 
 /**
- * The members of a domain that change with its DNS mode; none if the domain has this mode. The domain keeps its stored
- * records, and its mail goes on.
+ * The members of a domain that change with its DNS mode; none if the domain has this mode already. The domain keeps its
+ * stored records, and its mail goes on.
  * - To `external`: our nameservers serve the zone until the name is delegated elsewhere.
  * - To `hosted`: the domain waits for its delegation, unless the name is still delegated to us.
  *
@@ -257,9 +257,11 @@ async function requireTags(table: Reader, accountId: string, ids: readonly strin
 }
 
 /**
- * Requires that receivers accept the SPF record of a domain with these includes. Throws 422 at the include because of which
- * they would reject the record, and 503 if the DNS does not answer. Checks nothing if there is no new include. A check
- * asks nameservers that the caller names, so it counts as a request of the class `outbound`: 429.
+ * Requires that receivers accept the SPF record of a domain with these includes. Checks nothing if there is no new
+ * include. A check asks nameservers that the caller names, so it counts as a request of the class `outbound`. Throws:
+ * - 422 at the include that makes receivers reject the record;
+ * - 429 if the limit of this class is used up;
+ * - 503 if the DNS does not answer.
  */
 async function requireCountableSpf(
   domain: StoredDomain,

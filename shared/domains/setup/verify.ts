@@ -27,14 +27,14 @@ export const Verification = z
     outbound_routing_ready: z.boolean().meta({ description: "Whether mail can be sent from the domain." }),
     fault: ProofFault.nullable().meta({
       description:
-        "Why the name is not proved, or `not_checked` if the DNS gave no answer. Null if it is proved. With `proof_of_another_account` the TXT record belongs to another account or another name. With `proof_is_alias` there is a CNAME record in its place.",
+        "Why the name is not proved, or `not_checked` if the DNS gave no answer. Null if it is proved. With `proof_of_another_account` the TXT record belongs to another account or another name. With `proof_is_alias` there is a CNAME record in the place of the TXT record.",
     }),
     expected_nameservers: z
       .array(z.string())
       .meta({ description: "The two nameservers to delegate the domain to. Empty for an external domain." }),
     observed_nameservers: z.array(z.string()).meta({
       description:
-        "The nameservers to which the parent zone delegates the domain. For an external domain they are asked only while our nameservers still serve its zone.",
+        "The nameservers to which the parent zone delegates the domain. For an external domain, the delegation is checked only while our nameservers still serve its zone.",
     }),
     expected_txt: z
       .object({
@@ -53,9 +53,9 @@ export const Verification = z
 type Verification = z.output<typeof Verification>;
 
 /**
- * Asks the public DNS for the proof of the domain's name. If the name is proved, a domain that waits for this becomes
- * active, as `planActivation` says. The mail records are asked for as well if the domain is degraded, or is external and
- * cannot send yet:
+ * Asks the public DNS for the proof of the domain's name. If the name is proved, a domain that waits for the proof
+ * becomes active, as `planActivation` says. The mail records are checked as well if the domain is degraded, or if it is
+ * external and cannot send yet:
  * - A degraded domain recovers if no check fails any more. Otherwise it stays as it is.
  * - An external domain can send mail once its SPF and DKIM records are right.
  *
@@ -98,7 +98,7 @@ export async function verifyDomain(
   });
 }
 
-/** The checks of the mail records that a verification needs; none for a domain without faults that can send. */
+/** The checks of the mail records that a verification needs; none for a domain that has no fault and can send. */
 async function checkMail(
   domain: StoredDomain,
   { table, resolver }: Pick<Context, "table"> & { resolver: Resolver },

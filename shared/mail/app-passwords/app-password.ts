@@ -68,8 +68,8 @@ const StoredAppPassword = z.object({
 export type StoredAppPassword = z.output<typeof StoredAppPassword>;
 
 /**
- * The app passwords of a mailbox, oldest first. The time of the last use of each is an attribute of its own,
- * `used_<id>`, which a login writes without raising `version`.
+ * The app passwords of a mailbox, oldest first. The time of the last use of each app password is in an attribute of its
+ * own, `used_<id>`. A login writes this attribute without raising `version`.
  */
 export const StoredAppPasswords = z.looseObject({ items: z.array(StoredAppPassword), version: z.int() });
 export type StoredAppPasswords = z.output<typeof StoredAppPasswords>;

@@ -51,7 +51,9 @@ export async function listAppPasswords(
 
 type NewAppPassword = { name: string; protocols: AppProtocol[]; expires_at?: string | null | undefined };
 
-/** Creates an app password of a mailbox. Only this answer shows it. Throws 404, 409 `limit_reached` and 503. */
+/**
+ * Creates an app password of a mailbox. Only this answer shows the password. Throws 404, 409 `limit_reached` and 503.
+ */
 export async function addAppPassword(
   found: FoundMailbox,
   { name, protocols, expires_at = null }: NewAppPassword,

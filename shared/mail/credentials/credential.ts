@@ -25,7 +25,7 @@ export const Credential = z
     name: z.string().meta({ description: "The master password's name." }),
     scope_type: MailScopeType.meta({
       description:
-        "The kind of scope: the password sends mail from every mailbox of the account, a workspace or a domain.",
+        "The kind of scope. The password sends mail from every mailbox of the account, of one workspace or of one domain.",
     }),
     scope_id: Id.meta({ description: "The id of the account, workspace or domain." }),
     active: z.boolean().meta({ description: "Whether somebody can log in with the master password." }),
@@ -53,8 +53,8 @@ export const StoredCredential = Credential.extend({ ...validity, version: z.int(
 export type StoredCredential = z.output<typeof StoredCredential>;
 
 /**
- * The hash of a master password, and until when it is valid. It is stored separately from the listed credential because
- * logins look it up by scope.
+ * The hash of a master password, and until when the password is valid. The hash is stored separately from the listed
+ * credential, because logins look up the hash by scope.
  */
 export const StoredMaster = z.object({
   credential_id: z.string(),
@@ -88,7 +88,8 @@ export const credentials: Family<StoredCredential> = {
 /** The members of a body that say how long a master password is valid. */
 export const validityMembers = {
   active: z.boolean().optional().meta({
-    description: "Whether somebody can log in with the master password. An inactive one is refused at once.",
+    description:
+      "Whether somebody can log in with the master password. An inactive master password is refused at once.",
   }),
   expires_at: FutureTime.nullish().meta({
     description: "When the master password expires. Null or nothing means that it never expires.",
@@ -105,12 +106,12 @@ export const credentialInPath = scopedInPath(credentials, "credential_id");
 
 /** The rules for a password besides its length, in the order of the checks. */
 export const passwordRules =
-  "with at least 6 different characters and without control characters. It must not be one text repeated, or a sequence in which nearly every character is the same as the character before it, or its neighbour, as in `abcdefghijkl`";
+  "with at least 6 different characters and without control characters. It must not be one text repeated. It must not be a sequence such as `abcdefghijkl`, in which nearly every character equals the character before it or is its neighbour";
 
 /** The reason why a password is refused, with the type of the error that reports it. */
 type Weakness = { type: "value_error" | "password_too_simple"; message: string };
 
-/** Explains why a chosen password is too weak; undefined if it is not. Its length is checked elsewhere. */
+/** Explains why a chosen password is too weak; undefined if the password is good. Its length is checked elsewhere. */
 export function weakness(password: string): Weakness | undefined {
   // SASL PLAIN (RFC 4616) ends the user name with a NUL, and no mail program lets its users type other control
   // characters.

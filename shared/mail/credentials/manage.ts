@@ -25,7 +25,7 @@ type Validity = { active?: boolean | undefined; expires_at?: string | null | und
 type NewMaster = Validity & { name: string; scope: WideScope; value: string | undefined };
 
 /**
- * Creates a master password from the given value, or from a generated one that only this answer shows. Throws 409
+ * Creates a master password from the given value, or from a generated value that only this answer shows. Throws 409
  * `limit_reached` or `domain_not_ready`, 422 if the scope's domain is gone, and 503.
  */
 export async function addCredential(
@@ -87,7 +87,7 @@ async function currentCredential(table: Reader, accountId: string, id: string): 
 
 /**
  * Changes the name of a master password, whether it is active, and when it expires; null removes the expiry. The change
- * applies to logins at once. Writes nothing when the members are as given. Throws 404.
+ * applies to logins at once. Writes nothing if nothing would change. Throws 404.
  */
 export function updateCredential(
   accountId: string,

@@ -37,8 +37,8 @@ const statusCode = z.string().regex(/^[245]\.\d{1,3}\.\d{1,3}$/, {
 /**
  * A batch of reports about mail that was sent:
  * - `events`: deliveries, bounces and complaints that a mail server saw itself
- * - `reports`: whole mails of RFC 3464 or RFC 5965, in base64, each with the sender and the recipient of the mail that
- *   it is about, as the mail server knows them
+ * - `reports`: whole mails of RFC 3464 or RFC 5965, in base64. Each report comes with the sender and the recipient of
+ *   the reported mail, as the mail server knows them
  */
 export const EventBatch = z.strictObject({
   batch_id: BatchId,
@@ -81,7 +81,7 @@ type MailEvent = ReportedFate & {
   entry: Pick<Ignored, "list" | "index">;
 };
 
-/** Equal events, their number, and the suppression that follows from them, if there is one. */
+/** Equal events, their number, and the suppression that follows from them, if they lead to a suppression. */
 type Unit = {
   domain: string;
   accountId: string | undefined;
@@ -99,9 +99,9 @@ type EventWork = { table: Table; now: () => Date };
  * Counts deliveries, bounces and complaints, and suppresses the recipients of hard bounces and complaints. The answer
  * says which entries have no effect, for the reasons of `readReport` and these:
  * - `unknown_sender`: no account has proved the sender's domain.
- * - `foreign_sender`: the entry names another account than the one that has proved the sender's domain.
+ * - `foreign_sender`: the account that the entry names is not the account that has proved the sender's domain.
  *
- * Throws as `runBatch`.
+ * Throws as `runBatch` does.
  */
 export async function reportEvents({ content, fingerprint }: Batch<EventBatch>, work: EventWork) {
   const { batch_id: batchId, ...lists } = content;
@@ -242,7 +242,8 @@ async function sendersOf(table: Table, units: readonly Unit[]): Promise<Map<stri
 
 /**
  * The id of the dedicated IP of each unit. With a source address: the account's dedicated IP with this address. Without
- * one: the dedicated IP from which the domain sends. Undefined if there is none, as for the shared addresses.
+ * a source address: the dedicated IP from which the domain sends. Undefined if there is none, as for the shared
+ * addresses.
  */
 async function ipIdsOf(
   table: Table,
@@ -271,7 +272,10 @@ async function ipIdsOf(
   });
 }
 
-/** How far back events are counted for the day on which they happened. Older events are in no statistics. */
+/**
+ * How old an event can be to count for the day on which it happened, in milliseconds. Older events are in no
+ * statistics.
+ */
 const countedMs = 30 * dayMs;
 
 function countUnit(

@@ -11,7 +11,9 @@ export type ReportedFate = {
   diagnostic: string | undefined;
 };
 
-/** Why a report has no effect. `other_recipient`: it names recipients, and none of them is the given one. */
+/**
+ * Why a report has no effect. `other_recipient`: the report names recipients, and none of them is the given recipient.
+ */
 export type ReportFault =
   | "not_base64"
   | "too_large"
@@ -22,7 +24,7 @@ export type ReportFault =
 
 /** The most bytes of a report. Mail servers may cut off the rest of the returned mail. */
 const longestReport = 512 * 1024;
-/** The most characters of its base64, line ends included. */
+/** The most characters of a report in base64, line ends included. */
 const longestBase64 = 2 * longestReport;
 /** The most lines that are read, because the parser takes time for each. Only the returned mail can be so long. */
 const mostLines = 2_000;

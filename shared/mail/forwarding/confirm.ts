@@ -31,7 +31,7 @@ import { maskedAddress } from "./target.ts";
 /** How many rules one transaction changes. A rule takes three of the 100 writes, with its entry in the audit log. */
 const rulesPerTransaction = 20;
 
-/** The change to a rule that has a target whose recipient agreed. */
+/** The change to a rule after the recipient of `target` agreed. */
 function agreed(accountId: string, { rule: before, target }: Waiting, now: Date) {
   const at = now.toISOString();
   const verified: Target = {
@@ -49,7 +49,7 @@ function agreed(accountId: string, { rule: before, target }: Waiting, now: Date)
   };
 }
 
-/** A rule, and the target of it that waits for its recipient. */
+/** A rule, and its target that waits for the agreement of the recipient. */
 type Waiting = { rule: StoredRule; target: Target };
 
 type Proved<T> = {
@@ -67,8 +67,8 @@ type Proved<T> = {
 type AgreementContext = Pick<Context, "table" | "commit" | "now">;
 
 /**
- * Marks the rules that the mail listed as agreed, if they still wait for the recipient. The rule of the proof comes last,
- * in the transaction that deletes the proof. So a run that was interrupted can be repeated.
+ * Stores the agreement in all rules that the mail listed and that still wait for the recipient. The rule of the proof
+ * comes last, in the transaction that deletes the proof. So an interrupted run can be repeated.
  */
 async function agree<T>(proved: Proved<T>, { table, commit, now }: AgreementContext): Promise<T> {
   const { accountId, ruleId, slot, lost, answer } = proved;
@@ -194,15 +194,17 @@ const askedTargets = (rule: StoredRule, email: string | undefined): Target[] =>
   );
 
 /**
- * The target that a code is for: the named one, or the only one that waits. Throws 409 `verification_not_needed`, and 422
- * if the address is no target, or if it is not given and several targets wait. A code is tried for one target only, so
- * that more targets do not make a guess likelier to be right.
+ * The target that a code is for: the target with the address `email`, or else the only target that waits. A code is
+ * tried for one target only. Otherwise a guess would be more likely to be right if a rule has more targets. Throws:
+ * - 409 `verification_not_needed`;
+ * - 422 if no target has the address, or if no address is given and several targets wait.
  */
 function targetOfCode(rule: StoredRule, email: string | undefined): Target {
   const target = email === undefined ? undefined : requireTarget(rule, email);
   const [waiting, ...others] = askedTargets(rule, email);
   if (!target && others.length > 0) {
-    const msg = "Several targets of the rule wait for their recipients. Name the one that got the code";
+    const msg =
+      "Several targets of the rule wait for their recipients. Give the address of the target that got the code";
     throw new InvalidInput([{ loc: ["body", "target_email"], msg, type: "value_error" }]);
   }
   if (waiting?.verification_state === "pending") return waiting;

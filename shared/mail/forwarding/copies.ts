@@ -16,13 +16,13 @@ const longestChain = 4;
 const mostCopies = 100;
 
 /**
- * A mailbox that a mail reaches after a number of steps. `isKept`: the mailbox keeps the mail. A rule that keeps no copy
- * takes the mail from a mailbox only if it hands the mail to an address elsewhere, or to a mailbox that is one step
- * further. So a mail is always kept somewhere, whatever the rules are.
+ * A mailbox that a mail reaches after a number of steps. `isKept`: the mailbox keeps the mail. A rule that keeps no
+ * copy takes the mail from a mailbox in two cases only. In these cases the rule hands the mail to an address elsewhere,
+ * or to a mailbox that is one step further. So a mail is always kept somewhere, whatever the rules are.
  */
 type Reached = FoundMailbox & { steps: number; isKept: boolean };
 
-/** A rule that sends on the mail of a mailbox, or of an address without one. */
+/** A rule that sends on the mail of a mailbox, or of an address without a mailbox. */
 type Sending = { from: Reached | undefined; by: MailScope; rule: StoredTargets };
 
 /** Whether an account has a rule. Takes one read, so that mail to the many accounts without rules costs no more. */
@@ -43,9 +43,9 @@ export async function copiesOfMailbox(
 }
 
 /**
- * The copies of a mail that arrives at an address without a mailbox. The rules of the address itself come before those
- * of a pattern, and a longer pattern before a shorter one. Skips rules that can send to nobody at present. Empty if no
- * rule sends the mail on.
+ * The copies of a mail that arrives at an address without a mailbox. The rules of the address itself come before the
+ * rules of a pattern. The rules of a longer pattern come before the rules of a shorter pattern. Skips rules that can
+ * send to nobody at present. Empty if no rule sends the mail on.
  */
 export async function copiesOfAddress(
   table: Reader,
@@ -75,7 +75,10 @@ export async function copiesOfAddress(
   return [];
 }
 
-/** Follows rules from their first mail on, and returns the copies to all but the mailbox `first`. */
+/**
+ * Follows the rules step by step, beginning with `from`. Returns the copies to all addresses except the mailbox
+ * `first`.
+ */
 async function spread(
   table: Reader,
   accountId: string,

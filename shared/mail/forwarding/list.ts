@@ -18,7 +18,7 @@ export const RuleQuery = z.strictObject({
   ...pageQuery,
   scope_type: RuleScopeType.optional().meta({ description: "Only rules with this kind of scope." }),
   domain: DomainRef.optional().meta({
-    description: "Only rules for this domain, for its mailboxes and for its addresses, by its name or id.",
+    description: "Only rules for this domain, for its mailboxes and for its addresses. Give the domain's name or id.",
   }),
   workspace_id: Id.optional().meta({ description: "Only rules for this workspace." }),
   mailbox: MailboxRef.optional().meta({ description: "Only rules for this mailbox, by its id or address." }),
@@ -27,7 +27,10 @@ export const RuleQuery = z.strictObject({
   }),
   target_email: TargetEmail.optional().meta({ description: "Only rules that have this target." }),
   active: z.boolean().optional().meta({ description: "Only rules that are active (`true`) or paused (`false`)." }),
-  keep_copy: z.boolean().optional().meta({ description: "Only rules that keep a copy (`true`), or that do not." }),
+  keep_copy: z
+    .boolean()
+    .optional()
+    .meta({ description: "Only rules that keep a copy (`true`), or that keep none (`false`)." }),
   verification_state: ForwardingRule.shape.verification_state
     .optional()
     .meta({ description: "Only rules with a target in this verification state." }),

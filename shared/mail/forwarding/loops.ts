@@ -114,7 +114,7 @@ export async function requireNoLoop(
   if (!path) return;
   throw new Problem(
     "forwarding_loop",
-    "Other rules would send the copies back to the mail that this rule copies. Choose another target, or change those rules.",
+    "Other rules would send the copies back to a mailbox whose mail this rule copies. Choose another target, or change the other rules.",
     covers(permissions, "forwarding.view", []) ? { conflicts_with: [...path] } : {},
   );
 }

@@ -44,7 +44,7 @@ export async function currentRule(table: Reader, accountId: string, id: string):
   return rule;
 }
 
-/** The writes that change a rule, provided that it has not changed since it was read. */
+/** The writes that change a rule. The transaction fails if the rule has changed since it was read. */
 export function ruleUpdate(accountId: string, before: StoredRule, after: StoredRule): Write[] {
   const { id, version } = before;
   return [
@@ -61,8 +61,8 @@ type Places = ReadonlyMap<string, Destination>;
 
 /**
  * For each target that is a mailbox of the account: its address → the id of its domain. Leaves out a mailbox that the
- * caller may not see: then the recipient has to agree. Throws 422 for an address without a mailbox in a proved domain on
- * which the caller has `mailbox.view`.
+ * caller may not see: then the recipient has to agree. Throws 422 for an address without a mailbox, if its domain is
+ * proved and the caller has `mailbox.view` on the domain.
  */
 function homesOf({ emails, locOf }: GivenTargets, places: Places, { permissions }: Context): Map<string, string> {
   const homes = new Map<string, string>();
@@ -83,7 +83,7 @@ function homesOf({ emails, locOf }: GivenTargets, places: Places, { permissions 
 type PlannedRule = { id?: string; scope: MailScope; given: GivenTargets };
 
 /**
- * Throws:
+ * Requires that a planned rule fits with the other rules. Throws:
  * - 409 `forwarding_exists` if another rule of the scope has one of the targets already;
  * - 409 `forwarding_loop` if copies would come back;
  * - 422 if a rule would copy a mailbox's mail to the mailbox itself.
@@ -147,14 +147,15 @@ export function aheadOfRule(
   return { keys: [...aheadOfRuleScope(input, expected), ...targets], again: true };
 }
 
-/** The change that makes the worker ask the recipients of a rule; none if none is to be asked. */
+/** The change that makes the worker ask the recipients of a rule; no change if nobody is to be asked. */
 const requestChange = (rule: StoredRule, isAsked: boolean, now: Date): Change[] =>
   isAsked ? [change(ruleKind, "verification_requested", rule.id, { after: ruleView(rule, now) })] : [];
 
 /**
- * Creates a rule. Its recipients are asked by mail, unless they are mailboxes of the account. Throws 409
- * `address_taken`, `forwarding_exists`, `forwarding_loop`, `limit_reached` or `domain_not_ready`. Throws 422 if the scope
- * is gone, for an address of the mailbox whose mail the rule sends on, and for the addresses that `homesOf` refuses.
+ * Creates a rule. Its recipients are asked by mail, unless they are mailboxes of the account. Throws:
+ * - 409 `address_taken`, `forwarding_exists`, `forwarding_loop`, `limit_reached` or `domain_not_ready`;
+ * - 422 if the scope is gone;
+ * - 422 for an address of the mailbox whose mail the rule sends on, and for the addresses that `homesOf` refuses.
  */
 export function addRule(
   accountId: string,
@@ -278,9 +279,10 @@ type RuleChange = {
 
 /**
  * Changes the targets of a rule, and whether mailboxes keep the mail. A new recipient has to agree; a target that stays
- * keeps its state. Throws 404, and 409 `forwarding_exists` or `forwarding_loop`. Throws 422 for an address of the mailbox
- * whose mail the rule sends on, for the new addresses that `homesOf` refuses, and to keep the mail of an address without a
- * mailbox.
+ * keeps its state. Throws:
+ * - 404, and 409 `forwarding_exists` or `forwarding_loop`;
+ * - 422 for an address of the mailbox whose mail the rule sends on, and for the new addresses that `homesOf` refuses;
+ * - 422 if a rule for an address without a mailbox is to keep the mail.
  */
 export const updateRule = (
   accountId: string,
@@ -301,12 +303,14 @@ const nobodyKeeps = (): InvalidInput =>
   new InvalidInput([
     {
       loc: ["body", "keep_copy"],
-      msg: "No mailbox has the addresses of this rule, so that none can keep their mail",
+      msg: "No mailbox has the addresses of this rule, so no mailbox can keep their mail",
       type: "value_error",
     },
   ]);
 
-/** The targets that a rule is to have; undefined if the body gives no targets, or just those of the rule. */
+/**
+ * The targets that a rule is to have; undefined if the body gives no targets, or only the targets that the rule has.
+ */
 function changedTargets(rule: StoredRule, body: RuleChange): GivenTargets | undefined {
   const given = givenTargets(body);
   if (given.emails.length === 0) return undefined;
@@ -387,10 +391,14 @@ export function requireTarget(rule: StoredRule, email: string): Target {
 
 /**
  * Requests mails that ask the recipients of a rule to agree: the recipient with the address `email`, or without `email`
- * all that have not agreed. Mails can be requested again. Throws 404, 409 `verification_not_needed`, 422 for an address
- * that is no target and for the addresses that `homesOf` refuses, and 429 if a limit on such mails leaves none to send.
+ * all that have not agreed. Mails can be requested again.
  * - A target that has become a mailbox of the account needs no agreement.
- * - A target that is no longer a mailbox of the account needs one.
+ * - A target that is no longer a mailbox of the account needs an agreement.
+ *
+ * Throws:
+ * - 404, and 409 `verification_not_needed`;
+ * - 422 for an address that is no target, and for the addresses that `homesOf` refuses;
+ * - 429 if a limit on such mails leaves no mail to send.
  */
 export const requestVerification = (
   accountId: string,

@@ -92,7 +92,7 @@ const keptAfterSeconds = 86_400;
  */
 export const ttlOf = (expiresAt: string): number => Math.ceil(Date.parse(expiresAt) / 1_000) + keptAfterSeconds;
 
-/** The writes that replace the proof in a slot of a rule with a new one in the state `asked`. */
+/** The writes that replace the proof in a slot of a rule with a new proof in the state `asked`. */
 export function askedWrites(
   accountId: string,
   { ruleId, slot, email }: { ruleId: string; slot: number; email: string },

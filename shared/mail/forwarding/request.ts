@@ -30,7 +30,10 @@ const pauseMs = 60_000;
 const perTarget = 5;
 /** The most mails of an account on a day. */
 export const perAccount = 200;
-/** The most mails of an account to the addresses of one registrable domain on a day. Its owner reads all of them. */
+/**
+ * The most mails of an account to the addresses of one registrable domain on a day. The owner of the domain may read
+ * all of them.
+ */
 const perDomain = 40;
 
 /** The time until a mail may be sent, and the limit that forbids it earlier. */
@@ -40,7 +43,7 @@ const Mailed = z.object({ at: z.array(z.string()), version: z.int() });
 /** The mails of an account on a day: of all, and by the registrable domain of their recipients. */
 export const Letters = z.object({ count: z.int(), domains: z.record(z.string(), z.int()).default({}) });
 
-/** The registrable domain of an address, or its domain if that has none. */
+/** The registrable domain of an address. If there is none, the domain of the address. */
 function domainOf(email: string): string {
   const domain = email.slice(email.indexOf("@") + 1);
   return registrable(domain)?.domain ?? domain;
@@ -70,7 +73,7 @@ async function planMails(
   for (const email of emails) {
     const key = mailedKey(email);
     const { at, version } = mailed.get(key.PK) ?? { at: [], version: 0 };
-    // Two addresses can be spellings of one person, who gets one mail a minute.
+    // Two addresses can be spellings of the same mailbox, which gets one mail a minute.
     const recent = [...at, ...(notes.has(key.PK) ? [now.toISOString()] : [])];
     const today = recent.filter((one) => Date.parse(one) > now.getTime() - dayMs);
     const domain = domainOf(email);
@@ -112,7 +115,7 @@ function waitOf(
   return { waitMs, limit: `an account sends ${perDomain} mails a day to one domain at most` };
 }
 
-/** The time left until `ms` milliseconds have passed since a given time; zero without one. */
+/** The milliseconds left until `ms` milliseconds have passed since a given time; zero if no time is given. */
 const waitFor = (since: string | undefined, ms: number, nowMs: number): number =>
   since === undefined ? 0 : Date.parse(since) + ms - nowMs;
 
@@ -144,8 +147,8 @@ type OfRule = { accountId: string; ruleId: string; proofs: ReadonlyMap<number, S
 export type PlannedTargets = { targets: Target[]; writes: Write[]; isAsked: boolean };
 
 /**
- * Plans mails to recipients of a rule, each with a new link and code. Earlier links and codes, which `proofs` has by the
- * slots of the targets, stop working. A worker sends the mails when it gets the event of the change. A target that may
+ * Plans mails to recipients of a rule, each with a new link and code. The earlier links and codes stop working;
+ * `proofs` has their proofs by slot. A worker sends the mails when it gets the event of the change. A target that may
  * get no mail stays as it is. Throws 429 if a limit on such mails leaves none to send.
  */
 export async function planRequests(table: Reader, asked: readonly Target[], of: OfRule): Promise<PlannedTargets> {
@@ -193,11 +196,14 @@ const unverified = ({ target_domain_id: _, ...target }: Pick<Target, "email" | "
   verification_verified_at: null,
 });
 
-/** A target that a rule did not have before. `homeId` is the account's domain in which it is a mailbox, if it is one. */
+/**
+ * A target that a rule did not have before. If the target is a mailbox of the account, `homeId` is the id of its
+ * domain.
+ */
 export type NewTarget = { email: string; slot: number; homeId: string | undefined };
 
 /**
- * Plans the verification of new targets of a rule. `proofs` are the former proofs of the slots, which end.
+ * Plans the verification of new targets of a rule. The former `proofs` of the slots end.
  * - A target that is a mailbox of the account needs no verification.
  * - If a limit on mails is reached, no mail is sent to the target. The next mail to the address lists all rules of the
  *   account that wait for this recipient.

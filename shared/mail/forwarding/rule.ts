@@ -49,7 +49,8 @@ const Verification = z.object({
     description: "Why the recipient got no mail, and what to do; null if a mail was sent or none is needed.",
   }),
   verification_sent_at: Timestamp.nullable().meta({
-    description: "When the last mail to the recipient was requested; null if there was none, or if it was refused.",
+    description:
+      "When the last mail to the recipient was requested; null if no mail was requested, or if the mail was refused.",
   }),
   verification_expires_at: Timestamp.nullable().meta({ description: "When the link in the last mail expires." }),
   verification_verified_at: Timestamp.nullable().meta({ description: "When the recipient agreed; null before." }),
@@ -100,7 +101,7 @@ export type ForwardingRule = z.output<typeof ForwardingRule>;
 
 /**
  * The members of a target that callers do not see.
- * - `slot`: the number of the target's proof among those of the rule. A target keeps its slot.
+ * - `slot`: the number of the target's proof among the proofs of the rule. A target keeps its slot.
  * - `target_domain_id`: for an `internal` target, the id of the account's domain that the target is in. A later domain
  *   with the same name does not count.
  */
@@ -114,13 +115,13 @@ const StoredOther = RuleTarget.extend({ ...storedState, ...hidden });
 export type Target = z.output<typeof StoredOther>;
 
 /**
- * A stored rule. Its first target is in the members of the rule itself, as in the rules of earlier versions, which have
- * one target only and always keep a copy.
+ * A stored rule. The first target is in the members of the rule itself. The rules of earlier versions have only this
+ * target, and always keep a copy.
  */
 export const StoredRule = ForwardingRule.omit({ targets: true }).extend({
   address: z.string().nullable().default(null),
   keep_copy: z.boolean().default(true),
-  /** The domain of a scope that is a mailbox. */
+  /** The id of the mailbox's domain, if the scope is a mailbox. */
   scope_domain_id: z.string().optional(),
   ...storedState,
   ...hidden,
@@ -129,7 +130,7 @@ export const StoredRule = ForwardingRule.omit({ targets: true }).extend({
 });
 export type StoredRule = z.output<typeof StoredRule>;
 
-/** The targets of a rule, in the order of its customer. */
+/** The targets of a rule, in the order that the customer gave. */
 export function targetsOf(rule: StoredRule): [Target, ...Target[]] {
   const { target_email, slot, target_domain_id, others } = rule;
   const { verification_required, verification_state, status_reason } = rule;
@@ -181,7 +182,9 @@ const rowTarget = {
   flows: z.boolean(),
 };
 
-/** The targets of a rule, stored a second time for the lookup when mail arrives. The first is in the row itself. */
+/**
+ * The targets of a rule, stored a second time for the lookup when mail arrives. The first target is in the row itself.
+ */
 export const StoredTargets = z.object({
   rule_id: z.string(),
   ...rowTarget,
@@ -209,7 +212,7 @@ export const rules: Family<StoredRule> = {
   within: ["forwarding", "mailbox", "domain", "workspace"],
   perScope: 20,
   perAccount: 1_000,
-  // Each with up to ten proofs.
+  // A rule is deleted together with up to ten proofs.
   atOnce: 3,
 };
 

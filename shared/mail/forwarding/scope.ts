@@ -41,7 +41,7 @@ export function scopeFault({ domain, workspace_id, mailbox, address }: ScopeBody
   return { path: [second[0]], message: "Give either a domain, a workspace or a mailbox" };
 }
 
-/** The scope of a new rule, with the domain of a scope that is a mailbox. */
+/** The scope of a new rule. If the scope is a mailbox, `domainId` is the id of its domain. */
 export type NewScope = { scope: MailScope; domainId?: string };
 
 /** The scope that the body of a route gives. */

@@ -34,7 +34,7 @@ export type SendWork = { table: Table; mail: Mail; publicUrl: string; now: () =>
 /** The lease of a worker, in milliseconds: longer than one invocation lasts. */
 const leaseMs = 60_000;
 
-/** The mails of one rule that are sent at the same time. */
+/** How many mails of one rule are sent at the same time. */
 const mailsAtOnce = 5;
 
 /** The secrets of a mail: the token of its link, and its code. */
@@ -45,11 +45,11 @@ type Recipient = { accountId: string; ruleId: string; slot: number };
 type Lease = { version: number; email: string; covered: StoredRule[] };
 
 /**
- * Sends the mails that ask the recipients of a rule to agree, if these mails are due. The link and the code in each mail are
- * new, and exist only in the mail.
+ * Sends the mails that ask the recipients of a rule to agree, if these mails are due. The link and the code in each
+ * mail are new, and exist only in the mail.
  * - A repeated call sends no second mail, unless the first call failed before it stored that the mail was accepted.
- * - Throws 503 if the mail server does not answer, and an Error while another worker sends a mail. Before it throws, it
- *   tries the mails to all other recipients. The caller has to call again.
+ * - Throws 503 if the mail server does not answer, and an Error while another worker sends a mail. Before this function
+ *   throws, it tries the mails to all other recipients. The caller has to call again.
  */
 export async function sendVerification(accountId: string, ruleId: string, work: SendWork): Promise<void> {
   const [account, rule] = await Promise.all([
@@ -90,8 +90,8 @@ async function sendTo(account: StoredAccount, recipient: Recipient, work: SendWo
 }
 
 /**
- * Takes the lease of a due mail. Stores the hashes of the new link and code in place of the former ones, and the rules
- * that the mail lists. Returns undefined if no mail is due. Throws while another worker is sending.
+ * Takes the lease of a due mail. Stores the hashes of the new link and code in place of the former hashes, and the
+ * rules that the mail lists. Returns undefined if no mail is due. Throws while another worker is sending.
  */
 async function takeLease(
   { accountId, ruleId, slot }: Recipient,
@@ -124,7 +124,7 @@ async function takeLease(
     const owner = { account_id: accountId, rule_id: ruleId, ...(slot === 0 ? {} : { slot }), ttl: ttlOf(expires_at) };
     return {
       value: { version: version + 1, email: target_email, covered },
-      // A request that changes the rule's target meanwhile replaces the proof, which makes these writes fail.
+      // A request that changes the rule's target meanwhile replaces the proof. Then these writes fail.
       writes: [
         { update: proofKey(accountId, ruleId, slot), set, add: { version: 1 }, if: { version, target_email } },
         { put: { ...tokenKey(token_hash), ...owner } },

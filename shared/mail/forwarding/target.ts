@@ -18,10 +18,10 @@ function readTarget(given: string): Reading {
   if (given.trim().length > longestAddress) return tooLong;
   const read = readAddress(given);
   if (!read) return { fault: "Write one address, such as ada@example.com" };
-  // Tested as given: the Kelvin sign and others become ASCII letters in lower case.
+  // The text is tested as given, because the Kelvin sign and others become ASCII letters in lower case.
   const [givenLocal = ""] = given.trim().split("@");
   if (/[^\x21-\x7e]/.test(givenLocal)) return { fault: "The part before the @ can have only ASCII characters" };
-  // The characters % and ! are left out, because old mail servers relay mail by them.
+  // The characters % and ! are not allowed, because old mail servers relay mail by them.
   if (!/^[a-z0-9#$&'*+/=?^_`{|}~-]+(?:\.[a-z0-9#$&'*+/=?^_`{|}~-]+)*$/.test(read.local)) {
     return { fault: "The part before the @ has a character or a dot that an address cannot have there" };
   }
@@ -48,7 +48,7 @@ export const targetMembers = {
     .min(1)
     .max(targetLimit)
     .optional()
-    .meta({ description: `All targets, 1 to ${targetLimit}, each of which has to agree for itself.` }),
+    .meta({ description: `All targets, 1 to ${targetLimit}. The recipient of each target has to agree.` }),
 };
 
 type TargetBody = { target_email?: string | undefined; target_emails?: readonly string[] | undefined };

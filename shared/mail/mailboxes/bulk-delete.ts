@@ -65,21 +65,21 @@ const failureReasons: Record<Failure["code"], string> = {
   not_found: "There is no such mailbox in this account, or you cannot see it.",
   forbidden: "This needs the capability mailbox.delete.",
   duplicate_in_request: "An earlier item of this request is the same mailbox.",
-  not_attempted: "The request ran out of time before this mailbox. Send it again.",
+  not_attempted: "The request ran out of time before this mailbox. Send the mailbox again.",
 };
 
 const failure = (index: number, code: Failure["code"]): Failure => ({ index, code, message: failureReasons[code] });
 
-/** After this time in milliseconds no further transaction begins: the gateway waits for 29 seconds. */
+/** No further transaction begins after this time, in milliseconds. The gateway waits for 29 seconds. */
 const budgetMs = 18_000;
 
 /**
- * Deletes many mailboxes as `deleteMailbox` does, some 9 mailboxes of one domain in each transaction.
+ * Deletes many mailboxes as `deleteMailbox` does, about 9 mailboxes of one domain in each transaction.
  * - A mailbox that cannot be deleted is reported, and the others are deleted.
  * - Mailboxes that are left when time runs out are reported as `not_attempted`.
- * - A request with an `Idempotency-Key` that is sent again after an interruption reports the mailboxes that it has
- *   deleted, and deletes the rest. It does not delete a new mailbox that meanwhile got the address of a deleted
- *   mailbox.
+ * - If a request with an `Idempotency-Key` is sent again after an interruption, the repeat deletes the rest. It also
+ *   reports the mailboxes that were deleted before. A new mailbox that meanwhile got the address of a deleted mailbox
+ *   is not deleted.
  */
 export async function deleteMailboxes(
   accountId: string,
@@ -106,8 +106,8 @@ export async function deleteMailboxes(
 }
 
 /**
- * The addresses that `deleteMailboxes` would delete, or the ids of mailboxes that the caller cannot see, and the
- * mailboxes that it would not delete.
+ * The mailboxes that `deleteMailboxes` would delete, and the mailboxes that would fail. `deleted` has the addresses of
+ * the mailboxes, or the ids of mailboxes that the caller cannot see.
  */
 export async function previewDeletion(
   accountId: string,
@@ -186,8 +186,8 @@ async function mailboxesByRefs(
 const deletedOf = ({ index, found }: Candidate): Deleted => ({ index, mailbox_id: found.mailbox.id });
 
 /**
- * The write that stores the mailboxes that a request with an `Idempotency-Key` has deleted, in the transaction that
- * deletes some of them.
+ * The write that stores which mailboxes a request with an `Idempotency-Key` has deleted. The transaction that deletes
+ * `more` mailboxes makes this write.
  */
 function progressWrites(more: readonly Deleted[], { accountId, context, deleted }: Deletion): Write[] {
   const { keyId, now } = context;
@@ -239,6 +239,9 @@ function deleteTogether(given: readonly Candidate[], deletion: Deletion): Promis
   });
 }
 
-/** Whether the caller may delete a mailbox where its domain is now. The domain may have moved since the request began. */
+/**
+ * Whether the caller may delete a mailbox in the present workspace of its domain. The domain may have moved since the
+ * request began.
+ */
 const mayDelete = (found: FoundMailbox, { permissions }: Context): boolean =>
   covers(permissions, "mailbox.delete", scopesOfMailbox(found));

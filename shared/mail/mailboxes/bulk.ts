@@ -16,7 +16,7 @@ import { mailboxViews } from "./view.ts";
 
 const csvText = (description: string) => z.string().max(1_000).meta({ description });
 
-/** One of many mailboxes to create. A fault in it does not fail the others. */
+/** One of many mailboxes to create. A fault in one item does not affect the others. */
 export const BulkItem = z
   .strictObject({
     local_part: csvText("The part of the address before the @."),
@@ -112,8 +112,8 @@ function sortItems(items: readonly BulkItem[]): { good: Candidate[]; failed: Ite
 const mailboxesAtOnce = 23;
 const passwordsAtOnce = 10;
 /**
- * After this time in milliseconds no further transaction begins. The gateway waits for 29 seconds, and a transaction can
- * take some seconds when many requests change the same lists.
+ * No further transaction begins after this time, in milliseconds. The gateway waits for 29 seconds, and a transaction
+ * can take some seconds when many requests change the same lists.
  */
 const budgetMs = 18_000;
 
@@ -125,8 +125,8 @@ type Logins = Map<Candidate, Login>;
  * Creates many mailboxes of one domain, a few dozen in each transaction. Throws 409 `domain_not_ready`.
  * - A fault in one item is reported for that item only.
  * - Items that are left when time runs out are reported as `not_attempted`.
- * - A request with an `Idempotency-Key` that is sent again after an interruption finds the mailboxes that it has
- *   created.
+ * - If a request with an `Idempotency-Key` is sent again after an interruption, it finds the mailboxes that were
+ *   created before.
  */
 export async function addMailboxes(
   found: StoredDomain,
@@ -208,7 +208,7 @@ async function existingAddresses(
   return progress;
 }
 
-/** Moves the mailboxes whose quota is not allowed from those that are left to those that failed. */
+/** Moves the mailboxes whose quota is not allowed from `left` to `failed`. */
 async function withinQuota(
   { account_id }: StoredDomain,
   { made, failed, left }: Progress,

@@ -24,8 +24,8 @@ export async function currentMailbox({ mailbox, domain }: FoundMailbox, { table 
 }
 
 /**
- * The write that changes members of a mailbox. The transaction fails if the mailbox has changed since it was read. The other
- * members stay as they are stored: mail servers report usage without a new version.
+ * The write that changes members of a mailbox. The transaction fails if the mailbox has changed since it was read. The
+ * write leaves the other members as they are stored, because mail servers report usage without a new version.
  */
 export function mailboxUpdate(
   { account_id }: Pick<StoredDomain, "account_id">,
@@ -72,7 +72,7 @@ export async function changeMailbox(
     if (!shown) throw notFound();
     if (isSame) return { value: shown, writes: [], changes: [], current: shown };
     requireSwitchable(mailbox, given);
-    // A mailbox from before a change of the plan keeps its quota.
+    // A mailbox keeps its quota when the plan changes, so an unchanged quota is not checked.
     if (members.quota !== undefined && members.quota !== mailbox.quota) {
       await requireQuota(table, domain.account_id, members.quota, now());
     }

@@ -28,7 +28,8 @@ import { mailboxViewsIn, notePlaces, seenPlaces } from "./view.ts";
 
 /*
  * A deleted mailbox leaves the lists of mailboxes, and its addresses are free. For 7 days it is stored in a list of its own,
- * and can be restored. The grants on it stay, so that they can be seen and revoked. They allow nothing meanwhile.
+ * and can be restored. The grants on the mailbox stay, so that they can be seen and revoked. These grants allow nothing
+ * while the mailbox is deleted.
  *
  * Access patterns
  *   deleted mailboxes of an account, in the order of their deletion    ACCOUNT#<id> / LIST#deleted_mailboxes
@@ -63,11 +64,13 @@ type StoredDeleted = z.output<typeof StoredDeleted>;
 export type Deleted = { mailbox: StoredDeleted; ordinal: number };
 
 export const DeletedMailbox = Mailbox.extend({
-  status: Mailbox.shape.status.meta({ description: "The state that the mailbox had, and has again when restored." }),
+  status: Mailbox.shape.status.meta({
+    description: "The state that the mailbox had, and has again after its restoration.",
+  }),
   deleted_at: Timestamp.meta({ description: "When the mailbox was deleted." }),
   restorable_until: Timestamp.meta({
     description:
-      "Until when the mailbox can be restored. It is purged then, or with its domain if that is gone earlier.",
+      "Until when the mailbox can be restored. The mailbox is purged at this time, or together with its domain if the domain is deleted earlier.",
   }),
 }).meta({ id: "DeletedMailbox", description: "A deleted mailbox, as it was when it was deleted." });
 type DeletedMailbox = z.output<typeof DeletedMailbox>;
@@ -111,7 +114,7 @@ export async function deletedRemovals(
 
 const Pointer = z.object({ SK: z.string(), ordinal: z.int() });
 
-/** The deleted mailboxes at ordinals of the list, without those that are gone meanwhile. */
+/** The deleted mailboxes at ordinals of the list, without mailboxes that are gone meanwhile. */
 async function deletedAt(table: Reader, accountId: string, ordinals: readonly number[]): Promise<Deleted[]> {
   const rows = await table.getMany(ordinals.map((ordinal) => rowKey(deletedMailboxesOf(accountId), ordinal)));
   return ordinals.flatMap((ordinal, index) => {
@@ -145,8 +148,8 @@ export async function deletedIn(
 
 /**
  * The mailboxes of one domain that a reference names: the deleted mailbox with an id, or all deleted mailboxes that had
- * an address. If there are none: the existing mailbox that the reference names, because the request may be a repeat of
- * its restoration.
+ * an address. If there are none, this is the existing mailbox that the reference names, because the request may repeat
+ * a restoration.
  */
 export type FoundDeleted = { mailboxes: readonly [StoredMailbox, ...StoredMailbox[]]; domain: StoredDomain };
 
@@ -183,7 +186,7 @@ const tooBroad = (): InvalidInput =>
   new InvalidInput([
     {
       loc: ["query", "domain"],
-      msg: `There are more than ${filterLimit.toLocaleString("en-US")} deleted mailboxes, too many to filter. List those of the whole account`,
+      msg: `There are more than ${filterLimit.toLocaleString("en-US")} deleted mailboxes, too many to filter. List the deleted mailboxes of the whole account`,
       type: "too_broad",
     },
   ]);

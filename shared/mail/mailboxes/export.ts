@@ -66,7 +66,9 @@ export const StoredExport = MailboxExport.omit({ csv: true, download_url: true }
   account_id: z.string(),
   requested_by: z.string(),
   filter: Filter,
-  /** The permissions of the principal that requested the export. The file has only rows that they allow. */
+  /**
+   * The permissions of the principal that requested the export. The file has only rows that these permissions allow.
+   */
   permissions: z.object({ everything: z.boolean(), grants: z.array(EffectiveGrant) }),
   file_key: z.string().nullable(),
   version: z.int(),
@@ -197,8 +199,9 @@ const exportView = ({ id, status, row_count, created_at, finished_at, expires_at
 export const csvNameOf = (createdAt: string): string => `mailboxes-${createdAt.slice(0, 10)}.csv`;
 
 /**
- * The state of an export. Throws 404 to a principal that did not request it and may not export the whole account, and
- * for an export that has expired.
+ * The state of an export. Throws 404:
+ * - for an export that has expired;
+ * - if the principal did not request the export, and may not export the whole account.
  */
 export async function getExport(
   accountId: string,

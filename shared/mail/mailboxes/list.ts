@@ -41,15 +41,15 @@ export type MailboxFilter = z.output<z.ZodObject<typeof mailboxQuery>>;
 export const mailboxOrder = {
   sort: MailboxSort.optional().meta({
     description:
-      "The member by which the mailboxes are sorted. Without it, they are grouped by domain if you filter by workspace, or if you may see only a part of the account.",
+      "The member by which the mailboxes are sorted. Without `sort`, the mailboxes are grouped by domain if you filter by workspace, or if you may see only a part of the account.",
   }),
   ...orderQuery("asc"),
 };
 type MailboxQuery = PageQuery & MailboxFilter & z.output<z.ZodObject<typeof mailboxOrder>>;
 
 /**
- * The items that `listMailboxes` reads for a domain, or for a principal who lists the whole account. The domains and
- * workspaces are those that the process saw last.
+ * The items that `listMailboxes` reads for a domain, or for a principal who lists the whole account. They include the
+ * domains and workspaces that the process saw last.
  */
 export function aheadOfMailboxes(
   accountId: string,
@@ -78,15 +78,15 @@ export function aheadOfMailboxes(
 const domainLimit = 2_000;
 
 /**
- * Whether a page needs all mailboxes, to select or sort them. `isByAge` says whether they are sorted by their age
- * already.
+ * Whether all mailboxes must be read to select or sort the mailboxes of a page. `isByAge` says whether the mailboxes
+ * are sorted by their age already.
  */
 const isSelective = ({ search, status, sort }: Selection, isByAge: boolean): boolean =>
   search !== undefined || status !== undefined || (sort !== undefined && !(isByAge && sort === "created_at"));
 
 /**
- * A page of the mailboxes that the principal sees, oldest first unless the query says otherwise. For a workspace, or a
- * principal that sees only part of the account, they are grouped by domain.
+ * A page of the mailboxes that the principal sees, oldest first unless the query says otherwise. For a workspace, or
+ * for a principal that sees only part of the account, the mailboxes are grouped by domain.
  */
 export async function listMailboxes(
   accountId: string,
@@ -110,7 +110,8 @@ export async function listMailboxes(
 type Where = Pick<MailboxFilter, "domain" | "workspace_id">;
 
 /**
- * The mailboxes with ranks `skip` to `skip + take − 1` among those that match the filter and that the principal sees.
+ * The mailboxes with ranks `skip` to `skip + take − 1` among the mailboxes that match the filter and that the principal
+ * sees.
  */
 async function selectMailboxes(
   moment: Moment,

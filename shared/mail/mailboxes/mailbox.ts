@@ -48,7 +48,7 @@ export const Alias = z
     alias: z.string().meta({ description: "The whole address; `*@` with the domain for a catch-all." }),
     is_catch_all: z.boolean().meta({
       description:
-        "Whether the alias is the catch-all, which gets the mail for all addresses of the domain that nobody has.",
+        "Whether the alias is the catch-all, which gets the mail for all addresses of the domain that no mailbox has.",
     }),
   })
   .meta({ id: "MailboxAlias", description: "Another address of a mailbox." });
@@ -92,7 +92,7 @@ export const Mailbox = MailboxCore.extend({
 });
 export type Mailbox = z.output<typeof Mailbox>;
 
-/** The login of a mailbox. The sealed copy of the password exists until it is revealed. */
+/** The login of a mailbox. The sealed copy of the password exists until the password is revealed. */
 const Login = z.object({ hash: z.string(), tag: z.string(), sealed: z.string().optional() });
 export type Login = z.output<typeof Login>;
 
@@ -110,13 +110,15 @@ export const StoredMailbox = z.object({
   last_name: z.string(),
   quota: z.int(),
   used: z.int(),
-  /** The number of mails in it. Absent until the mail servers report it. */
+  /** The number of mails in the mailbox. Absent until the mail servers report this number. */
   messages: z.int().optional(),
-  /** When the mail servers measured `used` and `messages`. Absent until they do, and for a time that is no `Timestamp`. */
+  /**
+   * When the mail servers measured `used` and `messages`. Absent before that, and if the stored time is no `Timestamp`.
+   */
   used_at: Timestamp.optional().catch(undefined),
   /** The step of `quotaSteps` that was reached at `used_at`, in per cent. 0 or absent below the first step. */
   quota_step: z.int().optional(),
-  /** A stored time that is no `Timestamp`, such as one after the year 9999, counts as none. */
+  /** A stored time that is no `Timestamp`, such as a time after the year 9999, counts as null. */
   last_login_at: MailboxCore.shape.last_login_at.default(null).catch(null),
   /** The local parts of the mailbox's other addresses. */
   aliases: z.array(z.string()),

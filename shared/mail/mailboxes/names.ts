@@ -13,8 +13,8 @@ import { mailboxesOf, StoredMailbox } from "./mailbox.ts";
  * A block has the addresses, names and statuses of the mailboxes at 256 ordinals of an account's list, compressed into one
  * item. So a search reads a few bytes for each mailbox.
  * - The transaction that gives out every 64th ordinal writes the block. A later change of a mailbox changes the block too.
- * - A deleted mailbox stays in its block until the daily run. The list says which ordinals are deleted.
- * - Mailboxes that are in no block yet are searched in their rows. A migration packs those of earlier versions.
+ * - A deleted mailbox stays in its block until the next daily run. The list says which ordinals are deleted.
+ * - Mailboxes that are in no block yet are searched in their rows. A migration packs the mailboxes of earlier versions.
  *
  * Access patterns
  *   the names at a block of ordinals   ACCOUNT#<id> / LIST#mailboxes#NAMES#<block>
@@ -72,13 +72,13 @@ const options = {
 
 type Person = Pick<NamedMailbox, "local_part" | "first_name" | "last_name">;
 
-/** Characters that stand for the person's names within a local part, which often contains them. */
+/** Characters that stand for the person's names within a local part. A local part often contains these names. */
 const [firstMark, lastMark] = ["\u0001", "\u0002"];
 
 const localOf = (short: string, { first_name, last_name }: Omit<Person, "local_part">): string =>
   short.replace(lastMark, () => last_name.toLowerCase()).replace(firstMark, () => first_name.toLowerCase());
 
-/** A local part without the names of its person, from which `localOf` makes it again. */
+/** Shortens a local part: replaces the person's names by marks. `localOf` puts the names back. */
 function shortened({ local_part, first_name, last_name }: Person): string {
   const short = local_part.replace(first_name.toLowerCase(), firstMark).replace(last_name.toLowerCase(), lastMark);
   return localOf(short, { first_name, last_name }) === local_part ? short : local_part;
@@ -103,7 +103,10 @@ function pack(named: readonly NamedMailbox[]): Uint8Array {
 /** The mailboxes at the ordinals of a block before `until`. */
 type Packed = { named: NamedMailbox[]; until: number };
 
-/** The mailboxes in an item; undefined if it has none, or if an earlier version packed them without their aliases. */
+/**
+ * The mailboxes in an item; undefined if the item has no mailboxes, or if an earlier version packed the mailboxes
+ * without their aliases.
+ */
 export function unpack(item: Item): Packed | undefined {
   const { packed, until } = StoredBlock.parse(item);
   if (!packed || until === undefined) return undefined;
@@ -159,12 +162,12 @@ export const namedOf = (
   status,
 });
 
-/** A block that an addition packs: its number, its version, and the mailboxes before the added ones. */
+/** A block that an addition packs: its number, its version, and the mailboxes before the added mailboxes. */
 export type DueBlock = { block: number; version: number; named: NamedMailbox[] };
 
 /**
- * Reads the block that the addition of `count` rows has to pack; undefined if it has to pack none. The version is read
- * first: if a name changes after that, the write of `packWrite` fails.
+ * Reads the block that the addition of `count` rows has to pack; undefined if there is no block to pack. The version is
+ * read first: if a name changes after that, the write of `packWrite` fails.
  */
 export async function dueBlock(
   table: Reader,

@@ -46,8 +46,8 @@ export async function hashPassword(password: string): Promise<string> {
 const phc = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,2}),p=(\d)\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/;
 
 /**
- * A hash that matches no password and has the usual cost, so that a check against it takes as long as against a real
- * one.
+ * A hash that matches no password. It has the usual cost, so that a check against this hash takes as long as a check
+ * against a real hash.
  */
 export const nobodysHash = `$argon2id$v=19$m=${cost.memory},t=${cost.passes},p=1$${"A".repeat(22)}$${"A".repeat(43)}`;
 
@@ -131,7 +131,7 @@ type MailboxAddress = { account_id: string; domain_id: string; local_part: strin
 
 /**
  * The encryption context of a mailbox's sealed password: its account and its address, which no other mailbox has while
- * this one exists. The address is hashed because AWS logs the context.
+ * this mailbox exists. The address is hashed because AWS logs the context.
  */
 export const sealContext = ({ account_id, domain_id, local_part }: MailboxAddress): Record<string, string> => ({
   account_id,

@@ -74,8 +74,8 @@ export async function domainList(
 }
 
 /**
- * The state of a domain's list of mailboxes that has lost its head. Code of an earlier version drops the head when it
- * writes the domain.
+ * The state of a domain's list of mailboxes, if the list has lost its head. Code of an earlier version drops the head
+ * when it writes the domain.
  */
 export const rebuiltList = (table: Reader, { account_id, id }: StoredDomain): Promise<ListState> =>
   rebuiltState(table, mailboxesIn(account_id, id), 0);

@@ -25,8 +25,9 @@ export const aheadOfQuota = (accountId: string, quota: number | undefined): Key[
   quota === undefined ? [] : [stateKey(accountId)];
 
 /**
- * A function that explains why a quota in bytes is not allowed by the account's plan of today; undefined if it is, and for
- * the default quota. An account without a plan has the limit of the default plan.
+ * Returns a function that explains why the account's plan of today does not allow a quota in bytes. The function
+ * returns undefined for an allowed quota. Without a quota, the function checks the default quota. An account without a
+ * plan has the limit of the default plan.
  */
 export async function quotaFaults(
   table: Reader,

@@ -17,8 +17,8 @@ type Searched = Pick<NamedMailbox, "local_part" | "first_name" | "last_name" | "
 const folded = (text: string): string => text.normalize("NFKC").toLowerCase();
 
 /**
- * Whether the search text is part of an address of a mailbox, in A-labels or Unicode, or of its person's name. A whole
- * address matches only that very address. Case, width and composition make no difference.
+ * Whether the search text is part of an address of a mailbox, in A-labels or Unicode, or of the name of the mailbox's
+ * user. A whole address matches only that very address. Case, width and composition make no difference.
  */
 export function isFound(
   { local_part, first_name, last_name, aliases }: Searched,
@@ -85,13 +85,13 @@ export const tooBroad = (): InvalidInput =>
     },
   ]);
 
-/** The approximate read units of one mailbox: in a block, and by its reference and its row. */
+/** The approximate cost of one mailbox, in read units: `packed` in a block, or `row` by its reference and its row. */
 const units = { packed: 0.004, row: 0.5 };
 
 /** Where to search: in one domain, in one workspace, or in the whole account. */
 type Place = { accountId: string; domain?: StoredDomain | undefined; workspaceId?: string | undefined };
 
-/** Whether reading the rows of a place costs less than the packed names of the account. */
+/** Whether reading the rows of a place costs less than reading the packed names of the account. */
 async function isSmall(table: Reader, { accountId, domain, workspaceId }: Place): Promise<boolean> {
   if (!domain && workspaceId === undefined) return false;
   const of = workspaceId === undefined ? [] : [domainsIn(accountId, workspaceId)];
@@ -102,9 +102,9 @@ async function isSmall(table: Reader, { accountId, domain, workspaceId }: Place)
 }
 
 /**
- * A page of the selected mailboxes of a place, from the blocks of the account. Undefined if reading the rows of the place
- * costs less. Without `sort`, mailboxes are in the order of their age, and in a workspace by domain first. Throws 422
- * `too_broad` if more than 20,000 mailboxes are in no block yet.
+ * A page of the selected mailboxes of a place, from the blocks of the account. Undefined if reading the rows of the
+ * place costs less. Without `sort`, the mailboxes are sorted by their age, and in a workspace by domain first. Throws
+ * 422 `too_broad` if more than 20,000 mailboxes are in no block yet.
  */
 export async function searchNames(
   moment: Moment,
@@ -130,14 +130,14 @@ export async function searchNames(
   return { rows, total: found.length };
 }
 
-/** The places of a workspace's domains in its list, by their ids. */
+/** The position of each domain in the list of a workspace, by the domain's id. */
 async function domainOrder(moment: Moment, accountId: string, workspaceId: string): Promise<Map<string, number>> {
   const [references] = await openReferences(moment, accountId, workspaceId);
   const ids = references ? await references.read(0, references.total) : [];
   return new Map(ids.map((id, index) => [id, index]));
 }
 
-/** All mailboxes of an account at the time of a state of its list, oldest first. */
+/** All mailboxes that an account's list has in the state `state`, oldest first. */
 async function allNamed(table: Reader, accountId: string, state: ListState): Promise<NamedMailbox[]> {
   const items = await readBlocks(table, accountId);
   const parts: (NamedMailbox[] | { from: number; to: number })[] = [];

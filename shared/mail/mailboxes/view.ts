@@ -70,7 +70,7 @@ export async function mailboxViewsIn(
 /** The most domains of a page that a process notes for the next page. */
 const notedDomains = 5;
 
-/** The place of the note. No item is stored there. */
+/** The key under which a process notes the domains and workspaces of a page. The table has no item with this key. */
 const placesKey = (accountId: string): Key => ({ PK: mailboxesOf(accountId).partition, SK: "MAILBOX_HOMES" });
 const Places = z.object({ domains: z.array(Id), workspaces: z.array(Id) });
 

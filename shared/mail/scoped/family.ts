@@ -27,8 +27,8 @@ export const MailScopeType = z.enum(["account", "workspace", "domain"]);
 export type WideScope = { type: z.output<typeof MailScopeType>; id: string };
 
 /**
- * The scope of an entry: a wide one, one mailbox, or the addresses of a domain that a local part or a pattern names. The
- * id of an address is the id of its domain.
+ * The scope of an entry: a wide scope, one mailbox, or the addresses of a domain that a local part or a pattern names.
+ * The id of an address is the id of its domain.
  */
 export type MailScope = WideScope | { type: "mailbox"; id: string } | { type: "address"; id: string; local: string };
 
@@ -41,7 +41,7 @@ function placeOf(scope: MailScope): string {
   return isPattern(scope.local) ? `pattern#${scope.id}` : `address#${scope.id}#${scope.local}`;
 }
 
-/** The key of an entry among those of its scope; without an id, the prefix of all of them. */
+/** The key of an entry under its scope. Without an id, the prefix of all entries of the scope. */
 export const scopeKey = (accountId: string, prefix: string, scope: MailScope, ownId = ""): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: `${prefix}#${placeOf(scope)}#${ownId}`,
@@ -55,8 +55,8 @@ export const addressPrefixes = (accountId: string, prefix: string, domainId: str
 const noId = "00000000-0000-8000-8000-000000000000";
 
 /**
- * The scopes that a domain's mail is in, widest first. Without a domain, the ids of its two scopes are `noId`, so that
- * lookups find nothing.
+ * The scopes that a domain's mail is in, widest first. Without a domain, the ids of the workspace and the domain are
+ * `noId`, so that lookups find nothing.
  */
 export const scopesAround = (accountId: string, domain?: { id: string; workspace_id: string }): WideScope[] => [
   { type: "account", id: accountId },
@@ -81,7 +81,7 @@ export const scopesOfScoped = (
   ];
 };
 
-/** A stored entry. `scope_domain_id` is the domain of a scope that is a mailbox. */
+/** A stored entry. If the scope is a mailbox, `scope_domain_id` is the id of its domain. */
 export type Scoped = {
   id: string;
   scope_type: MailScope["type"];
@@ -100,7 +100,7 @@ export function domainIdOf({ scope_type, scope_id, scope_domain_id }: Scoped): s
 
 /**
  * A kind of entries that each apply to a scope: master passwords or forwarding rules. An entry is stored in a list, and
- * a second time under its scope, where it is looked up when mail arrives or is sent.
+ * a second time under its scope. There the entry is looked up when mail arrives or is sent.
  */
 export type Family<T extends Scoped> = {
   type: "credential" | "forwarding";
@@ -175,7 +175,7 @@ export const scopedInPath = <T extends Scoped, N extends string>(
   find: ({ params }, table) => locateScoped(family, table, params.account_id, params[name]),
 });
 
-/** The members of a body that give the scope of an entry; without both, the scope is the whole account. */
+/** The members of a body that give the scope of an entry; without them, the scope is the whole account. */
 export const scopeMembers = {
   domain: DomainRef.optional().meta({ description: "The domain whose mail is in the scope, by its name or id." }),
   workspace_id: Id.optional().meta({ description: "The id of the workspace whose mail is in the scope." }),
@@ -184,7 +184,7 @@ export const scopeMembers = {
 type ScopeBody = { domain?: string | undefined; workspace_id?: string | undefined };
 type ScopeInput = { params: { account_id: string }; body: ScopeBody };
 
-/** The scope that the body of a route gives: a domain, a workspace, or the account when it gives neither. */
+/** The scope that the body of a route gives: a domain, a workspace, or the account when the body gives neither. */
 export const scopeInBody: ResourceLookup<ScopeInput, WideScope> = {
   within: ["domain", "workspace"],
   at: ({ body }) => ["body", body.domain === undefined ? "workspace_id" : "domain"],

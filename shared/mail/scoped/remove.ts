@@ -70,7 +70,7 @@ export function aheadOfRemoval<T extends Scoped>(
 
 /**
  * Plans the deletion of the first few entries whose keys in their scope begin with a prefix, because the scope is being
- * deleted. `isAll` says that no others are left.
+ * deleted. `isAll` says that no other entries are left.
  */
 export async function planScopedPurge<T extends Scoped & { version: number }>(
   family: Family<T>,

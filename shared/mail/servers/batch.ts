@@ -25,7 +25,7 @@ const pieceKey = (batchId: string, piece: string): Key => ({
   SK: `PIECE#${piece}`,
 });
 
-/** A batch can be sent again for this time. */
+/** How long a batch can be sent again, in milliseconds. */
 const repeatableMs = 7 * dayMs;
 
 /** The most entries of a batch, in all its lists together. */
@@ -49,8 +49,11 @@ export const ReportedTime = z.iso
 export type Batch<T> = { content: T; fingerprint: string };
 
 /**
- * Reads the JSON body of a request. Throws 400 for malformed JSON, 413 for more than 1 MiB, 415 for another charset, and 422
- * for a body that the schema refuses or that has more than 500 entries.
+ * Reads the JSON body of a request. Throws:
+ * - 400 for malformed JSON;
+ * - 413 for more than 1 MiB;
+ * - 415 for another charset;
+ * - 422 for a body that the schema refuses, or that has more than 500 entries.
  */
 export function readBatch<S extends z.ZodObject>(schema: S, request: MailRequest): Batch<z.output<S>> {
   const text = bodyText({ ...request, body: request.body ?? "" });
@@ -113,13 +116,13 @@ type Work<U> = {
   plan: (units: readonly U[]) => Promise<{ writes: Write[]; ignored: Ignored[] }>;
 };
 
-/** Pieces that are done at the same time. */
+/** How many pieces are done at the same time. */
 const concurrency = 4;
 
 /**
  * Does the pieces of a batch that are not done yet, and returns the entries that have no effect. A repeat within 7 days
- * returns the same entries and changes nothing. Throws 422 for another batch with the same id. If pieces fail, the others
- * are done all the same; then throws the error of the first failed piece.
+ * returns the same entries and changes nothing. Throws 422 for another batch with the same id. If pieces fail, the
+ * other pieces are still done. Then this throws the error of the first failed piece.
  */
 export async function runBatch<U>(
   { batchId, fingerprint, pieces, plan }: Work<U>,

@@ -14,7 +14,7 @@ export type Recipient = {
   plan: PlanStanding;
   domain: StoredDomain | undefined;
   /**
-   * Whether the account has proved that it owns the name, and holds it firmly. Connecting a name proves nothing,
+   * Whether the account has proved that it owns the name, and holds the name firmly. Connecting a name proves nothing,
    * because any account can connect any name.
    */
   isProved: boolean;
@@ -25,8 +25,8 @@ export type Recipient = {
 };
 
 /**
- * Whether an account's mailboxes can be used: not while the account is suspended, not after it had no plan for 30 days, and
- * never after it was closed.
+ * Whether an account's mailboxes can be used. They cannot be used if the account is suspended or closed, or has had no
+ * plan for 30 days.
  */
 export const isInUse = (account: Pick<StoredAccount, "status"> | undefined, plan: PlanStanding): boolean =>
   (account?.status === "active" || account?.status === "past_due") && plan !== "lapsed";
@@ -35,7 +35,10 @@ export const isInUse = (account: Pick<StoredAccount, "status"> | undefined, plan
 export const isProvedBy = (holder: StoredHolder | undefined, domain: StoredDomain): boolean =>
   holder?.firm === true && domain.id === holder.domain_id && domain.is_open && domain.verified_at !== null;
 
-/** Ids that belong to nothing. They are looked up if there is no domain or mailbox, so that the lookup takes as long. */
+/**
+ * Ids that belong to nothing. They are looked up if there is no domain or mailbox, so that the lookup always takes
+ * equally long.
+ */
 const nobody = {
   account_id: "00000000-0000-0000-0000-000000000000",
   domain_id: "00000000-0000-8000-8000-000000000000",

@@ -24,7 +24,7 @@ async function requireMailServer({ headers }: MailRequest): Promise<void> {
   if (keys.some((key) => timingSafeEqual(given, digest(key)))) return;
   throw new Problem(
     "unauthenticated",
-    "Only the deployment's mail servers can call this route. Send its secret as X-Mail-Key.",
+    "Only the deployment's mail servers can call this route. Send the secret of the mail servers as X-Mail-Key.",
   );
 }
 
@@ -32,7 +32,7 @@ let hasLoggedOff = false;
 
 function problemOf(error: unknown, log: Log): Problem | InvalidInput {
   if (error instanceof Problem && error.code === "mail_servers_unavailable" && !hasLoggedOff) {
-    log.info("mail servers are off: no secret of theirs is configured");
+    log.info("mail servers are off, because no secret of the mail servers is configured");
     hasLoggedOff = true;
   }
   if (error instanceof Problem || error instanceof InvalidInput) return error;

@@ -23,8 +23,8 @@ export type Protocol = (typeof protocols)[number];
 export type Attempt = { user: string; password: string; protocol: Protocol };
 
 /**
- * The result of a login: the mailbox and its address, its account and its domain. `isByMaster` is whether the password is
- * a master password, not one of the mailbox.
+ * The result of a login: the mailbox and its address, its account and its domain. `isByMaster` says whether the
+ * password is a master password, and not a password of the mailbox.
  */
 export type LoggedIn = {
   address: string;
@@ -43,7 +43,10 @@ type Master = z.output<typeof StoredMaster>;
 
 const Masters = z.array(StoredMaster);
 
-/** The master passwords for a domain's mailboxes. A master password is only for sending: none for IMAP and POP3. */
+/**
+ * The master passwords for a domain's mailboxes. Master passwords are only for sending, so there are none for IMAP and
+ * POP3.
+ */
 export async function mastersOf(
   table: Reader,
   accountId: string,
@@ -78,8 +81,8 @@ export function loginObstacle(
 }
 
 /**
- * The only hash to check: that of the mailbox, of an app password or of a master password. Undefined when no tag matches,
- * or when the password has expired, is inactive or is for other protocols.
+ * The only hash to check: the hash of the mailbox's password, of an app password or of a master password. Undefined
+ * when no tag matches, or when the password has expired, is inactive or is for other protocols.
  */
 function hashFor(
   found: Recipient,
@@ -100,7 +103,7 @@ function hashFor(
     const used = { accountId, mailboxId: mailbox.id, id, appPasswords };
     return { hash, isByMaster: false, noteUse: () => noteAppPasswordUse(used, work) };
   }
-  // Several master passwords can be the same text, and only some of them valid.
+  // Several master passwords can be the same text, and not all of them have to be valid.
   const master = masters.find((one) => one.tag === tag && one.active && !isOver(one.expires_at));
   if (!master) return undefined;
   const { hash, credential_id } = master;
@@ -108,9 +111,9 @@ function hashFor(
 }
 
 /**
- * Whether the password matches the hash, and the mailbox may be used. Every refusal computes exactly one Argon2id hash. So
- * the time of a refusal shows neither whether an address exists, nor how its password is stored. A successful login with a
- * keyed hash computes none, because the client knows the password already.
+ * Whether the password matches the hash, and the mailbox may be used. Every refusal computes exactly one Argon2id hash.
+ * So the time of a refusal shows neither whether an address exists, nor how its password is stored. A successful login
+ * with a keyed hash computes no Argon2id hash, because the client knows the password already.
  */
 async function isRight(password: string, hash: string, key: Buffer, mayUse: boolean): Promise<boolean> {
   if (!isKeyed(hash)) return (await isPassword(password, hash)) && mayUse;
@@ -140,8 +143,8 @@ async function noteMasterUse(accountId: string, id: string, { table, now }: Logi
 type UsedAppPassword = { accountId: string; mailboxId: string; id: string; appPasswords: StoredAppPasswords };
 
 /**
- * Stores the time at which an app password was used, at most every five minutes, and not if the app passwords of the
- * mailbox have changed since they were read. A failure is ignored: the login does not depend on the stored time.
+ * Stores the time at which an app password was used, at most every five minutes. Stores nothing if the app passwords of
+ * the mailbox have changed since they were read. A failure is ignored: the login does not depend on the stored time.
  */
 async function noteAppPasswordUse(
   { accountId, mailboxId, id, appPasswords }: UsedAppPassword,
@@ -168,10 +171,10 @@ export const addressOf = (user: string): { local: string; domain: string } =>
 /**
  * Logs in to the mailbox of an address: its own address or one of its aliases. Undefined when the login is refused.
  * Throws 503.
- * - The password is the mailbox's, one of its app passwords for the protocol or, for sending, a master password for a
- *   scope that the mailbox is in.
+ * - The password is the password of the mailbox, or an app password of the mailbox for the protocol. For sending, it
+ *   can be a master password for a scope that the mailbox is in.
  * - An app password or a master password that has expired or is inactive is refused as a wrong password is.
- * - A refused login takes equally long for any address, also for an unknown one.
+ * - A refused login takes equally long for any address, also for an unknown address.
  */
 export async function logIn({ user, password, protocol }: Attempt, work: LoginWork): Promise<LoggedIn | undefined> {
   const found = await findRecipient(work.table, addressOf(user), { withAppPasswords: true });

@@ -13,7 +13,8 @@ import { readAddress } from "../mailboxes/local-part.ts";
 
 /*
  * Wrong guesses must not keep the owner of a mailbox out. So a login is charged to its source, and to its source and
- * address together. Only a source from which nobody has logged in with the address is charged to the address as well.
+ * address together. It is charged to the address as well only if nobody has logged in with the address from this
+ * source.
  *
  * Access patterns
  *   when somebody last logged in with an address from a network   LOGIN#<hash of the address> / SOURCE#<hash of the network>
@@ -23,7 +24,10 @@ export const sourceKey = ({ address, network }: LoginSource): Key => ({
   SK: `SOURCE#${network}`,
 });
 
-/** The user name and the network of a login, both hashed: anybody can try any text, also somebody else's address. */
+/**
+ * The user name and the network of a login, both hashed, because anybody can try any text, also somebody else's
+ * address.
+ */
 export type LoginSource = { address: string; network: string; isNamed: boolean };
 
 const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 32);
@@ -34,7 +38,7 @@ function canonicalUser(user: string): string {
   return address ? `${address.local}@${address.domain}` : user;
 }
 
-/** The source of a login: its user name in any spelling, and the IP address that it comes from. */
+/** The source of a login: its user name in any spelling, and the IP address that the login comes from. */
 export function loginSource(user: string, ip: string): LoginSource {
   const network = clientNetwork(ip);
   return { address: hashOf(canonicalUser(user)), network: hashOf(network), isNamed: network !== "unknown" };
@@ -49,7 +53,7 @@ export async function chargeSource({ address, network }: LoginSource, limiter: L
   await charge({ principalId: `login/${address}/${network}`, class: "login_pair", cost: 1 }, limiter);
 }
 
-/** How long a network is known for an address after a login. */
+/** How long a network is known for an address after a login, in milliseconds. */
 const knownMs = 30 * dayMs;
 
 const StoredSource = z.object({ at: Timestamp });
@@ -68,14 +72,17 @@ const isKnown = (last: Date, now: Date): boolean => now.getTime() - last.getTime
 
 const addressBucket = ({ address }: LoginSource): string => `login/${address}`;
 
-/** Charges a login to its address. Only for a login from a network that is not known for the address. Throws 429. */
+/**
+ * Charges a login to its address. This is only for a login from a network that is not known for the address. Throws
+ * 429.
+ */
 export async function chargeAddress(source: LoginSource, limiter: LimiterContext): Promise<void> {
   await charge({ principalId: addressBucket(source), class: "login_address", cost: 1 }, limiter);
 }
 
 /**
  * Stores that somebody has logged in with the address from the network, at most once a day. `last` is the time that is
- * stored. A failure is ignored: the login does not depend on the stored time.
+ * stored at present. A failure is ignored: the login does not depend on the stored time.
  */
 export async function noteLogin(
   source: LoginSource,
@@ -96,7 +103,7 @@ export async function lastLogins(table: Reader, user: string, now: Date): Promis
   return rows.map((row) => StoredSource.parse(row).at).filter((at) => isKnown(new Date(at), now));
 }
 
-/** How many attempts with an address are left to networks that nobody has logged in from. */
+/** How many attempts with an address are left for networks from which nobody has logged in with the address. */
 export async function attemptsLeft(table: Reader, user: string, now: Date): Promise<number> {
   const limit = limitClasses.login_address;
   const name = `${addressBucket(loginSource(user, ""))}#login_address`;

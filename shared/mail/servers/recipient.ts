@@ -40,8 +40,11 @@ type MailboxRoute = {
 const roleLocals = new Set(["postmaster", "abuse"]);
 
 /**
- * Finds the destination of mail for an address, in this order: the mailbox that has it as its own address or alias, the
- * forwarding rules of the address, the catch-all, and for a role address the first mailbox of the domain.
+ * Finds the destination of mail for an address, in this order:
+ * - the mailbox that has the address as its own address or alias;
+ * - the forwarding rules of the address;
+ * - the catch-all;
+ * - for a role address, the first mailbox of the domain.
  */
 export async function routeOf(table: Reader, given: string): Promise<Route> {
   const read = readAddress(given);
@@ -84,8 +87,9 @@ const mailboxRoute = (kind: MailboxRoute["kind"], { mailbox, domain }: FoundMail
 });
 
 /**
- * Finds a mailbox by its id, for mail whose recipient was looked up by its address before: `none` once the mailbox is
- * deleted, also if somebody else has its address by then. Without copies, because the first lookup had them.
+ * Finds a mailbox by its id, for mail whose recipient was looked up by its address before. The result is `none` once
+ * the mailbox is deleted, even if another mailbox then has the address. The route has no copies, because the first
+ * lookup returned them.
  */
 export async function routeOfMailbox(table: Reader, accountId: string, mailboxId: string): Promise<Route> {
   const [accountItem, mailboxItem] = await table.getMany([accountKey(accountId), mailboxKey(accountId, mailboxId)]);

@@ -7,7 +7,8 @@ import type { Item, Key } from "../../table/writes.ts";
 
 /*
  * Mail servers keep sessions and mail. A revocation tells them to end the sessions of a mailbox, a domain or an account,
- * or to purge the mail of a mailbox. A worker makes revocations from events, and mail servers read them since a cursor.
+ * or to purge the mail of a mailbox. A worker makes revocations from events. Mail servers read the revocations after a
+ * cursor.
  *
  * Access patterns
  *   the revocations that were stored in an hour, oldest first   REVOCATIONS#<hour> / <time>#<id of the event>
@@ -31,7 +32,7 @@ export const Revocation = z.object({
   id_of_scope: z.string(),
   /** The address of the mailbox. */
   address: z.string().optional(),
-  /** The name of the domain of the mailbox, or of the domain. */
+  /** The name of the domain, or of the mailbox's domain. */
   domain: z.string().optional(),
   reason: z.string(),
 });
@@ -65,10 +66,10 @@ const ofMailbox =
     reason,
   });
 
-/** The statuses of a domain in which nobody may send from it. */
+/** The statuses in which nobody may send from a domain. */
 const endedDomain = new Set<unknown>(["expired", "suspended", "releasing", "failed"]);
 
-/** The statuses of an account whose mailboxes nobody may use. */
+/** The statuses in which nobody may use the mailboxes of an account. */
 const endedAccount = new Set<unknown>(["suspended", "closed"]);
 
 const ofDomain =
@@ -89,8 +90,8 @@ const ofAccount = (accountId: string, reason: string): Effect => ({
 });
 
 /**
- * Ends the sessions that a master password may have begun. Mail servers know no workspaces, so a master password of a
- * workspace ends the sessions of the whole account.
+ * Ends the sessions that a master password may have begun. Mail servers know no workspaces, so the end of a workspace's
+ * master password ends the sessions of the whole account.
  */
 function ofMaster({ account_id, data }: RevokingEvent): Effect {
   const reason = "master_password_ended";
@@ -144,7 +145,7 @@ function revocationOf(event: RevokingEvent): Revocation | undefined {
   return effect && { id, at, account_id, ...effect };
 }
 
-/** How long a revocation is kept. */
+/** How long a revocation is kept, in milliseconds. */
 const keptMs = 30 * dayMs;
 
 /**
@@ -164,8 +165,8 @@ export async function noteRevocation(
 }
 
 /**
- * How far the cursor at the end goes back. Revocations of the same time are stored in any order, and the clocks of
- * processes differ.
+ * How far the cursor at the end goes back, in milliseconds. Revocations of the same time are stored in any order, and
+ * the clocks of processes differ.
  */
 const overlapMs = minuteMs;
 
@@ -187,7 +188,7 @@ export type RevocationPage = { items: Revocation[]; next: string; has_more: bool
 /**
  * Reads up to `limit` revocations since a cursor, oldest first. A reader without a cursor begins now.
  * - At the end the next cursor goes back by a minute, so revocations of the last minute come again, with the same ids.
- * - Throws 422 `cursor_expired` for a cursor from before the revocations that are kept.
+ * - Throws 422 `cursor_expired` for a cursor that is older than the kept revocations.
  */
 export async function readRevocations(
   table: Reader,

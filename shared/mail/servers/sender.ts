@@ -40,7 +40,10 @@ type Route =
       relay: string;
     } & HostAccess);
 
-/** The services for a verdict. `secrets` opens the login at a customer's own host; without `secrets` it is left out. */
+/**
+ * The services for a verdict. `secrets` opens the login at a customer's own host; without `secrets`, this login is left
+ * out.
+ */
 type SenderWork = { table: Reader; secrets?: Pick<Secrets, "open">; now: () => Date };
 
 /** The mailbox of a login. */
@@ -77,15 +80,15 @@ const refused = (code: RefusalCode, more: Partial<Omit<Refused, "allowed" | "rea
 });
 
 /**
- * Reads the address of a sender. Refuses a space, which is valid only in quotes, because it could end the address in a
- * mail.
+ * Reads the address of a sender. Refuses a space, which is valid only in quotes, because a space could end the address
+ * in a mail.
  */
 const readFrom = (from: string) => (from.includes(" ") ? undefined : readAddress(from));
 
 /**
  * Whether a mailbox that logged in as `login` may send from the address `from` now, and how the mail leaves.
  * - A mailbox sends from its address and its aliases, with any tag after a plus sign.
- * - The mailbox with the catch-all sends also from every address of the domain that nobody has.
+ * - The mailbox with the catch-all sends also from every address of the domain that no mailbox has.
  * - An empty `from` is the null reverse-path of RFC 5321 §4.5.5, from which every mailbox sends.
  * - With `to`, no mail goes to a recipient that the account has suppressed, and none to a text that is no address.
  * - A managed dedicated IP sends only so many mails on each day of its warm-up.

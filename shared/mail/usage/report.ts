@@ -56,14 +56,14 @@ type UsageBatch = z.output<typeof UsageBatch>;
 type Usage = Pick<UsageBatch["mailboxes"][number], "bytes" | "messages" | "at">;
 
 /**
- * The entries of a batch about one mailbox on one day, and about one dedicated IP, put together. `entries` are their places in
- * the batch.
+ * All entries of a batch about one mailbox, one day and one dedicated IP, put together. `entries` are the places of
+ * these entries in the batch.
  */
 type Unit = {
   accountId: string;
   mailboxId: string;
   day: Day;
-  /** The dedicated IP from which the mail left, as the mail server says; undefined if it does not say so. */
+  /** The dedicated IP from which the mail left, as the mail server says; undefined if the mail server names none. */
   ipId: string | undefined;
   usage?: Usage;
   loginAt?: string;
@@ -109,14 +109,18 @@ const writesOf = ({ usage, loginAt, sent }: Unit): number =>
 type ReportWork = { table: Table; now: () => Date };
 
 /**
- * Stores the reports of mail servers about mailboxes. The answer says which entries have no effect, because the account
- * has no such mailbox (`unknown_mailbox`) or has deleted it (`deleted_mailbox`; mails that it sent still count).
- * - A measurement that is not newer than the stored one changes nothing.
- * - Sent mail is counted for the named dedicated IP if the account has it, and otherwise for none. Without a name it is
- *   counted for the dedicated IP from which the domain sends.
+ * Stores the reports of mail servers about mailboxes. The answer says which entries have no effect, with the reason.
+ * - `unknown_mailbox`: the account has no such mailbox.
+ * - `deleted_mailbox`: the account has deleted the mailbox. Mails that the mailbox sent still count.
+ *
+ * The effects:
+ * - A measurement that is not newer than the stored measurement changes nothing.
+ * - Sent mail is counted for the dedicated IP that the entry names, if the account has this IP. If the entry names no
+ *   IP, the mail is counted for the dedicated IP from which the domain sends.
  * - Sent mail is billed for the day on which it is reported, and counted for the mailbox on the day on which it was
  *   sent.
- * - Throws as `runBatch`.
+ *
+ * Throws as `runBatch` does.
  */
 export async function reportUsage({ content, fingerprint }: Batch<UsageBatch>, work: ReportWork) {
   const { batch_id: batchId, ...lists } = content;
@@ -215,7 +219,10 @@ function planMailbox(units: readonly Unit[], { stored, domainId, ...reported }: 
   if (stored) planMeasurement(units, stored, reported, piece);
 }
 
-/** How far back sent mail is counted for the day on which it was sent. Older mail is billed, but counted nowhere else. */
+/**
+ * How old sent mail can be to count for the day on which it was sent, in milliseconds. Older mail is billed, but
+ * counted nowhere else.
+ */
 const countedMs = 30 * dayMs;
 
 function countSent(
@@ -235,7 +242,7 @@ function countSent(
   if (ipId !== undefined) countMail(counters, accountId, { type: "dedicated_ip", id: ipId }, day, { sent });
 }
 
-/** A login is stored only if it is at least this much later than the stored one. */
+/** A login is stored only if it is at least this much later than the stored login, in milliseconds. */
 const loginsEveryMs = 5 * minuteMs;
 
 /** The newest of some times, but not later than now; undefined without a time. */

@@ -8,7 +8,7 @@ import type { Key } from "../../table/writes.ts";
  * A mail counts once for each recipient.
  *
  * Access patterns
- *   how many mails an account sent, by the day on which we learned of them     ACCOUNT#<id> / SENT#<day>
+ *   how many mails an account sent, by the day on which they were reported     ACCOUNT#<id> / SENT#<day>
  *   how many mails a mailbox sent, by the day on which it sent them            ACCOUNT#<id> / SENT_BY#<mailbox id>#<day>
  */
 /** The key of the number of mails to bill to an account for a day. */
@@ -45,7 +45,9 @@ export const readSentBy = (
 ): Promise<Map<Day, number>> =>
   readCounts(table, sentByKey(accountId, mailboxId, from), sentByKey(accountId, mailboxId, to));
 
-/** The counts of sent mail are deleted after this many days. An account that is billed later than that is not charged. */
+/**
+ * The counts of sent mail are deleted after this many days. If an account is billed later, these mails are not charged.
+ */
 const keptDays = 400;
 
 /** When the counts of a day are deleted. */

@@ -22,7 +22,7 @@ export const MailboxUsage = z
       .int()
       .min(0)
       .nullable()
-      .meta({ description: "The number of mails in it; null if it is not known yet." }),
+      .meta({ description: "The number of mails in the mailbox; null if this number is not known yet." }),
     allowed: z.int().min(0).meta({ description: "The space that the mailbox may use, in bytes." }),
     percent: z.number().min(0).meta({ description: "How much of the allowed space is used, in per cent." }),
     measured_at: Timestamp.nullable().meta({
@@ -38,7 +38,9 @@ export const MailboxUsage = z
           })
           .meta({ id: "MailboxSentDay", description: "The mail that a mailbox sent on a day." }),
       )
-      .meta({ description: `The mail that it sent on each of the last ${shownDays} days, the oldest day first.` }),
+      .meta({
+        description: `The mail that the mailbox sent on each of the last ${shownDays} days, the oldest day first.`,
+      }),
   })
   .meta({ id: "MailboxUsage", description: "The usage of a mailbox, as the mail servers report it." });
 type MailboxUsage = z.output<typeof MailboxUsage>;

@@ -33,8 +33,8 @@ export const soaOf = ({ zone, nameserver, serial }: SoaOwner) => ({
  */
 export type Dns = {
   /**
-   * Creates a zone with these nameservers as its apex NS RRset, or finds the zone made with the same reference. Throws
-   * `ZoneExists` while the name still has a zone made with another reference.
+   * Creates a zone with these nameservers as its apex NS RRset, or finds the zone that was made with the same
+   * reference. Throws `ZoneExists` while the name still has a zone that was made with another reference.
    */
   createZone: (input: {
     name: string;
@@ -53,7 +53,7 @@ export type Dns = {
   deleteZone: (zoneId: string) => Promise<void>;
 };
 
-/** Thrown when the name already has a zone made with another reference. */
+/** Thrown when the name already has a zone that was made with another reference. */
 export class ZoneExists extends Error {}
 
 /** The TTL of the apex NS RRset of every zone, in seconds. */

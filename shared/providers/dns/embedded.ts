@@ -127,14 +127,15 @@ function deleteZone(table: Table, zoneId: string): Promise<void> {
   return table.commit(async () => {
     const zone = await table.get(zoneKey(name), Zone);
     if (zone?.zone_id !== zoneId) return { writes: [], value: undefined };
-    // Even items that do not exist are deleted, because another request may create one before this transaction commits.
+    // Even items that do not exist are deleted, because another request may create an item before this transaction
+    // commits.
     const all = Array.from({ length: buckets }, (_, bucket): Write => ({ delete: bucketKey(name, bucket) }));
     return { writes: [{ delete: zoneKey(name), if: { zone_id: zoneId } }, ...all], value: undefined };
   });
 }
 
 /**
- * Keeps zones in the table, for a nameserver on this machine that answers from them: every change is in sync at once.
+ * Keeps zones in the table. A nameserver on this machine answers from these zones, so every change is in sync at once.
  */
 export const embeddedDns = (table: Table): Dns => ({
   createZone: (input) => createZone(table, input),
@@ -144,8 +145,8 @@ export const embeddedDns = (table: Table): Dns => ({
 });
 
 /**
- * The closest zone that contains a name (lower case, no dot at the end), with the serial of its SOA and all its RRsets,
- * including the NS at its apex. Undefined when there is none.
+ * The closest zone that contains a name, with the serial of its SOA. `rrsets` are all RRsets of the zone, including the
+ * NS at its apex. The name is in lower case, without a dot at the end. Undefined when there is no such zone.
  */
 export async function zoneAt(
   table: Table,

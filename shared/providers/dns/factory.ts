@@ -7,8 +7,9 @@ import type { Dns } from "./dns.ts";
 const calls = { createZone: true, changeZone: true, isInSync: true, deleteZone: true } as const;
 
 /**
- * The DNS provider that the environment configures; the embedded one keeps its zones in the table. Open it once per
- * process, because it keeps a client open. Without a provider its calls throw 409 `dns_unavailable`.
+ * The DNS provider that the environment configures. The embedded provider keeps its zones in the table. Open the
+ * provider once per process, because it keeps a client open. If no provider is configured, every call throws 409
+ * `dns_unavailable`.
  */
 export function dnsOf({ DNS_PROVIDER, DNS_DELEGATION_SET }: DnsEnvironment): (table: Table) => Dns {
   if (DNS_PROVIDER === "embedded") {

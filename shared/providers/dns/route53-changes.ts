@@ -144,7 +144,9 @@ export function batchesOf(changes: readonly Change[]): Change[][] {
 const isOf = ({ name, type }: Owner, set: ResourceRecordSet): boolean =>
   set.Type === type && fromRoute53Name(set.Name ?? "") === name;
 
-/** The current RRsets of these owners, because a deletion must contain the exact RRset. Skips owners without one. */
+/**
+ * The current RRsets of these owners, because a deletion must contain the exact RRset. Skips owners without an RRset.
+ */
 async function currentSets(route53: Route53, zoneId: string, owners: readonly Owner[]): Promise<ResourceRecordSet[]> {
   const found: ResourceRecordSet[] = [];
   if (owners.length <= fewLookups) {
@@ -190,8 +192,8 @@ export const isInvalidBatch = (error: unknown): boolean =>
   codeOf(error) === "InvalidChangeBatch" || InvalidBatchError.safeParse(error).success;
 
 /**
- * Makes all changes, in one batch if they fit: 1,000 records and 32,000 characters of values. An RRset that is put counts
- * twice.
+ * Makes all changes, in one batch if they fit. A batch has at most 1,000 records and 32,000 characters of values. An
+ * RRset that is put counts twice.
  * - Reads the RRsets to remove first. If they change before a batch is sent, reads them again and sends once more.
  * - Records that are too long or too many for Route 53 are left out, and their RRsets are reported as refused.
  */

@@ -28,9 +28,12 @@ import {
 } from "./route53-client.ts";
 
 export type Route53Options = {
-  /** A reusable delegation set whose nameservers serve the zones; without it each zone gets four of its own. */
+  /**
+   * A reusable delegation set whose nameservers serve the zones. Without it, each zone gets four nameservers of its
+   * own.
+   */
   delegationSetId?: string;
-  /** The time limit for each of the three attempts. */
+  /** The time limit for each of the three attempts, in milliseconds. */
   timeoutMs?: number;
   /** An origin instead of Route 53's, for tests. */
   endpoint?: string;
@@ -38,7 +41,7 @@ export type Route53Options = {
 
 /**
  * Hosts zones in Amazon Route 53.
- * - Its role needs route53:CreateHostedZone, DeleteHostedZone, ListHostedZonesByName, ListResourceRecordSets,
+ * - The AWS role needs route53:CreateHostedZone, DeleteHostedZone, ListHostedZonesByName, ListResourceRecordSets,
  *   ChangeResourceRecordSets and GetChange.
  * - One delegation set cannot hold a zone and another zone below it.
  * - Route 53 takes five requests a second from an AWS account.
@@ -66,7 +69,7 @@ const registrarsPrefix = "RISWorkflow-";
 
 const pageSize = 20;
 
-/** The public zones of a name, with any reference, except those of the registrar. */
+/** The public zones of a name, with any reference, except the registrar's zones. */
 async function zonesOf({ client, sdk }: Route53, name: string): Promise<HostedZone[]> {
   const found: HostedZone[] = [];
   let start: ListHostedZonesByNameRequest | undefined = { DNSName: toRoute53Name(name) };
@@ -86,8 +89,8 @@ async function zonesOf({ client, sdk }: Route53, name: string): Promise<HostedZo
 const idOf = (zone: HostedZone | undefined): string => requireValue(zone?.Id).replace("/hostedzone/", "");
 
 /**
- * The zone made with this reference; undefined when the name has no zone. Throws `ZoneExists` when the name has another
- * zone.
+ * The id of the zone that was made with this reference; undefined when the name has no zone. Throws `ZoneExists` when
+ * the name has another zone.
  */
 async function findZone(route53: Route53, { name, reference }: NewZone): Promise<string | undefined> {
   const zones = await zonesOf(route53, name);
@@ -128,8 +131,8 @@ async function makeZone(route53: Route53, input: NewZone, delegationSetId: strin
 }
 
 /**
- * Creates a zone or finds the one made with this reference, and sets its apex NS RRset. Searches before it creates,
- * because Route 53 would make another zone of the same name.
+ * Creates a zone, or finds the zone that was made with this reference, and sets its apex NS RRset. Searches before it
+ * creates, because Route 53 would make another zone of the same name.
  */
 async function createZone(
   route53: Route53,

@@ -4,8 +4,8 @@ import type { Event } from "../../changes/record.ts";
 import type { Log } from "../../core/log.ts";
 
 /**
- * Publishes events in order and returns the indexes of those that could not be published. Does not reject for a failure
- * that may pass.
+ * Publishes events in order and returns the indexes of the events that could not be published. Does not reject for a
+ * failure that may pass.
  */
 export type EventPublisher = (events: readonly Event[]) => Promise<number[]>;
 
@@ -15,8 +15,8 @@ const limitEntries = 10;
 
 /**
  * Publishes to an EventBridge bus: Source `hosted-mail`, DetailType the event's type, Resources `<type>/<id>`, Detail
- * the event. An event over 256 KB goes without `data` and `previous_data`, with `truncated: true`. Logs the error code
- * of every event that could not be published.
+ * the event. An event over 256 KB is published without `data` and `previous_data`, with `truncated: true`. Logs the
+ * error code of every event that could not be published.
  */
 export function eventBridgePublisher(busName: string, log: Pick<Log, "error">): EventPublisher {
   const client = new EventBridgeClient({
@@ -47,15 +47,15 @@ const distinct = (codes: readonly (string | undefined)[]): string[] => [
 ];
 
 /**
- * The result of one call. `codes` has the error code of each entry, or undefined for a published one. `isOut`: the call
- * failed as a whole.
+ * The result of one call. `codes` has the error code of each entry, or undefined for a published entry. `isOut`: the
+ * call failed as a whole.
  */
 type PublishResult = { codes: (string | undefined)[]; isOut: boolean };
 
 async function put(client: EventBridgeClient, entries: PutEventsRequestEntry[]): Promise<PublishResult> {
   try {
     const { Entries = [] } = await client.send(new PutEventsCommand({ Entries: entries }));
-    // An entry that is missing from the answer has no id, so it was not taken either.
+    // An entry that is missing from the answer has no id, so EventBridge did not take this entry.
     const codes = entries.map((_, place) =>
       Entries[place]?.EventId ? undefined : (Entries[place]?.ErrorCode ?? "NoEventId"),
     );

@@ -48,8 +48,8 @@ function typeOfKey(key: string): string {
 }
 
 /**
- * The file store that the environment configures. Open it once per process, because it keeps a client open. Without a
- * store this does not throw; its calls do.
+ * The file store that the environment configures. Open the store once per process, because it keeps a client open. If
+ * no store is configured, this does not throw, but every call of the store does.
  */
 export function filesOf(env: FilesEnvironment): Files {
   const files = chosen(env);

@@ -15,7 +15,7 @@ export type Files = {
   downloadUrl: (key: string, options: DownloadOptions) => Promise<string>;
 };
 
-/** The lifetime is from one second up to a week, the most that S3 allows. */
+/** `expiresInSeconds` is from one second up to a week, the longest time that S3 allows. */
 type DownloadOptions = { filename: string; expiresInSeconds: number; now: Date };
 
 const contentTypes: Record<string, string> = { pdf: "application/pdf", csv: "text/csv; charset=utf-8" };
@@ -36,7 +36,8 @@ const encoded = (text: string): string =>
 
 /**
  * A Content-Disposition (RFC 6266), in printable ASCII, with which a browser saves the file under this name. Slashes,
- * backslashes and control characters become `_`. So do all characters outside ASCII in the name for old browsers.
+ * backslashes and control characters become `_`. In the name for old browsers, all characters outside ASCII become `_`
+ * too.
  */
 export function attachment(filename: string): string {
   const name = filename.toWellFormed().replaceAll(/[\p{Cc}/\\]/gu, "_");

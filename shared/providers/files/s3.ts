@@ -12,7 +12,7 @@ async function newClient(requestTimeoutMs: number): Promise<S3Client> {
   const { S3Client } = await loadSdk();
   return new S3Client({
     maxAttempts: 3,
-    // A stand-in for S3 has no host name of its own for every bucket.
+    // A stand-in for S3 has no host names for buckets, so the bucket is in the path.
     forcePathStyle: process.env["AWS_ENDPOINT_URL_S3"] !== undefined,
     // By default the checksum of an empty body becomes part of the signed URLs.
     requestChecksumCalculation: "WHEN_REQUIRED",
@@ -34,7 +34,7 @@ const Absence = z.object({ $metadata: z.object({ httpStatusCode: z.literal(404) 
 
 /**
  * Keeps files in an S3 bucket, encrypted by S3 (SSE-S3).
- * - Its role needs GetObject, PutObject and ListBucket; without ListBucket S3 answers 403 for a missing file.
+ * - The AWS role needs GetObject, PutObject and ListBucket; without ListBucket S3 answers 403 for a missing file.
  * - A URL is valid no longer than the credentials that sign it.
  * - An attempt ends after `requestTimeoutMs`, a call after three attempts.
  */
@@ -84,7 +84,7 @@ export function s3Files(bucket: string, requestTimeoutMs = 5_000): Files {
 /** S3 takes smaller parts only at the end of an upload. */
 const partBytes = 5 * 2 ** 20;
 
-/** Cuts the content into parts of at least 5 MiB, apart from the last one; yields at least one part. */
+/** Cuts the content into parts. All parts except the last have at least 5 MiB. Yields at least one part. */
 async function* partsOf(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let waiting: Buffer[] = [];
   let bytes = 0;

@@ -50,8 +50,8 @@ export const readOutbox = (table: Reader, id: string): Promise<OutboxMail | unde
   table.get(mailKey(id), OutboxMail);
 
 /**
- * Stores mail in an outbox in the table instead of sending it. Refuses addresses that begin with `refused-`
- * permanently, and throws 503 for addresses that begin with `silent-`.
+ * Stores mail in an outbox in the table instead of sending it. Permanently refuses addresses that begin with
+ * `refused-`, and throws 503 for addresses that begin with `silent-`.
  */
 export const embeddedMail = (table: Table, sender: MailSender, now: () => Date): Mail => ({
   send: async (letter) => {

@@ -44,8 +44,9 @@ async function ses(env: MailEnvironment): Promise<Mail> {
 }
 
 /**
- * The mail provider that the environment configures; the embedded one uses the table and the clock. Open it once per
- * process, because it keeps a client and a secret. Without a provider this does not throw; its calls do.
+ * The mail provider that the environment configures. The embedded provider uses the table and the clock. Open the
+ * provider once per process, because it keeps a client and a secret. If no provider is configured, this does not throw,
+ * but every call of the provider does.
  */
 export function mailOf(env: MailEnvironment): (table: Table, now: () => Date) => Mail {
   const { MAIL_PROVIDER } = env;

@@ -3,7 +3,8 @@ import * as z from "zod";
 import { MailSender } from "./sender.ts";
 
 /**
- * A mail to one person. A repeat has the same `id`, and so the same Message-ID, by which mail programs recognise it.
+ * A mail to one person. A repeat has the same `id`, and so the same Message-ID, by which mail programs recognise the
+ * repeat.
  */
 export type Letter = { id: string; to: string; subject: string; text: string; html: string };
 

@@ -9,7 +9,7 @@ import { type MailSender, writtenSender } from "./sender.ts";
 export type SesOptions = {
   configurationSet?: string;
   endpoint?: string;
-  /** The time limit of one attempt, and of all attempts (at most three). */
+  /** The time limits of one attempt, and of all attempts together (at most three), in milliseconds. */
   attemptMs?: number;
   timeoutMs?: number;
 };
@@ -37,8 +37,8 @@ const utf8 = (Data: string) => ({ Data, Charset: "UTF-8" });
 
 function requestOf(letter: Letter, sender: MailSender, configurationSet: string | undefined): SendEmailRequest {
   const { id, to, subject, text, html } = letter;
-  // SES sets a Message-ID of its own and takes no other (its developer guide, "header fields"), so our id has its own
-  // header.
+  // SES sets the Message-ID itself, and accepts no other Message-ID (its developer guide, "header fields"). So our id
+  // is in a header of its own.
   const headers = { ...automaticMailHeaders, "X-Entity-Ref-ID": id };
   return {
     FromEmailAddress: writtenSender(sender),

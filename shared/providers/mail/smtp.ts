@@ -10,9 +10,9 @@ import { domainOf, type MailSender } from "./sender.ts";
 import { readSmtpUrl, type SmtpServer } from "./smtp-url.ts";
 
 export type SmtpOptions = {
-  /** The time limit for the connection and its TLS handshake. */
+  /** The time limit for the connection and its TLS handshake, in milliseconds. */
   connectTimeoutMs?: number;
-  /** The time limit for the whole delivery. */
+  /** The time limit for the whole delivery, in milliseconds. */
   timeoutMs?: number;
   /** Certificates to trust instead of Node's own, as PEM. */
   ca?: string;
@@ -80,7 +80,8 @@ const letterCommands = new Set(["RCPT TO", "DATA"]);
  * - an Error if the server refuses us, if its certificate is not trusted, or if we have no login method in common;
  * - 503 `upstream_unavailable` otherwise, also for the reply 503 (bad sequence of commands, RFC 5321 §4.2.3).
  *
- * Its message has the codes of the reply, but no other text, because the text can repeat an address or a name.
+ * The message of the error has the codes of the reply. It has no other text of the reply, because this text can repeat
+ * an address or a name.
  */
 function failureOf(error: unknown): Error {
   const { success, data } = SmtpFailure.safeParse(error);
@@ -133,8 +134,8 @@ async function submit(server: SmtpServer, letter: Letter, sender: MailSender, op
 }
 
 /**
- * Sends mail by an SMTP server (RFC 5321), with a new connection for each letter. A connection has 5 seconds, and a delivery
- * 10 seconds, unless `options` say otherwise.
+ * Sends mail by an SMTP server (RFC 5321), with a new connection for each letter. The time limit is 5 seconds for a
+ * connection and 10 seconds for a delivery, unless `options` say otherwise.
  */
 export function smtpMail(server: () => Promise<SmtpServer>, sender: MailSender, options: SmtpOptions = {}): Mail {
   const given = { connectTimeoutMs: 5_000, timeoutMs: 10_000, ca: "", ...options };

@@ -24,7 +24,10 @@ const cardKey = (id: string): Key => ({ PK: `CARD#${id}`, SK: "CARD" });
 const chargeKey = (reference: string): Key => ({ PK: "CHARGES", SK: `CHARGE#${reference}` });
 const returnsKey = (paymentId: string): Key => ({ PK: `PAYMENT#${paymentId}`, SK: "RETURNS" });
 
-/** The result of a charge of a test card. Payments by a `disputes` card succeed, and the local page disputes them. */
+/**
+ * The result of a charge of a test card. Payments by a `disputes` card succeed, and then the local page opens a
+ * dispute.
+ */
 const Behaviour = z.enum(["works", "declined", "confirm", "disputes"]);
 type Behaviour = z.output<typeof Behaviour>;
 
@@ -121,8 +124,9 @@ export const EnteredCard = z.object({
 });
 
 /**
- * Saves the card that a payer entered on the page `id`. Undefined if the page has expired or has saved a card already, or
- * if the number is not that of a test card. Throws 404.
+ * Saves the card that a payer entered on the page `id`. Throws 404. Returns undefined:
+ * - if the page has expired, or has saved a card already;
+ * - if the number is not the number of a test card.
  */
 export function saveCard(
   table: Table,

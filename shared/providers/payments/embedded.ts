@@ -96,7 +96,7 @@ const StoredCheckout = z.object({
   cancel_url: z.string().optional(),
   created_at: Timestamp,
   expires_at: Timestamp,
-  /** The result of the checkout, and its time; an `open` checkout may have expired. */
+  /** The result of the checkout. An `open` checkout may have expired. `settled_at` is the time of the result. */
   outcome: z.enum(["open", "paid", "failed", "expired"]),
   settled_at: Timestamp.optional(),
 });
@@ -171,7 +171,8 @@ export const checkoutStatus = ({ outcome, expires_at }: StoredCheckout, now: Dat
   outcome === "open" && expires_at <= now.toISOString() ? "expired" : statuses[outcome];
 
 /**
- * An action on a checkout. `pay-late` is a payment that was made before the checkout ended and is reported afterwards.
+ * An action on a checkout. `pay-late` is a payment that was made before the end of the checkout, and is reported after
+ * this end.
  */
 export const Act = z.enum(["pay", "decline", "close", "pay-late"]);
 export type Act = z.output<typeof Act>;
@@ -208,8 +209,8 @@ const eventTypes: Record<PaymentEventType, string> = {
 };
 
 /**
- * The body of the event that reports the result of a settled checkout, in Stripe's form. It is the same bytes each time.
- * Throws for an open checkout.
+ * The body of the event that reports the result of a settled checkout, in Stripe's form. The body has the same bytes
+ * each time. Throws for an open checkout.
  */
 export function eventBodyOf(checkout: StoredCheckout): string {
   const { id, outcome, settled_at, created_at, expires_at, reference, account_id, amount, currency } = checkout;

@@ -20,8 +20,9 @@ const calls = {
 } as const;
 
 /**
- * The payment provider that the environment configures; the embedded one keeps its checkouts in the table. Open it once
- * per process, because it keeps a client and a secret. Without a provider its calls throw 409 `payments_unavailable`.
+ * The payment provider that the environment configures. The embedded provider keeps its checkouts in the table. Open
+ * the provider once per process, because it keeps a client and a secret. If no provider is configured, every call
+ * throws 409 `payments_unavailable`.
  */
 export function paymentsOf(env: PaymentsEnvironment): (table: Table) => Payments {
   const { PAYMENTS_SECRET_NAME: secretName, PAYMENTS_WEBHOOK_SECRET: webhookSecret } = env;
@@ -48,7 +49,7 @@ export const PaymentsEnvironment = z
   .object({
     /** A secret in Secrets Manager: JSON with Stripe's `api_key` and the endpoint's `webhook_secret`. */
     PAYMENTS_SECRET_NAME: z.string().min(1).optional(),
-    /** For Stripe: the page to which payers return if a checkout names none. */
+    /** For Stripe: the page to which payers return if a checkout names no page. */
     PAYMENTS_RETURN_URL: z.url({ protocol: /^https?$/ }).optional(),
     /** For the embedded payments: the secret that signs webhooks, and the origin of the checkout page. */
     PAYMENTS_WEBHOOK_SECRET: z.string().min(16).optional(),

@@ -1,6 +1,6 @@
 /** The payment that a checkout asks for: `amount` in minor units of `currency` (ISO 4217, upper case). */
 export type CheckoutInput = {
-  /** Our id for the payment, 1 to 200 characters. Every event of the checkout has it, and the account. */
+  /** Our id for the payment, 1 to 200 characters. Every event of the checkout has this id and the account. */
   reference: string;
   accountId: string;
   amount: number;
@@ -10,7 +10,7 @@ export type CheckoutInput = {
   /** The page for the payer after the payment; `{CHECKOUT_SESSION_ID}` in it becomes the checkout's id. */
   successUrl?: string;
   cancelUrl?: string;
-  /** Replaced by the nearest time from 31 minutes to almost 24 hours from now. */
+  /** The checkout gets the nearest allowed time: from 31 minutes to almost 24 hours from now. */
   expiresAt: Date;
   idempotencyKey: string;
 };
@@ -64,7 +64,7 @@ export type CardSetupState = {
 
 /** A payment without the payer: `amount` in minor units of `currency`. */
 export type ChargeInput = {
-  /** Our id for the charge, 1 to 200 characters. It is the idempotency key too. */
+  /** Our id for the charge, 1 to 200 characters. This id is the idempotency key too. */
   reference: string;
   accountId: string;
   customerId: string;
@@ -73,7 +73,10 @@ export type ChargeInput = {
   currency: string;
   /** The text on the payer's receipt. */
   description: string;
-  /** When the first attempt was made. The provider forgets idempotency keys after a day, and is searched then. */
+  /**
+   * When the first attempt was made. The provider forgets idempotency keys after a day. Then the charge is searched for
+   * at the provider.
+   */
   startedAt: Date;
 };
 
@@ -149,7 +152,8 @@ export type Payments = {
   /**
    * Reads the event in the unchanged body of a webhook.
    * - Undefined for a type of event that we do not use, and for a payment that is not ours.
-   * - Throws 400 `malformed_request` for a signature that is not the provider's or more than 5 minutes away from `now`.
+   * - Throws 400 `malformed_request` if the signature is not from the provider, or if its time is more than 5 minutes
+   *   away from `now`.
    */
   readEvent: (
     body: string,
@@ -158,19 +162,22 @@ export type Payments = {
   ) => Promise<ProviderEvent | undefined>;
   /** Asks the provider for the state of a checkout. Throws 404 `not_found`. */
   getCheckout: (id: string) => Promise<CheckoutState>;
-  /** Ends a checkout that is open, so that it cannot be paid any more. Does nothing to any other. Throws 404 `not_found`. */
+  /**
+   * Ends a checkout that is open, so that it cannot be paid any more. Does nothing to other checkouts. Throws 404
+   * `not_found`.
+   */
   expireCheckout: (id: string) => Promise<void>;
   /** Creates the provider's customer of an account, and returns its id. The same key returns the same customer. */
   createCustomer: (input: { accountId: string; name: string; idempotencyKey: string }) => Promise<string>;
   /** Opens a page on which a payer saves a card. */
   createCardSetup: (input: CardSetupInput) => Promise<Checkout>;
-  /** Asks the provider for the state of such a page. Throws 404 `not_found`. */
+  /** Asks the provider for the state of a page for saving a card. Throws 404 `not_found`. */
   getCardSetup: (id: string) => Promise<CardSetupState>;
   /** Removes a saved card. Does nothing if the provider does not have the card. */
   removeCard: (id: string) => Promise<void>;
   /**
-   * Charges a saved card once for each reference: a repeat returns the state of the first charge. A charge that neither
-   * succeeded nor is processing is cancelled before this resolves.
+   * Charges a saved card once for each reference: a repeat returns the state of the first charge. If the charge has not
+   * succeeded and is not processing, this cancels the charge before it resolves.
    */
   charge: (input: ChargeInput) => Promise<ChargeState>;
   /** Asks the provider for the state of a charge, and cancels it as `charge` does. Throws 404 `not_found`. */

@@ -3,7 +3,10 @@ import * as z from "zod";
 
 import type { CardSetupState, ChargeInput, ChargeState, SavedCard } from "./payments.ts";
 
-/** The metadata by which we recognize a payment that charges a saved card. Payments of checkouts have none. */
+/**
+ * The metadata by which we recognize a payment that charges a saved card. Payments of checkouts do not have this
+ * metadata.
+ */
 export const ChargeMetadata = z.object({ account_id: z.string().min(1), recharge_id: z.string().min(1) });
 
 /** The metadata of a customer of ours. */
@@ -53,7 +56,7 @@ const needsPayer = ({ status, last_payment_error: error }: Intent): boolean =>
   error?.code === "authentication_required" ||
   error?.decline_code === "authentication_required";
 
-/** Stripe keeps why we cancelled: `abandoned` stands for a payment that waited for the payer. */
+/** Our reason for cancelling a payment that waited for the payer. Stripe keeps this reason with the payment. */
 const waitedForPayer = "abandoned";
 
 type PaymentIntents = Pick<Stripe, "paymentIntents">;
@@ -95,7 +98,10 @@ const Failure = z.object({
 const isUnexpectedState = (error: unknown): boolean =>
   Failure.safeParse(error).data?.code === "payment_intent_unexpected_state";
 
-/** Stripe keeps idempotency keys for a day. A charge that is older is searched for before it is made. */
+/**
+ * A charge that is older than this time, in milliseconds, is searched for before it is made. Stripe keeps idempotency
+ * keys for a day.
+ */
 const keyMs = 20 * 3_600_000;
 
 async function findIntent({ customerId, startedAt, reference }: ChargeInput, client: PaymentIntents): Promise<unknown> {

@@ -57,11 +57,14 @@ export function sessionState(given: unknown): CheckoutState {
   };
 }
 
-/** Stripe allows 30 minutes to 24 hours by its own clock. A minute less on both sides makes up for other clocks. */
+/**
+ * The shortest and the longest life of a checkout, in milliseconds. Stripe allows 30 minutes to 24 hours by its own
+ * clock. A minute less on both sides allows for a difference between the clocks.
+ */
 const shortestMs = 31 * minuteMs;
 const longestMs = (24 * 60 - 1) * minuteMs;
 
-/** The allowed expiry of a checkout that is nearest to the wanted one, in whole seconds since 1970. */
+/** The allowed expiry of a checkout that is nearest to the wanted time, in whole seconds since 1970. */
 export function expirySeconds(wanted: Date, now: Date): number {
   const ms = Math.min(Math.max(wanted.getTime(), now.getTime() + shortestMs), now.getTime() + longestMs);
   return Math.floor(ms / 1_000);
@@ -74,14 +77,17 @@ const forged = (): Problem =>
 
 /**
  * Whether the time in a `stripe-signature` header is missing or too far in the future. The SDK refuses old signatures,
- * but accepts one from the future, which would stay valid for longer.
+ * but accepts signatures from the future, which would stay valid for longer.
  */
 function isAhead(header: string, now: Date): boolean {
   const times = header.split(",").flatMap((part) => /^t=(\d{1,12})$/.exec(part)?.[1] ?? []);
   return times.length !== 1 || Number(times[0]) - now.getTime() / 1_000 > toleranceSeconds;
 }
 
-/** The object in the body, if one of the secrets signed it. Loads the SDK when the first webhook is needed, because most functions need none. */
+/**
+ * The object in the body. Throws unless the body was signed with one of the secrets. Loads the SDK at the first
+ * webhook, because most functions get no webhook.
+ */
 async function verified(body: string, header: string, secrets: readonly string[], now: Date): Promise<unknown> {
   if (isAhead(header, now)) throw forged();
   const { default: Stripe } = await import("stripe");
@@ -128,7 +134,7 @@ export type Lookups = {
  * - Undefined for other types of events, for a session that is complete but not paid yet, and for an object that is not
  *   ours.
  * - Throws 400 `malformed_request` for an invalid signature.
- * - Throws an Error for an object of ours that we cannot read, so that Stripe sends it again.
+ * - Throws an Error for an object of ours that we cannot read, so that Stripe sends the event again.
  */
 export async function readPaymentEvent(
   body: string,
@@ -194,7 +200,10 @@ function readCharge({ id, data: { object } }: Envelope): ChargeEvent | undefined
   };
 }
 
-/** The types of events after which the refunds of a payment are read again. Their object is a charge or a refund. */
+/**
+ * The types of events after which the refunds of a payment are read again. The object of such an event is a charge or a
+ * refund.
+ */
 const refundTypes = new Set([
   "charge.refunded",
   "charge.refund.updated",

@@ -15,7 +15,7 @@ import {
 } from "./stripe-charges.ts";
 import { OurMetadata, expirySeconds, readPaymentEvent, sessionState, stripeVersion } from "./stripe-objects.ts";
 
-/** The API key, and the valid secrets of the webhook: during a rotation two. */
+/** The API key, and the valid secrets of the webhook. During a rotation, two secrets are valid. */
 type PaymentsSecret = { apiKey: string; webhookSecrets: string[] };
 
 const Secret = z.object({ api_key: z.string().min(1), webhook_secret: z.string().min(1) });
@@ -23,8 +23,8 @@ const Secret = z.object({ api_key: z.string().min(1), webhook_secret: z.string()
 const parseSecret = (text: string) => Secret.parse(JSON.parse(text));
 
 /**
- * The API key and the webhook secrets of Stripe, from a secret in Secrets Manager: see `rotatingSecret`. The key is that of
- * the current version.
+ * The API key and the webhook secrets of Stripe, from a secret in Secrets Manager: see `rotatingSecret`. The API key is
+ * from the current version.
  */
 export function paymentsSecret(name: string, options: NamedSecretOptions = {}): () => Promise<PaymentsSecret> {
   const versions = rotatingSecret(name, parseSecret, "JSON with an api_key and a webhook_secret", options);
@@ -35,11 +35,11 @@ export function paymentsSecret(name: string, options: NamedSecretOptions = {}): 
 }
 
 export type StripeOptions = {
-  /** The page that payers return to when a checkout names none. */
+  /** The page that payers return to when a checkout names no page. */
   returnUrl?: string;
   /** An origin instead of Stripe's, for tests. */
   endpoint?: URL;
-  /** How long one of the three attempts may be silent. */
+  /** How long one of the three attempts may be silent, in milliseconds. */
   timeoutMs?: number;
 };
 
@@ -109,7 +109,8 @@ function sessionOf(input: CheckoutInput, successUrl: string, now: Date): Stripe.
 
 async function create(client: Stripe, input: CheckoutInput, returnUrl: string | undefined): Promise<Checkout> {
   const successUrl = input.successUrl ?? returnUrl;
-  if (successUrl === undefined) throw new Error("PAYMENTS_RETURN_URL is not set. A checkout needs it to lead back.");
+  if (successUrl === undefined)
+    throw new Error("PAYMENTS_RETURN_URL is not set. A checkout needs this URL to lead the payer back.");
   const { id, url, expires_at } = await client.checkout.sessions.create(sessionOf(input, successUrl, new Date()), {
     idempotencyKey: input.idempotencyKey,
   });
@@ -125,7 +126,7 @@ async function createCardSetup(
   const { reference, accountId, customerId, cancelUrl, expiresAt, idempotencyKey } = input;
   const successUrl = input.successUrl ?? returnUrl;
   if (successUrl === undefined)
-    throw new Error("PAYMENTS_RETURN_URL is not set. A payment page needs this address to lead the payer back.");
+    throw new Error("PAYMENTS_RETURN_URL is not set. A page for saving a card needs this URL to lead the payer back.");
   const { id, url, expires_at } = await client.checkout.sessions.create(
     {
       mode: "setup",
@@ -178,8 +179,8 @@ async function orUndefined<T>(work: Promise<T>): Promise<T | undefined> {
 
 /**
  * Takes payments by Stripe Checkout (sessions of mode `payment` with one line), and from cards that were saved by
- * sessions of mode `setup` (PaymentIntents). All attempts of a request (at most three) have the same Idempotency-Key. A
- * refusal by Stripe is a mistake of ours, and an Error.
+ * sessions of mode `setup` (PaymentIntents). All attempts of a request (at most three) have the same Idempotency-Key.
+ * If Stripe refuses a request, the mistake is ours, and this throws an Error.
  */
 export function stripePayments(secret: () => Promise<PaymentsSecret>, options: StripeOptions = {}): Payments {
   let connected: { apiKey: string; client: Promise<Stripe> } | undefined;

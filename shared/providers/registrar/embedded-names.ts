@@ -34,7 +34,7 @@ export function operationKey(id: string): Key | undefined {
 const operationId = (name: string, begunAt: Date, random: string): string =>
   `${name}/${begunAt.toISOString()}#${random}`;
 
-/** An operation of the registry. It runs until `settles_at`, but its outcome is stored when it begins. */
+/** An operation of the registry. The operation runs until `settles_at`, but its outcome is stored at the beginning. */
 export const StoredOperation = z.object({
   id: z.string(),
   /** Operations of earlier versions all register a name. */
@@ -63,21 +63,26 @@ const StoredName = z.discriminatedUnion("holder", [
     version: z.int(),
     nameservers: z.array(z.string()),
     operation: StoredOperation,
-    /** Whether the registry renews the name every year. Only earlier versions registered names that it renews. */
+    /**
+     * Whether the registry renews the name every year. Only earlier versions registered names that the registry renews.
+     */
     auto_renew: z.boolean(),
-    /** The end of the registration before `renewal`, or of one of its years if the registry renews it. */
+    /**
+     * The end of the registration before `renewal`. If the registry renews the name every year, this is the end of one
+     * of the years.
+     */
     expires_at: Timestamp,
     locked: z.boolean().default(true),
     privacy: z.boolean().default(true),
     /** Absent for names that earlier versions registered. */
     contact: Contact.optional(),
-    /** Absent until somebody asks for it. */
+    /** Absent until somebody asks for the code. */
     auth_code: z.string().optional(),
     /** The latest renewal, which adds `years` if it succeeds. */
     renewal: z.object({ operation: StoredOperation, years: z.int() }).optional(),
     /** The registration elsewhere from which `operation` transfers the name; absent for a name that was registered. */
     elsewhere: Elsewhere.optional(),
-    /** The operation by which another registrar takes the name over, and its registration there. */
+    /** The operation by which another registrar takes the name over, and the registration there. */
     departure: z.object({ operation: StoredOperation, elsewhere: Elsewhere }).optional(),
   }),
 ]);
@@ -171,7 +176,7 @@ const failing: Partial<Record<StoredOperation["kind"], RegExp>> = {
   contact: /^contact-fails-/,
 };
 
-/** A new operation. The beginning of the name decides how it ends. */
+/** A new operation. The beginning of the name decides how the operation ends. */
 export function newOperation(
   name: string,
   kind: StoredOperation["kind"],
@@ -247,13 +252,14 @@ function planDeparture(name: string, ours: Ours, given: Partial<Elsewhere>, now:
 }
 
 /**
- * Registers a name at another registrar, or changes its registration there. Members that are not given stay as they are.
+ * Registers a name at another registrar, or changes its registration there. Members that are not given stay as they
+ * are.
  * - Without nameservers the name is not delegated.
  * - While the name is transferred to us, only its nameservers can change.
  * - With its auth code, a name of ours is transferred to the other registrar, and keeps its nameservers.
  *
- * Returns since when the name is registered so (RFC 3339). Throws for a name that is ours and cannot be transferred, is
- * being registered, or is not free yet.
+ * Returns the time from which the name has this registration (RFC 3339). Throws for a name that is ours and cannot be
+ * transferred, is being registered, or is not free yet.
  */
 export function registerElsewhere(
   table: Table,
@@ -288,7 +294,7 @@ export function registerElsewhere(
   });
 }
 
-/** Registers a name elsewhere with these nameservers, or changes them. */
+/** Registers a name elsewhere with these nameservers, or changes the nameservers of a registered name. */
 export const delegate = async (
   table: Table,
   name: string,

@@ -64,8 +64,8 @@ export const premiumFactor = 100;
 export const restoreFee = 8_000;
 
 /**
- * A label of letters, digits and hyphens, with no hyphen at an end; only A-labels have two in the middle (RFC 5891
- * §4.2.3.1).
+ * A label of letters, digits and hyphens, with no hyphen at an end; only A-labels have hyphens in the third and fourth
+ * place (RFC 5891 §4.2.3.1).
  */
 const label = /^(?!-)(?!(?!xn)..--)[a-z0-9-]{1,63}(?<!-)$/;
 
@@ -268,7 +268,7 @@ function registrationOf(current: NameState): Registration | undefined {
   };
 }
 
-/** Changes a name that is ours. Throws for a name that is not. */
+/** Changes a name that is ours. Throws for a name that is not ours. */
 function update(
   table: Table,
   name: string,
@@ -326,15 +326,17 @@ function releaseName(table: Table, name: string, now: Date): Promise<void> {
  * - `refused-`: refused.
  * - `slow-`: registered and renewed after 30 seconds; `fails-`: the registration fails after 30 seconds.
  * - `lost-`: registered and renewed, but the answer is lost; the registry answers when asked again.
- * - `renewal-silent-`, `renewal-refused-`, `renewal-fails-`: the registration succeeds at once, and the renewal does not.
- * - `transfer-silent-`, `transfer-fails-`: the same for a transfer to us. `transfer-refused-`: the present registrar refuses
- *   the transfer after 30 seconds. The transfer of a `slow-` name to us or away from us takes 5 days, the time that ICANN
- *   gives the present registrar to refuse a transfer.
+ * - `renewal-silent-`, `renewal-refused-`, `renewal-fails-`: the registration succeeds at once, and the renewal does
+ *   not.
+ * - `transfer-silent-`, `transfer-fails-`: the same for a transfer to us. `transfer-refused-`: the present registrar
+ *   refuses the transfer after 30 seconds. The transfer of a `slow-` name to us or away from us takes 5 days, the time
+ *   that ICANN gives the present registrar to refuse a transfer.
  * - `contact-refused-`, `contact-fails-`: registered at once; a change of the contact is refused, or fails after 30
  *   seconds.
  * - All other names are registered, renewed and transferred at once. A transfer costs as much as a renewal.
  *
- * After its end a name is in grace for 30 days, in redemption for 30 days, and pending deletion for 5 days.
+ * After the end of its registration, a name is in grace for 30 days, in redemption for 30 days, and pending deletion
+ * for 5 days.
  */
 export const embeddedRegistrar = (table: Table, now: () => Date): Registrar => ({
   tlds: async () => [...prices.keys()],

@@ -26,8 +26,9 @@ const calls = {
 } as const;
 
 /**
- * The registrar that the environment configures. The embedded registrar uses the table and the clock. Open the registrar once
- * per process, because it keeps a client open. If none is configured, its calls throw 409 `registrar_unavailable`.
+ * The registrar that the environment configures. The embedded registrar uses the table and the clock. Open the
+ * registrar once per process, because it keeps a client open. If no registrar is configured, every call throws 409
+ * `registrar_unavailable`.
  */
 export function registrarOf({ REGISTRAR }: RegistrarEnvironment): (table: Table, now: () => Date) => Registrar {
   if (REGISTRAR === "embedded") {

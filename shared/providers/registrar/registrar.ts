@@ -38,8 +38,9 @@ export type Offer = {
 };
 
 /**
- * The fees of a registrar for a name that it has, in minor units of `registrarCurrency`: for each further year, and for the
- * restoration of a name in redemption. Without `restore`, the registrar cannot restore the name.
+ * The fees of a registrar for one of its names, in minor units of `registrarCurrency`. `renewal` is for each further
+ * year, and `restore` for the restoration of a name in redemption. Without `restore`, the registrar cannot restore the
+ * name.
  */
 export type Fees = { renewal: number; restore?: number };
 
@@ -72,7 +73,10 @@ export type TransferOffer = {
   reason?: string;
 };
 
-/** A transfer of a name to us. `authCode` is the secret that its present registrar gave to its owner (RFC 5731 §2.6). */
+/**
+ * A transfer of a name to us. `authCode` is the secret that the present registrar gave to the name's owner (RFC 5731
+ * §2.6).
+ */
 export type Transferring = { name: string; authCode: string; contact: Contact };
 
 /**
@@ -84,10 +88,10 @@ export type RegistrarOperation = { id: string; state: "running" | "succeeded" | 
 export type OperationKind = "register" | "renew" | "transfer" | "transfer_out";
 
 /**
- * A name registered through us. Times are RFC 3339.
+ * The registration of a name through us. Times are RFC 3339.
  * - `registered`: until `expiresAt`.
  * - `grace`: from then until `graceEndsAt`. The name works, and is renewed at the usual price.
- * - `redemption`: from then until `redemptionEndsAt`. The name is not delegated, and a renewal also restores it.
+ * - `redemption`: from then until `redemptionEndsAt`. The name is not delegated, and a renewal also restores the name.
  */
 export type Registration = {
   expiresAt: string;

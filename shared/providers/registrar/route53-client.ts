@@ -6,7 +6,9 @@ import { isTransient } from "../aws-failure.ts";
 /** Loads the SDK when the first name is needed, because most functions need none. */
 const loadSdk = () => import("@aws-sdk/client-route-53-domains");
 
-/** A client of Route 53 Domains, a second one that sends every request only once, and the commands of both. */
+/**
+ * A client of Route 53 Domains, a second client that sends every request only once, and the commands of both clients.
+ */
 export type Domains = {
   client: Route53DomainsClient;
   once: Route53DomainsClient;

@@ -112,9 +112,9 @@ async function runningOf(
 /**
  * Sends a request that begins an operation. If an operation of this kind is running already, returns that operation.
  *
- * The request is sent only once. If an earlier request had its effect but its answer was lost, Route 53 refuses this
- * request. So after a refusal, `isDone` looks for the effect. If the effect is there, this throws 503, and the caller asks
- * again. Otherwise this throws `Refused`.
+ * The request is sent only once. If an earlier request had its effect, but the answer was lost, Route 53 refuses this
+ * request. So after a refusal, `isDone` looks for the effect. If the effect is there, this throws 503, and the caller
+ * asks again. Otherwise this throws `Refused`.
  */
 async function begin(
   domains: Domains,
@@ -147,7 +147,7 @@ export async function register(domains: Domains, input: Registering): Promise<Re
   );
 }
 
-/** Begins to transfer a name to us. The request has no nameservers, so the name keeps its present ones. */
+/** Begins to transfer a name to us. The request has no nameservers, so the name keeps its present nameservers. */
 export async function transfer(domains: Domains, input: Transferring): Promise<RegistrarOperation> {
   const { once, sdk } = domains;
   const { name, authCode } = input;
@@ -175,8 +175,8 @@ export function renew(domains: Domains, { name, years, expiresAt, restore }: Ren
 }
 
 /**
- * The latest operation of a kind for a name; undefined if there is none. `which` selects the operations in some states, or
- * those that were submitted at a date or later.
+ * The latest operation of a kind for a name; undefined if there is none. `which` selects the operations in some states,
+ * or the operations that were submitted at a date or later.
  */
 export async function latestOperation(
   { client, sdk }: Pick<Domains, "client" | "sdk">,

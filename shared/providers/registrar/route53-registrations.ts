@@ -70,18 +70,21 @@ export async function stopAutoRenew({ client, sdk }: Domains, name: string): Pro
   await client.send(new sdk.DisableDomainAutoRenewCommand({ DomainName: name }));
 }
 
-/** The code by which another registrar transfers a name. Throws `Refused` where names have none. */
+/**
+ * The code by which another registrar transfers a name. Throws `Refused` if names under the top-level domain have no
+ * auth code.
+ */
 export async function authCode({ client, sdk }: Domains, name: string): Promise<string> {
   try {
     const { AuthCode } = await client.send(new sdk.RetrieveDomainAuthCodeCommand({ DomainName: name }));
     return requireValue(AuthCode);
   } catch (error) {
     if (codeOf(error) !== "UnsupportedTLD") throw error;
-    throw new Refused("Names under this top-level domain have no auth code. Write to us to transfer it.");
+    throw new Refused("Names under this top-level domain have no auth code. Write to us to transfer the name.");
   }
 }
 
-/** Runs a change that some registries do not offer. For their names it does nothing. */
+/** Runs a change that some registries do not offer. Does nothing for the names of such registries. */
 async function whereOffered(work: Promise<unknown>): Promise<void> {
   try {
     await work;

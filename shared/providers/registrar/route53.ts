@@ -18,20 +18,23 @@ import {
 import { transferability } from "./route53-transferability.ts";
 
 export type Route53RegistrarOptions = {
-  /** The time limit of each attempt; a registration has one attempt, every other call three. */
+  /**
+   * The time limit of each attempt, in milliseconds. A registration, a renewal and a transfer have one attempt. Every
+   * other call has three.
+   */
   timeoutMs?: number;
   /** An origin instead of Route 53's, for tests. */
   endpoint?: string;
   now?: () => Date;
 };
 
-/** The most that Route 53's clock may be behind ours, rounding included. */
+/** The most that Route 53's clock may be behind ours, rounding included, in milliseconds. */
 const clockSkewMs = 5_000;
 
 /**
- * Registers names at Amazon Route 53 Domains, in us-east-1. Its role needs the actions of route53domains that
- * `infra/cdk/constructs/permissions.ts` lists. With each name that it registers, Route 53 Domains also creates a hosted zone of
- * its own, which is not used.
+ * Registers names at Amazon Route 53 Domains, in us-east-1. The AWS role needs the actions of route53domains that
+ * `infra/cdk/constructs/permissions.ts` lists. With each name that it registers, Route 53 Domains also creates a hosted
+ * zone of its own, which is not used.
  */
 export function route53Registrar({
   timeoutMs = 5_000,

@@ -33,8 +33,8 @@ function chosen(env: SecretsEnvironment): Secrets {
 }
 
 /**
- * The service that seals secrets, as the environment configures it. Open it once per process, because it keeps a client
- * open. Without a key this does not throw; `seal` and `open` do.
+ * The service that seals secrets, as the environment configures it. Open the service once per process, because it keeps
+ * a client open. If no key is configured, this does not throw, but `seal` and `open` do.
  */
 export function secretsOf(env: SecretsEnvironment): Secrets {
   const { seal, open } = chosen(env);

@@ -53,7 +53,8 @@ export function kmsSecrets(keyId: string, requestTimeoutMs = 1_000): Secrets {
     open: (sealed, context) =>
       callKms(async () => {
         const { DecryptCommand } = await loadSdk();
-        // The ciphertext names its key, which can be a former one. The function's role allows only the keys of the stack.
+        // The ciphertext names its key, which can be a former key. The function's role allows only the keys of the
+        // stack.
         const input = { CiphertextBlob: sealedBytes(sealPrefix, sealed), EncryptionContext: context };
         const { Plaintext } = await (await connect()).send(new DecryptCommand(input));
         if (!Plaintext) throw new Error("KMS answered Decrypt without a plaintext");

@@ -16,7 +16,7 @@ export type Secrets = {
 export const sealBroken = (cause?: unknown): Error =>
   new Error("A secret cannot be opened. It was sealed with another key or context, or was changed.", { cause });
 
-/** The bytes after the prefix, which names the way of sealing. Throws for another prefix. */
+/** The bytes after the prefix. The prefix names the way of sealing. Throws for another prefix. */
 export function sealedBytes(prefix: string, sealed: string): Buffer {
   if (!sealed.startsWith(prefix)) throw sealBroken();
   return Buffer.from(sealed.slice(prefix.length), "base64");

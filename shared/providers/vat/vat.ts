@@ -1,5 +1,6 @@
 /**
- * The answer of a register of VAT ids. `unavailable`: it did not answer in time, or cannot ask the id's country now.
+ * The answer of a register of VAT ids. `unavailable`: the register did not answer in time, or cannot ask the id's
+ * country now.
  */
 export type VatAnswer = "valid" | "invalid" | "unavailable";
 

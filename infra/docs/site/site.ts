@@ -31,7 +31,8 @@ const storedLanguage = (): string | null => {
   try {
     return localStorage.getItem(remembered);
   } catch {
-    // A browser can refuse to store anything. return null;
+    // A browser can refuse to store anything. The choice of a language then holds only for this page.
+    return null;
   }
 };
 
@@ -39,7 +40,7 @@ const storeLanguage = (key: string): void => {
   try {
     localStorage.setItem(remembered, key);
   } catch {
-    // A browser can refuse to store anything. Then the choice holds for the page.
+    // As above: the choice then holds only for this page.
   }
 };
 

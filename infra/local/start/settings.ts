@@ -2,13 +2,13 @@ import { resolve } from "node:path";
 
 import { StartProblem, defaultDataDir } from "../command-line.ts";
 
-/** The settings of a start. Each is read from an environment variable, which is optional. */
+/** The settings of a start. Each setting comes from an optional environment variable. */
 export type Settings = {
   port: number;
   dataDir: string;
-  /** A DynamoDB endpoint to use instead of the embedded engine. */
+  /** The URL of a DynamoDB endpoint that replaces the embedded engine. */
   endpoint?: string;
-  /** The port of the DNS server for all accounts' zones, by UDP and TCP. */
+  /** The UDP and TCP port of the DNS server for the zones of all accounts. */
   dnsPort: number;
   /** The port of the server for the websites and mail settings of domains. */
   webPort: number;

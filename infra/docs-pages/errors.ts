@@ -49,7 +49,8 @@ export const errorGuidance: Record<ProblemCode, string> = {
     "The status of the domain in `domain_status` does not allow this. Read `status_reason` with `domains.get`. For `pending_delegation`, set the domain's nameservers or its TXT record, and then call `domains.verify`. For `releasing`, call `domains.restore`.",
   mailbox_not_ready:
     "The status of the mailbox in `mailbox_status` does not allow this. Resume a `paused` mailbox with `mailboxes.activate`. For other statuses, wait some seconds and try again.",
-  mailbox_ambiguous: "Send one of the ids in `mailbox_ids`. `mailboxes.deleted.list` shows when each mailbox was deleted.",
+  mailbox_ambiguous:
+    "Send one of the ids in `mailbox_ids`. `mailboxes.deleted.list` shows when each mailbox was deleted.",
   address_taken:
     "The address may be an alias of the mailbox. Choose another address, or use the mailbox in `conflicts_with`. If `conflicts_with` is missing, you may not see that mailbox.",
   out_of_stock:
@@ -126,7 +127,8 @@ export const errorGuidance: Record<ProblemCode, string> = {
     "Delete the account's `dedicated_ip_count` managed dedicated IPs first, or change to another plan. Managed dedicated IPs exist only together with a plan that pays for them.",
   payment_due:
     "Top up the wallet with `billing.topup_session.create`. The invoice is paid from the wallet at once. Then try again.",
-  payment_method_required: "Save a card with `billing.payment_method_session.create`. Then switch on automatic recharges.",
+  payment_method_required:
+    "Save a card with `billing.payment_method_session.create`. Then switch on automatic recharges.",
   idempotency_in_flight:
     "Wait for the seconds in `Retry-After`, and send the same request again. You then get the answer of the first request.",
   secret_already_shown:

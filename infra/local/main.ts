@@ -47,7 +47,9 @@ async function seedBigHere(signal: AbortSignal): Promise<void> {
   const table = openTable(new TableClient(), localTableName);
   const { id: accountId } = bigAccount;
   const { domains, mailboxesEach } = bigSize;
-  say(`Adding ${domains} domains and ${domains * mailboxesEach} mailboxes. Ctrl-C stops this. A later --seed big continues.`);
+  say(
+    `Adding ${domains} domains and ${domains * mailboxesEach} mailboxes. Ctrl-C stops this. A later --seed big continues.`,
+  );
   const onProgress = progressOn(process.stdout, { of: domains * mailboxesEach, unit: "mailboxes" });
   await seedBig({ table, accountId, ownerId: memberId(accountId, "a"), onProgress, signal });
 }

@@ -25,7 +25,8 @@ const allowed: ReadonlySet<string> = new Set([
  * the product keeps the licence's further terms.
  */
 const checkedByHand: Readonly<Record<string, string>> = {
-  "@expo-google-fonts/noto-sans": "The font has the licence OFL-1.1. This licence allows embedding the font in documents.",
+  "@expo-google-fonts/noto-sans":
+    "The font has the licence OFL-1.1. This licence allows embedding the font in documents.",
   "png-js": "Its file LICENSE is the MIT licence.",
 };
 

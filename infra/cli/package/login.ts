@@ -52,7 +52,8 @@ export async function login(options: LoginOptions): Promise<void> {
   printNote(`Logged in to ${baseUrl} as ${email ?? id}. The token is in ${configFile()}.`);
   if (total === 1) printNote(`Account: ${items[0]?.name}`);
   if (total > 1) printNote(`You have ${total} accounts. Choose one: hosted-mail accounts use ID`);
-  if (process.env["HOSTED_MAIL_TOKEN"]) printNote("HOSTED_MAIL_TOKEN is set. Commands use it instead of the stored token.");
+  if (process.env["HOSTED_MAIL_TOKEN"])
+    printNote("HOSTED_MAIL_TOKEN is set. Commands use it instead of the stored token.");
 }
 
 /** Removes the profile with its token from this machine. Does not revoke the token. */

@@ -218,7 +218,8 @@ async function orMissing(show: () => Promise<Answer>): Promise<Answer> {
 
 type CheckoutSettings = Required<CheckoutPageOptions>;
 
-const refuseForeignForm = (): Answer => jsonAnswer(403, { message: "The form was refused, because another site sent it." });
+const refuseForeignForm = (): Answer =>
+  jsonAnswer(403, { message: "The form was refused, because another site sent it." });
 
 const tooLate = "The state of the checkout does not allow this any more.";
 

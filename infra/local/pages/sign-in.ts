@@ -139,7 +139,8 @@ function exchange({ body }: LocalRequest, codes: Codes, issuer: TokenIssuer): An
     pending.until > Date.now() &&
     pending.asked.redirect_uri === data.redirect_uri &&
     pending.asked.code_challenge === createHash("sha256").update(data.code_verifier).digest("base64url");
-  if (!isValid) return tokenError("invalid_grant", "The code was already used, is too old, or was issued for another request.");
+  if (!isValid)
+    return tokenError("invalid_grant", "The code was already used, is too old, or was issued for another request.");
   const access_token = issuer.mint(pending.person, { expiresInSeconds: tokenSeconds });
   const answer = { access_token, token_type: "Bearer", expires_in: tokenSeconds };
   return jsonAnswer(200, answer, { "cache-control": "no-store" });

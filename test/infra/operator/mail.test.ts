@@ -37,7 +37,7 @@ test("an address is shown as the endpoint for incoming mail answers it, and why"
     is_full: false,
     keep_copy: true,
     copies: [],
-    why: "The address is a mailbox's own.",
+    why: "The address is the primary address of a mailbox.",
     account_status: "active",
     domain_id: domain.id,
     domain_status: "active",

@@ -111,7 +111,7 @@ test("access, a pending invitation and the account's own data are kept, each wit
   const result = await run("erase", { user: person.id, account: account.id, confirm: person.id });
   expect(JSON.stringify(result["kept"])).toContain("The user has access to the account. End it");
   const pending = await run("erase", { email: invited, account: account.id, confirm: invited });
-  expect(JSON.stringify(pending["kept"])).toContain("It can still be accepted. Revoke it");
+  expect(JSON.stringify(pending["kept"])).toContain("The invitation can still be accepted. Revoke it");
   const theirs = await run("export", { email: mailbox.primary_email, account: account.id });
   const own = theirs.found.find(({ what }) => what === "mailbox");
   expect(own?.data).toMatchObject({ id: mailbox.id, first_name: "Ada" });

@@ -51,12 +51,9 @@ export const a2aHeaders = z.object({
 
 /** The request headers of MCP. They repeat members of the body. */
 export const mcpHeaders = z.object({
-  "MCP-Protocol-Version": z
-    .string()
-    .optional()
-    .meta({
-      description: "The MCP revision. For revision `2026-07-28`, `params._meta` must also contain the revision.",
-    }),
+  "MCP-Protocol-Version": z.string().optional().meta({
+    description: "The MCP revision. For revision `2026-07-28`, `params._meta` must also contain the revision.",
+  }),
   "Mcp-Method": z
     .string()
     .optional()

@@ -135,7 +135,7 @@ export function requestHeaders(route: Route, isFunction: boolean, takesKey: bool
   return z.object({
     "X-Request-Id": z.string().optional().meta({
       description:
-        "Your id for this request: 1 to 128 visible ASCII characters. The answer, the logs and every error body contain this id. If the value is not valid, a generated id replaces it.",
+        "Your id for this request: 1 to 128 visible ASCII characters. The answer, the logs and every error body contain this id. Any other value is replaced by a generated id.",
     }),
     ...(takesKey ? { "Idempotency-Key": idempotencyKey(route, isFunction) } : {}),
     ...(route.http.etag ? Object.fromEntries(conditions) : {}),

@@ -46,7 +46,7 @@ export const families = [
     description: "The number of resources that an account can have, and of requests that you can send.",
   },
   { name: "feedback", title: "Feedback", description: "Your feedback about the product." },
-  { name: "audit", title: "Audit log", description: "The log of all changes, with their authors." },
+  { name: "audit", title: "Audit log", description: "The log of who changed what." },
   { name: "functions", title: "Functions", description: "The functions of code mode, and how to call them." },
   {
     name: "code",

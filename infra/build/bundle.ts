@@ -37,8 +37,8 @@ const withImportMetaUrl: BuildOptions = {
 };
 
 /**
- * The AWS SDK's client of DynamoDB, in a file of its own beside the bundles. In a bundle it would be parsed at every
- * start, but few calls need it. Most calls go through the product's own client, `shared/table/lane.ts`.
+ * The AWS SDK's client of DynamoDB, in a separate file beside the bundles. In a bundle, the client would be parsed at
+ * every start, but few calls need it. Most calls go through the product's own client, `shared/table/lane.ts`.
  */
 const tableSdk = { from: "shared/table/sdk.ts", to: "table-sdk" };
 
@@ -79,7 +79,8 @@ const constantPattern =
 
 /**
  * Lets esbuild leave out constants that a bundle does not use. esbuild keeps the result of a call, such as the schema
- * of another route, because a call can have a side effect. Our calls have none: importing a file has no side effect.
+ * of another route, because a call can have a side effect. The calls in this project have none: importing a file has no
+ * side effect.
  */
 const leaveUnusedOut: Plugin = {
   name: "unused-constants",

@@ -32,7 +32,10 @@ export const variableOf = (key: string): string => key.replace(/[A-Z]/g, (letter
 type Context = (key: string) => unknown;
 type Variables = Record<string, string | undefined>;
 
-/** A setting from CDK context (`-c stage=prod`), or else from the environment (`STAGE=prod`). */
+/**
+ * Reads a setting from the CDK context (`-c stage=prod`). If it is not there, reads it from the environment
+ * (`STAGE=prod`).
+ */
 export const settingFrom = (key: string, context: Context, env: Variables): unknown =>
   context(key) ?? (env[variableOf(key)] || undefined);
 

@@ -205,10 +205,11 @@ export const Settings = z.object({
   /** Limits for the routes of individual functions, by the function's name. */
   routeThrottles: orJson(z.record(z.string(), Throttle)).default({}),
   /**
-   * The registrar of domain names, and below it the host of DNS zones. `embedded` only simulates a registrar or host:
-   * names are not registered, and zones are not reachable. `none` switches their functions off.
+   * The registrar of domain names. `embedded` only simulates a registrar: names are not registered. `none` switches the
+   * registrar's functions off.
    */
   registrar: z.enum(["route53", "embedded", "none"]).default("route53"),
+  /** The host of DNS zones. `embedded` only simulates a host: zones are not reachable. `none` hosts no zones. */
   dns: z.enum(["route53", "embedded", "none"]).default("route53"),
   /**
    * Price lists that replace the plan prices of shared/wallet/catalogue.ts, each from its month on. The list of a month
@@ -276,12 +277,11 @@ export const Settings = z.object({
     .string()
     .regex(/^[A-Za-z0-9_-]{1,64}$/, "the name of a configuration set")
     .optional(),
-  /**
-   * The relay that sends mail. Like the IMAP and POP3 servers of the mailboxes below, an IP address with a port, such
-   * as `10.0.0.5:25`, at which the mail proxy reaches the server.
-   */
+  /** The address at which the mail proxy reaches the relay that sends mail, such as `10.0.0.5:25`. */
   smtpRelay: Server.optional(),
+  /** The address at which the mail proxy reaches the IMAP server of the mailboxes, such as `10.0.0.6:143`. */
   imapServer: Server.optional(),
+  /** The address at which the mail proxy reaches the POP3 server of the mailboxes, such as `10.0.0.6:110`. */
   popServer: Server.optional(),
 });
 export type Settings = z.output<typeof Settings>;

@@ -55,7 +55,7 @@ async function runScript(name: string, ...args: readonly string[]): Promise<void
   if (code !== 0) throw new StartProblem(`npm run ${name} failed.`);
 }
 
-/** The output of git; undefined if git fails. */
+/** Runs git and returns its output. Returns undefined if git fails. */
 function git(...args: readonly string[]): string | undefined {
   const { status, stdout } = spawnSync("git", args, { cwd: root, encoding: "utf8" });
   return status === 0 ? stdout.trim() : undefined;

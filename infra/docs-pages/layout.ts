@@ -121,8 +121,9 @@ type Page = {
   aside?: string;
   /** Whether the page also exists as Markdown, at its path with `.md`. */
   hasMarkdown?: boolean;
-  /** The names of further scripts of the site, and below of further style sheets. */
+  /** The names of further scripts of the site. */
   scripts?: readonly string[];
+  /** The names of further style sheets of the site. */
   styles?: readonly string[];
 };
 

@@ -52,8 +52,10 @@ const ownFiles = [
 ];
 
 /**
- * The files that the `docs` Lambda serves: the OpenAPI document, the agent card, the site with its reference and
- * playground, the pages for confirming a forwarding and for accepting an invitation, and the result page of checkouts.
+ * The files that the `docs` Lambda serves:
+ * - the OpenAPI document and the agent card,
+ * - the site with its reference and playground,
+ * - the pages for confirming a forwarding, for accepting an invitation, and for the result of a checkout.
  */
 export async function docsAssets(): Promise<Asset[]> {
   const openApi = `${JSON.stringify(document)}\n`;

@@ -197,8 +197,8 @@ function endpointOf(trigger: string): { path: string; method: string } {
 const lambdaPath = "arn:${AWS::Partition}:apigateway:${AWS::Region}:lambda:path/2015-03-31/functions";
 
 /**
- * The address at which the gateway invokes a function. `sam local start-api` needs this exact form for a function of the
- * same template.
+ * The address at which the gateway invokes a function. For a function in the same template, `sam local start-api` needs
+ * exactly this form.
  */
 const uriOf = (name: string, target: Invocable): string =>
   target instanceof Alias

@@ -149,11 +149,11 @@ export function addFunction(
     environment: { ...common.environment, ...providerEnvironment(spec.uses ?? [], common.resources) },
     role,
     logGroup: common.logGroup,
-    // With JSON, Lambda passes on the lines of shared/core/log.ts unchanged; LOG_LEVEL alone decides which lines are
+    // With JSON, Lambda passes the lines of shared/core/log.ts on unchanged. Only LOG_LEVEL decides which lines are
     // written.
     loggingFormat: lambda.LoggingFormat.JSON,
     applicationLogLevelV2: lambda.ApplicationLogLevel.TRACE,
-    // We write one line per request ourselves, so the platform logs only time-outs and crashes.
+    // The product itself writes one line per request. So the platform logs only time-outs and crashes.
     systemLogLevelV2: lambda.SystemLogLevel.WARN,
   });
   // The construct's own `tracing` property attaches an extra policy to every role.

@@ -65,7 +65,8 @@ type Grant = {
 };
 
 /**
- * The grant for each provider. - `secrets`: a function seals and opens secrets, or only opens secrets.
+ * The grant for each provider.
+ * - `secrets`: a function seals and opens secrets, or only opens secrets.
  * - `files`: a function for requests signs the URLs of files, and a worker writes files.
  */
 const grants: Record<ProviderName, Grant> = {

@@ -49,8 +49,8 @@ export const slos = {
 } as const satisfies Record<string, Slo>;
 
 /**
- * A window in which the error budget is watched. A rate of 1 spends the budget of 30 days in 30 days. The alarm goes off
- * when each of `periods` windows in a row has at least the rate.
+ * A window in which an alarm watches the error budget. A rate of 1 spends the budget of 30 days in 30 days. The alarm
+ * goes off when each of `periods` windows in a row has at least the rate `rate`.
  */
 export type BurnWindow = { name: string; rate: number; window: Duration; periods: number };
 

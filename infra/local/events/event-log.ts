@@ -80,8 +80,9 @@ export type PublishedEvent = z.output<typeof PublishedEvent>;
 /** A change that could not be delivered in all its retries. */
 export const DeadLetter = z.object({
   at: z.string(),
-  /** The partition key of the change's row, and below it the sort key. */
+  /** The partition key of the change's row. */
   pk: z.string(),
+  /** The sort key of the change's row. */
   sk: z.string(),
   reason: z.string(),
 });

@@ -8,9 +8,7 @@ import { registryPaths } from "./registry.ts";
 import { reversePaths } from "./reverse-dns.ts";
 import { cardPaths } from "./saved-cards.ts";
 
-/**
- * The local pages of those embedded providers that are in use: payments, files, registry with reverse DNS, and outbox.
- */
+/** The local pages of the embedded providers in use: payments, files, registry with reverse DNS, and outbox. */
 export function providerPaths(table: Table, onChanged: () => void): LocalPath[] {
   const {
     PAYMENTS_WEBHOOK_SECRET: webhookSecret,

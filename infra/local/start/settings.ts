@@ -29,8 +29,9 @@ function portOf(name: string, text: string): number {
 }
 
 /**
- * Reads PORT (default 8080), DNS_PORT (default 5353), WEB_PORT (default 8081), DATA_DIR (default `.data` in the project),
- * AWS_ENDPOINT_URL_DYNAMODB, and the comma-separated lists CORS_ORIGINS and ALLOWED_HOSTS. Throws `StartProblem`.
+ * Reads PORT (default 8080), DNS_PORT (default 5353), WEB_PORT (default 8081), DATA_DIR (default `.data` in the
+ * project), AWS_ENDPOINT_URL_DYNAMODB, and the comma-separated lists CORS_ORIGINS and ALLOWED_HOSTS. Throws
+ * `StartProblem`.
  */
 export function readSettings(source: Record<string, string | undefined>): Settings {
   const endpoint = source["AWS_ENDPOINT_URL_DYNAMODB"];

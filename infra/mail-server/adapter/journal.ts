@@ -20,7 +20,7 @@ export function openJournal(folder: string, api: Api, log: (text: string) => voi
   mkdirSync(rejected, { recursive: true });
   const openFile = (endpoint: Endpoint): string => join(folder, `${endpoint}.jsonl`);
 
-  /** Sends a closed file. Throws `NoAnswer` if the file has to be sent again. */
+  /** Sends a closed file. Throws `NoAnswer` if the file must be sent again. */
   const send = async (name: string): Promise<void> => {
     const [endpoint = "", id = ""] = name.replace(".closed", "").split(".");
     const lines = readFileSync(join(folder, name), "utf8").split("\n").filter(Boolean);

@@ -13,8 +13,8 @@ import { type DnsServer, type DnsServerOptions, startDnsServer } from "./server.
 
 export type LocalDns = {
   /**
-   * The port of the server for the zones of all accounts and for the hosts of dedicated IPs. Query it with `dig
-   * @127.0.0.1 -p <port>`.
+   * The port of the server for the zones of all accounts and for the hosts of dedicated IPs. To ask it, run
+   * `dig @127.0.0.1 -p <port>`.
    */
   port: number;
   /** The environment variables that make the product's resolver use these servers. */

@@ -105,7 +105,7 @@ function checkPrices(text = "[]"): void {
   }
 }
 
-/** Checks that every price has a VAT rate. Both variables must be valid. */
+/** Checks that VAT has an exchange rate for each currency in PLAN_PRICES. Both variables must be valid. */
 function checkRates({ PLAN_PRICES: prices, VAT: vat }: Source): void {
   const settings = vat ? VatSettings.parse(JSON.parse(vat)) : undefined;
   if (withoutRate(PriceLists.parse(JSON.parse(prices ?? "[]")), settings).length > 0) throw new StartProblem(noRate);

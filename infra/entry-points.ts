@@ -10,16 +10,19 @@ export type LambdaSpec = {
   name: string;
   /** The file that exports `handler`, relative to the project. */
   file: string;
-  /** Its access to the table. `append` only puts items. */
+  /** The function's access to the table. `append` can only put items. */
   access: "none" | "read" | "append" | "write";
   /**
-   * The providers that the function uses besides the table. It may open secrets, sign the URLs of files, and seal secrets
-   * if it writes the table.
+   * The providers that the function uses besides the table. With `secrets`, a function may open secrets, and seal
+   * secrets unless its access is `read`. With `files`, it may sign the URLs of files.
    */
   uses?: readonly ProviderName[];
-  /** The time limit of a request, by default 10 seconds. */
+  /** The time limit of a request, in seconds. By default 10. */
   timeoutSeconds?: number;
-  /** The memory, by default 512 MB. The processor share is in proportion: one whole processor at 1,769 MB. */
+  /**
+   * The memory, in MB. By default 512. The share of the processor grows with the memory: one whole processor at 1,769
+   * MB.
+   */
   memoryMb?: number;
   /** `$default` takes the requests that no other trigger takes. Paths are API Gateway templates. */
   triggers: readonly (`${"GET" | "POST" | "PATCH" | "DELETE"} /${string}` | "$default")[];
@@ -30,7 +33,8 @@ export const fileOf = (routeName: string): string =>
   `functions/${routeName.replaceAll(".", "/").replaceAll("_", "-")}.ts`;
 
 /**
- * The function that tells the gateway whether a request came through CloudFront. Only a deployment with an edge has it.
+ * The function that tells the gateway whether a request came through CloudFront. Only a deployment with an edge has
+ * this function.
  */
 export const originAuthorizer: LambdaSpec = {
   name: "origin_authorizer",
@@ -40,7 +44,10 @@ export const originAuthorizer: LambdaSpec = {
   triggers: [],
 };
 
-/** The function that Secrets Manager calls to make a new key. Only a deployment with a rotation has it. */
+/**
+ * The function that makes a new key of the mail servers. Secrets Manager calls it. Only a deployment with a rotation
+ * has this function.
+ */
 export const secretRotator: LambdaSpec = {
   name: "workers.rotate_secret",
   file: fileOf("workers.rotate_secret"),
@@ -49,10 +56,15 @@ export const secretRotator: LambdaSpec = {
   triggers: [],
 };
 
-/** The function that answers HTTP requests to customers' domains. It has an API of its own, if the deployment has one. */
+/**
+ * The function that answers HTTP requests to customers' domains, through a separate HTTP API. Only a deployment with
+ * `webHost` has this function.
+ */
 export const web: LambdaSpec = { name: "web", file: fileOf("web"), access: "read", triggers: ["$default"] };
 
-/** A function that answers only the deployment's mail servers: `auth` has the path `/internal/mail/auth`. */
+/**
+ * A function that answers only the deployment's mail servers. The endpoint `auth` has the path `/internal/mail/auth`.
+ */
 const mailEndpoint = (
   method: "GET" | "POST",
   endpoint: string,
@@ -64,7 +76,7 @@ const mailEndpoint = (
   ...settings,
 });
 
-/** Every Lambda for requests: one per route, and the few entry points that are not routes. */
+/** Every Lambda for requests: one per route, and the entry points that are not routes. */
 export const lambdas: readonly LambdaSpec[] = [
   ...routes.map((route): LambdaSpec => ({
     name: route.name,
@@ -139,13 +151,16 @@ export type WorkerSpec = {
   /** The file that exports `handler`, relative to the project. */
   file: string;
   access: LambdaSpec["access"];
-  /** The partitions that the role of the worker allows, with `*` for any characters. Undefined allows all. */
+  /** The partition keys that the worker's role allows, with `*` for any characters. By default all. */
   keys?: readonly string[];
-  /** The providers that the worker uses besides the table. It may seal and open secrets, and write files. */
+  /**
+   * The providers that the worker uses besides the table. With `secrets`, a worker may open and seal secrets. With
+   * `files`, it may write files.
+   */
   uses?: LambdaSpec["uses"];
-  /** Whether the worker opens secrets and seals none. */
+  /** Whether the worker may only open secrets, and not seal them. */
   opensOnly?: true;
-  /** The time limit of a call, by default a minute. */
+  /** The time limit of a call, in seconds. By default 60. */
   timeoutSeconds?: number;
   source: Source;
 };
@@ -153,7 +168,7 @@ export type WorkerSpec = {
 /**
  * The trigger of a worker.
  * - `changes`: the rows that record changes, from the table's stream.
- * - `events`: the events on the bus, of all types or of the listed ones, one event at a time.
+ * - `events`: the events on the bus, one event per call. Either all types of events, or only the listed types.
  * - `every`: a schedule.
  */
 export type Source = "changes" | { events: "all" | readonly string[] } | { every: "minute" | "hour" };
@@ -246,7 +261,7 @@ export const workers: readonly WorkerSpec[] = [
   workerSpec("workers.migrate_rows", {
     access: "write",
     keys: ["ACCOUNT#*", "ACCOUNTS", "MIGRATIONS"],
-    // A run begins no account after 40 seconds. An account with very many rows takes minutes.
+    // After 40 seconds, a run does not begin another account. But a single account with very many rows takes minutes.
     timeoutSeconds: 300,
     source: { every: "minute" },
   }),

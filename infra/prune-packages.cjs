@@ -1,7 +1,8 @@
-// npm runs this after an installation. It deletes what nothing here reads from the installed packages: the headers of
-// Node's C++ interface, the descriptions of the CDK for other languages, source maps, and encodings of a tokenizer.
+// npm runs this script after an installation. It deletes unused files of the installed packages: the headers of Node's
+// C++ interface, source maps, and encodings of a tokenizer.
 //
-// It also lets cmd.exe understand `exec`, which hands a signal to npm start on to the product in every other shell.
+// It also makes the command `exec` work in cmd.exe. In every other shell, `exec` passes a signal to npm start on to the
+// product.
 const { readdirSync, rmSync, writeFileSync } = require("node:fs");
 const { join } = require("node:path");
 

@@ -11,13 +11,19 @@ const ownFiles = ["package.json", "package-lock.json", "node_modules/.package-lo
 
 const isOwn = (path: string): boolean => ownFolders.some((folder) => path.startsWith(`${folder}/`));
 
-/** Adds the path and the content of a file to a hash. A missing file counts as missing. */
+/**
+ * Adds the path and the content of a file to a hash. For a missing file, adds the word `missing` instead of the
+ * content.
+ */
 async function addFile(hash: Hash, root: string, path: string): Promise<void> {
   const content = await readFile(join(root, path)).catch(() => undefined);
   hash.update(`${path}\0${content?.length ?? "missing"}\0`).update(content ?? "");
 }
 
-/** Hashes the names and contents of this project's files. The packages inside its folders are in no bundle. */
+/**
+ * Hashes the paths and contents of this project's files. Leaves `node_modules` inside its folders out: no bundle
+ * contains these packages.
+ */
 async function hashOfProject(root: string, options: unknown): Promise<string> {
   const hash = createHash("sha256").update(JSON.stringify([version, options]));
   for (const path of ownFiles) await addFile(hash, root, path);
@@ -54,9 +60,10 @@ const ownPaths = { root: ownRoot, cache: join(ownRoot, "node_modules/.cache/lamb
 type CachedInputs = { project: string; packages: string; inputs: string[] };
 
 /**
- * Fills the empty folder `outdir` by `bundle`, which writes the bundles and their report `meta.json`. If the inputs are
- * those of the last call, copies its bundles instead. The inputs are the files of this project, the files of packages
- * in the bundles, esbuild's version and the `options`. The folder `cache` keeps the bundles of the last call.
+ * Fills the empty folder `outdir` with bundles and their report `meta.json`. Calls `bundle` for this. If the inputs are
+ * the same as at the last call, copies the bundles of the last call instead. The inputs are the files of this project,
+ * the package files in the bundles, esbuild's version and the `options`. The folder `cache` keeps the bundles of the
+ * last call.
  */
 export async function bundleOnce(
   outdir: string,
@@ -75,7 +82,8 @@ export async function bundleOnce(
   const metafile = await bundle();
   const inputs = Object.keys(metafile.inputs).filter((path) => !isOwn(path));
   const inputsNow = { project, packages: await hashOfPackages(root, inputs), inputs };
-  // If a file changed meanwhile, the bundles may have different versions of the file. They are not cached.
+  // If a file changed during bundling, the bundles may contain different versions of the file. Such bundles are not
+  // cached.
   if ((await hashOfProject(root, options)) === project) await storeInCache(cache, outdir, inputsNow);
   return metafile;
 }

@@ -15,7 +15,7 @@ type BundleOptions = {
   format?: "cjs" | "esm";
   /** Where the SDK looks for credentials: in the environment only, as on Lambda, or in every place of a machine. */
   credentials?: "environment" | "anywhere";
-  /** Returns the assets by the name of their Lambda. Called while esbuild works. */
+  /** Returns the assets of each Lambda, by the Lambda's name. Called while esbuild works. */
   assets?: () => Promise<Record<string, readonly Asset[]>>;
   /** Whether the last bundles may be used again if their inputs are the same. */
   isCached?: boolean;
@@ -26,8 +26,8 @@ const root = resolve(import.meta.dirname, "../..");
 const lambdaCredentials = join(root, "infra/build/lambda-credentials.ts");
 
 /**
- * The Lambdas that find files beside their code by `import.meta.url`. Only their bundles get its value, which takes 2
- * kB. esbuild warns when another Lambda needs it.
+ * The Lambdas that find files beside their code by `import.meta.url`. Only the bundles of these Lambdas get the value
+ * of `import.meta.url`, which takes 2 kB. esbuild warns when another Lambda needs the value.
  */
 const usesImportMetaUrl = new Set(["billing.invoices.download"]);
 
@@ -37,8 +37,8 @@ const withImportMetaUrl: BuildOptions = {
 };
 
 /**
- * The AWS SDK's client of DynamoDB, in a file of its own beside the bundles. In a bundle it would be parsed at every
- * start, but few calls need it: most go through the product's own client, `shared/table/lane.ts`.
+ * The AWS SDK's client of DynamoDB, in a separate file beside the bundles. In a bundle, the client would be parsed at
+ * every start, but few calls need it. Most calls go through the product's own client, `shared/table/lane.ts`.
  */
 const tableSdk = { from: "shared/table/sdk.ts", to: "table-sdk" };
 
@@ -79,7 +79,8 @@ const constantPattern =
 
 /**
  * Lets esbuild leave out constants that a bundle does not use. esbuild keeps the result of a call, such as the schema
- * of another route, because a call can have a side effect. Our calls have none: importing a file has no side effect.
+ * of another route, because a call can have a side effect. The calls in this project have none: importing a file has no
+ * side effect.
  */
 const leaveUnusedOut: Plugin = {
   name: "unused-constants",
@@ -127,7 +128,7 @@ export async function bundleLambdas(
   return metafile;
 }
 
-/** Bundles the code alone, without assets. */
+/** Bundles the code only, without assets. */
 async function bundleCode(
   specs: readonly BundleEntry[],
   outdir: string,
@@ -193,8 +194,8 @@ async function buildAll(entryPoints: Entries, settings: BuildOptions): Promise<M
 }
 
 /**
- * The package.json of a bundle, which names its module type. Without it Node takes the type from the project's
- * package.json on this machine, and guesses it on Lambda.
+ * The package.json of a bundle, which names its module type. Without this file, Node takes the type from the project's
+ * package.json on this machine, and guesses the type on Lambda.
  */
 const packageOf: Record<"cjs" | "esm", Asset> = {
   cjs: { to: "package.json", content: '{"type":"commonjs"}' },
@@ -202,9 +203,9 @@ const packageOf: Record<"cjs" | "esm", Asset> = {
 };
 
 /**
- * The module that Lambda loads. During the init it waits for `prime`, by which a handler prepares for its first
- * request. Only an ES module can wait here. It loads the code by `require`, because an `import` of CommonJS first
- * searches the whole text for the names of exports.
+ * The module that Lambda loads. It waits for the handler's `prime`, if there is one, before Lambda's init phase ends.
+ * `prime` prepares the handler for its first request. Only an ES module can wait here. The module loads the code with
+ * `require`, because an `import` of CommonJS first searches the whole text for the names of exports.
  */
 const initFile: Asset = {
   to: "init.mjs",

@@ -1,5 +1,5 @@
-// Installs the packages of the CDK app, unless those of its lock file are installed. Only synthesis, deployments, type
-// checks and tests need them, so `npm ci` in the project's root does without.
+// Installs the packages of the CDK app, unless its lock file is older than the last installation. Only synthesis,
+// deployments, type checks and tests need these packages, so `npm ci` in the project's root does not install them.
 const { spawnSync } = require("node:child_process");
 const { statSync } = require("node:fs");
 const { join } = require("node:path");

@@ -18,7 +18,7 @@ import { addDashboard } from "./monitoring/dashboard.ts";
 import { addLogGroup, addLogMetrics } from "./monitoring/logs.ts";
 import { addCostWatch, addTargets } from "./monitoring/targets.ts";
 
-/** The Lambdas of a stack: those that serve requests, and the workers. */
+/** The functions of a stack: the Lambdas that answer requests, and the workers. */
 export type Specs = { lambdas: readonly LambdaSpec[]; workers: readonly WorkerSpec[] };
 
 /**
@@ -29,7 +29,7 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   const { stage, logLevel } = config;
   const stack = new Stack(app, `hosted-mail-${stage}`, {
     description: "Public customer API for hosted mail",
-    // CloudFormation accepts templates of a megabyte at most.
+    // CloudFormation accepts templates of at most 1 MB.
     suppressTemplateIndentation: true,
     // CloudFormation applies these tags to everything that the stack creates.
     tags: { service: "hosted-mail", stage },
@@ -76,7 +76,10 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   return stack;
 }
 
-/** Adds the resources that outlive the stack, and collects the properties that all functions share. */
+/**
+ * Adds the table, the key, the bucket and the log group of the functions. Returns the properties that all functions
+ * share.
+ */
 function addCommon(stack: Stack, bundleDir: string, config: Config): Common {
   const table = addTable(stack);
   return {
@@ -112,7 +115,8 @@ export function createApp(outdir: string): App {
     treeMetadata: false,
     context: {
       ...recommendedFlags,
-      // `sam local` needs these to find the code of a function. Only the CDK CLI sets them by itself.
+      // `sam local` needs these two keys to find the code of a function. The CDK CLI sets them, but the app also runs
+      // without the CDK CLI.
       "aws:cdk:enable-asset-metadata": true,
       "aws:cdk:enable-path-metadata": true,
     },

@@ -1,6 +1,6 @@
 import { type ApiFunction, type Document, functionsOf, type Schema, typeImport } from "../client/emit.ts";
 
-/** One argument of a command: a word at its place, or an option. */
+/** One argument of a command: a positional word or an option. */
 export type ArgumentSpec = {
   /** The argument's name in the API, such as `local_part`. */
   name: string;
@@ -13,7 +13,7 @@ export type ArgumentSpec = {
   description: string;
 };
 
-/** A function of the API as a command. */
+/** The command of one function of the API. */
 export type CommandSpec = {
   /** The dotted name, such as `mailboxes.add`. */
   name: string;
@@ -23,7 +23,7 @@ export type CommandSpec = {
   inAccount: boolean;
   words: ArgumentSpec[];
   options: ArgumentSpec[];
-  /** Whether the function takes its body as the argument `payload`. */
+  /** Whether the client's method takes the request body in the argument `payload`. */
   hasPayload: boolean;
   list?: { member: string; isPaged: boolean; columns: string[] };
   example: string;
@@ -35,7 +35,7 @@ type Described = Schema & { examples?: unknown[] };
 const resolved = (schema: Schema, schemas: Schemas): Described =>
   schema.$ref === undefined ? schema : { ...schemas[schema.$ref.slice(schema.$ref.lastIndexOf("/") + 1)], ...schema };
 
-/** A schema without the alternative null, and whether it had that. */
+/** Returns a schema without the alternative null, and whether the schema had this alternative. */
 function nonNull(schema: Described): { schema: Described; isNullable: boolean } {
   const options = schema.anyOf ?? schema.oneOf;
   if (options) {
@@ -79,7 +79,9 @@ function argumentOf(name: string, given: Schema, isRequired: boolean, schemas: S
   };
 }
 
-/** Words for the examples of help texts, by the name of an argument, or of a function and its argument. */
+/**
+ * Values for the examples in help texts. A key is the name of an argument, or the names of a function and its argument.
+ */
 const sampleWords: Record<string, string> = {
   domain: "example.com",
   email: "ann@example.com",
@@ -109,7 +111,7 @@ function sampleOf({ name, choices, kind }: ArgumentSpec, schema: Described | und
 
 export const flagOf = (name: string): string => `--${name.replaceAll(/[._]/g, "-")}`;
 
-/** An example of the command line, with the required arguments. */
+/** An example of the command line: the required arguments, and the members of the body's example `whole`. */
 function exampleOf(
   spec: Omit<CommandSpec, "example">,
   members: Record<string, Schema>,
@@ -127,7 +129,7 @@ function exampleOf(
   return [`hosted-mail ${spec.name.replaceAll(".", " ").replaceAll("_", "-")}`, ...words, ...options].join(" ");
 }
 
-/** The columns of a list as a table: the first members of an item with plain values, and its id. */
+/** The columns of a list in a table: the first five members of an item with plain values, and the item's id. */
 function columnsOf(item: Schema, schemas: Schemas): string[] {
   const { properties = {} } = resolved(item, schemas);
   const isPlain = (schema: Schema): boolean =>
@@ -164,7 +166,7 @@ function commandOf(fn: ApiFunction, schemas: Schemas): CommandSpec {
   return { ...spec, example: exampleOf(spec, members, whole) };
 }
 
-/** The source of the commands: a table from which the program makes its commands. */
+/** The TypeScript source of `commands.ts`: the specs from which the program makes its commands. */
 export function commandsSource(document: Document, isPayload: (name: string) => boolean): string {
   const { schemas } = document.components;
   const commands = functionsOf(document, isPayload).map((fn) => commandOf(fn, schemas));

@@ -16,7 +16,7 @@ export const cliFolder = join(root, "dist/cli");
 
 const stamp = "generated-from.txt";
 
-/** The packages that the program contains. Their licences are part of the package. */
+/** The npm packages in the bundled program. Their licences are copied into the package. */
 const bundled = ["commander", "csv-parse", "csv-stringify"];
 
 const manifest = (version: string): object => ({
@@ -51,8 +51,8 @@ async function writeLicenses(folder: string): Promise<void> {
 }
 
 /**
- * Writes the package of the command into `folder`, and replaces the whole folder. Returns false if the folder already
- * has the package of the same sources. Generate the client first.
+ * Writes the package of the command into `folder`, and replaces the whole folder. Changes nothing and returns false if
+ * `folder` already has a package of the same sources. Call `generateClient` first.
  */
 export async function generateCli(folder: string, { document, isPayload }: Api): Promise<boolean> {
   const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { version: string };

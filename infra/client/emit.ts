@@ -37,20 +37,28 @@ export type ApiFunction = {
   summary: string;
   description: string;
   parameters: Parameter[];
-  /** The name of the body's schema, and whether its members are arguments or one argument `payload` holds it. */
+  /**
+   * The name of the body's schema, and its place in the arguments. `flat`: the body's members are arguments. `payload`:
+   * the argument `payload` is the body.
+   */
   body?: { schema: string; as: "flat" | "payload" };
   answer: Schema;
-  /** Where the items of a list are: the member's name, or "" if the answer itself is the list. */
+  /**
+   * The items of a list. `member` is the answer's member that contains the items, or "" if the answer itself is the
+   * list.
+   */
   items?: { member: string; schema: Schema; isPaged: boolean };
 };
 
 const json = "application/json";
 const nameIn = ({ $ref = "" }: Schema): string => $ref.slice($ref.lastIndexOf("/") + 1);
 
-/** Tells whether an argument is taken as `payload`, as in code mode. */
+/** Whether the function `name` takes its body in the argument `payload`, as in code mode. */
 type IsPayload = (name: string) => boolean;
 
-/** The list in an answer: the answer itself, or its one member that is an array. */
+/**
+ * The list in an answer: the answer itself, or its only member that is an array. Undefined if there is no such member.
+ */
 function itemsOf(answer: Schema, schemas: Record<string, Schema>): ApiFunction["items"] {
   if (answer.type === "array") return { member: "", schema: answer.items ?? {}, isPaged: false };
   const { properties = {} } = schemas[nameIn(answer)] ?? answer;
@@ -59,7 +67,7 @@ function itemsOf(answer: Schema, schemas: Record<string, Schema>): ApiFunction["
   return list && { member, schema: list.items ?? {}, isPaged: "total" in properties };
 }
 
-/** Every function of the document, in its order. The endpoints of code mode are not functions. */
+/** Every function of the document, in the document's order. The endpoints of code mode are not functions. */
 export function functionsOf({ paths, components: { schemas } }: Document, isPayload: IsPayload): ApiFunction[] {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), ...operation })),
@@ -152,7 +160,7 @@ const pascal = (name: string): string =>
 
 const argumentsName = ({ name }: ApiFunction): string => `${pascal(name)}Arguments`;
 
-/** Whether a function can be called without arguments. */
+/** Whether a function has at least one required argument. */
 function needsArguments({ parameters, body }: ApiFunction, schemas: Record<string, Schema>): boolean {
   return (
     parameters.some(({ required }) => required) || (body ? (schemas[body.schema]?.required ?? []).length > 0 : false)
@@ -161,7 +169,7 @@ function needsArguments({ parameters, body }: ApiFunction, schemas: Record<strin
 
 const hasArguments = ({ parameters, body }: ApiFunction): boolean => parameters.length > 0 || body !== undefined;
 
-/** The type of a function's arguments: the members of path, query and body side by side. */
+/** The TypeScript type of a function's arguments. It combines the parameters of path and query with the body. */
 function argumentsOf(fn: ApiFunction): string {
   const { body } = fn;
   const own = fn.parameters.map(({ name, schema, required = false }) => memberOf(name, schema, required));
@@ -221,7 +229,9 @@ function namespacesOf(space: Namespace, schemas: Record<string, Schema>): string
   return [own, ...children.flatMap(([, child]) => namespacesOf(child, schemas))];
 }
 
-/** An event type, and the schema of its data: the name of a schema in the document, or the schema itself. */
+/**
+ * An event type. `data` is the schema of the event's data: the name of a schema in the document, or the schema itself.
+ */
 export type EventType = { type: string; resource: string; data: string | Schema };
 
 /** The types of event data whose schemas have no name in the document. */
@@ -238,7 +248,7 @@ function eventsOf(types: readonly EventType[]): string {
     const names = [first, ...others].map((one) => JSON.stringify(one?.type)).join(" | ");
     return `  | EventOf<${names}, ${JSON.stringify(resource)}, ${typeof first?.data === "string" ? first.data : `${pascal(resource)}Data`}>`;
   });
-  return `/** An event, as a webhook sends it. Its \`type\` tells what \`data\` is. */\nexport type WebhookEvent =\n${union.join("\n")};\n\n/** Every event type. */\nexport type EventType = WebhookEvent["type"];\n`;
+  return `/** An event, as a webhook sends it. The \`type\` of the event decides the type of \`data\`. */\nexport type WebhookEvent =\n${union.join("\n")};\n\n/** Every event type. */\nexport type EventType = WebhookEvent["type"];\n`;
 }
 
 /** An import in a generated file. */
@@ -247,7 +257,9 @@ export const typeImport = (names: readonly string[], file: string): string =>
 
 const banner = "// Generated from the OpenAPI document by `npm run client`.\n";
 
-/** The source of the types: every schema, the arguments of every function, the codes of errors and the events. */
+/**
+ * The TypeScript source of the types: every schema, the arguments of every function, the error codes and the events.
+ */
 export function typesSource(
   document: Document,
   functions: readonly ApiFunction[],
@@ -259,13 +271,13 @@ export function typesSource(
     `${banner}${typeImport(["EventOf"], "../events.ts")}\n`,
     ...Object.entries(schemas).map(([name, schema]) => declarationOf(name, schema)),
     ...functions.filter(hasArguments).map(argumentsOf),
-    `/** Every stable code of an error. \`validation_failed\` is an answer 422 that lists invalid places. */\nexport type ErrorCode =\n  | "validation_failed"\n  | ${codes};\n`,
+    `/** Every stable code of an error. \`validation_failed\` is the code of a 422 that lists invalid places. */\nexport type ErrorCode =\n  | "validation_failed"\n  | ${codes};\n`,
     ...eventDataOf(events),
     eventsOf(events),
   ].join("\n");
 }
 
-/** The source of the functions: their types, and the table by which the client calls them. */
+/** The TypeScript source of the functions: the types of their methods, and the table of their routes. */
 export function functionsSource(document: Document, functions: readonly ApiFunction[]): string {
   const rows = functions.map(({ name, method, path, parameters, body, items }) => {
     const query = parameters.filter((one) => one.in === "query").map((one) => one.name);
@@ -288,6 +300,6 @@ export function functionsSource(document: Document, functions: readonly ApiFunct
     `${typeImport(used, "./types.ts")}
 `,
     ...spaces,
-    `/** How each function is called. */\nexport const routes: Record<string, FunctionRoute> = {\n${rows.join("\n")}\n};\n`,
+    `/** The route of each function. */\nexport const routes: Record<string, FunctionRoute> = {\n${rows.join("\n")}\n};\n`,
   ].join("\n");
 }

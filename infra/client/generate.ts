@@ -43,7 +43,9 @@ function eventTypesOf({ components: { schemas } }: Document): EventType[] {
   return [...own, { type: "webhook.test", resource: "webhook", data: "Record<string, unknown>" }];
 }
 
-/** The inputs of the generated packages: the document, and which functions take a `payload` in code mode. */
+/**
+ * The inputs of the generated packages: the OpenAPI document, and whether a function takes a `payload` in code mode.
+ */
 export type Api = { document: Document; isPayload: (name: string) => boolean };
 
 export function readApi(): Api {
@@ -51,7 +53,7 @@ export function readApi(): Api {
   return { document: openApiDocument() as Document, isPayload: (name) => payloads.has(name) };
 }
 
-/** The generated sources, by name. */
+/** The generated sources, by file name. */
 function generatedSources({ document, isPayload }: Api): Record<string, string> {
   const functions = functionsOf(document, isPayload);
   return {
@@ -86,13 +88,13 @@ async function writeTypes(folder: string): Promise<void> {
   await rm(join(folder, "tsconfig.json"));
 }
 
-/** Makes the imports of a file of types end in `.js`, as every version of TypeScript reads them. */
+/** Makes the imports of a type file end in `.js`. Every version of TypeScript can read such imports. */
 async function renameImports(file: string): Promise<void> {
   const text = await readFile(file, "utf8");
   await writeFile(file, text.replaceAll(/(from "\.[^"]*)\.ts"/g, '$1.js"'));
 }
 
-/** Writes the program of the package, one file for CommonJS and one for ES modules. */
+/** Writes the bundled code of the package: one file for CommonJS and one for ES modules. */
 async function writePrograms(folder: string): Promise<void> {
   const common: BuildOptions = {
     entryPoints: [join(folder, "src/index.ts")],
@@ -129,7 +131,7 @@ const manifest = (version: string): object => ({
   publishConfig: { access: "public" },
 });
 
-/** Writes the generated sources beside those that are written by hand, where editors and the checks find them. */
+/** Writes generated sources into `folder`. Leaves a file untouched if its text is the same. */
 export async function writeSources(folder: string, sources: Record<string, string>): Promise<void> {
   await mkdir(folder, { recursive: true });
   for (const [name, text] of Object.entries(sources)) {
@@ -141,8 +143,8 @@ export async function writeSources(folder: string, sources: Record<string, strin
 }
 
 /**
- * Writes the typed client as a compiled package into `folder`, and replaces the whole folder. Returns false if the
- * folder already has the package of the same sources.
+ * Writes the typed client as a compiled package into `folder`, and replaces the whole folder. Changes nothing and
+ * returns false if `folder` already has a package of the same sources.
  */
 export async function generateClient(folder: string, api: Api = readApi()): Promise<boolean> {
   const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { version: string };

@@ -9,13 +9,13 @@ export class BadConfig extends Error {}
 /** The settings of a stack. */
 export type Config = Settings & {
   issuers: string;
-  /** Whether no issuer is configured, so that every token is refused. */
+  /** True if no issuer is configured. The functions then refuse every access token. */
   hasNoIssuers: boolean;
 };
 
 /**
- * Issuers for a synthesis without an identity provider. Every token is refused, because `.invalid` resolves nowhere
- * (RFC 2606).
+ * The issuers if the settings have no issuer. Every token is refused, because names below `.invalid` never resolve (RFC
+ * 2606).
  */
 const placeholderIssuers = JSON.stringify([
   {
@@ -32,14 +32,18 @@ export const variableOf = (key: string): string => key.replace(/[A-Z]/g, (letter
 type Context = (key: string) => unknown;
 type Variables = Record<string, string | undefined>;
 
-/** A setting from CDK context (`-c stage=prod`), or else from the environment (`STAGE=prod`). */
+/**
+ * Reads a setting from the CDK context (`-c stage=prod`). If it is not there, reads it from the environment
+ * (`STAGE=prod`).
+ */
 export const settingFrom = (key: string, context: Context, env: Variables): unknown =>
   context(key) ?? (env[variableOf(key)] || undefined);
 
 /**
- * Reads the settings of a deployment: from CDK context, else from the environment, else from the stage's file. Throws
- * `BadConfig` for settings that are unknown, malformed or contradictory. Also throws `BadConfig` if the CDK CLI uses an
- * AWS account and no issuer is configured.
+ * Reads the settings of a deployment. A value in the CDK context comes first, then the environment, then the stage's
+ * file. Throws `BadConfig`:
+ * - for settings that are unknown, malformed or contradictory,
+ * - if no issuer is configured and the CDK CLI uses an AWS account.
  */
 export function readConfig(context: Context, env: Variables, file: Record<string, unknown> = {}): Config {
   const unknown = Object.keys(file).filter((key) => key === "stage" || !Object.hasOwn(Settings.shape, key));
@@ -51,7 +55,7 @@ export function readConfig(context: Context, env: Variables, file: Record<string
   const settings = withPublicUrl(result.data);
   if (settings.issuers === undefined && env["CDK_DEFAULT_ACCOUNT"] !== undefined) {
     throw new BadConfig(
-      "No token issuer is configured. List the issuers as `issuers` in the stage's file, or as JSON in ISSUERS. shared/core/environment.ts describes their members. -c stage=<name> picks a file of your own: see docs/deploy.md.",
+      "No token issuer is configured. List the issuers as `issuers` in the stage's file, or as JSON in ISSUERS. shared/core/environment.ts describes their members. To use the file of another stage, add -c stage=<name>: see docs/deploy.md.",
     );
   }
   const problem = problems.find(({ when }) => when(settings));
@@ -65,12 +69,12 @@ export function readConfig(context: Context, env: Variables, file: Record<string
   const strangers = Object.keys(settings.workerConcurrency).filter((name) => !workerNames.has(name));
   if (strangers.length > 0) throw new BadConfig(`workerConcurrency has unknown workers: ${strangers.join(", ")}.`);
   const issuers = settings.issuers ?? placeholderIssuers;
-  // Checks the issuers as the functions do, so that a bad list fails before the deployment.
+  // The functions check the issuers in the same way. This check finds a bad list before the deployment.
   readEnvironment({ TABLE_NAME: "named-by-cloudformation", ISSUERS: issuers });
   return { ...settings, issuers, hasNoIssuers: settings.issuers === undefined };
 }
 
-/** The settings with the default of `publicUrl`, which is `https://<domainName>`. */
+/** Returns the settings with `publicUrl`. If it is not set, it is `https://<domainName>`. */
 const withPublicUrl = ({ publicUrl, ...settings }: Settings): Settings => {
   const { domainName } = settings;
   const url = publicUrl ?? (domainName === undefined ? undefined : `https://${domainName}`);
@@ -80,7 +84,7 @@ const withPublicUrl = ({ publicUrl, ...settings }: Settings): Settings => {
 const workerNames = new Set(workers.map(({ name }) => name));
 const functionNames = new Set(lambdas.map(({ name }) => name));
 
-/** Combinations of settings that are not allowed, each with a message that says why. */
+/** The combinations of settings that are not allowed. Each message gives the reason. */
 const problems: readonly { when: (settings: Settings) => boolean; message: string }[] = [
   {
     // CloudFormation cannot give the gateway's address to the functions, because the gateway's definition needs the
@@ -118,7 +122,7 @@ const problems: readonly { when: (settings: Settings) => boolean; message: strin
   },
   {
     when: ({ domainName, publicUrl }) => domainName !== undefined && new URL(publicUrl ?? "").host !== domainName,
-    message: "Leave publicUrl out if you give domainName, because the API has only that name then.",
+    message: "Leave publicUrl out if you give domainName, because the API then has only the name domainName.",
   },
   {
     when: ({ monthlyBudgetUsd, costAnomalyUsd, ticketTarget, alarmEmail }) =>

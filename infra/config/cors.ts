@@ -1,4 +1,4 @@
-/** The CORS rules of the gateway, deployed and local, in the form of API Gateway's `CorsConfiguration`. */
+/** The CORS rules of the deployed and the local gateway, in the form of API Gateway's `CorsConfiguration`. */
 export const corsRules = {
   allowMethods: ["GET", "POST", "PATCH", "DELETE"],
   allowHeaders: [

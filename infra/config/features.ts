@@ -1,13 +1,13 @@
 import { featureNames } from "../../shared/core/features.ts";
 import type { Config } from "./config.ts";
 
-/** Something that a deployment does only with some settings. docs/deploy.md has the same table. */
+/** A feature that a deployment has only with certain settings. docs/deploy.md has the same table. */
 type FeatureRow = {
   name: string;
-  /** The settings, secrets and names that it needs. */
+  /** The settings, secrets and names that the feature needs. */
   needs: string;
   isOn: (config: Config) => boolean;
-  /** The effect on callers if the deployment lacks it. */
+  /** The effect on callers if the deployment does not have the feature. */
   without: string;
 };
 
@@ -29,7 +29,7 @@ export const featureTable: readonly FeatureRow[] = [
     needs: "`publicUrl` or `domainName`, and a verified identity of SES or `smtpSecretName`",
     isOn: ({ publicUrl }) => publicUrl !== undefined,
     without:
-      "409 `mail_unavailable` for invitations and for forwarding to addresses that have to agree; no mails about events",
+      "409 `mail_unavailable` for invitations and for forwarding to other people's addresses; no mails about events",
   },
   {
     name: "invitation page",
@@ -53,7 +53,7 @@ export const featureTable: readonly FeatureRow[] = [
     name: "dns",
     needs: "`dns` of `route53`",
     isOn: ({ dns }) => dns !== "none",
-    without: "409 `dns_unavailable` for domains whose zone we would host; `dns_mode` `external` works",
+    without: "409 `dns_unavailable` for domains with `dns_mode` `hosted`; `dns_mode` `external` works",
   },
   {
     name: "web",
@@ -65,13 +65,13 @@ export const featureTable: readonly FeatureRow[] = [
     name: "vat register",
     needs: '`vat` with `register: "vies"`',
     isOn: ({ vat }) => vat?.register === "vies",
-    without: "no VAT id is checked, so that businesses pay VAT as consumers do",
+    without: "no VAT id is checked, and businesses pay VAT like consumers",
   },
   {
     name: "edge",
     needs: "`edge`, its secret and its certificate",
     isOn: ({ edge }) => edge !== undefined,
-    without: "nothing; no firewall refuses floods before the API's own limits do",
+    without: "nothing; floods of requests reach the API's own limits, without a firewall before them",
   },
   {
     name: "alarms",
@@ -81,13 +81,13 @@ export const featureTable: readonly FeatureRow[] = [
   },
 ];
 
-/** The features that a deployment lacks and its functions have to know, for `FEATURES_OFF`. */
+/** The value of `FEATURES_OFF`: the missing features of a deployment that its functions have to know. */
 export const featuresOff = (config: Config): string[] => {
   const off = new Set(featureTable.filter(({ isOn }) => !isOn(config)).map(({ name }) => name));
   return featureNames.filter((name) => off.has(name));
 };
 
-/** A line about each feature that a deployment lacks. */
+/** One line about each missing feature of a deployment. */
 export const featureWarnings = (config: Config): string[] =>
   featureTable
     .filter(({ isOn }) => !isOn(config))

@@ -14,8 +14,9 @@ export const stageNames = (): string[] =>
     .map((name) => name.slice(0, -".ts".length));
 
 /**
- * Reads the configuration of a stage from its file `infra/stages/<stage>.ts`. CDK context or the environment names the
- * stage, by default `dev`. Refuses a stage without a file, because a misspelt name would deploy a second product.
+ * Reads the configuration of a stage from its file `infra/stages/<stage>.ts`. The CDK context or the environment names
+ * the stage, by default `dev`. Throws `BadConfig` if the stage has no file: a misspelt name would otherwise deploy a
+ * second product.
  */
 export async function readStage(
   context: (key: string) => unknown,
@@ -25,7 +26,7 @@ export async function readStage(
   const stages = stageNames();
   if (typeof stage !== "string" || !stages.includes(stage)) {
     throw new BadConfig(
-      `There is no stage ${JSON.stringify(stage)}. infra/stages has ${stages.join(", ")}. Copy example.ts to create a stage.`,
+      `There is no stage ${JSON.stringify(stage)}. infra/stages contains ${stages.join(", ")}. Copy example.ts to create a stage.`,
     );
   }
   const { settings } = (await import(pathToFileURL(join(folder, `${stage}.ts`)).href)) as { settings: StageSettings };

@@ -1,6 +1,6 @@
 /**
- * The standard rates of VAT of the countries of the EU in January 2026, in percent, as public tables have them. The
- * authority is the database "Taxes in Europe" (TEDB) of the European Commission.
+ * The standard VAT rates of the EU's countries in January 2026, in percent, from public tables. The authoritative
+ * source is the database "Taxes in Europe" (TEDB) of the European Commission.
  */
 export const standardVatRates = {
   AT: 20,

@@ -10,12 +10,12 @@ const root = resolve(import.meta.dirname, "../..");
 
 const usage = `Usage: npm run deploy -- --stage <stage> [options]
 
-Deploys a stage: runs the tests, shows what changes, asks, deploys, and runs the smoke test. Stops at the first step that
+Deploys a stage: runs the tests, shows the changes, asks for confirmation, deploys, and runs the smoke test. Stops at the first step that
 fails. The smoke test needs a token of a test account in SMOKE_TOKEN.
 
-    --stage <stage>   the stage, whose file is infra/stages/<stage>.ts
+    --stage <stage>   the stage; its file is infra/stages/<stage>.ts
     --skip-tests      deploys without npm test, for example because another machine ran it for this commit
-    --yes             answers the question after the differences with yes. Needed without a terminal.
+    --yes             deploys without asking for confirmation. Needed without a terminal.
     --help            shows this text
 `;
 
@@ -55,13 +55,13 @@ async function runScript(name: string, ...args: readonly string[]): Promise<void
   if (code !== 0) throw new StartProblem(`npm run ${name} failed.`);
 }
 
-/** The output of git; undefined if git fails. */
+/** Runs git and returns its output. Returns undefined if git fails. */
 function git(...args: readonly string[]): string | undefined {
   const { status, stdout } = spawnSync("git", args, { cwd: root, encoding: "utf8" });
   return status === 0 ? stdout.trim() : undefined;
 }
 
-/** The URL of the API, which the deployment wrote to its file of outputs. */
+/** The URL of the API, from the file with the outputs of the deployment. */
 function apiUrl(file: string, stage: string): string {
   const outputs = JSON.parse(readFileSync(file, "utf8")) as Record<string, { ApiUrl?: string }>;
   const url = outputs[`hosted-mail-${stage}`]?.ApiUrl;
@@ -69,10 +69,10 @@ function apiUrl(file: string, stage: string): string {
   return url;
 }
 
-/** The tag of git that names the commit of the latest deployment of a stage. */
+/** The git tag on the commit of a stage's latest deployment. */
 const tagOf = (stage: string): string => `deployed-${stage}`;
 
-/** The text that says how to go back to the earlier deployment. */
+/** The instructions for going back to the earlier deployment. `earlier` is the commit of that deployment. */
 const wayBack = (stage: string, earlier: string | undefined): string =>
   earlier === undefined
     ? `To go back, check out the commit that was deployed before, and run npm run deploy -- --stage ${stage}.`
@@ -82,7 +82,7 @@ async function deploy({ stage, skipTests, yes }: Options): Promise<void> {
   if (!process.env["SMOKE_TOKEN"])
     throw new StartProblem("Set SMOKE_TOKEN to a token of a test account, for the smoke test.");
   if (git("status", "--porcelain") !== "")
-    throw new StartProblem("Commit your changes first, so that the deployment is a commit to go back to.");
+    throw new StartProblem("Commit your changes first. A later deployment can then go back to this commit.");
   const earlier = git("rev-parse", "--verify", "--quiet", `${tagOf(stage)}^{commit}`);
   if (!skipTests) await runScript("test");
   const context = ["-c", `stage=${stage}`];

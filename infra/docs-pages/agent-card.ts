@@ -12,7 +12,8 @@ const addressPlaceholder = "{address}";
 const familyOf = ({ route }: CodeFunction): string => route.name.split(".")[0] ?? "";
 
 /**
- * Builds the agent card of A2A 1.0 (§4.4). Each skill is a family of functions; its description names the functions.
+ * Builds the agent card of A2A 1.0 (§4.4). Each skill is a family of functions. The skill's description names the
+ * functions.
  */
 export function agentCard(): object {
   const modes = [dataType, textType];

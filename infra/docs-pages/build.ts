@@ -22,21 +22,24 @@ export type SiteFile = { to: string; content: string };
 
 const statusTitles: Record<string, string> = {
   400: "The request cannot be read",
-  401: "Who are you?",
+  401: "No valid token",
   403: "Not allowed",
   404: "Not found",
-  405: "Another method",
+  405: "The method is not allowed",
   409: "In conflict with the present state",
   410: "Gone",
-  412: "Changed in between",
+  412: "Changed in the meantime",
   413: "Too large",
-  415: "Another format",
+  415: "The format is not supported",
   429: "Too many requests",
-  500: "Our mistake",
-  503: "Not now",
+  500: "A fault of the API",
+  503: "Temporarily not available",
 };
 
-/** The errors as Markdown: a section for each status, and in it one for each code, to which the `type` of a body links. */
+/**
+ * The errors as Markdown: a section for each status, with a subsection for each code. The `type` in an error's body
+ * links to the code's subsection.
+ */
 function problemSections(): string {
   const byStatus = Map.groupBy(problemCodes, (code) => String(problemOf(code).status));
   return [...byStatus]
@@ -52,7 +55,7 @@ function markdownOf({ name, file }: DocsPage): string {
   return name === "errors" ? `${text}\n${problemSections()}\n` : text;
 }
 
-/** The page that answers a browser at an unknown path. */
+/** The page for browsers at an unknown path. */
 const notFound = layOut({
   path: "",
   title: "Page not found",
@@ -106,7 +109,7 @@ function referenceFiles(): SiteFile[] {
   return [...families, ...pages, ...markdown];
 }
 
-/** Renders all files of the site that are made from others: pages, scripts, the search index, and texts for agents. */
+/** Renders all generated files of the site: pages, scripts, the search index, and texts for agents. */
 export async function buildSite(): Promise<SiteFile[]> {
   // esbuild runs in its own process, so it can work while the rest is rendered.
   const bundled = scripts();

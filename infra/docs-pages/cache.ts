@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 const root = resolve(import.meta.dirname, "../..");
 const folder = join(root, "node_modules/.cache/docs-site");
 
-/** The lock file. Every output that packages produce depends on it. */
+/** The lock file. A change of a package's version changes it, and so the cached values. */
 export const lockFile = join(root, "package-lock.json");
 
 /** All files in a folder and its subfolders. */
@@ -25,16 +25,19 @@ export async function hashOfFiles(files: readonly string[], ...texts: string[]):
   return hash.digest("hex");
 }
 
-/** The cached value of a name for these inputs; undefined if there is none. */
+/** Returns the cached value of a name for inputs with this hash. Undefined if there is no such value. */
 export async function readCache(name: string, hash: string): Promise<unknown> {
   const text = await readFile(join(folder, `${name}-${hash}.json`), "utf8").catch(() => undefined);
   return text === undefined ? undefined : JSON.parse(text);
 }
 
-/** Replaces the cached value of a name. If the cache cannot be written, nothing is cached. */
+/**
+ * Caches a value under a name for inputs with this hash. Deletes the values of the name for other inputs. Ignores
+ * errors of the file system.
+ */
 export async function writeCache(name: string, hash: string, value: unknown): Promise<void> {
   const file = `${name}-${hash}.json`;
-  // The value is first written under another name, so that no other process reads half of it.
+  // The value is first written to another file. So no other process can read half of the value.
   const unfinished = join(folder, `${file}.${process.pid}`);
   try {
     await mkdir(folder, { recursive: true });

@@ -23,7 +23,7 @@ const languages: ReadonlyMap<string, string> = new Map([
   ["cli", "shellscript"],
   ["curl", "shellscript"],
   ["sh", "shellscript"],
-  // Code mode's language is a part of Starlark, which Python's grammar reads.
+  // Code mode's language is a part of Starlark. Python's grammar can read Starlark.
   ["code-mode", "python"],
   ["js", "javascript"],
   ["ts", "typescript"],
@@ -34,7 +34,7 @@ const classOf = (color = ""): string | undefined => /--shiki-token-([a-z]+)/.exe
 
 /** Highlights code in a known language. */
 function render(code: string, lang: string): string {
-  // There is no time limit, because it would leave the rest of a line plain on a busy machine.
+  // There is no time limit. On a busy machine, a time limit could leave the rest of a line without highlighting.
   const lines = highlighter.codeToTokensBase(code, { lang, theme: "classes", tokenizeTimeLimit: 0 });
   return lines
     .map((tokens) =>
@@ -52,8 +52,8 @@ const cacheName = "highlight";
 const hashOfInputs = (): Promise<string> => hashOfFiles([import.meta.filename, lockFile]);
 
 /**
- * The highlighted blocks of the last build, and those of this build. A build without the last blocks takes two more
- * seconds.
+ * The highlighted blocks of the last build. `used` has the highlighted blocks of this build. A build without the blocks
+ * of the last build takes two more seconds.
  */
 let last: Record<string, string> = {};
 const used: Record<string, string> = {};
@@ -67,8 +67,8 @@ export async function loadHighlighted(): Promise<void> {
 export const keepHighlighted = async (): Promise<void> => writeCache(cacheName, await hashOfInputs(), used);
 
 /**
- * Highlights code as HTML: spans with the classes `s-keyword`, `s-string` and so on, and no inline styles. Code in an
- * unknown language is escaped only.
+ * Highlights code as HTML: spans with the classes `s-keyword`, `s-string` and so on, and no inline styles. Only escapes
+ * code in an unknown language.
  */
 export function highlight(code: string, language = ""): string {
   const lang = languages.get(language);

@@ -6,7 +6,7 @@ import type { Heading } from "./render.ts";
 
 const ariaCurrent = (isHere: boolean): string => (isHere ? ' aria-current="page"' : "");
 
-/** A link of a list of pages. */
+/** A link in a list of pages. `note` is the HTTP method of an operation. */
 export type NavLink = { path: string; title: string; note?: string };
 
 const item = ({ path, title, note }: NavLink, here: string): string =>
@@ -95,10 +95,13 @@ export const neighbourPages = (page: DocsPage): string =>
 
 const withoutLinks = (html: string): string => html.replaceAll(/<\/?a\b[^>]*>/g, "");
 
-/** Pages with fewer sections than this have no table of contents. */
+/** The fewest sections of a page with a table of contents. */
 const fewSections = 3;
 
-/** The table of contents of a page, beside the text on wide screens and above it on others; empty for a short page. */
+/**
+ * The table of contents of a page. Empty for a page with few sections. It is beside the text on wide screens, and above
+ * the text on narrow screens.
+ */
 export function contentsOf(headings: readonly Heading[]): string {
   const sections = headings.filter(({ depth }) => depth === 2);
   if (sections.length < fewSections) return "";
@@ -116,16 +119,17 @@ type Page = {
   article: string;
   /** HTML beside the article: the table of contents, or samples. */
   aside?: string;
-  /** Whether the page is served as Markdown too, at its path with `.md`. */
+  /** Whether the page also exists as Markdown, at its path with `.md`. */
   hasMarkdown?: boolean;
-  /** More scripts and style sheets of the site, by their names. */
+  /** The names of further scripts of the site. */
   scripts?: readonly string[];
+  /** The names of further style sheets of the site. */
   styles?: readonly string[];
 };
 
 /**
- * Lays out a page of the site around its article. The page works without its script, and loads nothing from other
- * sites.
+ * Returns the HTML of a page of the site around its article. The page works without scripts, and loads nothing from
+ * other sites.
  */
 export function layOut(page: Page): string {
   const { path, title, part, summary, article, aside = "", hasMarkdown = false, scripts = [], styles = [] } = page;

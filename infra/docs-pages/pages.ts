@@ -7,7 +7,7 @@ export type Group = { title: string; pages: readonly DocsPage[] };
 
 const page = (name: string, title: string): DocsPage => ({ name, file: `docs/${name}.md`, title });
 
-/** The pages for customers in reading order. The page of errors is built from the table of problems. */
+/** The pages for customers, in reading order. The build adds the table of problems to the page of errors. */
 export const groups: readonly Group[] = [
   {
     title: "Begin",
@@ -94,12 +94,12 @@ const pagesOf = (all: readonly Group[]): readonly DocsPage[] => all.flatMap(({ p
 
 export const operatorPages = pagesOf(operatorGroups);
 
-/** All pages of text, those for operators last. */
+/** All pages of text. The pages for operators are last. */
 export const docsPages: readonly DocsPage[] = [...pagesOf(groups), ...operatorPages];
 
-/** Documents for contributors, who read them in the source. */
+/** Documents for contributors. The site does not show them: contributors read them in the repository. */
 export const unpublished: ReadonlySet<string> = new Set(["architecture", "benchmarks", "benchmarks-tables"]);
-/** The other pages that texts name, by path. */
+/** The titles of the other pages to which texts can link, by path. */
 const otherPages = new Map([
   ["/docs", "reference"],
   ["/docs/playground", "playground"],
@@ -109,8 +109,8 @@ const otherPages = new Map([
 ]);
 
 /**
- * The path and title of the page that shows `target`: a file of the project, a path, or the name of an operation.
- * Undefined if no page shows it.
+ * The path and title of the page that shows `target`. `target` is a file of the project, a path of the site, or the
+ * name of an operation. Undefined if no page shows `target`.
  */
 export function pageShowing(target: string): { path: string; title: string } | undefined {
   const title = otherPages.get(target);

@@ -8,13 +8,15 @@ import type { BuiltinEntry, Catalogue, Shape } from "../docs/playground/value-sh
 
 type Schema = z.core.JSONSchema.BaseSchema;
 
-/** Gives a number to each distinct shape of a result. 0 stands for a value without known members or items. */
+/**
+ * Gives a number to each distinct shape of a result. The number 0 stands for a value without known members or items.
+ */
 class Shapes {
   readonly all: (Shape | null)[] = [null];
   readonly #numbers = new Map<string, number>();
 
   /**
-   * The number of a schema's shape. If the schema has alternatives: the number of the first one that has members or
+   * The number of a schema's shape. For a schema with alternatives, the number of the first alternative with members or
    * items.
    */
   numberOf(schema: Schema | boolean | undefined, definitions: Record<string, Schema>): number {

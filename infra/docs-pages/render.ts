@@ -10,7 +10,8 @@ import { pageShowing } from "./pages.ts";
 const root = resolve(import.meta.dirname, "../..");
 
 /**
- * The anchor that GitHub gives a heading, so that links work on both sites. `taken` has the anchors of the same page.
+ * Returns the anchor of a heading, and adds the anchor to `taken`, the anchors of the page. GitHub gives the heading
+ * the same anchor, so links work on both sites.
  */
 export function slugOf(heading: string, taken: Set<string> = new Set()): string {
   const slug = heading
@@ -23,7 +24,7 @@ export function slugOf(heading: string, taken: Set<string> = new Set()): string 
   return unique;
 }
 
-/** The target of a document's link on the site; undefined if the site does not show the target. */
+/** The site's address for a link in a document. Undefined if the site does not show the target. */
 export function linkTarget(href: string, file: string): string | undefined {
   if (href.startsWith("#") || /^(?:https?|mailto):/.test(href)) return href;
   if (/^[a-z][\w+.-]*:/i.test(href)) throw new Error(`${file} links to ${href}`);
@@ -42,7 +43,7 @@ const unescapeHtml = (html: string): string =>
 /** The text of HTML, without tags. */
 export const textOf = (html: string): string => unescapeHtml(plain(html)).replaceAll(/\s+/g, " ").trim();
 
-/** Turns a code span that names a page or an operation into a link; undefined for other code spans. */
+/** The link for a code span that names a page or an operation. Undefined for other code spans. */
 function linkToPage(text: string): string | undefined {
   const shown = pageShowing(text);
   if (!shown) return undefined;
@@ -51,7 +52,8 @@ function linkToPage(text: string): string | undefined {
 }
 
 /**
- * The languages that a reader can choose, by their names in a document: the key of the stored choice, and the label.
+ * The languages that a reader can choose, by their names in a document. `key` is the language's name in the stored
+ * choice.
  */
 const chosenLanguages: Record<string, { key: string; label: string }> = {
   sh: { key: "curl", label: "curl" },
@@ -65,18 +67,24 @@ const chosenLanguages: Record<string, { key: string; label: string }> = {
 export const codeBlock = (code: string, language = ""): string =>
   `<pre tabindex="0"${language ? ` data-language="${escapeHtml(language)}"` : ""}><code>${highlight(code, language)}\n</code></pre>\n`;
 
-/** The same program in several languages. The page's script makes tabs of it; without the script all are shown. */
+/**
+ * The same program in several languages. The page's script turns the languages into tabs. Without the script, all
+ * languages are shown.
+ */
 export const languageTabs = (samples: readonly { key: string; label: string; html: string }[]): string =>
   `<div class="tabs">\n${samples
     .map(({ key, label, html }) => `<section data-tab="${key}"><h4>${escapeHtml(label)}</h4>\n${html}</section>`)
     .join("\n")}\n</div>\n`;
 
-/** A picture of the project, inline, so that it takes the colours of the page. The file's own colours are for GitHub. */
+/**
+ * A picture of the project as inline SVG in the colours of the page. The colours in the file are for GitHub, and are
+ * removed.
+ */
 function picture(href: string, file: string, alt: string): string {
   const path = posix.normalize(posix.join(posix.dirname(file), href));
   if (!/^docs\/(?:images|benchmarks)\/[a-z-]+\.svg$/.test(path)) throw new Error(`${file} shows ${href}`);
   const svg = readFileSync(join(root, path), "utf8").replace(/<style>[^]*?<\/style>\s*/, "");
-  // A chart has no title of its own, as the other pictures have.
+  // A chart has no title of its own, but the other pictures have one.
   const named = svg.includes("<title") ? svg : svg.replace("<svg ", `<svg role="img" aria-label="${escapeHtml(alt)}" `);
   return `<span class="picture" tabindex="0">${named.trim()}</span>`;
 }
@@ -86,7 +94,10 @@ export type Heading = { id: string; depth: number; html: string };
 
 type Rendered = { html: string; headings: readonly Heading[] };
 
-/** Marks code blocks that follow each other directly, in different languages of the choice. */
+/**
+ * Groups code blocks that directly follow each other in different languages of `chosenLanguages`. Each group becomes
+ * one token of the type `tabs`.
+ */
 function groupTabs(tokens: Tokens.Generic[]): Tokens.Generic[] {
   const grouped: Tokens.Generic[] = [];
   for (const token of tokens) {
@@ -114,9 +125,8 @@ const tabsExtension = {
 };
 
 /**
- * Renders a document of the project as HTML, and lists its headings. HTML in a document is shown as text, although the
- * documents are trusted. Links may lead to web pages, mail addresses and pages of the site. A link to any other file
- * becomes plain text.
+ * Renders a document of the project as HTML, and lists its headings. HTML in a document is shown as text. Links may
+ * lead to web pages, mail addresses and pages of the site. A link to any other file becomes plain text.
  */
 export function renderMarkdown(markdown: string, file: string): Rendered {
   const taken = new Set<string>();
@@ -134,7 +144,7 @@ export function renderMarkdown(markdown: string, file: string): Rendered {
         isInLink = false;
         const id = slugOf(unescapeHtml(plain(html)), taken);
         headings.push({ id, depth, html });
-        // The address of the page itself leads to its main heading.
+        // The main heading needs no anchor, because the page's address leads to it.
         const anchor = depth === 1 ? "" : ` <a class="anchor" href="#${id}" aria-label="Link to this section">#</a>`;
         return `<h${depth} id="${id}">${html}${anchor}</h${depth}>\n`;
       },
@@ -158,7 +168,7 @@ export function renderMarkdown(markdown: string, file: string): Rendered {
               return `<${tag}${label}>${this.parser.parseInline(tokens)}</${tag}>`;
             })
             .join("")}</tr>`;
-        // On a phone the cells of a row are below each other, each with its head.
+        // On a phone, the cells of a row are below each other. Each cell shows the head of its column.
         const heads = header.length > 2 ? header.map(({ tokens }) => textOf(this.parser.parseInline(tokens))) : [];
         const body = rows.map((row) => cells(row, "td", heads)).join("\n");
         return `<div class="table" tabindex="0"><table>\n<thead>${cells(header, "th")}</thead>\n<tbody>\n${body}\n</tbody>\n</table></div>\n`;
@@ -169,7 +179,9 @@ export function renderMarkdown(markdown: string, file: string): Rendered {
   return { html, headings };
 }
 
-/** Renders Markdown of the document, such as a description, without headings. Names of operations become links. */
+/**
+ * Renders Markdown without headings, such as a description in the OpenAPI document. Names of operations become links.
+ */
 export const renderText = (markdown: string): string => renderMarkdown(markdown, "docs/text.md").html.trim();
 
 /** Renders one paragraph of Markdown without its `<p>`. */

@@ -46,7 +46,7 @@ async function bundle(entry: string, banner: string, plugins: Plugin[] = []): Pr
     format: "esm",
     target: "es2022",
     plugins,
-    // The license of a package must accompany every copy.
+    // Each copy of a package must contain the package's license.
     banner: { js: banner },
     legalComments: "none",
     logLevel: "warning",
@@ -54,7 +54,9 @@ async function bundle(entry: string, banner: string, plugins: Plugin[] = []): Pr
   return outputFiles[0]?.text ?? "";
 }
 
-/** CodeMirror, Lezer and their small packages share one author and one license. */
+/**
+ * The script of the playground. CodeMirror, Lezer and their small packages have the same author and the same license.
+ */
 async function playground(): Promise<string> {
   const license = await licenseOf("@codemirror/state/LICENSE");
   return bundle("playground/page.ts", `/*\nCodeMirror and Lezer\n\n${license}*/`, [grammars]);
@@ -83,7 +85,8 @@ async function bundleAll(): Promise<Record<string, string>> {
 }
 
 /**
- * The scripts of the site, by their names. Each file contains its packages. Cached until a source or a package changes.
+ * The scripts of the site, by file name. Each script contains the packages that it uses. The scripts are cached until a
+ * source or a package changes.
  */
 export async function scripts(): Promise<Record<string, string>> {
   const folders = await Promise.all([join(sources, "site"), join(sources, "playground")].map(filesIn));

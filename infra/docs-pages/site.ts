@@ -14,28 +14,28 @@ const root = resolve(import.meta.dirname, "../..");
 const sourceFolder = resolve(import.meta.dirname, "../docs");
 const sampleSources = ["examples.json", "samples.ts", "literals.ts"].map((name) => join(root, "infra/openapi", name));
 
-/** The rendered files of the site, cached until a source, a text, the OpenAPI document or another member of a route changes. */
+/** The rendered files of the site. They are cached until a source, a text, a sample or `data` changes. */
 async function siteFiles(data: string): Promise<readonly SiteFile[]> {
   const folders = await Promise.all([sourceFolder, import.meta.dirname, join(root, "docs/images")].map(filesIn));
   const sources = [...folders.flat(), ...docsPages.map(({ file }) => join(root, file)), lockFile];
   const hash = await hashOfFiles([...sources, ...sampleSources], data);
   const known = await readCache("site", hash);
   if (known !== undefined) return known as SiteFile[];
-  // Loaded only here, because a start with a cached site needs no renderer.
+  // The renderer is loaded only here, because a cached site needs no renderer.
   const { buildSite } = await import("./build.ts");
   const files = await buildSite();
   await writeCache("site", hash, files);
   return files;
 }
 
-/** The data of routes and problems that the pages show and the OpenAPI document does not contain. */
+/** The data of families, routes and problems that the pages show but the OpenAPI document does not contain. */
 const dataOutsideDocument = (): object => ({
   families: familiesWithOperations.map(({ name, title, description }) => [name, title, description]),
   problems: problemCodes.map((code) => [code, problemOf(code)]),
   routes: [...operations.values()].map(({ route }) => [route.capability, route.open, route.limit, route.synonyms]),
 });
 
-/** Files that are served as they are. */
+/** Files that are served unchanged. */
 const ownFiles = [
   "base.css",
   "site.css",
@@ -52,8 +52,10 @@ const ownFiles = [
 ];
 
 /**
- * The files that the `docs` Lambda serves: the OpenAPI document, the agent card, the site with its reference and
- * playground, the pages that confirm a forwarding and accept an invitation, and the result page of checkouts.
+ * The files that the `docs` Lambda serves:
+ * - the OpenAPI document and the agent card,
+ * - the site with its reference and playground,
+ * - the pages for confirming a forwarding, for accepting an invitation, and for the result of a checkout.
  */
 export async function docsAssets(): Promise<Asset[]> {
   const openApi = `${JSON.stringify(document)}\n`;
@@ -66,7 +68,7 @@ export async function docsAssets(): Promise<Asset[]> {
   ];
 }
 
-/** The file that the `fallback` Lambda reads: the methods of each path template. */
+/** The file that the `fallback` Lambda reads. It contains the methods of each path template. */
 export function fallbackAssets(lambdas: readonly LambdaSpec[]): Asset[] {
   const methods: Record<string, string[]> = {};
   for (const trigger of lambdas.flatMap(({ triggers }) => requestsTo(triggers))) {
@@ -76,5 +78,5 @@ export function fallbackAssets(lambdas: readonly LambdaSpec[]): Asset[] {
   return [{ to: "methods.json", content: JSON.stringify(methods) }];
 }
 
-/** The page that answers a browser at an unknown path, which the `docs` and the `fallback` Lambda read. */
+/** The file with the page for browsers at an unknown path. The `docs` and the `fallback` Lambda read it. */
 export const missingPageFile = "not-found.html";

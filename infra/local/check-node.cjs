@@ -1,9 +1,9 @@
-// This file runs before any TypeScript, and on any version of Node, so that the user gets a message and not a stack
+// This file runs before any TypeScript, and on any version of Node. So the user gets a message instead of a stack
 // trace.
 const requiredMajor = 24;
 if (Number(process.versions.node.split(".")[0]) < requiredMajor) {
   process.stderr.write(
-    `\nThis needs Node ${requiredMajor}, which "npm ci" installs. This is Node ${process.versions.node} (${process.execPath}).\n` +
+    `\nThe product needs Node ${requiredMajor}, which "npm ci" installs. This is Node ${process.versions.node} (${process.execPath}).\n` +
       'Run "npm ci" with its install scripts and development packages, then "npm start".\n\n',
   );
   process.exit(1);

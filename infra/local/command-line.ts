@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { parseArgs } from "node:util";
 
-/** An error that the person who started the product can fix. The message says how. */
+/** A problem that the person at the command line can fix. The message says how. */
 export class StartProblem extends Error {}
 
 /** The message of any error. */
@@ -18,7 +18,10 @@ const advice: Record<string, string> = {
   EPERM: "You may not write to this place. Set DATA_DIR to a folder of yours",
 };
 
-/** Converts an error into a StartProblem if the person who started the product can fix it; else undefined. */
+/**
+ * Converts an error of the file system into a `StartProblem` with advice. Returns undefined for other errors without
+ * advice.
+ */
 export function startProblemOf(error: unknown): StartProblem | undefined {
   if (error instanceof StartProblem) return error;
   if (!(error instanceof Error) || !("code" in error) || !("path" in error)) return undefined;
@@ -34,7 +37,7 @@ export type StartArguments = {
   seed: "big" | undefined;
 };
 
-/** Thrown if the command line is invalid. The message says why. */
+/** Thrown if the command line is not valid. The message gives the reason. */
 export class Misuse extends Error {}
 
 export const usage = `Usage: npm start [-- options]
@@ -42,10 +45,10 @@ export const usage = `Usage: npm start [-- options]
 Starts the product on this machine. Settings are environment variables: see docs/local.md.
 
     --reset       Deletes the product's data in DATA_DIR first. Asks before it deletes.
-    --yes         Answers questions with yes. Needed without a terminal.
-    --show-tokens Prints whole tokens, and commands and an MCP configuration that use them.
-    --seed big    Adds an account with 500 domains and 100,000 mailboxes. Takes about four minutes and 400 MB. The next
-                  --seed big continues an interrupted one. The account's id and tokens are accounts[2] in
+    --yes         Answers all questions with yes. Needed without a terminal.
+    --show-tokens Prints whole tokens, and commands and an MCP configuration with these tokens.
+    --seed big    Adds an account with 500 domains and 100,000 mailboxes. Takes about four minutes and 400 MB. A second
+                  --seed big continues an interrupted seed. The account's id and tokens are accounts[2] in
                   DATA_DIR/demo.json.
     --help        Shows this text.
 `;
@@ -74,11 +77,14 @@ export function readArguments(argv: readonly string[]): StartArguments {
   return { help, reset, yes, showTokens, seed };
 }
 
-/** Asks a yes-or-no question at the terminal, unless `yes` answers it. Throws `StartProblem` without a terminal. */
+/**
+ * Asks a yes-or-no question at the terminal. With `yes`, returns true without asking. Throws `StartProblem` without a
+ * terminal.
+ */
 export async function confirmAtTerminal(question: string, { yes }: { yes: boolean }): Promise<boolean> {
   if (yes) return true;
   if (!process.stdin.isTTY)
-    throw new StartProblem(`${question} There is no terminal to ask this question. Answer yes with --yes.`);
+    throw new StartProblem(`${question} There is no terminal for this question. To answer yes, add --yes.`);
   // The question goes to standard error, because standard output may be redirected to a file.
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
@@ -94,9 +100,7 @@ export const defaultDataDir = resolve(import.meta.dirname, "../../.data");
 const shellQuoted = (word: string): string =>
   /^[\w./~+@%=:-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
-/**
- * The command to start the product on this data folder again, ready to paste: `DATA_DIR=/tmp/x npm start -- --reset`.
- */
+/** The command that starts the product with a data folder, ready to paste: `DATA_DIR=/tmp/x npm start -- --reset`. */
 export function startCommand(dataDir: string, ...flags: readonly string[]): string {
   const assignment = resolve(dataDir) === defaultDataDir ? "" : `DATA_DIR=${shellQuoted(dataDir)} `;
   return `${assignment}npm start${flags.length === 0 ? "" : ` -- ${flags.join(" ")}`}`;

@@ -24,7 +24,8 @@ import { type Settings, readSettings } from "./start/settings.ts";
 import { localTableName } from "./table/lock.ts";
 
 /**
- * npm forwards Ctrl-C a moment after the terminal has sent it. A second signal within this time is the same key press.
+ * The longest time between two signals of one key press, in milliseconds. Both the terminal and npm send a signal for
+ * Ctrl-C.
  */
 const sameKeyPressMs = 500;
 
@@ -32,7 +33,8 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`);
 const complain = (text: string): void => void process.stderr.write(`${text}\n`);
 
 /**
- * Writes the files that the functions `docs` and `fallback` find beside their bundles on Lambda. Returns the folder.
+ * Writes the files that the functions `docs` and `fallback` read into a folder. Returns the folder. On Lambda these
+ * files are beside the bundles.
  */
 async function prepareDocs(dataDir: string): Promise<string> {
   const folder = join(dataDir, "docs");
@@ -45,12 +47,14 @@ async function seedBigHere(signal: AbortSignal): Promise<void> {
   const table = openTable(new TableClient(), localTableName);
   const { id: accountId } = bigAccount;
   const { domains, mailboxesEach } = bigSize;
-  say(`Adding ${domains} domains and ${domains * mailboxesEach} mailboxes. Ctrl-C stops, and --seed big continues.`);
+  say(
+    `Adding ${domains} domains and ${domains * mailboxesEach} mailboxes. Ctrl-C stops this. A later --seed big continues.`,
+  );
   const onProgress = progressOn(process.stdout, { of: domains * mailboxesEach, unit: "mailboxes" });
   await seedBig({ table, accountId, ownerId: memberId(accountId, "a"), onProgress, signal });
 }
 
-/** Stops on the first signal with exit code 0, and at once on the second with exit code 1. */
+/** On the first signal, stops the product and exits with code 0. On a second signal, exits at once with code 1. */
 function stopOnSignal(stop: () => Promise<void>): void {
   let firstAt: number | undefined;
   const onSignal = (): void => {
@@ -66,13 +70,14 @@ function stopOnSignal(stop: () => Promise<void>): void {
   process.on("SIGTERM", onSignal);
 }
 
-// Files of the engine and the product are readable by their owner only.
+// Only their owner can read the files of the engine and of the product.
 process.umask(0o077);
 
 async function startProduct(settings: Settings, { reset, yes, showTokens, seed }: StartArguments): Promise<void> {
   if (reset) await resetData(settings, yes);
   const isQuiet = process.env["LOG_LEVEL"] === "silent";
-  // Functions that use the table log their own requests, with the capacity units. The gateway does not log these again.
+  // Functions that use the table log their own requests, with the capacity units. The gateway does not log these
+  // requests again.
   const loggedByFunction = new Set(lambdas.filter(({ access }) => access !== "none").map(({ name }) => name));
   const runtime = await startRuntime(
     settings,
@@ -116,7 +121,7 @@ async function startProduct(settings: Settings, { reset, yes, showTokens, seed }
 async function resetData({ dataDir, endpoint }: Settings, yes: boolean): Promise<void> {
   if (endpoint !== undefined) {
     throw new StartProblem(
-      `The table is in your own DynamoDB at ${endpoint}, and --reset deletes only the data in DATA_DIR. Empty the table yourself.`,
+      `The table is in your own DynamoDB at ${endpoint}, but --reset deletes only the data in DATA_DIR. Empty the table yourself.`,
     );
   }
   await resetDataDir(dataDir, { confirm: (question) => confirmAtTerminal(question, { yes }), say });

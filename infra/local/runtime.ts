@@ -26,10 +26,10 @@ import { NoEngine } from "./table/engine-process.ts";
 import { type Engine, ensureTable, foreignEngine, startEngine } from "./table/engine.ts";
 import { freePort, writeEngineAddress, localTableName } from "./table/lock.ts";
 
-/** The product's functions, and the steps by which the runtime prepares the docs and the demo. */
+/** The product's functions, and the functions that prepare the docs and the demo. */
 export type Parts<Demo> = {
   lambdas: readonly LambdaSpec[];
-  /** Writes the files of the functions `docs` and `fallback`. Returns their folder, for DOCS_DIR. */
+  /** Writes the files of the functions `docs` and `fallback`. Returns the folder of these files, for DOCS_DIR. */
   prepareDocs: (dataDir: string) => string | Promise<string>;
   seedDemo: (options: { table: Table; issuer: TokenIssuer; dataDir: string; baseUrl: string }) => Promise<Demo>;
 };
@@ -37,12 +37,12 @@ export type Parts<Demo> = {
 export type Runtime<Demo> = {
   baseUrl: string;
   endpoint: string;
-  /** The port of the local DNS server for the zones; undefined if there is none on this machine. */
+  /** The port of the local DNS server for the zones. Undefined if there is no local DNS. */
   dnsPort: number | undefined;
   /** The port of the server for the websites and mail settings of domains. */
   webPort: number;
   demo: Demo;
-  /** Lets requests finish, then ends the engine. */
+  /** Waits for running requests, then stops the engine. */
   stop: () => Promise<void>;
   /** Resolves with the engine's last output if the engine ends unexpectedly. */
   died: Promise<string>;
@@ -60,8 +60,8 @@ async function loadFunction({ name, file, triggers }: LambdaSpec): Promise<Lambd
 }
 
 /**
- * Starts the server for the websites and mail settings of domains, on another free port if its own is taken. Health checks
- * ask it for MTA-STS policies.
+ * Starts the server for the websites and mail settings of domains. If `port` is taken, uses another free port. Health
+ * checks ask this server for MTA-STS policies.
  */
 async function openWeb(port: number, onError: GatewayOptions["onError"]): ReturnType<typeof startGateway> {
   const options = {
@@ -93,7 +93,7 @@ async function portTaken(port: number): Promise<StartProblem> {
   return new StartProblem(`Port ${port} is ${state}, or choose another: PORT=${other} npm start`);
 }
 
-/** The paths under `/_local` for events, embedded providers and the clock. */
+/** The paths under `/_local` for tokens and sign-in. */
 const issuerPaths = (issuer: TokenIssuer, demo: () => unknown) => [
   ...tokenPaths(issuer, demo),
   ...signInPaths(issuer, demo),
@@ -113,7 +113,10 @@ const wakeAfterChange =
 
 type StartHooks = Pick<GatewayOptions, "onServed" | "onError"> & Pick<DynamoDbLocalOptions, "confirm" | "say">;
 
-/** Opens the endpoint of the settings, else the embedded engine, else DynamoDB Local if the user wants it. */
+/**
+ * Opens the DynamoDB endpoint in the settings. Without an endpoint, starts the embedded engine. If there is no embedded
+ * engine for this machine, offers DynamoDB Local.
+ */
 async function openEngine({ endpoint, dataDir }: Settings, hooks: StartHooks): Promise<Engine> {
   if (endpoint !== undefined) return foreignEngine(endpoint);
   try {
@@ -125,9 +128,9 @@ async function openEngine({ endpoint, dataDir }: Settings, hooks: StartHooks): P
 }
 
 /**
- * Starts the product on one machine: engine, table, handlers, gateway, demo. Sets the environment of this process,
- * because the handlers read their settings from it. On an error, stops everything and throws: `StartProblem` if the
- * user can fix the error.
+ * Starts the product on one machine: engine, table, handlers, gateway and demo. Sets environment variables of this
+ * process, because the handlers read their settings there. On an error, stops everything and throws the error. The
+ * error is a `StartProblem` if the user can fix it.
  */
 export async function startRuntime<Demo>(
   settings: Settings,
@@ -145,7 +148,7 @@ export async function startRuntime<Demo>(
   const stopAll = async (): Promise<void> => {
     for (const end of running.toReversed()) await end();
   };
-  // A signal can come while the product stops because its engine has died.
+  // `stop` can be called twice: a signal can come while the product already stops because its engine has died.
   const stop = (): Promise<void> => (stopped ??= stopAll());
   try {
     const issuer = await openIssuer(join(dataDir, "issuer.json"));

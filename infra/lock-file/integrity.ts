@@ -1,4 +1,4 @@
-/** The members of an entry of `packages` in package-lock.json that are used here. */
+/** The members that this code uses of an entry in `packages` of package-lock.json. */
 type LockEntry = { version?: string; integrity?: string; link?: boolean; inBundle?: boolean };
 
 export type LockFile = { packages: Record<string, LockEntry> };
@@ -6,7 +6,7 @@ export type LockFile = { packages: Record<string, LockEntry> };
 /** The name of the package at a path in the tree, such as `node_modules/a/node_modules/@b/c`. */
 const nameAt = (path: string): string => path.split("node_modules/").at(-1) ?? path;
 
-/** The paths of packages that npm installs from the registry without a hash to check. */
+/** The paths of the packages that npm installs from the registry without checking a hash. */
 export const withoutIntegrity = ({ packages }: LockFile): string[] =>
   Object.entries(packages)
     .filter(([path, { integrity, link, inBundle }]) => {
@@ -16,8 +16,8 @@ export const withoutIntegrity = ({ packages }: LockFile): string[] =>
     .map(([path]) => path);
 
 /**
- * Adds missing hashes to the lock file, and returns the names of the packages without a hash in the registry. Versions
- * and existing hashes do not change. `lookUp` answers undefined for an unknown package.
+ * Adds missing hashes to a lock file. Versions and existing hashes do not change. `lookUp` returns the hash of a
+ * package, or undefined for an unknown package. `unknown` lists the unknown packages.
  */
 export async function addIntegrity<L extends LockFile>(
   lock: L,

@@ -7,7 +7,7 @@ import { addIntegrity, type LockFile } from "./integrity.ts";
 
 const file = resolve(import.meta.dirname, "../../package-lock.json");
 
-/** The hash of a package according to npm's registry; undefined if the registry does not have the package. */
+/** The hash of a package in npm's registry. Undefined if the registry does not have the package. */
 async function registryHash(name: string, version: string): Promise<string | undefined> {
   try {
     const { stdout } = await promisify(execFile)("npm", ["view", `${name}@${version}`, "dist.integrity"]);

@@ -9,7 +9,7 @@ import { readWords } from "../openapi/command-line.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
-/** Licences under which a package may be a part of the product, by their SPDX identifiers. */
+/** The SPDX identifiers of the licences that a package of the product may have. */
 const allowed: ReadonlySet<string> = new Set([
   "MIT",
   "MIT-0",
@@ -20,9 +20,13 @@ const allowed: ReadonlySet<string> = new Set([
   "0BSD",
 ]);
 
-/** Packages whose licence npm does not read, or whose licence has further terms that the product keeps, with the reason. */
+/**
+ * The packages with another licence that were checked by hand, each with the reason: npm cannot read the licence, or
+ * the product keeps the licence's further terms.
+ */
 const checkedByHand: Readonly<Record<string, string>> = {
-  "@expo-google-fonts/noto-sans": "The font is under OFL-1.1, which allows to embed it in documents.",
+  "@expo-google-fonts/noto-sans":
+    "The font has the licence OFL-1.1. This licence allows embedding the font in documents.",
   "png-js": "Its file LICENSE is the MIT licence.",
 };
 
@@ -31,7 +35,7 @@ const License = z.union([
   z.object({ expression: z.string() }),
 ]);
 
-/** The parts of a CycloneDX document that are read here. */
+/** The parts of a CycloneDX document that this code reads. */
 const Sbom = z.looseObject({
   specVersion: z.string(),
   components: z.array(
@@ -45,15 +49,15 @@ const Sbom = z.looseObject({
 });
 export type Sbom = z.infer<typeof Sbom>;
 
-/** Marks of npm for packages that are not a part of the product: for development only, or ours. */
+/** npm's marks of packages that are not listed: packages for development, and this project's own package. */
 const leftOut: ReadonlySet<string> = new Set(["cdx:npm:package:development", "cdx:npm:package:private"]);
 
 const isLeftOut = (properties: readonly { name: string }[] = []): boolean =>
   properties.some(({ name }) => leftOut.has(name));
 
 /**
- * Lists the packages of the product, from the lock file, in the form of CycloneDX 1.5. Packages for development are
- * left out.
+ * Lists the packages of the product, from the lock file, in the form of CycloneDX 1.5. Leaves packages for development
+ * out.
  */
 export async function readSbom(): Promise<Sbom> {
   const args = ["sbom", "--sbom-format=cyclonedx", "--package-lock-only"];
@@ -61,11 +65,12 @@ export async function readSbom(): Promise<Sbom> {
   const [command = "npm", ...first] = npm === undefined ? ["npm"] : [process.execPath, npm];
   const { stdout } = await promisify(execFile)(command, [...first, ...args], { cwd: root, maxBuffer: 2 ** 26 });
   const sbom = Sbom.parse(JSON.parse(stdout));
-  // npm's own --omit=dev also leaves out a package of the product if development uses another version of the package.
+  // npm's own option --omit=dev leaves out too much: it also leaves out a package of the product if development uses
+  // another version of it.
   return { ...sbom, components: sbom.components.filter(({ properties }) => !isLeftOut(properties)) };
 }
 
-/** Tells whether all licences of a component are allowed. In an expression with OR, one allowed licence is enough. */
+/** Whether all licences of a component are allowed. In an expression with OR, one allowed licence is enough. */
 function isAllowed({ name, licenses = [] }: Sbom["components"][number]): boolean {
   if (name in checkedByHand) return true;
   const texts = licenses.map((one) => ("expression" in one ? one.expression : (one.license.id ?? "unknown")));
@@ -94,6 +99,6 @@ if (import.meta.main) {
   await writeFile(file, `${JSON.stringify(sbom, null, 2)}\n`);
   process.stdout.write(`${file}: ${sbom.components.length} components\n`);
   const refused = withoutLicence(sbom);
-  for (const one of refused) process.stderr.write(`${one} has no licence of the list in infra/lock-file/sbom.ts.\n`);
+  for (const one of refused) process.stderr.write(`${one} has no licence that infra/lock-file/sbom.ts allows.\n`);
   process.exitCode = refused.length === 0 ? 0 : 1;
 }

@@ -20,7 +20,7 @@ import { openUsage } from "./adapter/usage.ts";
 
 const log = (text: string): void => void process.stdout.write(`${new Date().toISOString()} ${text}\n`);
 
-/** Repeats some work, also after a failure. */
+/** Repeats some work for ever, with a pause of `seconds` after each run. Logs a failure and continues. */
 async function repeat(name: string, seconds: number, work: () => Promise<void> | void): Promise<never> {
   for (;;) {
     try {
@@ -33,7 +33,7 @@ async function repeat(name: string, seconds: number, work: () => Promise<void> |
 }
 
 const [file] = process.argv.slice(2);
-if (file === undefined) throw new Error("Name the file with the settings: node adapter.ts conf/adapter.json");
+if (file === undefined) throw new Error("Give the path of the settings file: node adapter.ts conf/adapter.json");
 const ours = readSettings(file);
 mkdirSync(ours.state, { recursive: true, mode: 0o700 });
 

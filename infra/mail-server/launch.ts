@@ -22,7 +22,7 @@ import { openApi } from "./adapter/api.ts";
 
 const here = import.meta.dirname;
 
-/** The programs of the mail server, each with the Debian packages that contain it. */
+/** The programs of the mail server. Each program has the Debian packages that it needs. */
 const programs = {
   nginx: "nginx libnginx-mod-mail",
   postfix: "postfix",
@@ -43,7 +43,7 @@ const searched = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", 
 const pathOf = (program: string): string | undefined =>
   searched.map((folder) => join(folder, program)).find((file) => existsSync(file));
 
-/** The Debian packages that the mail server needs and that are not installed. */
+/** The Debian packages that the mail server needs but this machine does not have. */
 export function missingPackages(): string[] {
   const lacking = [
     ...Object.entries(programs).flatMap(([program, packages]) => (pathOf(program) ? [] : packages.split(" "))),
@@ -52,15 +52,18 @@ export function missingPackages(): string[] {
   return [...new Set(lacking)];
 }
 
-/** The settings of conf/settings.json by their names. */
+/** The settings in conf/settings.json, by name. */
 export type Values = Record<string, string>;
 
-/** The settings that have no default: the folder of everything, the API's address, and its key for mail servers. */
+/**
+ * The settings without a default: the folder of the mail server's files, the API's address, and the API's key for mail
+ * servers.
+ */
 export type Needed = { DIR: string; API: string; MAIL_KEY: string };
 
 const systemId = (option: "-u" | "-g", name: string): number => Number(execFileSync("id", [option, name]).toString());
 
-/** Replaces each `@NAME@` of a text. Throws if a name has no value. */
+/** Replaces each `@NAME@` in a text with the value of the setting. Throws if a setting has no value. */
 function fill(text: string, values: Values): string {
   return text.replaceAll(/@([A-Z][A-Z0-9_]+)@/g, (_, name: string) => {
     const value = values[name];
@@ -69,13 +72,16 @@ function fill(text: string, values: Values): string {
   });
 }
 
-/** The secret in a file that only root can read. The first start makes it, and later starts in the same folder keep it. */
+/**
+ * Reads the secret in a file that only root can read. Creates a missing file with a new secret, so all starts in a
+ * folder use the same secret.
+ */
 function keptSecret(file: string): string {
   if (!existsSync(file)) writeFileSync(file, randomBytes(24).toString("base64url"), { mode: 0o600 });
   return readFileSync(file, "utf8").trim();
 }
 
-/** Writes the folders and the configuration. Passwords are readable by their users only. */
+/** Writes the folders and the configuration. Only the users of the daemons can read files with passwords. */
 function prepare(values: Values & Needed): void {
   const { DIR: dir } = values;
   const inDir = (path: string): string => join(dir, path);
@@ -94,24 +100,24 @@ function prepare(values: Values & Needed): void {
   chownSync(inDir("conf/dovecot/userdb.lua"), systemId("-u", "dovecot"), systemId("-g", "dovecot"));
   for (const folder of ["spool/mx-data", "spool/out-data"]) chownSync(inDir(folder), systemId("-u", "postfix"), 0);
   chownSync(inDir("store"), systemId("-u", values["STORE_USER"] ?? ""), systemId("-g", values["STORE_GROUP"] ?? ""));
-  // rspamd and nginx write their logs and process ids as their own users.
+  // rspamd and nginx write their logs and process ids under users of their own.
   for (const folder of ["run", "log"]) chmodSync(inDir(folder), 0o1777);
-  // Bounces of copies come back for weeks, so postsrsd needs the same secret after a restart.
+  // Bounces of forwarded copies come back for weeks. So postsrsd needs the same secret after a restart.
   keptSecret(inDir("srs.secret"));
   if (!existsSync(inDir("tls/key.pem"))) makeCertificate(inDir("tls"), values["HOSTNAME"] ?? "");
 }
 
-/** Makes a self-signed certificate, for an example on one machine. */
+/** Makes a self-signed certificate. It is only an example for one machine. */
 function makeCertificate(folder: string, name: string): void {
   const options = `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj /CN=${name}`.split(" ");
   const files = ["-keyout", join(folder, "key.pem"), "-out", join(folder, "cert.pem")];
   execFileSync("openssl", [...options, "-addext", `subjectAltName=DNS:${name}`, ...files], { stdio: "ignore" });
 }
 
-/** Debian's daemon of Postfix. `postfix start` would start it in the background. */
+/** The path of Postfix's daemon in Debian. `postfix start` would start the daemon in the background. */
 const postfixMaster = "/usr/lib/postfix/sbin/master";
 
-/** Makes the folders of both Postfix queues. */
+/** Makes the folders of the queues of both Postfix instances. */
 const prepareQueues = (dir: string): Promise<unknown> =>
   Promise.all(
     ["postfix-mx", "postfix-out"].map((name) =>
@@ -119,7 +125,7 @@ const prepareQueues = (dir: string): Promise<unknown> =>
     ),
   );
 
-/** The command of each daemon. All stay in the foreground. */
+/** The command of each daemon. All daemons run in the foreground. */
 const commandsOf = (v: Values & Needed): Record<string, [program: string, ...args: string[]]> => ({
   adapter: [process.execPath, join(here, "adapter.ts"), `${v.DIR}/conf/adapter.json`],
   postsrsd: [
@@ -135,7 +141,7 @@ const commandsOf = (v: Values & Needed): Record<string, [program: string, ...arg
   nginx: ["nginx", "-c", `${v.DIR}/conf/nginx/nginx.conf`, "-p", v.DIR, "-e", `${v.DIR}/log/nginx.log`],
 });
 
-/** The ports that the daemons listen on when all of them run. */
+/** The names of the ports on which the running daemons listen. */
 const listening =
   "ADAPTER SOCKETMAP POLICY SRS SRS_BACK RSPAMD LMTP IMAP POP3 DOVEADM RELAY COPIES MX SUBMISSION SMTPS IMAPS POP3S".split(
     " ",
@@ -152,11 +158,11 @@ async function accepts(port: number): Promise<boolean> {
 }
 
 export type MailServer = {
-  /** The settings, with the defaults of those that were not given. */
+  /** All settings. A setting that was not given has its default. */
   values: Values & Needed;
   /** Resolves with the name of the first daemon that ends by itself. */
   ended: Promise<string>;
-  /** Stops all daemons by their process ids. The folder stays. */
+  /** Stops all daemons by their process ids. Does not delete the folder. */
   stop: () => Promise<void>;
 };
 
@@ -172,19 +178,24 @@ async function stopChild(child: ChildProcess): Promise<void> {
   await exit;
 }
 
-/** Throws if the API refuses the key. An API that gives no answer refuses nothing: mail waits until it answers. */
+/**
+ * Throws if the API refuses the key. Does not throw if the API gives no answer. Mail then waits until the API answers.
+ */
 async function requireKey({ API, MAIL_KEY }: Needed): Promise<void> {
   const answer = await openApi({ api: API, mail_key: MAIL_KEY })
     .revocations({})
     .catch(() => undefined);
   if (answer?.status !== 401) return;
-  throw new Error(`The API refuses the key (401). Set MAIL_SECRET to the key that the API at ${API} has.`);
+  throw new Error(`The API refuses the key (401). Set MAIL_SECRET to the key for mail servers of the API at ${API}.`);
 }
 
 /**
- * Starts the mail server on 127.0.0.1 in the folder `DIR`, with the settings of conf/settings.json where `given` has
- * none. Resolves when every daemon accepts connections. Needs root, because Postfix and Dovecot do. Rejects if a daemon
- * ends, after a minute, or if the API refuses the key; nothing runs then.
+ * Starts the mail server on 127.0.0.1 in the folder `DIR`. Settings that are missing in `given` come from
+ * conf/settings.json. Resolves when every daemon accepts connections. Needs root, because Postfix and Dovecot need
+ * root. Stops all daemons and rejects if:
+ * - a daemon ends,
+ * - the start takes more than a minute,
+ * - the API refuses the key.
  */
 export async function startMailServer(given: Partial<Values> & Needed): Promise<MailServer> {
   const defaults = JSON.parse(readFileSync(join(here, "conf/settings.json"), "utf8")) as Values;
@@ -196,7 +207,8 @@ export async function startMailServer(given: Partial<Values> & Needed): Promise<
   await prepareQueues(values.DIR);
   const children = Object.entries(commandsOf(values)).map(([name, [program, ...args]]) => {
     const output = openSync(join(values.DIR, `log/${name}.out`), "a");
-    // Each daemon has a process group of its own: Ctrl-C reaches this process alone, which stops them in order.
+    // Each daemon has a process group of its own. So Ctrl-C reaches only this process, and this process stops the
+    // daemons.
     const child = spawn(pathOf(program) ?? program, args, { stdio: ["ignore", output, output], detached: true });
     return { name, child };
   });
@@ -214,7 +226,7 @@ export async function startMailServer(given: Partial<Values> & Needed): Promise<
   };
   try {
     const failed = await Promise.race([ready(), ended, pause(startTimeoutMs, "the start", { ref: false })]);
-    if (failed !== undefined) throw new Error(`${failed} failed. The folder ${DIR}/log says why.`);
+    if (failed !== undefined) throw new Error(`${failed} failed. The logs in ${DIR}/log show the reason.`);
     await requireKey(values);
     return { values, ended, stop };
   } catch (error) {

@@ -10,8 +10,8 @@ import { missingPackages, startMailServer } from "./launch.ts";
 
 const helpText = `MAIL_SECRET=<key> npm run mail-server -- [--api http://127.0.0.1:8080] [--dir <folder>] [--set NAME=value]...
 
-Starts Postfix, Dovecot, nginx, rspamd, postsrsd and the adapter on 127.0.0.1. Needs root. Ctrl-C stops them.
-MAIL_SECRET is the key by which the API knows its mail servers. --set changes a setting of
+Starts Postfix, Dovecot, nginx, rspamd, postsrsd and the adapter on 127.0.0.1. Needs root. Ctrl-C stops all of them.
+MAIL_SECRET is the API's key for mail servers. --set changes a setting in
 infra/mail-server/conf/settings.json.`;
 
 const { values: given } = parseArgs({
@@ -34,15 +34,15 @@ if (given.help) {
 }
 const key = process.env["MAIL_SECRET"] ?? "";
 if (key === "") fail(helpText);
-if (process.getuid?.() !== 0) fail("Postfix and Dovecot start as root only.");
+if (process.getuid?.() !== 0) fail("Run this command as root. Postfix and Dovecot can start only as root.");
 const missing = missingPackages();
-if (missing.length > 0) fail(`Install Debian's packages first: apt-get install ${missing.join(" ")}`);
+if (missing.length > 0) fail(`Install these Debian packages first: apt-get install ${missing.join(" ")}`);
 
 const changed = Object.fromEntries(given.set.map((one) => [one.split("=", 1)[0], one.replace(/^[^=]*=/, "")]));
 const dir = given.dir ?? mkdtempSync(join(tmpdir(), "mail-server-"));
 const starting = startMailServer({ ...changed, DIR: dir, API: given.api, MAIL_KEY: key });
 let isStopping = false;
-/** Stops all processes. During the start, as soon as the start has ended. */
+/** Stops all daemons, and then this process. During the start, waits for the end of the start first. */
 const stop = (): void => {
   if (isStopping) return;
   isStopping = true;
@@ -55,7 +55,7 @@ const server = await starting.catch((error: Error) => fail(error.message));
 const port = (name: string): string => `127.0.0.1:${server.values[`PORT_${name}`]}`;
 say(`The mail server runs. Everything is in ${server.values.DIR}.
 
-Start the API with these settings, so that nginx connects logins to this mail server:
+Start the API with these settings. nginx then connects logins to this mail server:
   MAIL_SMTP_RELAY=${port("RELAY")} MAIL_IMAP_SERVER=${port("IMAP")} MAIL_POP_SERVER=${port("POP3")} npm start
 
 Incoming mail      ${port("MX")}
@@ -66,5 +66,5 @@ Its certificate    ${server.values.DIR}/tls/cert.pem`);
 const name = await server.ended;
 if (!isStopping) {
   await server.stop();
-  fail(`${name} has ended. The folder ${server.values.DIR}/log says why.`);
+  fail(`${name} has ended. The logs in ${server.values.DIR}/log show the reason.`);
 }

@@ -4,7 +4,7 @@ import { route } from "../../functions/code/protocols/a2a/route.ts";
 import { ToolArguments } from "../../functions/code/protocols/mcp/tools.ts";
 import { type Route, defineRoute } from "../../shared/http/route.ts";
 
-const Id = z.union([z.string(), z.int()]).meta({ description: "The message's id, echoed in the answer." });
+const Id = z.union([z.string(), z.int()]).meta({ description: "The message's id. The answer has the same id." });
 const version = z.literal("2.0").meta({ description: "The JSON-RPC version." });
 
 const A2aMessage = z
@@ -14,7 +14,7 @@ const A2aMessage = z
     method: z.string().meta({ description: "`SendMessage` to run a program.", example: "SendMessage" }),
     params: z.looseObject({}).optional().meta({
       description:
-        "For `SendMessage`: a `message` with one part. The part is either `data` with the members of a `CodeRequest`, or the program as `text`. The `messageId` is the request's id and the `contextId` is the session's id, unless `data` has other ids.",
+        "For `SendMessage`: a `message` with one part. The part is either `data` with the members of a `CodeRequest`, or the program as `text`. `messageId` is the request's id, and `contextId` is the session's id. Ids in `data` take precedence.",
     }),
   })
   .meta({ id: "A2aMessage", description: "A request of the A2A protocol, version 1.0, in its JSON-RPC binding." });
@@ -24,7 +24,7 @@ const A2aAnswer = z
     jsonrpc: version,
     id: Id.nullable().meta({ description: "The message's id; null when the message has no readable id." }),
     result: z.looseObject({}).optional().meta({
-      description: "For `SendMessage`: a completed or failed `task`. Its one artifact is the `CodeResponse`.",
+      description: "For `SendMessage`: a completed or failed `task`. The task's only artifact is the `CodeResponse`.",
     }),
     error: z
       .object({
@@ -37,11 +37,11 @@ const A2aAnswer = z
   })
   .meta({ id: "A2aAnswer", description: "An answer of the A2A protocol, version 1.0." });
 
-/** The A2A endpoint in the document. It answers the specified envelope and the A2A protocol. */
+/** The A2A endpoint in the document. It accepts the envelope of the specification and messages of the A2A protocol. */
 export const a2aRoute: Route = { ...route, output: z.union([route.output, A2aAnswer]) };
 export const a2aBody = z.union([route.body, A2aMessage]);
 
-/** The header field of the A2A protocol. */
+/** The request header of the A2A protocol. */
 export const a2aHeaders = z.object({
   "A2A-Version": z
     .string()
@@ -49,29 +49,28 @@ export const a2aHeaders = z.object({
     .meta({ description: "The version of the A2A protocol, `1.0`. A message of the protocol must have this header." }),
 });
 
-/** The header fields of MCP, which repeat members of the body. */
+/** The request headers of MCP. They repeat members of the body. */
 export const mcpHeaders = z.object({
-  "MCP-Protocol-Version": z
-    .string()
-    .optional()
-    .meta({ description: "The MCP revision. Revision `2026-07-28` must be in `params._meta` too." }),
+  "MCP-Protocol-Version": z.string().optional().meta({
+    description: "The MCP revision. For revision `2026-07-28`, `params._meta` must also contain the revision.",
+  }),
   "Mcp-Method": z
     .string()
     .optional()
-    .meta({ description: "The `method` of the body again. Revision 2026-07-28 requires this header." }),
+    .meta({ description: "The same `method` as in the body. Revision 2026-07-28 requires this header." }),
   "Mcp-Name": z.string().optional().meta({
     description:
-      "For `tools/call`: the tool's name again. Revision 2026-07-28 requires this header. Write a name that is not plain ASCII as `=?base64?…?=`.",
+      "For `tools/call`: the same tool name as in the body. Revision 2026-07-28 requires this header. Write a name with other characters than ASCII as `=?base64?…?=`.",
   }),
 });
 
-/** The MCP endpoint in the document. It is not in the list of routes, because its bodies are JSON-RPC. */
+/** The MCP endpoint in the document. It is not in the list of routes, because its bodies are JSON-RPC messages. */
 export const mcpRoute = defineRoute({
   name: "code.mcp",
   http: { method: "POST", path: "/v1/public/mcp" },
   summary: "Run a program as an MCP tool call",
   description:
-    "Speaks the Model Context Protocol over Streamable HTTP, without sessions. The answer is one JSON object, or server-sent events if a program of more than three seconds tells of its progress. Revision 2026-07-28 has `server/discover`, `tools/list` and `tools/call`. Its messages need `_meta`, and header fields that agree with the body. Revisions 2025-11-25, 2025-06-18 and 2025-03-26 have `initialize`, `ping`, `tools/list` and `tools/call`. A notification gets 202 without a body; `notifications/cancelled` ends a running program before its next call. The tool `service_execute` runs the program in `code`. The tool `service_query` does the same for programs that only read. Both answer with the envelope of the A2A endpoint, as text. The document at `/.well-known/oauth-protected-resource/v1/public/mcp` names the token issuers (RFC 9728).",
+    "Speaks the Model Context Protocol over Streamable HTTP, without sessions. The answer is one JSON object. For a program that takes more than three seconds and reports its progress, the answer is server-sent events. Revision 2026-07-28 has `server/discover`, `tools/list` and `tools/call`. Its messages need `_meta`, and headers that agree with the body. Revisions 2025-11-25, 2025-06-18 and 2025-03-26 have `initialize`, `ping`, `tools/list` and `tools/call`. A notification gets 202 without a body. `notifications/cancelled` ends a running program before its next call. The tool `service_execute` runs the program in `code`. The tool `service_query` does the same for programs that only read. Both answer with the envelope of the A2A endpoint, as text. The document at `/.well-known/oauth-protected-resource/v1/public/mcp` names the token issuers (RFC 9728).",
   capability: null,
   open: "Each call of the program is authorized by its own function.",
   access: "write",

@@ -6,8 +6,8 @@ function end(text: string, code: 0 | 2): never {
 }
 
 /**
- * Reads the words of a command that has only the flag `--help` and takes at most `atMost` words. For `--help` and for
- * an invalid command line, prints the usage and exits: with 0 or with 2.
+ * Reads the words of a command that takes at most `atMost` words, and no flag but `--help`. For `--help`, prints the
+ * usage and exits with 0. For an invalid command line, prints the mistake and the usage, and exits with 2.
  */
 export function readWords(usage: string, atMost = 0): string[] {
   try {

@@ -23,7 +23,8 @@ const capabilityNote = ({ capability, open }: Route): string =>
 const functions: readonly Route[] = [...routes, functionsRoute];
 
 /**
- * Tells whether a route is an extension. The endpoints of code mode call functions, and are not functions themselves.
+ * Whether a route is an extension of the specification. The endpoints of code mode are never extensions, because they
+ * are not functions.
  */
 const isExtension = (route: Route): boolean =>
   functions.includes(route) && specifiedRoutes[route.name] !== `${route.http.method} ${route.http.path}`;
@@ -57,7 +58,7 @@ function operation(route: Route): ZodOpenApiOperationObject {
   };
 }
 
-/** Tells whether a request needs a body: not if an empty object is valid. */
+/** Whether a request needs a body. It needs none if an empty object is valid. */
 const needsBody = (route: Route): boolean => !route.body.safeParse({}).success;
 
 const jsonBody = (route: Route) => ({
@@ -73,18 +74,18 @@ function paths(): Record<string, Record<string, ZodOpenApiOperationObject>> {
 }
 
 /**
- * Rejects a pattern that only JavaScript can read, because one such pattern makes tools in other languages refuse the
- * whole document.
+ * Throws for a pattern that only JavaScript can read. One such pattern makes tools in other languages refuse the whole
+ * document.
  */
 function requirePortable(pattern: string | undefined): void {
   if (pattern === undefined || isPortable(pattern)) return;
   throw new Error(
-    `Only JavaScript can read the pattern ${pattern}. Check the rule with a function, and state it in the description.`,
+    `Only JavaScript can read the pattern ${pattern}. Check the rule with a function instead, and state the rule in the description.`,
   );
 }
 
 /**
- * Drops schema members that zod adds and readers do not need: patterns next to formats, and the bounds of safe
+ * Removes schema members that zod adds but readers do not need: patterns beside formats, and the bounds of safe
  * integers.
  */
 const override: NonNullable<CreateDocumentOptions["override"]> = ({ jsonSchema }) => {
@@ -94,16 +95,16 @@ const override: NonNullable<CreateDocumentOptions["override"]> = ({ jsonSchema }
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
 };
 
-/** The rate limits of the classes that routes use. The other classes limit mail servers only. */
+/** The rate limits of the classes that routes use. The other classes only limit mail servers. */
 const limitRows = Object.entries(limitClasses)
   .filter(([name]) => routes.some(({ limit }) => limit === name))
   .map(([name, { perMinute, burst }]) => `| \`${name}\` | ${perMinute} | ${burst} |`);
 
-export const description = `The ${productName} manages hosted-mail accounts, with their workspaces, domains, mailboxes and everything else in them. Every function is a REST route, and a function of code mode under the same name. A route that the specification does not have is marked with \`x-extension\`.
+export const description = `The ${productName} manages hosted-mail accounts, with their workspaces, domains, mailboxes and everything else in them. Every function is a REST route, and a function of code mode under the same name. \`x-extension\` marks a route that the specification does not have.
 
 ## Rate limits
 
-Each caller has a limit for each class of routes. A route's description names its class. An account can have its own limits. A program is charged its complexity score. A call of a class other than \`default\` is also charged to that class. Beyond a limit the answer is 429 \`rate_limited\` with \`Retry-After\`.
+Each caller has a limit for each class of routes. A route's description names its class. An account can have its own limits. A program counts as many requests as its complexity score. A call of a class other than \`default\` also counts for that class. Above a limit the answer is 429 \`rate_limited\` with \`Retry-After\`.
 
 | Class | Requests per minute | Requests at once after a pause |
 |---|---|---|

@@ -8,18 +8,21 @@ import { a2aRoute, mcpRoute } from "./code-mode.ts";
 
 type Members = Record<string, unknown>;
 
-/** A call of an operation in a live account, and its answers. `npm run examples` records it with fixed values. */
+/**
+ * A recorded call of an operation in a live account, with its answers. `npm run examples` records it, with fixed
+ * values.
+ */
 type RecordedExample = {
-  /** All members of the path, the query and the body by their names, as code mode takes them. */
+  /** All members of the path, the query and the body by name, in the form of code mode's arguments. */
   arguments: Members;
   /** The status of the answer. */
   status: number;
   answer: unknown;
-  /** The answer as a file of another media type, if the operation has one. */
+  /** The answer in another media type, if the operation can answer with a file. */
   file?: string;
-  /** The answer of 404 to a call that names something missing. */
+  /** The body of a 404, for a call that names a missing resource. */
   not_found?: unknown;
-  /** The answer of 422 to a call with a wrong value. */
+  /** The body of a 422, for a call with a wrong value. */
   invalid?: unknown;
 };
 
@@ -37,13 +40,13 @@ const recorded = JSON.parse(readFileSync(join(import.meta.dirname, "examples.jso
   RecordedExample
 >;
 
-/** All operations of the document, in its order. */
+/** All operations of the document, in the document's order. */
 const operationRoutes: readonly Route[] = [...routes, functionsRoute, a2aRoute, mcpRoute];
 
-/** The ids of all operations of the document, in its order. */
+/** The ids of all operations of the document, in the document's order. */
 export const operationIds: readonly string[] = operationRoutes.map(({ name }) => name);
 
-/** The example of an operation. Throws for an operation without one. */
+/** The example of an operation. Throws if the operation has no example. */
 export function exampleOf(operationId: string): OperationExample {
   const route = operationRoutes.find(({ name }) => name === operationId);
   const example = recorded[operationId];
@@ -55,10 +58,10 @@ export function exampleOf(operationId: string): OperationExample {
   return { ...example, route, ...parts };
 }
 
-/** The answers of 404 of all operations are equal, so they are one component. */
+/** The components for examples. Most operations have the same example of a 404, so this example is a component. */
 export const exampleComponents = {
   NotFound: {
-    summary: "The call names something that is missing, or that the caller may not see.",
+    summary: "The call names a resource that does not exist, or that the caller may not see.",
     value: exampleOf("accounts.get").not_found,
   },
 };
@@ -71,7 +74,7 @@ type DocumentedCall = {
   responses?: Record<string, { content?: Record<string, Media> }>;
 };
 
-/** Adds the examples to an OpenAPI document: to parameters, bodies, and answers of success, 404 and 422. */
+/** Adds the examples to an OpenAPI document: to parameters, bodies, successful answers, 404 and 422. */
 export function addExamples(document: object): void {
   const { paths = {} } = document as { paths?: Record<string, Record<string, DocumentedCall>> };
   for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {

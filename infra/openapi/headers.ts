@@ -6,19 +6,19 @@ import { mayReplay } from "../../shared/http/shown-once.ts";
 
 type Header = { schema: { type: "string" | "integer"; pattern?: string; enum?: string[] }; description: string };
 
-/** Every response header field, by name. */
+/** Every response header, by name. */
 const answerHeaders = {
   "X-Request-Id": {
     schema: { type: "string" },
-    description: "The id of the request: the one you sent, or a generated one.",
+    description: "The id of the request: your `X-Request-Id`, or a generated id.",
   },
   Location: {
     schema: { type: "string" },
-    description: "The path to read the created resource, or the state of the task.",
+    description: "The path of the created resource, or of the task's state.",
   },
   "Content-Disposition": {
     schema: { type: "string" },
-    description: "The name to save the file under (RFC 6266). A JSON answer has no such header.",
+    description: "The name for the saved file (RFC 6266). A JSON answer does not have this header.",
   },
   ETag: {
     schema: { type: "string" },
@@ -28,17 +28,17 @@ const answerHeaders = {
   "Idempotency-Replayed": {
     schema: { type: "string", enum: ["true"] },
     description:
-      "`true` for a replay: an earlier request with the same `Idempotency-Key` took effect, and this is its answer again.",
+      "`true` if this answer is a replay. An earlier request with the same `Idempotency-Key` took effect, and this is the answer to the earlier request.",
   },
   "RateLimit-Policy": {
     schema: { type: "string" },
     description:
-      'The limit that was charged: its class, the quota `q`, and the window `w` in seconds in which the quota comes back, as in `"default";q=100;w=10`. The header is absent when the request was refused before it was counted (draft-ietf-httpapi-ratelimit-headers).',
+      'The limit that counted the request: its class, its quota `q`, and the time `w` in seconds in which the whole quota comes back. An example is `"default";q=100;w=10`. The header is absent if the request was refused before it was counted (draft-ietf-httpapi-ratelimit-headers).',
   },
   RateLimit: {
     schema: { type: "string" },
     description:
-      'The rest of the quota, `r`, and the seconds until the whole quota is back, `t`, as in `"default";r=99;t=1` (draft-ietf-httpapi-ratelimit-headers).',
+      'The remaining quota `r`, and the time `t` in seconds until the whole quota is back. An example is `"default";r=99;t=1` (draft-ietf-httpapi-ratelimit-headers).',
   },
   "Retry-After": {
     schema: { type: "integer" },
@@ -48,7 +48,7 @@ const answerHeaders = {
   "WWW-Authenticate": {
     schema: { type: "string" },
     description:
-      "The challenge of RFC 6750. It has `error` if the request had a credential. The document at `resource_metadata` names the token issuers (RFC 9728).",
+      "The challenge of RFC 6750. It contains `error` if the request had a credential. The document at `resource_metadata` names the token issuers (RFC 9728).",
   },
 } as const satisfies Record<string, Header>;
 
@@ -59,7 +59,10 @@ const sometimes = ".sometimes";
 
 const reference = (name: AnswerHeader, suffix: string) => ({ $ref: `#/components/headers/${name}${suffix}` });
 
-/** Header fields that an answer `always` has, and fields that it has only in the cases that their descriptions name. */
+/**
+ * References to the headers of an answer. The answer always has the headers in `always`. It has a header in `maybe`
+ * only in the cases that the header's description names.
+ */
 export const headersWith = (always: readonly AnswerHeader[], maybe: readonly AnswerHeader[] = []): Headers =>
   Object.fromEntries([
     ...["X-Request-Id" as const, ...always].map((name) => [name, reference(name, "")]),
@@ -67,15 +70,15 @@ export const headersWith = (always: readonly AnswerHeader[], maybe: readonly Ans
   ]) as Headers;
 
 /**
- * The header fields of an answer whose status the gateway can send too. All are optional: the gateway sends none of
- * them.
+ * References to the headers of an answer whose status the gateway can also send. All these headers are optional,
+ * because the gateway sends none of them.
  */
 export const headersBesideGateway = (headers: readonly AnswerHeader[]): Headers =>
   headersWith([], ["X-Request-Id", ...headers]);
 
-/** The header components that responses refer to. */
+/** The header components to which the responses refer. */
 export function headerComponents(paths: object): Record<string, Header & { required: boolean }> {
-  // Schemas are left out of the search, because they are large and refer to no header.
+  // The search skips schemas, because they are large and refer to no header.
   const used = JSON.stringify(paths, (_, value: unknown) => (value instanceof z.ZodType ? undefined : value));
   const both = Object.entries<Header>(answerHeaders).flatMap(([name, header]) => [
     [name, { ...header, required: true }] as const,
@@ -86,11 +89,11 @@ export function headerComponents(paths: object): Record<string, Header & { requi
 
 export const rateLimit = ["RateLimit-Policy", "RateLimit"] as const;
 
-const secretNote = " The answer has a secret, so it is not stored. A repeat gets 409 `secret_already_shown`.";
+const secretNote = " The answer contains a secret, so it is not stored. A repeat gets 409 `secret_already_shown`.";
 const maySecretNote = (members: string): string =>
   ` An answer that shows a secret (${members}) is not stored. A repeat then gets 409 \`secret_already_shown\`.`;
 const programNote =
-  " A repeat of the same program with the same key gets the stored envelope, with `Idempotency-Replayed: true`. The key with another program is a 422. Each write of the program has its own key, which is derived from this one. You can repeat a program that was cut off, and no write takes effect twice. An envelope with a secret is not stored, and a repeat gets 409 `secret_already_shown`. Without this header the `request_id` is the key, for an hour and for the same program only. A message of the A2A protocol has its `messageId` as the key.";
+  " A repeat of the same program with the same key gets the stored envelope, with `Idempotency-Replayed: true`. Another program with the same key gets a 422. Each write of the program has its own key, derived from your key. So you can repeat an interrupted program, and no write takes effect twice. An envelope with a secret is not stored, and a repeat gets 409 `secret_already_shown`. Without this header, `request_id` is the key, but only for an hour and for the same program. For a message of the A2A protocol, `messageId` is the key.";
 
 function secretNoteOf(route: Route): string {
   const { shownOnce } = route;
@@ -100,7 +103,7 @@ function secretNoteOf(route: Route): string {
 
 function idempotencyKey(route: Route, isFunction: boolean): z.ZodType {
   const promise =
-    "Your key for this request. It is stored for 24 hours, for you and this route. The same request with the same key takes effect once. A repeat gets the answer of the first request, with `Idempotency-Replayed: true`. The key with another request is a 422. While the first request is still running, a repeat is a 409 `idempotency_in_flight`.";
+    "Your key for this request. It is stored for 24 hours, only for you and this route. The same request with the same key takes effect only once. A repeat gets the answer of the first request, with `Idempotency-Replayed: true`. Another request with the same key gets a 422. While the first request is still running, a repeat gets 409 `idempotency_in_flight`.";
   const note = isFunction ? secretNoteOf(route) : programNote;
   const description = isFunction ? promise + note : `Your key for this program. It is stored for 24 hours.${note}`;
   return z
@@ -118,12 +121,12 @@ const fields = {
   "If-None-Match": z.string(),
 };
 
-/** The request header fields that a route honours. `isFunction` is false for the endpoints of code mode. */
+/** The request headers that a route supports. `isFunction` is false for the endpoints of code mode. */
 export function requestHeaders(route: Route, isFunction: boolean, takesKey: boolean): z.ZodObject {
   const conditional = {
-    "If-Match": `${route.http.method === "GET" ? "Answer" : "Change"} the resource only if it still has one of these entity tags (RFC 9110 §13.1.1). Otherwise the answer is 412 \`precondition_failed\`. Write \`*\` for any tag, or tags in quotes as in \`ETag\`, separated by commas. Any other value is a 422. Without this header the last write wins.`,
+    "If-Match": `${route.http.method === "GET" ? "Answer" : "Change"} the resource only if it still has one of these entity tags (RFC 9110 §13.1.1). If it has none of them, the answer is 412 \`precondition_failed\`. Write \`*\` for any tag, or tags in quotes as in \`ETag\`, separated by commas. Any other value gets a 422. Without this header the last write wins.`,
     "If-None-Match":
-      "The entity tags that you know already (RFC 9110 §13.1.2). If the resource still has one of them, the answer is 304 without a body. A value that cannot be read is ignored.",
+      "The entity tags of the versions that you already have (RFC 9110 §13.1.2). If the resource still has one of them, the answer is 304 without a body. A value that cannot be read is ignored.",
   };
   const honoured = route.http.method === "GET" ? (["If-Match", "If-None-Match"] as const) : (["If-Match"] as const);
   const conditions = honoured.map(
@@ -132,7 +135,7 @@ export function requestHeaders(route: Route, isFunction: boolean, takesKey: bool
   return z.object({
     "X-Request-Id": z.string().optional().meta({
       description:
-        "Your id for this request: 1 to 128 visible ASCII characters. The id is in the answer, in the logs and in every error body. Any other value is replaced by a generated id.",
+        "Your id for this request: 1 to 128 visible ASCII characters. The answer, the logs and every error body contain this id. Any other value is replaced by a generated id.",
     }),
     ...(takesKey ? { "Idempotency-Key": idempotencyKey(route, isFunction) } : {}),
     ...(route.http.etag ? Object.fromEntries(conditions) : {}),

@@ -2,7 +2,7 @@ type Style = {
   /** The text of a value that is neither a list nor an object. */
   atom: (value: unknown) => string;
   key: (name: string) => string;
-  /** Whether the braces of an object that fits on a line have spaces inside. */
+  /** Whether there are spaces inside the braces of an object on one line. */
   spaced: boolean;
 };
 
@@ -12,7 +12,7 @@ const pythonWords = new Map<unknown, string>([
   [false, "False"],
 ]);
 
-/** How a language writes values. Code mode writes them as Python. */
+/** The literals of each language. Code mode has the literals of Python. */
 export const styles = {
   json: { atom: (value) => JSON.stringify(value), key: (name) => JSON.stringify(name), spaced: false },
   python: {
@@ -32,8 +32,8 @@ const longestLine = 80;
 type Layout = { indent?: string; column?: number; step?: string; space?: string };
 
 /**
- * Joins parts between an opening and a closing text: on one line if they fit there behind `column` characters, or one
- * part on each line, indented by `step` spaces more than `indent`.
+ * Joins parts between an opening and a closing text. Writes all on one line if they fit there after `column`
+ * characters. If not, writes one part per line, indented by `indent` and `step`.
  */
 export function bracket(
   [open, close]: readonly [string, string],
@@ -47,7 +47,7 @@ export function bracket(
   return `${open}\n${parts.map((part) => `${inner}${part(inner)},\n`).join("")}${indent}${close}`;
 }
 
-/** Writes a value as a literal of a language, on one line if it fits there behind `column` characters. */
+/** Writes a value as a literal of a language. Writes it on one line if it fits there after `column` characters. */
 export function literal(value: unknown, style: Style, indent = "", column = indent.length): string {
   const step = style === styles.python ? "    " : "  ";
   if (Array.isArray(value)) {
@@ -63,6 +63,6 @@ export function literal(value: unknown, style: Style, indent = "", column = inde
   return withoutTrailingComma(bracket(["{", "}"], members, { indent, column, step, space }), style);
 }
 
-/** JSON has no comma behind the last member. */
+/** JSON has no comma after the last member. */
 const withoutTrailingComma = (text: string, style: Style): string =>
   style === styles.json ? text.replace(/,(\n *[\]}])$/, "$1") : text;

@@ -1,11 +1,11 @@
-/** An escape that JavaScript (flag u), RE2 and Python's `re` all know. */
+/** Matches an escape that JavaScript (flag u), RE2 and Python's `re` all know. */
 const escape = String.raw`\\(?:[dDwWsSnrtfv]|x[0-9a-fA-F]{2}|[.*+?^$|()[\]{}\\/])`;
 
 const characterClass = String.raw`\[(?!\^\])\^?(?:${escape}|[^\\[\]&~|])+\]`;
 
 const group = String.raw`\((?:\?:|(?!\?))|\)`;
 
-/** A count of up to 999. RE2 refuses more than 1,000 repetitions. */
+/** Matches a count of at most 999. RE2 refuses more than 1,000 repetitions. */
 const count = String.raw`\{\d{1,3}(?:,\d{0,3})?\}`;
 
 const tokenPattern = `${escape}|${characterClass}|${group}|${count}|[*+?|^$.]|${String.raw`[^\\()[\]{}*+?|^$.]`}`;
@@ -13,8 +13,8 @@ const tokenPattern = `${escape}|${characterClass}|${group}|${count}|[*+?|^$.]|${
 const portable = new RegExp(`^(?:${tokenPattern})*$`);
 
 /**
- * Tells whether JavaScript, RE2 (Go) and Python's `re` can all read a pattern. They may still differ on what `\d`, `\w`
- * and `\s` match outside ASCII, and on whether `$` matches before a final line break.
+ * Whether JavaScript, RE2 (Go) and Python's `re` can all read a pattern. The three may still differ in two points: the
+ * characters outside ASCII that `\d`, `\w` and `\s` match, and `$` before a final line break.
  * - Allowed: characters, character classes, groups, counts and alternatives.
  * - Not allowed: properties (`\p`), look-around, names, references and Unicode escapes.
  */

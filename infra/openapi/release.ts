@@ -5,12 +5,18 @@ import { gzipSync } from "node:zlib";
 import { readWords } from "./command-line.ts";
 import { openApiDocument } from "./document.ts";
 
-/** The document of the latest release, without descriptions and examples. Later documents must be compatible with it. */
+/**
+ * The file with the document of the latest release, without descriptions and examples. Later documents must be
+ * compatible with this document.
+ */
 export const releaseFile = join(import.meta.dirname, "release.json.gz");
 
 const withoutWords: ReadonlySet<string> = new Set(["description", "summary", "example", "examples"]);
 
-/** The document without descriptions and examples. Members of `properties` have any names, and are kept. */
+/**
+ * Returns a document without descriptions and examples. Keeps all members of `properties`, because a property can have
+ * any name, such as `description`.
+ */
 export function contractOf(node: unknown, isNames = false): unknown {
   if (Array.isArray(node)) return node.map((item) => contractOf(item));
   if (typeof node !== "object" || node === null) return node;
@@ -22,7 +28,9 @@ export function contractOf(node: unknown, isNames = false): unknown {
 }
 
 if (import.meta.main) {
-  readWords("Usage: npm run openapi:release\n\nKeeps the OpenAPI document as that of the latest release.");
+  readWords(
+    "Usage: npm run openapi:release\n\nStores the present OpenAPI document as the document of the latest release.",
+  );
   await writeFile(releaseFile, gzipSync(JSON.stringify(contractOf(openApiDocument()), null, 1)));
   process.stdout.write(`${releaseFile}\n`);
 }

@@ -6,7 +6,7 @@ import type { Route } from "../../shared/http/route.ts";
 import { mayReplay } from "../../shared/http/shown-once.ts";
 import { headersBesideGateway, headersWith, rateLimit } from "./headers.ts";
 
-/** API Gateway's own answer, if a request reaches no function, or if the function does not answer. */
+/** API Gateway's own answer to a request that reaches no function, or whose function does not answer. */
 const GatewayAnswer = z.object({ message: z.string().meta({ description: "The gateway's message." }) }).meta({
   id: "GatewayAnswer",
   description:
@@ -15,20 +15,22 @@ const GatewayAnswer = z.object({ message: z.string().meta({ description: "The ga
 
 const gatewayCases: Record<string, string> = {
   400: "for a path or query with malformed percent-escapes",
-  413: "for a body that is too large to pass on",
-  429: "when the whole API gets too many requests",
-  500: "when it cannot pass on the answer of the API",
-  503: "when a request takes too long. The request may have taken effect: read before you repeat it, or repeat it with its `Idempotency-Key`",
+  413: "for a body that is too large for the gateway",
+  429: "when all callers together send too many requests",
+  500: "when the answer of the API is not valid",
+  503: "when a request takes too long. The request may have taken effect: before you repeat it, read the resource, or use the same `Idempotency-Key`",
 };
 
-/** A sentence about when the gateway answers with this status; undefined if it never does. */
+/**
+ * A sentence about the case in which the gateway answers with a status. Undefined if the gateway never answers with it.
+ */
 const gatewayNote = (status: string): string | undefined =>
   gatewayCases[status] && `The gateway answers \`{"message": …}\` ${gatewayCases[status]}.`;
 
 const Problem = z
   .object({
     type: z.string().meta({ description: "The page that explains the problem, relative to the API's address." }),
-    title: z.string().meta({ description: "The kind of problem, the same for every occurrence." }),
+    title: z.string().meta({ description: "The kind of problem. It is the same for every occurrence of the code." }),
     status: z.int().meta({ description: "The HTTP status of the answer." }),
     detail: z.string().meta({ description: "The reason of this error, in words for people." }),
     code: z.enum(problemCodes).meta({ description: "The stable code of the problem, for decisions in your code." }),
@@ -45,31 +47,31 @@ const HTTPValidationError = z
           .object({
             loc: z.array(z.union([z.string(), z.int()])).meta({
               description:
-                "The place of the error: `path`, `query`, `header` or `body`, then the members that lead to the place.",
+                "The path to the error: `path`, `query`, `header` or `body`, then the names of members and the indexes in lists.",
             }),
             msg: z.string().meta({ description: "The mistake at this place." }),
-            type: z.string().meta({ description: "The stable name of the kind of error." }),
+            type: z.string().meta({ description: "The stable name of this kind of error." }),
           })
           .meta({ id: "ValidationError", description: "One error in the request." }),
       )
       .optional()
       .meta({ description: "All errors in the request." }),
   })
-  .meta({ id: "HTTPValidationError", description: "The errors of a request that does not fit the schema." });
+  .meta({ id: "HTTPValidationError", description: "The errors of a request that does not match the schema." });
 
 /** Facts about an operation besides its route. */
 type OperationFacts = {
-  /** Whether the route is a function. The endpoints of code mode are not. */
+  /** Whether the route is a function. The endpoints of code mode are not functions. */
   isFunction: boolean;
   /** Whether the route is the MCP endpoint, which answers notifications with 202 and checks `Origin`. */
   isMcp: boolean;
-  /** All functions, as targets of links. */
+  /** All functions. Links can point to them. */
   functions: readonly Route[];
 };
 
 const takesKey = ({ http: { method } }: Route, isMcp: boolean): boolean => method === "POST" && !isMcp;
 
-/** The problem codes that a route may answer besides 422. */
+/** The problem codes with which a route may answer. A 422 has no problem code. */
 function problemsOf(route: Route, { isFunction, isMcp }: OperationFacts): ProblemCode[] {
   const inAccount = !route.public && "account_id" in route.params.shape;
   const always: ProblemCode[] = [
@@ -137,7 +139,7 @@ function failures(route: Route, facts: OperationFacts): ZodOpenApiOperationObjec
   return Object.fromEntries([...responses, ["422", invalid()]]);
 }
 
-/** The formats of a failure that is not sent as a problem: an answer of the gateway, or a JSON-RPC answer. */
+/** The other formats of a failure besides a problem: an answer of the gateway, or a JSON-RPC answer. */
 function otherFormats(route: Route, { isMcp }: OperationFacts, status: string): ZodOpenApiResponseObject["content"] {
   const schemas = [
     ...(isMcp && status === "400" ? [route.output] : []),
@@ -178,7 +180,7 @@ const acceptedResponse = (route: Route): ZodOpenApiResponseObject => ({
 });
 
 const dryRunResponse = (route: Route): ZodOpenApiResponseObject => ({
-  description: "The answer of a dry run, which has changed nothing.",
+  description: "The answer of a dry run. Nothing was changed.",
   headers: headersWith(rateLimit, ["Idempotency-Replayed"]),
   content: { "application/json": { schema: route.output } },
 });
@@ -221,8 +223,8 @@ const namesIn = (path: string): string[] => [...path.matchAll(placeholder)].map(
 const shapeOf = (path: string): string => path.replaceAll(placeholder, "{}");
 
 /**
- * The OpenAPI link from a route that creates a resource to the route that reads it. The link has the name of the route
- * that reads.
+ * The OpenAPI link from a route that creates a resource to the route that reads the resource. The name of the link is
+ * the name of the reading route.
  */
 function linksOf(created: Route, routes: readonly Route[]): Record<string, Link> {
   const { location } = created.http;

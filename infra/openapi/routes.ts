@@ -1,6 +1,6 @@
 /** The families of functions, in the order of the reference. A family is the first part of a function's name. */
 export const families = [
-  { name: "accounts", title: "Accounts", description: "The accounts you can see." },
+  { name: "accounts", title: "Accounts", description: "The accounts that you can see." },
   { name: "me", title: "Who you are", description: "The owner of the token." },
   { name: "workspaces", title: "Workspaces", description: "Containers for domains inside an account." },
   { name: "domains", title: "Domains", description: "Connect or buy domains, and check that their mail works." },
@@ -39,8 +39,12 @@ export const families = [
   { name: "auth", title: "Authorization", description: "Permissions: grants, roles, groups and service accounts." },
   { name: "webhooks", title: "Webhooks", description: "Events of an account, posted to your own servers." },
   { name: "billing", title: "Billing", description: "The wallet and its transactions, plans and invoices." },
-  { name: "notices", title: "Notices", description: "The mails to people about an account." },
-  { name: "limits", title: "Limits", description: "How much an account can have, and how many requests you can send." },
+  { name: "notices", title: "Notices", description: "The mails that people get about an account." },
+  {
+    name: "limits",
+    title: "Limits",
+    description: "The number of resources that an account can have, and of requests that you can send.",
+  },
   { name: "feedback", title: "Feedback", description: "Your feedback about the product." },
   { name: "audit", title: "Audit log", description: "The log of who changed what." },
   { name: "functions", title: "Functions", description: "The functions of code mode, and how to call them." },
@@ -52,7 +56,10 @@ export const families = [
   },
 ];
 
-/** The routes of the specification in its order, by the name of their function. Every other route is an extension. */
+/**
+ * The routes of the specification, in the specification's order, by the name of their function. Every other route is an
+ * extension.
+ */
 export const specifiedRoutes: Readonly<Record<string, string>> = {
   "accounts.list": "GET /v1/public/accounts",
   "accounts.get": "GET /v1/public/accounts/{account_id}",

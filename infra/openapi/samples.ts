@@ -3,17 +3,17 @@ import type { Route } from "../../shared/http/route.ts";
 import { exampleOf, type OperationExample } from "./examples.ts";
 import { bracket, literal, styles } from "./literals.ts";
 
-/** A program that makes the call of an operation's example. */
+/** A program that makes the call in the example of an operation. */
 export type Sample = {
   id: "curl" | "typescript" | "python" | "code-mode";
   /** The name of the language, for people. */
   label: string;
-  /** The language for highlighting. Code mode reads as Python. */
+  /** The language for highlighting. Code mode is highlighted as Python. */
   language: "bash" | "ts" | "python";
   source: string;
 };
 
-/** The samples of an operation: with curl, and in TypeScript, Python and code mode, as far as it can be called there. */
+/** The samples of an operation: with curl and in Python, and if possible in TypeScript and code mode. */
 export function samplesOf(operationId: string): Sample[] {
   const example = exampleOf(operationId);
   const typescript = typescriptOf(example);
@@ -30,24 +30,24 @@ export function samplesOf(operationId: string): Sample[] {
   ];
 }
 
-/** Tells whether a route answers with a file unless the request prefers JSON. */
+/** Whether a route answers with a file by default. Such a route answers with JSON only if the request prefers JSON. */
 const prefersFile = ({ http: { file } }: Route): boolean => file !== undefined && file.onlyIfPreferred !== true;
 
 const sentBody = ({ body = {} }: OperationExample): Record<string, unknown> | undefined =>
   Object.keys(body).length > 0 ? body : undefined;
 
-/** Encodes a value for a URL, and for a shell's text in double quotes. */
+/** Encodes a value for a URL that is inside double quotes of a shell. */
 const encode = (value: unknown): string =>
   encodeURIComponent(String(value)).replaceAll(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`);
 
-/** The path of the call. `account` stands for the account's id. */
+/** The path of the call. `account` is the text for the account's id. */
 const pathOf = ({ route, path }: OperationExample, account: string): string =>
   route.http.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => (name === "account_id" ? account : encode(path[name])));
 
 /** A text in single quotes for a POSIX shell. */
 const shellQuoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
-/** The call with curl 7.82 or newer. The address, the token and the account's id are variables of the shell. */
+/** The call with curl 7.82 or newer. Shell variables contain the address, the token and the account's id. */
 function curlOf(example: OperationExample): string {
   const { route, query } = example;
   const { method } = route.http;
@@ -65,7 +65,10 @@ function curlOf(example: OperationExample): string {
 
 const valueInQuery = (name: string, value: unknown): string => (name === "account_id" ? "$ACCOUNT_ID" : encode(value));
 
-/** The call in Python with the package requests. The address, the token and the account's id are in the environment. */
+/**
+ * The call in Python with the package `requests`. Environment variables contain the address, the token and the
+ * account's id.
+ */
 function pythonOf(example: OperationExample): string {
   const { route, query } = example;
   const body = sentBody(example);
@@ -102,7 +105,7 @@ function pythonOf(example: OperationExample): string {
   ].join("\n");
 }
 
-/** A value of the query in Python's sample. Booleans are passed as texts, because Python would write `True` for `true`. */
+/** A query value for Python. A boolean becomes a text, because `requests` would write it with a capital letter. */
 const queryValue = (value: unknown): unknown => (typeof value === "boolean" ? String(value) : value);
 
 const pythonDict = (members: readonly string[], indent: string, before: string): string =>
@@ -112,7 +115,7 @@ const pythonDict = (members: readonly string[], indent: string, before: string):
     { indent, column: indent.length + before.length, step: "    " },
   );
 
-/** The arguments of a function, as code mode and the client take them. */
+/** The arguments of a function, in the form of code mode and the client. */
 function argumentsOf({ route, arguments: flat, path, query, body = {} }: OperationExample): Record<string, unknown> {
   if (route.codeMode.arguments === "flat") return flat;
   return { ...path, ...query, payload: { account_id: path["account_id"], ...body } };
@@ -129,7 +132,7 @@ function codeModeOf(example: OperationExample): string | undefined {
   return bracket([`${name}(`, ")"], given, { step: "    " });
 }
 
-/** The call in TypeScript with the client. Undefined for MCP, which has clients of its own. */
+/** The call in TypeScript with the client. Undefined for MCP, because MCP has its own clients. */
 function typescriptOf(example: OperationExample): string | undefined {
   const { name } = example.route;
   if (name === "code.mcp") return undefined;
@@ -172,10 +175,13 @@ function functionCall(example: OperationExample): string {
 const isEmpty = (answer: unknown): boolean =>
   typeof answer === "object" && answer !== null && Object.keys(answer).length === 0;
 
-/** The members that identify an item for a reader, the best first. */
+/** The names of members that identify an item for a reader, best first. */
 const telling = "primary_email email target_email url name number action description subject_id id".split(" ");
 
-/** The name of an item of a list, and the expression that shows it. Undefined if the answer is no list. */
+/**
+ * The variable name for an item of a list, and the expression that the sample prints. Undefined if the answer is not a
+ * list.
+ */
 function itemOf({ name }: Route, answer: unknown): { name: string; shown: string } | undefined {
   const lists = Array.isArray(answer) ? [answer] : Object.values(answer as object).filter((one) => Array.isArray(one));
   const [items] = lists;
@@ -186,7 +192,9 @@ function itemOf({ name }: Route, answer: unknown): { name: string; shown: string
   return { name: item, shown: member === undefined ? item : `${item}.${member}` };
 }
 
-/** The variable names for results whose family has no fitting name, or a reserved word of a language. */
+/**
+ * The variable names for some results. For these functions, the name of the family does not fit, or is a reserved word.
+ */
 const resultNames: Record<string, string> = {
   "me.get": "me",
   "me.permissions": "permissions",
@@ -208,7 +216,10 @@ const resultNames: Record<string, string> = {
   "notices.update": "notices",
 };
 
-/** The name of a variable for the result of a function: `mailbox` for `mailboxes.get`, `usage` for `mailboxes.usage.get`. */
+/**
+ * The variable name for the result of a function, such as `mailbox` for `mailboxes.get`, and `usage` for
+ * `mailboxes.usage.get`.
+ */
 function resultName(name: string): string {
   const own = resultNames[name];
   if (own !== undefined) return own;

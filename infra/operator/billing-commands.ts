@@ -22,7 +22,7 @@ const Amount = z
   .string()
   .refine((text) => moneyUpTo(100_000_000).safeParse(text).success, { error: "an amount such as 12.50" });
 
-/** Shows the progress of a command, on a terminal only. */
+/** Shows the progress of a command. Prints nothing without a terminal. */
 function showProgress(done: number, total: number): void {
   if (process.stderr.isTTY) process.stderr.write(`\r${done} of ${total} accounts${done === total ? "\n" : ""}`);
 }
@@ -30,7 +30,8 @@ function showProgress(done: number, total: number): void {
 async function runBilling(table: Table, date: string | undefined, accountId: string | undefined) {
   const today = dayOf(clock());
   const last = date ?? plusDays(today, -1);
-  if (last >= today) throw new Error(`${last} is not over. The last day that you can close is ${plusDays(today, -1)}.`);
+  if (last >= today)
+    throw new Error(`The day ${last} is not over yet. The last day that you can close is ${plusDays(today, -1)}.`);
   const services = { table, now: clock, requestId: randomUUID() };
   if (accountId !== undefined) {
     await getAccount(table, accountId);
@@ -44,7 +45,7 @@ async function runBilling(table: Table, date: string | undefined, accountId: str
   return { closed_day: last, ...result };
 }
 
-/** Credits a wallet, such as for a payment by bank transfer. The same id is credited only once. */
+/** Credits a wallet, for example for a payment by bank transfer. A repeated call with the same id has no effect. */
 async function credit(table: Table, accountId: string, amountText: string, id: string, reason: string) {
   await getAccount(table, accountId);
   const amount = minorUnits(amountText) ?? 0;
@@ -80,7 +81,10 @@ async function credit(table: Table, accountId: string, amountText: string, id: s
 
 const LineNumbers = z.string().regex(/^[1-9]\d{0,2}(,[1-9]\d{0,2})*$/, "numbers of lines, such as 1,3");
 
-/** Makes a credit note on an invoice, and credits the wallet. The same id makes one credit note. */
+/**
+ * Makes a credit note on an invoice, and credits the wallet. A repeated call with the same id makes no second credit
+ * note.
+ */
 async function creditNote(table: Table, options: Record<string, string | undefined>) {
   const { account = "", invoice = "", id = "", reason = "", amount, lines } = options;
   await getAccount(table, account);
@@ -95,7 +99,7 @@ async function creditNote(table: Table, options: Record<string, string | undefin
   return { account_id: account, credit_note: note.number, invoice: note.invoice_number, credited: note.amount };
 }
 
-/** Checks the ledgers of all accounts, or of one. Throws an error that lists every problem. */
+/** Checks the ledgers of all accounts, or of one account. Throws an error that lists every problem. */
 async function checkLedgers(table: Table, accountId: string | undefined) {
   const ids: string[] = accountId === undefined ? [] : [(await getAccount(table, accountId)).id];
   if (accountId === undefined) for await (const id of accountIds(table)) ids.push(id);
@@ -115,7 +119,7 @@ export const billingCommands: Record<string, Command> = {
   "billing run": {
     summary: "Close a billing day and all days before it: record usage, invoice ended months, charge wallets.",
     options: {
-      date: { description: "The day to close (YYYY-MM-DD); yesterday by default.", schema: Day.optional() },
+      date: { description: "The day to close (YYYY-MM-DD). By default yesterday.", schema: Day.optional() },
       account: { description: "Only this account.", schema: Id.optional() },
     },
     run: (table, { date, account: accountId }) => runBilling(table, date, accountId),
@@ -127,12 +131,12 @@ export const billingCommands: Record<string, Command> = {
   },
   "billing credit-note": {
     summary:
-      "Correct an invoice by a credit note, which credits the wallet. Without an amount or lines, all that is left.",
+      "Correct an invoice by a credit note, and credit the wallet. Without --amount and --lines, credits the whole rest of the invoice.",
     options: {
       account: accountOption,
       invoice: { description: "The invoice's id.", schema: Id },
       id: {
-        description: "Your id for the credit note. The same id makes one credit note.",
+        description: "Your id for the credit note. A repeated command with the same id makes no second credit note.",
         schema: z.string().regex(/^[\w.-]{1,64}$/),
       },
       reason: {
@@ -141,7 +145,7 @@ export const billingCommands: Record<string, Command> = {
       },
       amount: { description: "The amount with VAT, such as 12.30.", schema: Amount.optional() },
       lines: {
-        description: "The lines to credit, by their numbers from 1 on, such as 1,3.",
+        description: "The numbers of the invoice lines to credit, such as 1,3. The first line has the number 1.",
         schema: LineNumbers.optional(),
       },
     },
@@ -153,7 +157,7 @@ export const billingCommands: Record<string, Command> = {
       account: accountOption,
       amount: { description: "The amount, such as 50.00.", schema: Amount },
       id: {
-        description: "Your id for the credit. The same id is credited once.",
+        description: "Your id for the credit. A repeated command with the same id credits nothing.",
         schema: z.string().regex(/^[\w.-]{1,64}$/),
       },
       reason: {

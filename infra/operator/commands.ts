@@ -24,21 +24,27 @@ import type { Table } from "../../shared/table/table.ts";
 /** The option `--account` of commands that work in one account. */
 export const accountOption = { description: "The account's id.", schema: Id };
 
-/** An option of a command. A switch has no value on the command line, and the value `true` for the command. */
+/** An option of a command. A switch has no value on the command line. `run` gets the value `true` for it. */
 type CommandOption = { description: string; schema: z.ZodType<string | undefined>; isSwitch?: true };
 
-/** One command of the operator: its options by name, and the function that runs it. */
+/** One command of the operator: its options by name, and the function that runs the command. */
 export type Command = {
   summary: string;
   options: Record<string, CommandOption>;
-  /** The option whose value can stand after the name of the command, without the name of the option. */
+  /** The name of an option whose value may directly follow the command's name, without the option's name. */
   argument?: string;
-  /** The lines of an answer for people. By default each member is a line, and so is each row of a list, as JSON. */
+  /**
+   * Returns the lines that show an answer to people. By default, each member is one line. Each row of a list is one
+   * line of JSON.
+   */
   linesOf?: (answer: Record<string, unknown>) => string[];
   run: (table: Table, options: Record<string, string>, location: TableLocation) => Promise<Record<string, unknown>>;
 };
 
-/** The data folder of a local table; a deployed table has none. `open` opens another table at the same place. */
+/**
+ * The place of a table. `dataDir` is the data folder of a local table, and undefined for a deployed table. `open` opens
+ * another table at the same place.
+ */
 export type TableLocation = { dataDir?: string; open: (name: string) => Table };
 
 const named = (description: string) => ({ description, schema: line({ most: 255, description }) });
@@ -47,8 +53,8 @@ const option = (options: Record<string, string>, name: string): string => option
 const user = { description: "The user's id: the `id` in the user's answer of GET /v1/public/me.", schema: Id };
 
 /**
- * Makes a user an owner of an account, unless the user is one already. Only the account's existence is checked, because
- * the operator needs no permission.
+ * Makes a user an owner of an account without an end date. Does nothing if the user is one already. Checks only that
+ * the account exists, because the operator needs no permission.
  */
 async function addOwner(table: Table, accountId: string, userId: string): Promise<Record<string, unknown>> {
   await getAccount(table, accountId);
@@ -93,7 +99,7 @@ async function removeOwner(table: Table, accountId: string, userId: string): Pro
   return { account_id: accountId, removed_owner_id: userId };
 }
 
-/** The mark of the operator among the grants that make a user a super admin. */
+/** The operator's mark in the list of marks that make a user a super admin. */
 const operatorGrant = "operator";
 
 async function setSuperAdmin(table: Table, userId: string, isSuperAdmin: boolean): Promise<Record<string, unknown>> {
@@ -118,7 +124,7 @@ const accountResult = ({
 
 export const commands: Record<string, Command> = {
   "client create": {
-    summary: "Register a client, the customer that accounts belong to.",
+    summary: "Register a client: the customer who owns accounts.",
     options: { name: named("The client's name.") },
     run: async (table, options) => {
       const client = await createClient(table, option(options, "name"));
@@ -126,13 +132,13 @@ export const commands: Record<string, Command> = {
     },
   },
   "account create": {
-    summary: "Create an account of a client with its first owner.",
+    summary: "Create an account for a client, with its first owner.",
     options: {
       client: { description: "The client's id.", schema: Id },
       name: named("The account's display name."),
       currency: {
         description:
-          "The currency of its prices, wallet and invoices: one in which the plans have prices. The default is USD.",
+          "The currency of the account's prices, wallet and invoices. The plans must have prices in this currency. By default USD.",
         schema: AccountCurrency.optional(),
       },
       owner: {
@@ -140,7 +146,8 @@ export const commands: Record<string, Command> = {
         schema: Id,
       },
       "owner-email": {
-        description: "The first owner's e-mail address, for mails until the owner uses the account.",
+        description:
+          "The first owner's e-mail address. Mails about the account go there until the owner uses the account.",
         schema: z.email().optional(),
       },
     },
@@ -154,10 +161,11 @@ export const commands: Record<string, Command> = {
     },
   },
   "account set-currency": {
-    summary: "Change the currency of an account that has no movement, invoice, top-up or automatic recharge yet.",
+    summary:
+      "Change the currency of an account. The account must not have a movement, an invoice, a top-up or an automatic recharge yet.",
     options: {
       account: accountOption,
-      currency: { description: "The currency: one in which the plans have prices.", schema: AccountCurrency },
+      currency: { description: "The currency. The plans must have prices in this currency.", schema: AccountCurrency },
     },
     run: async (table, options) => {
       const [id, currency] = [option(options, "account"), option(options, "currency")];
@@ -185,12 +193,12 @@ export const commands: Record<string, Command> = {
     run: (table, options) => setSuperAdmin(table, option(options, "user"), true),
   },
   "super-admin remove": {
-    summary: "Take super admin rights from a user, wherever the rights came from.",
+    summary: "Take super admin rights from a user, whoever gave these rights.",
     options: { user },
     run: (table, options) => setSuperAdmin(table, option(options, "user"), false),
   },
   "account suspend": {
-    summary: "Suspend an account. A suspended account can be read, not changed.",
+    summary: "Suspend an account. A suspended account can be read but not changed.",
     options: { account: accountOption },
     run: async (table, options) =>
       accountResult(await setAccountStatus(table, option(options, "account"), "suspended", new Date())),

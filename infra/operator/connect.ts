@@ -14,15 +14,16 @@ import { ensureTable, foreignEngine, startEngine } from "../local/table/engine.t
 import { engineAddressFile, localTableName } from "../local/table/lock.ts";
 import type { TableLocation } from "./commands.ts";
 
-/** A table to operate on, a description of where the table is, and the function that closes the connection. */
+/** A connection to a table. `description` describes the place of the table. `close` closes the connection. */
 export type Connection = TableLocation & { table: Table; description: string; close: () => Promise<void> };
 
 const open = (name: string): Table => openTable(new TableClient(), name);
 
 /**
- * Connects to the named table where the AWS SDK finds it: in AWS, or at the endpoint in AWS_ENDPOINT_URL_DYNAMODB.
- * Without a name connects to the local table: at that endpoint, or else in the running product, or else in an engine
- * that is started for the command.
+ * Connects to a table.
+ * - With a name: to this table in AWS, or at the endpoint in AWS_ENDPOINT_URL_DYNAMODB.
+ * - Without a name: to the local table, at the endpoint in AWS_ENDPOINT_URL_DYNAMODB. Without an endpoint, to the
+ *   running product. If the product does not run, starts an engine for the command.
  */
 export async function connect(tableName: string | undefined): Promise<Connection> {
   if (tableName !== undefined)
@@ -30,7 +31,7 @@ export async function connect(tableName: string | undefined): Promise<Connection
   const { dataDir, endpoint } = readSettings(process.env);
   const existing = endpoint ?? (await runningEndpoint(join(dataDir, engineAddressFile)));
   if (existing === undefined && existsSync(dataDir)) await prepareDataDir(dataDir);
-  // A pid of 0 makes `setTableEnvironment` treat the engine of the running product as an embedded one.
+  // With the pid 0, `setTableEnvironment` treats the engine of the running product as an embedded engine.
   const engine =
     existing === undefined
       ? await startEngine({ dbPath: join(dataDir, "table.db") })
@@ -45,7 +46,8 @@ export async function connect(tableName: string | undefined): Promise<Connection
 const EngineAddress = z.object({ endpoint: z.url(), pid: z.int() });
 
 /**
- * The endpoint that the running product has written to `file`. Undefined without the file, or if the process has ended.
+ * The endpoint that the running product has written to `file`. Undefined if there is no valid file, or if the process
+ * in it has ended.
  */
 async function runningEndpoint(file: string): Promise<string | undefined> {
   const text = await readFile(file, "utf8").catch(() => undefined);

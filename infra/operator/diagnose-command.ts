@@ -52,10 +52,10 @@ const rowLimit = 100;
 const auditEntries = 20;
 
 const refuse = (): never => {
-  throw new Error("A diagnosis changes nothing.");
+  throw new Error("A diagnosis must not change anything.");
 };
 
-/** A context in which a route reads everything of an account. */
+/** A context in which a route can read everything in an account, and change nothing. */
 const readingContext = (table: Table): Context => ({
   principal: { type: "user", id: randomUUID(), email: "", groups: [] },
   permissions: { member: true, everything: true, superAdmin: true, grants: [] },
@@ -71,7 +71,10 @@ const readingContext = (table: Table): Context => ({
 const AnswerPage = z.object({ items: z.array(z.record(z.string(), z.unknown())), total: z.int() });
 type Row = Record<string, unknown>;
 
-/** The answer of a route about an account. Its output schema leaves out what customers do not see, such as secrets. */
+/**
+ * The answer of a route about an account. The route's output schema leaves out data that customers do not see, such as
+ * secrets.
+ */
 async function readRoute(table: Table, route: Route, accountId: string, query: Row = {}): Promise<unknown> {
   const input = {
     params: route.params.parse({ account_id: accountId }),
@@ -93,7 +96,7 @@ const countBy = (rows: readonly Row[], name: string): Record<string, number> =>
     [...Map.groupBy(rows, (row) => String(row[name]))].map(([value, group]) => [value, group.length] as const),
   );
 
-/** The work of the account that is due, by queue: how many tasks, and since when. */
+/** The due work of the account: for each queue, the number of due tasks and the time of the oldest task. */
 async function overdue(table: Table, accountId: string): Promise<Row[]> {
   const now = clock().toISOString();
   const found = await Promise.all(
@@ -109,7 +112,7 @@ async function overdue(table: Table, accountId: string): Promise<Row[]> {
 
 const StoredRate = z.object({ tat: z.number() });
 
-/** The rate-limit buckets of the account's members that are not empty now. */
+/** The rate-limit buckets of the account's members, without empty buckets. */
 async function rateLimits(table: Table, accountId: string, memberIds: readonly string[]): Promise<Row[]> {
   const names = memberIds.flatMap((id) =>
     limitClassNames.flatMap((name) => [`${id}#${name}`, `${id}#${name}#${accountId}`]),
@@ -123,7 +126,7 @@ async function rateLimits(table: Table, accountId: string, memberIds: readonly s
   });
 }
 
-/** The webhooks that are disabled, or whose receiver refused the last delivery. */
+/** The webhooks that are disabled or failing. */
 async function troubledWebhooks(table: Table, accountId: string): Promise<Row[]> {
   const { items } = await readPage(table, listWebhooks, accountId);
   const refs = items.map(({ id }) => ({ account_id: accountId, webhook_id: String(id) }));
@@ -147,7 +150,7 @@ const isOpen = ({ status, renewal, transfer }: Row): boolean =>
   ["pending_registration", "pending_transfer"].includes(String(status)) ||
   [renewal, transfer].some((one) => JSON.stringify(one ?? null).includes('"running"'));
 
-/** Gathers the facts about an account that support needs first. */
+/** Gathers the first facts about an account that support needs. */
 async function diagnose(table: Table, accountId: string): Promise<Row> {
   await requireAccount(table, accountId);
   const [account, plan, wallet, limits, domains, mailboxes, audit, suppressions, members] = await Promise.all([
@@ -186,10 +189,10 @@ async function diagnose(table: Table, accountId: string): Promise<Row> {
   };
 }
 
-/** The operator's command that gathers the facts that support needs first. */
+/** The operator's command that diagnoses an account. */
 export const diagnoseCommands: Record<string, Command> = {
   "account diagnose": {
-    summary: `Gather the facts that support needs first: status, money, the first ${rowLimit} domains, due work, webhooks, the last ${auditEntries} changes. Changes nothing.`,
+    summary: `Show the first facts that support needs about an account: status, money, the first ${rowLimit} domains, due work, webhooks, the last ${auditEntries} changes. Changes nothing.`,
     options: { account: accountOption },
     run: (table, { account = "" }) => diagnose(table, account),
   },

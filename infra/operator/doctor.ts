@@ -7,24 +7,30 @@ import { featureTable } from "../config/features.ts";
 import { readStage } from "../config/stages.ts";
 
 /**
- * The result of a check. `missing`: the needed thing does not exist. `refused`: the credentials may not read it.
- * `failed`: it does not work, or did not answer.
+ * The result of the check of a service:
+ * - `ok`: the service works.
+ * - `missing`: the service does not exist.
+ * - `refused`: the credentials may not read the service.
+ * - `failed`: the service does not work, or did not answer.
  */
 type Finding = { check: string; state: "ok" | "missing" | "refused" | "failed"; note: string };
 
-/** One thing that a stage needs. `run` only reads, and returns a note; `remedy` says what to do when it throws. */
+/**
+ * The check of one service that a stage needs. `run` only reads, and returns a note. `remedy` is the advice for a
+ * failed check.
+ */
 type Check = { name: string; remedy: string; run: (signal: AbortSignal) => Promise<string> };
 
 type Fetch = (url: string, options: { signal: AbortSignal }) => Promise<Response>;
 
 export type DoctorOptions = {
-  /** Fetches the keys of issuers and the API's document. */
+  /** Fetches the keys of issuers and the API's document. By default the global `fetch`. */
   fetch?: Fetch;
-  /** How long one check may take. */
+  /** The longest time for one check, in milliseconds. */
   timeoutMs?: number;
 };
 
-/** Thrown by a check if a needed thing exists, but does not work or has a wrong form. */
+/** Thrown by a check if a service is missing or does not work. */
 class Fault extends Error {
   readonly state: "missing" | "failed";
 
@@ -36,10 +42,13 @@ class Fault extends Error {
 
 const stackOf = ({ stage }: Config): string => `hosted-mail-${stage}`;
 
-/** Each client makes one attempt, so that a check ends in time. */
+/** Each AWS client makes only one attempt. So a check ends in time. */
 const once = { maxAttempts: 1 };
 
-/** CloudFormation names a resource `<stack>-<logical id>-<random>`, in lower case for buckets. */
+/**
+ * Finds a resource by the beginning of its name. CloudFormation names a resource `<stack>-<logical id>-<random>`, and a
+ * bucket in lower case.
+ */
 const nameOf = (names: readonly (string | undefined)[], prefix: string): string => {
   const found = names.find((name) => name?.startsWith(prefix));
   if (found === undefined) throw new Fault("missing", `No name begins with ${prefix}`);
@@ -53,7 +62,7 @@ const tableCheck = (config: Config): Check => ({
     const { DynamoDBClient, ListTablesCommand, DescribeTableCommand } = await import("@aws-sdk/client-dynamodb");
     const client = new DynamoDBClient(once);
     const prefix = `${stackOf(config)}-Table`;
-    // The names come in order, and begin after the given one.
+    // DynamoDB lists the names in order. The list begins after ExclusiveStartTableName.
     const list = new ListTablesCommand({ ExclusiveStartTableName: prefix, Limit: 10 });
     const { TableNames = [] } = await client.send(list, { abortSignal });
     const TableName = nameOf(TableNames, prefix);
@@ -65,7 +74,8 @@ const tableCheck = (config: Config): Check => ({
 
 const keyCheck = ({ stage }: Config): Check => ({
   name: "secrets key",
-  remedy: "Deploy the stage. If the key is scheduled for deletion, cancel the deletion at once: it opens all secrets.",
+  remedy:
+    "Deploy the stage. If the key is scheduled for deletion, cancel the deletion at once: without the key, no secret can be opened.",
   run: async (abortSignal) => {
     const { KMSClient, DescribeKeyCommand } = await import("@aws-sdk/client-kms");
     const KeyId = `alias/hosted-mail/${stage}/secrets`;
@@ -80,7 +90,7 @@ const bucketCheck = (config: Config): Check => ({
   remedy: "Deploy the stage.",
   run: async (abortSignal) => {
     const { S3Client, ListBucketsCommand, HeadBucketCommand } = await import("@aws-sdk/client-s3");
-    // A stand-in for S3 has no host name of its own for every bucket.
+    // A substitute for S3 at another endpoint does not have a host name for each bucket.
     const client = new S3Client({ ...once, forcePathStyle: process.env["AWS_ENDPOINT_URL"] !== undefined });
     const Prefix = `${stackOf(config)}-filesbucket`;
     const { Buckets = [] } = await client.send(new ListBucketsCommand({ Prefix }), { abortSignal });
@@ -131,7 +141,7 @@ function mailChecks({ publicUrl, smtpSecretName, mailFrom, mailZone }: Config): 
   return [
     {
       name: "SES account",
-      remedy: "Request production access in the console of SES: in the sandbox only verified addresses get mail.",
+      remedy: "Request production access in the console of SES. In the sandbox, only verified addresses get mail.",
       run: async (abortSignal) => {
         const { sdk, client } = await loadSes();
         const found = await client.send(new sdk.GetAccountCommand({}), { abortSignal });
@@ -202,7 +212,7 @@ const webChecks = ({ issuers, publicUrl, hasNoIssuers }: Config, get: Fetch): Ch
       : [
           {
             name: `issuer ${issuer}`,
-            remedy: "Correct jwksUri in the stage's file, or ask who runs the issuer.",
+            remedy: "Correct jwksUri in the stage's file, or ask the operator of the issuer.",
             run: async (signal: AbortSignal) => {
               const keys = KeySet.safeParse(await fetchJson(get, jwksUri, signal)).data?.keys;
               if (keys === undefined) throw new Fault("failed", `${jwksUri} has no keys`);
@@ -233,7 +243,7 @@ const CheckFailure = z.object({
 
 const metadataOf = (error: object): object => ("$metadata" in error ? { $metadata: error.$metadata } : {});
 
-/** Converts the error of a check to its result. */
+/** Converts the error of a check to a finding. */
 function findingOf({ name: check, remedy }: Check, error: unknown): Finding {
   if (error instanceof Fault) return { check, state: error.state, note: `${error.message}. ${remedy}` };
   const { name, message, $metadata } = CheckFailure.parse(
@@ -244,7 +254,8 @@ function findingOf({ name: check, remedy }: Check, error: unknown): Finding {
   const isAbsent = status === 404 || /NotFound|NoSuch/.test(name);
   if (isAbsent) return { check, state: "missing", note: `${name}. ${remedy}` };
   const isRefused = status === 401 || status === 403 || /AccessDenied|Credential|Token|Unauthorized/.test(name);
-  if (isRefused) return { check, state: "refused", note: `${name}. Use credentials that may read it. ${message}` };
+  if (isRefused)
+    return { check, state: "refused", note: `${name}. Use credentials that may read this service. ${message}` };
   const reason = /Abort|Timeout/.test(name) ? "no answer in time" : `${name}: ${message}`;
   return { check, state: "failed", note: `${reason}. ${remedy}` };
 }
@@ -257,7 +268,7 @@ async function runCheck(check: Check, timeoutMs: number): Promise<Finding> {
   }
 }
 
-/** Tries each service that a stage needs, all at once. Changes nothing, and reads no secret. */
+/** Checks all services that a stage needs, at the same time. Changes nothing, and reads no secret. */
 function examine(config: Config, { fetch: get = fetch, timeoutMs = 8_000 }: DoctorOptions = {}): Promise<Finding[]> {
   const checks = [
     tableCheck(config),
@@ -275,7 +286,9 @@ function examine(config: Config, { fetch: get = fetch, timeoutMs = 8_000 }: Doct
   return Promise.all(checks.map((check) => runCheck(check, timeoutMs)));
 }
 
-/** The features of a stage and the findings of its checks, as lines of text. The exit code is 1 if a check found a fault. */
+/**
+ * Lists the features of a stage and the findings of its checks as text. The exit code is 1 if a check found a problem.
+ */
 export async function doctor(
   stage: string,
   options?: DoctorOptions,

@@ -24,7 +24,8 @@ const Time = z
 const complain = (source: string, detail: unknown): void => void process.stderr.write(`${source}: ${String(detail)}\n`);
 
 /**
- * Publishes to the named bus, or else to the event log in the local data folder and the local product's event queue.
+ * Publishes to the event bus `bus`. Without `bus`, publishes to the local product: to the event log and the event queue
+ * in the data folder.
  */
 function publisherFor({ dataDir }: TableLocation, bus: string | undefined): EventPublisher {
   if (bus !== undefined) {
@@ -61,7 +62,7 @@ async function replayAccount(
     if (first) {
       throw new Error(
         `${counts.published} events were published. ${failed.length} events of account ${accountId} were not. The first of ` +
-          `these is from ${first.timestamp}. Run the command again. Consumers skip events that they have.`,
+          `these is from ${first.timestamp}. Run the command again. Consumers skip events that they already have.`,
       );
     }
   }
@@ -100,17 +101,17 @@ export const eventCommands: Record<string, Command> = {
     summary: "Publish the changes of a time range again, oldest first.",
     options: {
       since: { description: "The start of the range, such as 2026-07-01T12:00:00Z.", schema: Time },
-      until: { description: "The end of the range, not included; now by default.", schema: Time.optional() },
-      account: { description: "The id of one account; all accounts by default.", schema: Id.optional() },
+      until: { description: "The end of the range, not included. By default now.", schema: Time.optional() },
+      account: { description: "The id of one account. By default all accounts.", schema: Id.optional() },
       bus: {
-        description: "The event bus (or EVENT_BUS), for a deployed table.",
+        description: "For a deployed table, the name of the event bus. By default EVENT_BUS.",
         schema: z.string().min(1).optional(),
       },
     },
     run: replay,
   },
   "events dead-letters": {
-    summary: "List the changes that the local runtime could not publish.",
+    summary: "List the changes that the local product could not publish.",
     options: {},
     run: (_table, _options, location) => listDeadLetters(location),
   },

@@ -41,16 +41,16 @@ async function showPage(table: Table, { status, account, page = "1" }: Record<st
 /** The operator's commands for customers' feedback. */
 export const feedbackCommands: Record<string, Command> = {
   "feedback list": {
-    summary: `List feedback of all accounts, newest first, ${pageSize} a page.`,
+    summary: `List feedback of all accounts, newest first, ${pageSize} per page.`,
     options: {
       status: { description: `Only feedback with this status: ${statuses}.`, schema: Status.optional() },
       account: { description: "Only feedback of this account.", schema: Id.optional() },
-      page: { description: "The page; 1 by default.", schema: PageNumber.optional() },
+      page: { description: "The number of the page. By default 1.", schema: PageNumber.optional() },
     },
     run: showPage,
   },
   "feedback show": {
-    summary: "Show a feedback in full.",
+    summary: "Show one feedback with all its members.",
     options: { id },
     run: (table, options) => getFeedback(table, options["id"] ?? ""),
   },
@@ -60,7 +60,7 @@ export const feedbackCommands: Record<string, Command> = {
       id,
       status: { description: `The new status: ${statuses}.`, schema: Status },
       notes: {
-        description: "A note for the customer. An empty note removes it.",
+        description: "A note for the customer. An empty text removes the note.",
         schema: lines({ least: 0, most: longestText, description: "A note for the customer." }).optional(),
       },
     },

@@ -20,7 +20,7 @@ const IpAddress = z
   .overwrite(canonicalAddress);
 
 const addressOption = { description: "The address, IPv4 or IPv6.", schema: IpAddress };
-const option = { description: "The option that accounts claim the address by, such as eu-1.", schema: OptionId };
+const option = { description: "The option with which accounts claim the address, such as eu-1.", schema: OptionId };
 const id = { description: "The dedicated IP's id.", schema: Id };
 
 const Asn = z
@@ -50,7 +50,7 @@ export const ipCommands: Record<string, Command> = {
       option,
       country: { description: "The country of the address, such as DE.", schema: CountryCode },
       asn: { description: "The number of the address's autonomous system.", schema: Asn },
-      rdns: { description: "The host name of the address, in reverse and forward DNS.", schema: HostName },
+      rdns: { description: "The host name of the address, in both reverse and forward DNS.", schema: HostName },
       relay: { description: "The relay that sends mail from the address, such as 10.0.0.5:25.", schema: Relay },
     },
     run: async (table, { address: ip = "", option: option_id = "", country = "", asn = "", rdns = "", relay = "" }) =>
@@ -73,7 +73,7 @@ export const ipCommands: Record<string, Command> = {
     run: async (table, { address: ip = "" }) => stockView(await returnStock(table, ip)),
   },
   "ip withdraw": {
-    summary: "Remove an address that no account has from the stock.",
+    summary: "Remove an address from the stock. No account may have the address.",
     options: { address: addressOption },
     run: async (table, { address: ip = "" }) => ({ withdrawn: (await withdrawStock(table, ip)).ip }),
   },
@@ -94,7 +94,7 @@ export const ipCommands: Record<string, Command> = {
     },
   },
   "ip resume": {
-    summary: "Resume a suspended dedicated IP, which gets its earlier status back.",
+    summary: "Resume a suspended dedicated IP. It gets its earlier status back.",
     options: { account: accountOption, id },
     run: async (table, { account: accountId = "", id: ipId = "" }) => {
       await getAccount(table, accountId);

@@ -20,7 +20,7 @@ const limitClass = {
 
 const classOf = (options: Record<string, string>): LimitClass => limitClass.schema.parse(options["class"]);
 
-/** Every limit class with the limit that applies to the account, and whether the account has its own. */
+/** The limit of every class for an account. `own` is true if the account has its own limit. */
 const limitsView = (accountId: string, own: z.output<typeof AccountLimits> | undefined): Record<string, unknown> => ({
   account_id: accountId,
   limits: limitClassNames.map((name) => {

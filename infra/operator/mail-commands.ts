@@ -15,14 +15,19 @@ const MailAddress = z.string().refine((text) => readAddress(text) !== undefined,
 
 const address = { description: "The address, in any spelling.", schema: MailAddress };
 
-/** Finds the recipient of a valid address: as the user name of a login, or as the address of arriving mail. */
+/**
+ * Finds the recipient of a valid address. With `isLogin`, the address is the user name of a login. Without, it is the
+ * address of incoming mail.
+ */
 async function find(table: Table, given: string, { isLogin }: { isLogin: boolean }): Promise<Recipient> {
   const { local, domain } = readAddress(given) ?? { local: "", domain: "" };
   const own = { local: isLogin ? local : withoutTag(local), domain };
   return findRecipient(table, own, { withCatchAll: !isLogin, withAppPasswords: isLogin });
 }
 
-/** The facts that decide the answers of the mail endpoints: about the account, the domain and the mailbox of an address. */
+/**
+ * The facts about the account, the domain and the mailbox of an address. They decide the answers of the mail endpoints.
+ */
 const factsOf = ({ accountId, account, domain, isProved, address: found, mailbox }: Recipient) => ({
   ...(account ? { account_id: accountId, account_status: account.status } : {}),
   ...(domain
@@ -37,31 +42,31 @@ const factsOf = ({ accountId, account, domain, isProved, address: found, mailbox
 });
 
 const routeReasons: Record<string, string> = {
-  mailbox: "The address is a mailbox's own.",
-  alias: "The address is a mailbox's alias.",
-  catch_all: "Nobody has the address, and a mailbox has the catch-all of the domain.",
-  role: "Nobody has the address, and the first mailbox of the domain gets the mail of postmaster and abuse.",
-  forward: "No mailbox has the address, and forwarding rules send its mail on.",
-  none: "The domain is here, but nobody has the address.",
+  mailbox: "The address is the primary address of a mailbox.",
+  alias: "The address is an alias of a mailbox.",
+  catch_all: "No mailbox has the address. The mailbox with the catch-all of the domain gets its mail.",
+  role: "No mailbox has the address. The first mailbox of the domain gets the mail to postmaster and abuse.",
+  forward: "No mailbox has the address. Forwarding rules send its mail to other addresses.",
+  none: "The product has the domain, but no mailbox or rule has the address.",
 };
 
-/** The reason for the destination of an address's mail, by the kind of the destination. */
+/** The reason why mail to an address has its destination. `kind` is the kind of the destination. */
 function routeReason(kind: string, { account, domain }: Recipient): string {
   const reason = routeReasons[kind];
   if (reason !== undefined) return reason;
-  if (!domain || !account) return "No open domain of an account has this name.";
+  if (!domain || !account) return "No account has an active domain with this name.";
   if (account.status === "closed") return "The account is closed.";
-  return "The account has not proved that it owns the domain, or another account may take the name over.";
+  return "The account has not proved that it owns the domain, or another account may take over the name.";
 }
 
 const obstacles: Record<LoginObstacle, string> = {
-  no_such_mailbox: "No mailbox has this address, or it is the catch-all.",
+  no_such_mailbox: "No mailbox has this address, or the address is a catch-all.",
   account_suspended: "The account is suspended or closed.",
   mailbox_paused: "The mailbox is not active.",
   domain_not_ready: "The domain is not proved, or not ready to send.",
 };
 
-/** The passwords that log in to a mailbox, without any part of them. */
+/** Describes the passwords that log in to a mailbox. Contains no part of a password. */
 async function passwordsOf(table: Table, { accountId, domain, mailbox, appPasswords }: Recipient) {
   if (!mailbox) return [];
   const masters = await mastersOf(table, accountId, domain, "smtp");
@@ -78,10 +83,12 @@ async function passwordsOf(table: Table, { accountId, domain, mailbox, appPasswo
   ];
 }
 
-/** The operator's commands that show the answers of the mail endpoints, with their reasons. They need no password. */
+/**
+ * The operator's commands that show the answers of the mail endpoints, with the reasons. The commands need no password.
+ */
 export const mailCommands: Record<string, Command> = {
   "mail address": {
-    summary: "Show where mail for an address goes, and why.",
+    summary: "Show the destination of mail to an address, and the reason.",
     options: { address },
     argument: "address",
     run: async (table, { address: given = "" }) => {
@@ -90,7 +97,7 @@ export const mailCommands: Record<string, Command> = {
     },
   },
   "mail login": {
-    summary: "Show whether the right password logs in to an address, why not, and which passwords there are.",
+    summary: "Show whether a correct password logs in to an address, the reason if not, and the kinds of passwords.",
     options: { address },
     argument: "address",
     run: async (table, { address: given = "" }) => {
@@ -115,10 +122,10 @@ export const mailCommands: Record<string, Command> = {
     },
   },
   "mail sender": {
-    summary: "Show whether a login may send from an address, why not, and how the mail leaves.",
+    summary: "Show whether a login may send from an address, the reason if not, and the route of the mail.",
     options: {
-      login: { description: "The address that logged in.", schema: MailAddress },
-      from: { description: "The address of the sender; empty for the null reverse-path.", schema: z.string() },
+      login: { description: "The address of the login.", schema: MailAddress },
+      from: { description: "The address of the sender. Empty for the null reverse-path.", schema: z.string() },
       to: { description: "The address of the recipient.", schema: MailAddress.optional() },
     },
     run: async (table, { login = "", from = "", to }) => ({

@@ -16,7 +16,10 @@ import type { Command } from "./commands.ts";
 
 const names = migrations.map(({ name }) => name);
 
-/** The state of a migration, and since when it has it. `new`: no worker has seen it. */
+/**
+ * The state of a migration, and the time since which it has this state. `new` means that no worker has seen the
+ * migration yet.
+ */
 function phaseOf(progress: MigrationProgress | undefined, failed: number): { state: string; since: string | null } {
   if (!progress) return { state: "new", since: null };
   const { seen_at, started_at, finished_at } = progress;
@@ -47,7 +50,7 @@ async function showMigrations(table: Table) {
   return { accounts: total, migrations: shown };
 }
 
-/** The rows as lines, with columns of the same width. */
+/** Writes rows as lines. All cells of a column have the same width. */
 function inColumns(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows.map((row) =>
@@ -78,13 +81,13 @@ function reportOf(answer: Record<string, unknown>): string[] {
 /** The operator's commands for the migrations of stored rows: docs/operations.md. */
 export const migrationCommands: Record<string, Command> = {
   migrations: {
-    summary: "Show how far the rows of earlier versions have got their present form.",
+    summary: "Show the progress of the migrations, which convert rows of earlier versions to their present form.",
     options: {},
     run: showMigrations,
     linesOf: reportOf,
   },
   "migrations restart": {
-    summary: "Begin a migration again, after a version before it has stored rows.",
+    summary: "Begin a migration again. Needed after an earlier version of the product has stored rows.",
     options: { name: { description: `The migration: ${names.join(", ")}.`, schema: z.enum(names) } },
     run: async (table, { name = "" }) => {
       const restarted = await forgetProgress(table, name);

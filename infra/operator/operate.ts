@@ -42,11 +42,11 @@ ${Object.entries(commands)
   )
   .join("\n")}
 
-  doctor               Lists the features of a stage, and tries each service that it needs. Changes nothing.
+  doctor               Lists the features of a stage, and checks each service that the stage needs. Changes nothing.
     --stage            The name of the stage's file in infra/stages.
 
 With every other command:
-    --table NAME    A deployed table (or TABLE_NAME), which needs AWS credentials; the local table in DATA_DIR by default.
+    --table NAME    A deployed table (or TABLE_NAME), which needs AWS credentials. By default the local table in DATA_DIR.
     --json          Prints the answer as one line of JSON.
     --help          Shows this text.
 
@@ -74,7 +74,7 @@ function parseCommand(argv: readonly string[]): Parsed | "help" {
 const commandNamed = (name: string): Command | undefined =>
   Object.hasOwn(commands, name) ? commands[name] : undefined;
 
-/** The command that some words name. The last word can be the value of the option that is the command's argument. */
+/** Finds the command that some words name. The last word can be the value of the option `argument` of the command. */
 function findCommand(words: readonly string[]): { command: Command; argument?: Record<string, string> } {
   const whole = commandNamed(words.join(" "));
   if (whole) return { command: whole };
@@ -135,14 +135,17 @@ function checkedOptions({ options }: Command, values: Record<string, unknown>): 
 const asText = (value: unknown): string =>
   typeof value === "object" && value !== null ? JSON.stringify(value) : String(value);
 
-/** Escapes control characters as JSON does, because customers' texts could otherwise control the terminal. */
+/** Escapes control characters in the same way as JSON. Without this, customers' texts could control the terminal. */
 const escapeControls = (text: string): string =>
   text.replaceAll(/(?![\n\t])\p{Cc}/gu, (character) => {
     const code = character.codePointAt(0) ?? 0;
     return `\\u${code.toString(16).padStart(4, "0")}`;
   });
 
-/** An answer as lines of text. The rows of a list are lines, with the list's name if the answer has several. */
+/**
+ * Writes an answer as lines of text. Each row of a list is one line. If the answer has several lists, a line with the
+ * name and the number of rows comes before each list.
+ */
 function linesOf(answer: Record<string, unknown>): string[] {
   const lists = Object.values(answer).filter(Array.isArray);
   return Object.entries(answer).flatMap(([name, value]) => {
@@ -174,10 +177,10 @@ function complaintOf(error: unknown): string {
   return (process.env["DEBUG"] === undefined ? undefined : error.stack) ?? error.message;
 }
 
-/** The result of a command: its exit code, and its text on both outputs. */
+/** The result of a command: the exit code, and the texts for standard output and standard error. */
 export type CommandResult = { code: number; out: string; err: string };
 
-/** The stage of the command `doctor`, which works on no table; undefined for another command. */
+/** The stage of the command `doctor`. Undefined for other commands. `doctor` is separate, because it uses no table. */
 function stageToExamine(argv: readonly string[]): string | undefined {
   if (argv[0] !== "doctor") return undefined;
   const { stage } = parseLeniently(argv).values;
@@ -185,7 +188,7 @@ function stageToExamine(argv: readonly string[]): string | undefined {
   return stage;
 }
 
-/** Runs a command line, as the usage text describes it. Never throws. */
+/** Runs a command line. The usage text describes the command lines. Never throws. */
 export async function operate(argv: readonly string[]): Promise<CommandResult> {
   try {
     const stage = stageToExamine(argv);

@@ -15,7 +15,7 @@ import { erasureOf, kindOf, namingMembers, ofTheAccount, ownAddresses, type Data
 
 const pageSize = 500;
 
-/** All rows of a partition, a page at a time. */
+/** Yields all rows of a partition. Reads one page after another. */
 async function* rowsIn(table: Reader, partition: string): AsyncGenerator<Item> {
   let from = " ";
   for (;;) {
@@ -38,7 +38,7 @@ async function accountsAmong(table: Table, accountId: string | undefined): Promi
 
 type PersonOptions = Record<string, string | undefined>;
 
-/** The person of the options. A user also has the addresses of the user's own rows. */
+/** The person that the options name. With `user`, adds the addresses in the user's own rows. */
 async function findPerson(table: Table, ids: readonly string[], { user, email }: PersonOptions): Promise<DataSubject> {
   if (user === undefined && email === undefined) throw new Error("Give --user or --email.");
   const emails = new Set(email === undefined ? [] : [email.toLowerCase()]);
@@ -48,12 +48,12 @@ async function findPerson(table: Table, ids: readonly string[], { user, email }:
   return { userId: user, emails };
 }
 
-/** The rows of an account that name the person. */
+/** Yields the rows of an account that name the person. */
 async function* rowsAbout(table: Reader, accountId: string, person: DataSubject): AsyncGenerator<Item> {
   for await (const row of rowsIn(table, partitionOf(accountId))) if (namingMembers(row, person).length > 0) yield row;
 }
 
-/** Members that are no data of a person, or must stay secret. */
+/** The members of rows that are not exported: they are not data of a person, or must stay secret. */
 const internal = new Set([
   "PK",
   "SK",
@@ -66,8 +66,8 @@ const internal = new Set([
 ]);
 
 /**
- * The part of a row that an export contains. A row of the account may have secrets, so only its members that name the
- * person are exported.
+ * The part of a row that an export contains. A row with the account's own data may contain secrets, so the export
+ * contains only the members that name the person.
  */
 function exported(row: Item, person: DataSubject): Record<string, unknown> {
   const { what, isTheirs, kept } = kindOf(row.SK);
@@ -76,7 +76,10 @@ function exported(row: Item, person: DataSubject): Record<string, unknown> {
   return { what, data: Object.fromEntries(names.map((name) => [name, row[name]])) };
 }
 
-/** The mailboxes that have the person's addresses. Their rows do not name the whole address. */
+/**
+ * The mailboxes with the person's addresses. They are found separately, because their rows do not contain the whole
+ * address.
+ */
 async function mailboxesOfPerson(table: Reader, { emails }: DataSubject): Promise<Record<string, unknown>[]> {
   const found = await Promise.all(
     [...emails].map(async (email) => {
@@ -96,7 +99,7 @@ async function mailboxesOfPerson(table: Reader, { emails }: DataSubject): Promis
   return found.flat();
 }
 
-/** Gathers all that is stored of a person (GDPR articles 15 and 20). */
+/** Gathers all stored data about a person (GDPR articles 15 and 20). */
 async function exportPerson(table: Table, options: PersonOptions): Promise<Record<string, unknown>> {
   const ids = await accountsAmong(table, options["account"]);
   const person = await findPerson(table, ids, options);
@@ -116,7 +119,7 @@ async function exportPerson(table: Table, options: PersonOptions): Promise<Recor
   };
 }
 
-/** Whether an invitation can still be accepted. Its address cannot be erased before. */
+/** Whether an invitation can still be accepted. The address of such an invitation cannot be erased. */
 const isPending = ({ state, expires_at }: Item): boolean =>
   state === "pending" && String(expires_at) > clock().toISOString();
 
@@ -128,7 +131,7 @@ async function pointsToPending(table: Reader, { PK: partition, id }: Item): Prom
 
 type Step = { what: string; write?: Write; kept?: string };
 
-/** The step of the erasure for a row that names the person. Undefined if nothing is left to erase. */
+/** The step of the erasure for a row that names the person. Undefined if the row has nothing to erase. */
 async function stepFor(table: Reader, row: Item, person: DataSubject): Promise<Step | undefined> {
   const { what, kept } = kindOf(row.SK);
   if (kept !== undefined) return { what, kept };
@@ -136,7 +139,7 @@ async function stepFor(table: Reader, row: Item, person: DataSubject): Promise<S
   if (what === "last invitation of an address")
     return (await pointsToPending(table, row)) ? undefined : { what, write: { delete: key } };
   if (what === "invitation" && isPending(row))
-    return { what, kept: "It can still be accepted. Revoke it, and run the command again." };
+    return { what, kept: "The invitation can still be accepted. Revoke it, and run the command again." };
   const { set, remove } = erasureOf(row, person);
   if (Object.keys(set).length === 0 && remove.length === 0) return undefined;
   const { version } = row;
@@ -150,14 +153,14 @@ const listed = (counts: Map<string, number>, name: string) =>
   [...counts].map(([text, rows]) => ({ [name]: text, rows }));
 
 /**
- * Erases a person, or with `isDry` only lists the rows that would be erased. Every row is a write of its own, so a
- * stopped command can be run again. The user's id stays: it names nobody once the identity provider has forgotten the
- * user.
+ * Erases a person, or with `isDry` only lists the rows that would be erased. Every row is a separate write, so an
+ * interrupted command can be run again. The user's id stays. It identifies nobody after the identity provider has
+ * deleted the user.
  */
 async function erasePerson(table: Table, options: PersonOptions): Promise<Record<string, unknown>> {
   const { user, email, confirm } = options;
   if (confirm !== undefined && confirm !== (user ?? email))
-    throw new Error("--confirm has to repeat the value of --user, or of --email without --user.");
+    throw new Error("--confirm must have the same value as --user. Without --user, it must have the value of --email.");
   const isDry = confirm === undefined;
   const ids = await accountsAmong(table, options["account"]);
   const person = await findPerson(table, ids, options);
@@ -169,7 +172,7 @@ async function erasePerson(table: Table, options: PersonOptions): Promise<Record
       if (step?.kept !== undefined) count(kept, `${step.what} in account ${id}: ${step.kept}`);
       if (step?.write === undefined) continue;
       const { done } = isDry ? { done: true } : await table.attempt(step.write);
-      if (!done) throw new Error(`A row of account ${id} changed meanwhile. Run the command again.`);
+      if (!done) throw new Error(`A row of account ${id} changed during the erasure. Run the command again.`);
       count(erased, `${step.what} in account ${id}`);
     }
   }
@@ -188,7 +191,7 @@ const personOptions = {
   user: { description: "The user's id.", schema: Id.optional() },
   email: { description: "An e-mail address of the person.", schema: z.email().optional() },
   account: {
-    description: "Only this account; all accounts by default, which reads the whole table.",
+    description: "Only this account. By default all accounts, which reads the whole table.",
     schema: Id.optional(),
   },
 };
@@ -196,16 +199,16 @@ const personOptions = {
 /** The operator's commands for the rights of a person (GDPR articles 15, 17 and 20). */
 export const personCommands: Record<string, Command> = {
   "person export": {
-    summary: "Export all that is stored of a person (GDPR articles 15 and 20). Use --json.",
+    summary: "Export all stored data about a person (GDPR articles 15 and 20). Use --json.",
     options: personOptions,
     run: exportPerson,
   },
   "person erase": {
-    summary: "Erase a person (GDPR article 17). Without --confirm it only lists the rows that it would erase or keep.",
+    summary: "Erase a person (GDPR article 17). Without --confirm, only lists the rows to erase and to keep.",
     options: {
       ...personOptions,
       confirm: {
-        description: "The value of --user, or else of --email, once more. Erases.",
+        description: "Erases the person. Repeat the value of --user, or without --user the value of --email.",
         schema: z.string().optional(),
       },
     },

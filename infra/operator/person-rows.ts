@@ -1,25 +1,25 @@
 import type { Item } from "../../shared/table/writes.ts";
 
-/** A person: the id of the user, if known, and the person's addresses in lower case. */
+/** A person: the user's id if it is known, and the person's addresses in lower case. */
 export type DataSubject = { userId: string | undefined; emails: ReadonlySet<string> };
 
-/** Stands for an address that was erased. `.invalid` resolves nowhere (RFC 2606). */
+/** Replaces an erased address. Names below `.invalid` never resolve (RFC 2606). */
 const erasedEmail = "erased@erased.invalid";
 
 /**
- * A kind of row, and how the erasure of a person treats it. The first kind that has a prefix of the sort key applies.
+ * A kind of row, and its treatment when a person is erased. A row is of the first kind with a prefix of its sort key.
  */
 type RowKind = {
   prefixes: readonly string[];
   what: string;
-  /** The reason why the row is kept. Undefined if the person is erased from the row. */
+  /** The reason why an erasure keeps the row. Undefined if an erasure removes the person from the row. */
   kept?: string;
-  /** Whether an export contains the whole row. Otherwise it contains only the members that name the person. */
+  /** True if an export contains the whole row. */
   isTheirs?: true;
 };
 
-const law = "The law demands that books and invoices are kept, for up to ten years in the EU.";
-const expiring = "It is deleted by itself within 30 days.";
+const law = "The law requires that books and invoices are kept, for up to ten years in the EU.";
+const expiring = "The product deletes this row within 30 days.";
 
 const rowKinds: readonly RowKind[] = [
   { prefixes: ["JOURNAL#changes#ENTRY#"], what: "audit entry" },
@@ -29,7 +29,7 @@ const rowKinds: readonly RowKind[] = [
   {
     prefixes: ["ACCESS#", "OWNERS", "ASSIGNMENT#", "SCOPED#", "MEMBER#", "LIST#members/", "NOTICE_SETTINGS"],
     what: "access to the account",
-    kept: "The user has access to the account. End it (`owner remove`, or by the account), and run the command again.",
+    kept: "The user has access to the account. End the access (with `owner remove`, or in the account), and run the command again.",
     isTheirs: true,
   },
   {
@@ -40,16 +40,16 @@ const rowKinds: readonly RowKind[] = [
   {
     prefixes: ["LIST#suppressions#", "SUPPRESSION#"],
     what: "suppression",
-    kept: "Without it the product would send mail to an address that refused it.",
+    kept: "Without the suppression, the product would send mail to an address that refused mail.",
   },
   { prefixes: ["JOURNAL#deliveries/", "DELIVERY_BODY#"], what: "delivery of a webhook", kept: expiring },
-  { prefixes: ["REVOKED#"], what: "ended access", kept: "It contains only an id, which names nobody." },
+  { prefixes: ["REVOKED#"], what: "ended access", kept: "The row contains only an id, which identifies nobody." },
 ];
 
 export const ofTheAccount = {
   prefixes: [""],
   what: "the account's own data",
-  kept: "The account decides about it, such as about a mailbox or a contact. Forward the request to its owners.",
+  kept: "The account's owners decide about this data, such as a mailbox or a contact. Forward the person's request to the owners.",
 } satisfies RowKind;
 
 export const kindOf = (sortKey: string): RowKind =>
@@ -57,7 +57,10 @@ export const kindOf = (sortKey: string): RowKind =>
 
 const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
 
-/** Matches the person's addresses, whole addresses only: `bob@example.com` is no part of `notbob@example.com`. */
+/**
+ * Matches the person's addresses. Matches only whole addresses: `bob@example.com` does not match in
+ * `notbob@example.com`.
+ */
 function addressPattern({ emails }: DataSubject): RegExp | undefined {
   if (emails.size === 0) return undefined;
   const any = [...emails].map(escaped).join("|");
@@ -67,8 +70,8 @@ function addressPattern({ emails }: DataSubject): RegExp | undefined {
 type RowMembers = Record<string, unknown>;
 
 /**
- * A value in which each text is replaced. A text that is a JSON object is replaced inside, after `changeObject` has
- * changed its members.
+ * Returns a value in which `change` has replaced each text. If a text is a JSON object, `changeObject` first changes
+ * the object's members, and then `change` replaces the texts in the object.
  */
 function mapTexts(
   value: unknown,
@@ -92,7 +95,7 @@ function parseObject(text: string): RowMembers | undefined {
   }
 }
 
-/** The members of a row that name the person, without its keys. */
+/** The names of a row's members that name the person. The partition key is left out. */
 export function namingMembers(row: Item, person: DataSubject): string[] {
   const pattern = addressPattern(person);
   return Object.entries(row).flatMap(([name, value]) => {
@@ -115,14 +118,17 @@ function isTheirs(members: RowMembers, person: DataSubject): boolean {
   );
 }
 
-/** The members of a person's own row or view, without the person's name and the message to the person. */
+/**
+ * Removes the person's name and the message to the person from the person's own row or view. Returns other members
+ * unchanged.
+ */
 function withoutNames(members: RowMembers, person: DataSubject): RowMembers {
   if (!isTheirs(members, person)) return members;
   const names = ["submitter_name", "subject_name", "message"].filter((name) => typeof members[name] === "string");
   return { ...members, ...Object.fromEntries(names.map((name) => [name, null])) };
 }
 
-/** The addresses that the person's own rows have. */
+/** The user's addresses in a row, if the row is the user's own. */
 export function ownAddresses(row: Item, userId: string | undefined): string[] {
   if (userId === undefined) return [];
   const isProfile = row.SK === `ACCESS#user#${userId}`;
@@ -137,7 +143,7 @@ export function ownAddresses(row: Item, userId: string | undefined): string[] {
   );
 }
 
-/** How a row changes when the person is erased. An empty change means that nothing is left to erase. */
+/** The changes of a row that erase the person from it. If they are empty, the row has nothing to erase. */
 export function erasureOf(row: Item, person: DataSubject): { set: RowMembers; remove: string[] } {
   const pattern = addressPattern(person);
   const replace = (text: string): string => (pattern === undefined ? text : text.replaceAll(pattern, erasedEmail));

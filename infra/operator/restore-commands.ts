@@ -15,7 +15,7 @@ export const restoreCommands: Record<string, Command> = {
         schema: z.string().regex(/^[A-Za-z0-9_.-]{3,255}$/, "the name of a table"),
       },
       "dry-run": {
-        description: "Only counts what would change, and shows conflicts.",
+        description: "Only counts the changes, and shows the conflicts. Changes nothing.",
         schema: z.string().optional(),
         isSwitch: true,
       },

@@ -13,21 +13,23 @@ import type { Reader } from "../../shared/table/table.ts";
 import { anyItem, type Item, type Key, type Write } from "../../shared/table/writes.ts";
 import { ruleOf } from "./account-rules.ts";
 
-/** A table that was restored by point-in-time recovery, the live table, and the account to restore from the first. */
+/**
+ * The restore of an account. `past` is a table that was restored by point-in-time recovery. `live` is the live table.
+ */
 export type Restore = { past: Reader; live: Reader; accountId: string; now: Date };
 
-/** One change of the live table. `writes` plans it anew at each try. */
+/** One change of the live table. `writes` plans the writes of the change, again for each try. */
 export type Step = { what: "add" | "change" | "remove"; key: Key; writes: (table: Reader) => Promise<Write[]> };
 
-/** The changes of a restore in their order, and the conflicts that forbid the restore, as sentences. */
+/** The changes of a restore, in order. `conflicts` has a sentence for each conflict that forbids the restore. */
 export type RestorePlan = { steps: Step[]; conflicts: string[]; domains: Domains };
 
-/** The domains of the account by their ids, at the restored time and now. */
+/** The domains of the account by id: in `past` at the restored time, and in `live` now. */
 export type Domains = { past: Map<string, StoredDomain>; live: Map<string, StoredDomain> };
 
 const pageSize = 1_000;
 
-/** The rows of a partition in the order of their sort keys. */
+/** Yields the rows of a partition in the order of their sort keys. */
 async function* partitionRows(table: Reader, partition: string): AsyncGenerator<Item> {
   for (let from = "!"; ;) {
     const page = await table.between(partition, from, "\uffff", { limit: pageSize });
@@ -43,7 +45,7 @@ const compareKeys = (a: Item, b: Item): number => Buffer.compare(Buffer.from(a.S
 
 type Pair = { past: Item | undefined; live: Item | undefined };
 
-/** The rows of the account's partition in both tables, each with the row of the same key in the other table. */
+/** Yields the rows of the account's partition in both tables. Rows with the same key are a pair. */
 async function* pairsOf({ past, live, accountId }: Restore): AsyncGenerator<Pair> {
   const partition = `ACCOUNT#${accountId}`;
   const [pasts, lives] = [partitionRows(past, partition), partitionRows(live, partition)];
@@ -59,7 +61,10 @@ async function* pairsOf({ past, live, accountId }: Restore): AsyncGenerator<Pair
 const Versioned = z.object({ version: z.int() });
 const versionOf = (row: Item | undefined): number | undefined => Versioned.safeParse(row).data?.version;
 
-/** A row without its version, and for a user's access without the place in the user's list: these never go back. */
+/**
+ * The content of a row that a restore compares. It leaves out the version, and in a user's access `listed_at`, because
+ * a restore never sets these back.
+ */
 function contentOf({ version: _, ...row }: Item): Record<string, unknown> {
   if (!row.SK.startsWith("ACCESS#user#")) return row;
   const { listed_at: __, ...rest } = row as Record<string, unknown>;
@@ -75,20 +80,23 @@ const unchanged = (row: Item | undefined): NonNullable<Write["if"]> => {
   return row === undefined ? "absent" : version === undefined ? "present" : { version };
 };
 
-/** The error if a row is not as it was when its change was planned. */
+/** The error for a row that has changed since the restore planned its change. */
 const disturbed = (): Error =>
   new Error(
     "The account changed while it was restored. Stop the workers (docs/operations.md), and run the command again.",
   );
 
-/** Replaces a row. Its version goes on, so that no request that read an earlier state can write over the restored one. */
+/**
+ * Writes a past row to the live table. The version still rises. So a request that has read an earlier state cannot
+ * overwrite the restored row.
+ */
 function putBack(past: Item, live: Item | undefined): Write {
   const version = versionOf(live);
   const put = version === undefined ? past : { ...past, version: version + 1 };
   return { put, if: unchanged(live), orElse: disturbed };
 }
 
-/** The change that one row of the partition needs; undefined for none. */
+/** The change that one row of the partition needs. Undefined if it needs none. */
 function stepOf({ past, live }: Pair, { accountId, now }: Restore): Step | undefined {
   const row = past ?? live;
   if (!row) return undefined;
@@ -107,7 +115,7 @@ function stepOf({ past, live }: Pair, { accountId, now }: Restore): Step | undef
   return { what, key: { PK, SK }, writes: async () => [write] };
 }
 
-/** The items outside the account's partition that lead to it, as the rows of the partition name them. */
+/** Items outside the account's partition that point to the account. The rows of the partition name these items. */
 type Pointers = { names: Set<string>; tokens: Map<string, Key> };
 
 function notePointers(pointers: Pointers, row: Item | undefined): void {
@@ -127,8 +135,8 @@ function notePointers(pointers: Pointers, row: Item | undefined): void {
 }
 
 /**
- * The changes of tokens, after which the same tokens are valid for the same resources as before. The time of a token's
- * last use stays.
+ * Plans the changes of tokens. After these changes, the same tokens are valid for the same resources as at the restored
+ * time. The time of a token's last use does not change.
  */
 async function planTokens({ past, live, now }: Restore, { tokens }: Pointers): Promise<Step[]> {
   const keys = [...tokens.values()];
@@ -143,7 +151,10 @@ async function planTokens({ past, live, now }: Restore, { tokens }: Pointers): P
   });
 }
 
-/** The changes of the holders of names. A name that another account holds now is a conflict. */
+/**
+ * Plans the changes of the rows that name the holder of a domain name. A name that another account holds now is a
+ * conflict.
+ */
 async function planNames({ past, live, accountId }: Restore, { names }: Pointers) {
   const steps: Step[] = [];
   const conflicts: string[] = [];
@@ -153,7 +164,7 @@ async function planNames({ past, live, accountId }: Restore, { names }: Pointers
     const holder = present && StoredHolder.parse(present);
     const wanted = before && StoredHolder.parse(before).account_id === accountId ? before : undefined;
     if (wanted && holder && holder.account_id !== accountId) {
-      conflicts.push(`Another account holds the name ${name} now: ${holder.account_id}.`);
+      conflicts.push(`Another account now holds the name ${name}: ${holder.account_id}.`);
     } else if (wanted && !isDeepStrictEqual(wanted, present)) {
       const condition = holder ? { account_id: accountId } : ("absent" as const);
       const write: Write = { put: wanted, if: condition, orElse: disturbed };
@@ -166,7 +177,7 @@ async function planNames({ past, live, accountId }: Restore, { names }: Pointers
   return { steps, conflicts };
 }
 
-/** The state of a domain at the registrar, and of the payments for it. */
+/** The state of a domain at the registrar, and the state of its payments. */
 const atRegistrar = ({ registration, purchase, renewal, transfer }: StoredDomain) => ({
   status: registration?.status ?? null,
   expires_at: registration?.expires_at ?? null,
@@ -175,32 +186,40 @@ const atRegistrar = ({ registration, purchase, renewal, transfer }: StoredDomain
   transfer,
 });
 
-/** Whether the registrar has a registration or a request for a domain. */
+/** Whether a domain has a registration or a transfer at the registrar. */
 const isRegistered = ({ registration, transfer }: StoredDomain): boolean =>
   transfer !== undefined || (registration !== null && !["failed", "expired"].includes(registration.status));
 
-/** The conflicts with changes outside the table since the restored time: at the registrar, and of dedicated IPs. */
+/**
+ * The conflicts with changes since the restored time that are outside the table: at the registrar, and of dedicated
+ * IPs.
+ */
 function conflictsOf({ past, live }: Domains, ips: ReadonlySet<string>): string[] {
   const conflicts: string[] = [];
   for (const [id, before] of past) {
     const present = live.get(id);
     if (present ? !isDeepStrictEqual(atRegistrar(before), atRegistrar(present)) : isRegistered(before)) {
-      const what = present ? "was registered, renewed or transferred" : "was deleted, and its registration with it";
-      conflicts.push(`The domain ${before.name} ${what} since. Restore to a later time.`);
+      const what = present ? "was registered, renewed or transferred" : "and its registration were deleted";
+      conflicts.push(`The domain ${before.name} ${what} after the restored time. Restore to a later time.`);
     }
     const [ip, sends] = [before.dedicated_ip_id, present?.dedicated_ip_id ?? null];
     if (ip !== null && (ip !== sends || !ips.has(ip))) {
-      conflicts.push(`The domain ${before.name} sent from the dedicated IP ${ip}, and does not now. Assign it first.`);
+      conflicts.push(
+        `The domain ${before.name} sent from the dedicated IP ${ip}, but does not do so now. Assign the domain to this IP first.`,
+      );
     }
     if (ip === null && sends !== null) {
-      conflicts.push(`The domain ${before.name} sends from the dedicated IP ${sends} now. Unassign it first.`);
+      conflicts.push(`The domain ${before.name} now sends from the dedicated IP ${sends}. Unassign the domain first.`);
     }
   }
   for (const [id, present] of live) {
     if (past.has(id)) continue;
-    if (isRegistered(present)) conflicts.push(`The domain ${present.name} was registered since. It would be lost.`);
+    if (isRegistered(present))
+      conflicts.push(
+        `The domain ${present.name} was registered after the restored time. The restore would lose this registration.`,
+      );
     if (present.dedicated_ip_id !== null) {
-      conflicts.push(`The domain ${present.name} sends from a dedicated IP now. Unassign it first.`);
+      conflicts.push(`The domain ${present.name} now sends from a dedicated IP. Unassign the domain first.`);
     }
   }
   return conflicts;
@@ -208,7 +227,7 @@ function conflictsOf({ past, live }: Domains, ips: ReadonlySet<string>): string[
 
 /**
  * Compares an account in two tables, and plans the changes that restore its resources in the live table. Only reads.
- * The rows of the account are read one page after another, and the changes are kept in memory.
+ * Reads the rows of the account one page after another, and keeps the changes in memory.
  */
 export async function planRestore(restore: Restore): Promise<RestorePlan> {
   const domains: Domains = { past: new Map(), live: new Map() };
@@ -230,7 +249,7 @@ export async function planRestore(restore: Restore): Promise<RestorePlan> {
   const removals = rows.filter(({ what }) => what === "remove");
   const others = rows.filter(({ what }) => what !== "remove");
   return {
-    // Names come first: if another account takes one meanwhile, nothing else has changed yet.
+    // Names come first. If another account takes a name in the meantime, the restore stops before any other change.
     steps: [...names.steps, ...tokens, ...others, ...removals],
     conflicts: [...names.conflicts, ...conflictsOf(domains, ips)],
     domains,

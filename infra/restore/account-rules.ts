@@ -1,15 +1,20 @@
 /**
- * How a restore of one account treats the rows of its partition.
- * - `restored`: the row becomes what it was. A row that did not exist is removed. These are the customer's resources.
- * - `kept`: the row stays as it is, and is only added if it is missing. These rows are written once and never removed:
- *   the ledger, invoices and the audit log. Money that moved since the restored time has moved at the payment provider
- *   and the registrar too, so no restore may wind it back.
- * - `left`: the row stays as it is, or stays absent. Some of these rows describe the world outside the table: usage,
- *   the saved card, the addresses of dedicated IPs. Others were only of use at their time, such as deliveries.
+ * The ways in which the restore of an account treats a row of its partition.
+ * - `restored`: the row gets its state at the restored time. A row that did not exist at that time is removed. These
+ *   rows are the customer's resources.
+ * - `kept`: an existing row does not change, and a missing row is added. These rows are written once and never removed:
+ *   the ledger, invoices and the audit log. A restore must not undo movements of money, because the payment provider
+ *   and the registrar do not undo them.
+ * - `left`: the restore neither changes nor adds nor removes the row. Some of these rows describe the world outside the
+ *   table: usage, the saved card, the addresses of dedicated IPs. Other rows were useful only at their time, such as
+ *   deliveries.
  */
 export type Rule = "restored" | "kept" | "left";
 
-/** The beginnings of sort keys, or whole sort keys if they end with a letter. */
+/**
+ * The sort keys of each rule. A text that ends with `#` or `/` is the beginning of sort keys. Any other text is a whole
+ * sort key.
+ */
 const sortKeys: Readonly<Record<Rule, string>> = {
   restored: `
     LIST#workspaces# WORKSPACE_NAME# LIST#workspace/
@@ -40,7 +45,7 @@ const sortKeyRules = Object.entries(sortKeys).flatMap(([rule, text]) =>
 const isOfKind = (sortKey: string, start: string): boolean =>
   /[#/]$/.test(start) ? sortKey.startsWith(start) : sortKey === start;
 
-/** The rule for a row of an account's partition. Throws for a sort key that no rule names. */
+/** The rule for a row of an account's partition. Throws for a sort key without a rule. */
 export function ruleOf(sortKey: string): Rule {
   const found = sortKeyRules.find(({ start }) => isOfKind(sortKey, start));
   if (!found) throw new Error(`infra/restore/account-rules.ts has no rule for ${sortKey}.`);

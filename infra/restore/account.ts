@@ -30,28 +30,34 @@ const RunningRestore = z.object({ from_table: z.string() });
 export type AccountRestore = {
   live: Table;
   past: Table;
-  /** The name of the table `past`: a restore that was interrupted goes on with the same table only. */
+  /** The name of the table `past`. An interrupted restore can continue only with the same table. */
   pastName: string;
   accountId: string;
   dryRun: boolean;
   now: Date;
 };
 
-/** The result of a restore or of a dry run: the number of rows of each kind, and the conflicts as sentences. */
+/**
+ * The result of a restore or of a dry run: the numbers of added, changed and removed rows, and the conflicts as
+ * sentences.
+ */
 export type RestoreResult = {
   add: number;
   change: number;
   remove: number;
-  /** The numbers by the kind of row, such as `change LIST#mailboxes`. */
+  /** The numbers of rows by change and kind of row, such as `change LIST#mailboxes`. */
   rows: Record<string, number>;
   conflicts: string[];
   /** The zones of domains that did not exist at the restored time. Delete them at the DNS provider. */
   zones_left: string[];
-  /** The problems that the checks of the ledger and of the lists found, and failed migrations; none in a dry run. */
+  /** The problems that the checks of the ledger and of the lists found, and failed migrations. Empty in a dry run. */
   problems: string[];
 };
 
-/** The kind of a row: the beginning of its sort key without ids, or of its partition if it is outside the account. */
+/**
+ * The kind of a row: the beginning of its sort key, without ids. For a row outside the account, the beginning of its
+ * partition key.
+ */
 function kindOf({ PK, SK }: Key): string {
   if (!PK.startsWith("ACCOUNT#")) return PK.slice(0, PK.indexOf("#"));
   const [first = "", second = ""] = SK.split("#");
@@ -69,11 +75,14 @@ function countsOf(steps: readonly Step[]): Pick<RestoreResult, "add" | "change" 
   return { ...totals, rows };
 }
 
-/** Makes a change as one transaction. Throws if the row is not as it was when the change was planned. */
+/** Makes a change as one transaction. Throws if the row has changed since the change was planned. */
 const apply = (live: Table, { writes }: Step): Promise<void> =>
   live.commit(async () => ({ value: undefined, writes: await writes(live) }));
 
-/** Notes that a restore begins, and records it in the audit log. An interrupted restore is noted already. */
+/**
+ * Stores that a restore has begun, and records the restore in the audit log. Does nothing for an interrupted restore,
+ * because it is stored already.
+ */
 async function begin({ live, accountId, pastName, now }: AccountRestore): Promise<void> {
   await operatorCommit(
     live,
@@ -96,8 +105,8 @@ async function begin({ live, accountId, pastName, now }: AccountRestore): Promis
 }
 
 /**
- * Puts the tasks of the restored resources into the queues again. A task too many does no harm: its worker looks at the
- * resource first.
+ * Puts the tasks of the restored resources into the queues again. A superfluous task does no harm, because its worker
+ * checks the resource first.
  */
 async function restoreTasks({ live, past, accountId }: AccountRestore): Promise<void> {
   for (const queue of [domainQueue, dkimQueue, mailboxQueue, grantQueue]) {
@@ -108,8 +117,9 @@ async function restoreTasks({ live, past, accountId }: AccountRestore): Promise<
 }
 
 /**
- * Schedules all records of the domains to be sent to the nameservers again. The row of a zone says which records the
- * nameservers have now, so this row is not restored. Returns the zones of domains that do not exist any more.
+ * Makes the worker send all records of the domains to the nameservers again. The row of a zone describes the present
+ * records of the nameservers, so this row is not restored. Returns the zones of domains that did not exist at the
+ * restored time.
  */
 async function restoreZones({ live, past, accountId, now }: AccountRestore, domains: Domains): Promise<string[]> {
   const at = now.toISOString();
@@ -120,7 +130,7 @@ async function restoreZones({ live, past, accountId, now }: AccountRestore, doma
       const [before, present] = await Promise.all([past.get(key, StoredZone), live.get(key, StoredZone)]);
       const wanted = domains.past.has(id) && (before?.wanted ?? false);
       if (!before && !present) return { value: undefined, writes: [] };
-      // A zone that was removed at the provider gets another reference, so that the provider makes a new one.
+      // A zone that was removed at the provider gets another reference. With it, the provider makes a new zone.
       const { zone_id: _, change: __, ...former } = before ?? {};
       const zone = StoredZone.parse(present ?? { ...former, reference: randomUUID(), held: [] });
       if (!domains.past.has(id) && zone.zone_id !== undefined) left.push(`${zone.name} ${zone.zone_id}`);
@@ -138,25 +148,28 @@ async function restoreZones({ live, past, accountId, now }: AccountRestore, doma
   return left;
 }
 
-/** The problems that the checks of the account's ledger and lists find. */
+/** The problems that the checks of an account's ledger and lists find. */
 async function problemsOf(table: Table, accountId: string): Promise<string[]> {
   const { problems, unsettled } = await checkLedger(table, walletOf(accountId), { entries: 1_000 });
   return [
     ...problems,
-    ...(unsettled ? ["the ledger changes while it is checked"] : []),
+    ...(unsettled ? ["the ledger changed during the check"] : []),
     ...(await checkLists(table, accountId)),
   ];
 }
 
 /**
  * Restores the resources of one account from a table that was restored by point-in-time recovery. `account-rules.ts`
- * says how each kind of row is treated. Outside the account, only the pointers to it change: of names, of tokens, and
- * in the lists of users' accounts.
+ * has the rule for each kind of row. Outside the account's partition, only the rows that point to the account change:
+ * the holders of names, tokens, and the lists of users' accounts.
  *
- * Restored rows of an earlier version then get their present form, as other rows did (`shared/migrations`).
+ * At the end, the migrations (`shared/migrations`) convert restored rows of an earlier version to their present form.
  *
- * The account must be suspended. A process that dies leaves the account in between; the next run goes on. Throws
- * without a change if the account is not suspended, if another restore of it is not over, or on conflicts.
+ * The account must be suspended. If the process dies, the account is partly restored, and the next run continues.
+ * Changes nothing and throws if:
+ * - the account is not suspended,
+ * - a restore from another table is not complete,
+ * - there are conflicts.
  */
 export async function restoreAccount(restore: AccountRestore): Promise<RestoreResult> {
   const { live, past, pastName, accountId, dryRun } = restore;
@@ -166,7 +179,7 @@ export async function restoreAccount(restore: AccountRestore): Promise<RestoreRe
   }
   const running = await live.get(restoreKey(accountId), RunningRestore);
   if (running && running.from_table !== pastName) {
-    throw new Error(`A restore from the table ${running.from_table} is not over. Run it again first.`);
+    throw new Error(`A restore from the table ${running.from_table} is not complete. Run that restore again first.`);
   }
   const { steps, conflicts, domains } = await planRestore(restore);
   const counts = countsOf(steps);
@@ -197,7 +210,10 @@ const atOnce = 8;
 
 const isOutside = ({ key }: Step): boolean => !key.PK.startsWith("ACCOUNT#");
 
-/** Makes the changes: those outside the account's partition one after another and first, the others eight at a time. */
+/**
+ * Makes the changes. First makes the changes outside the account's partition, one after the other. Then makes the other
+ * changes, eight at a time.
+ */
 async function applyAll(live: Table, steps: readonly Step[]): Promise<void> {
   for (const step of steps.filter(isOutside)) await apply(live, step);
   const results = await mapConcurrently(

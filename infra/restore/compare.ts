@@ -8,15 +8,15 @@ import { readRows } from "../../shared/table/ranked-list.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { walletOf } from "../../shared/wallet/wallet.ts";
 
-/** A table, and its copy that was restored to the time `at`. */
+/** A table, and its copy, restored to the time `at`. */
 export type Pair = { source: Table; restored: Table; at: Date };
 
-/** The numbers of accounts, compared accounts and changes, and the problems in words. */
+/** The numbers of all accounts, of compared accounts and of compared changes, and the problems in words. */
 export type Comparison = { accounts: number; compared: number; changes: number; problems: string[] };
 
 /**
- * Changes within this time before `at` are not compared, because a change is committed some seconds after the time that
- * it has.
+ * Changes within this time before `at` are not compared, in milliseconds. A change is committed some seconds after the
+ * time in it.
  */
 const marginMs = 60_000;
 const lookBackMs = 30 * 86_400_000;
@@ -36,10 +36,10 @@ const lists = [
 ];
 
 /**
- * Compares a restored table with its source, for up to `sample` accounts spread over all accounts. Only rows that never
- * change are compared: the changes of the 30 days before `at`, and the ledger's entries. In the restored table, also
- * checks that ledgers are balanced and that each list has as many rows as it counts. Rejects before the next account if
- * `signal` is aborted.
+ * Compares a restored table with its source, for up to `sample` accounts spread over all accounts. Compares only rows
+ * that never change: the changes of the 30 days before `at`, and the ledger's entries. In the restored table, also
+ * checks that the ledgers are balanced, and that the count of each list is the number of its rows. Rejects before the
+ * next account if `signal` is aborted.
  */
 export async function compare(pair: Pair, sample: number, signal: AbortSignal): Promise<Comparison> {
   const { total } = await readRows(pair.restored, accountsMatching({}), { skip: 0, take: 0 });
@@ -65,7 +65,7 @@ async function compareAccount(pair: Pair, id: string): Promise<{ changes: number
     problems: [
       ...problems,
       ...broken,
-      ...(unsettled ? ["the restored table changes while it is compared"] : []),
+      ...(unsettled ? ["the restored table changed during the comparison"] : []),
       ...(await compareEntries(pair, id)),
       ...(await checkLists(pair.restored, id)),
     ],
@@ -103,14 +103,14 @@ async function compareEntries({ source, restored }: Pair, id: string): Promise<s
   return isDeepStrictEqual(expected, actual) ? [] : ["the wallet's entries differ from the source table"];
 }
 
-/** The lists of an account whose count differs from their rows, as texts. */
+/** Checks the lists of an account. Returns a text for each list whose count is not the number of its rows. */
 export async function checkLists(table: Table, id: string): Promise<string[]> {
   const checked = lists.map(async (name) => {
     try {
       await readRows(table, { partition: `ACCOUNT#${id}`, name }, { skip: 0, take: 100 });
       return [];
     } catch {
-      return [`the count of the list of ${name} differs from its rows`];
+      return [`the count of the list ${name} differs from the number of its rows`];
     }
   });
   return (await Promise.all(checked)).flat();

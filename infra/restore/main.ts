@@ -7,11 +7,11 @@ import { rehearse } from "./rehearse.ts";
 const usage = `Usage: npm run restore-rehearsal -- --table NAME [options]
 
 Restores a deployed table to a scratch table, compares the two, and deletes the scratch table. The deployed table is
-only read. A rehearsal takes minutes to hours, and costs what DynamoDB charges for a restore: see docs/deploy.md.
+only read. A rehearsal takes minutes to hours, and costs DynamoDB's price of a restore: see docs/deploy.md.
 
     --table NAME    The deployed table, from the stack's output TableName.
-    --sample N      The number of accounts to compare, spread over all accounts; 20 by default.
-    --at TIME       The time to restore (RFC 3339); the latest possible time by default.
+    --sample N      The number of accounts to compare, spread over all accounts. By default 20.
+    --at TIME       The time to restore (RFC 3339). By default the latest possible time.
     --keep          Keeps the scratch table, for inspection.
     --help          Shows this text.
 
@@ -28,7 +28,7 @@ const RestoreOptions = z.strictObject({
   keep: z.boolean().default(false),
 });
 
-/** The options of the command line, or a text with the reason why they are invalid. */
+/** Returns the options of the command line. If they are not valid, returns a text with the reason. */
 function optionsOf(argv: string[]): z.output<typeof RestoreOptions> | string {
   try {
     const string = { type: "string" } as const;

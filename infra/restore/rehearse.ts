@@ -13,12 +13,12 @@ import { TableClient } from "../../shared/table/client.ts";
 import { openTable } from "../../shared/table/table.ts";
 import { type Comparison, compare } from "./compare.ts";
 
-/** How to wait for DynamoDB, which takes minutes to hours to restore a table. */
+/** How to wait for DynamoDB. Restoring a table takes minutes to hours. */
 type WaitOptions = { pollMs: number; signal: AbortSignal; onWait: (status: string) => void };
 
 /**
- * The requested time, or else the latest time to which a table can be restored. Throws if the table cannot be restored
- * to the requested time.
+ * Returns the requested time. Without a requested time, returns the latest time to which the table can be restored.
+ * Throws if the table cannot be restored to the requested time.
  */
 async function restorePoint(client: DynamoDBClient, table: string, requested: Date | undefined): Promise<Date> {
   const { ContinuousBackupsDescription } = await client.send(
@@ -37,7 +37,7 @@ async function restorePoint(client: DynamoDBClient, table: string, requested: Da
   return requested ?? latest;
 }
 
-/** Begins to restore a table, as it was at a given time, to a new table. */
+/** Begins to restore the state of a table at a given time to a new table. */
 async function beginRestore(client: DynamoDBClient, source: string, target: string, at: Date): Promise<void> {
   await client.send(
     new RestoreTableToPointInTimeCommand({ SourceTableName: source, TargetTableName: target, RestoreDateTime: at }),
@@ -56,9 +56,7 @@ async function untilActive(client: DynamoDBClient, table: string, waiting: WaitO
   }
 }
 
-/**
- * Deletes the table. Returns false if DynamoDB cannot delete the table yet, because it is still restoring the table.
- */
+/** Deletes the table. Returns false if DynamoDB is still restoring the table, and so cannot delete it yet. */
 async function remove(client: DynamoDBClient, table: string): Promise<boolean> {
   try {
     await client.send(new DeleteTableCommand({ TableName: table }));
@@ -71,9 +69,9 @@ async function remove(client: DynamoDBClient, table: string): Promise<boolean> {
 
 type Rehearsal = {
   table: string;
-  /** How many accounts to compare. */
+  /** The number of accounts to compare. */
   sample: number;
-  /** The time to which the table is restored; by default the latest possible time. */
+  /** The time to which the table is restored. By default the latest possible time. */
   at?: Date | undefined;
   /** Whether the restored table is kept. */
   keep: boolean;
@@ -87,16 +85,16 @@ type Rehearsed = Comparison & { at: Date; scratch: string; seconds: number };
 
 /**
  * The name of the temporary table: `hosted-mail-…-rehearsal-20261122T093000Z`. The table's own name is cut, because a
- * name has 255 characters at most.
+ * name has at most 255 characters.
  */
 const scratchName = (table: string, now: Date): string =>
   `${table.slice(0, 220)}-rehearsal-${now.toISOString().replaceAll(/[-:]|\.\d+/g, "")}`;
 
 /**
  * Restores a table to a new table, and compares the two. Reports each step. Only reads the source.
- * - Deletes the new table, also after a failure, unless `keep` is set or DynamoDB is still restoring the table. In both
- *   cases it says how to delete the table.
- * - Rejects if the table cannot be restored, and if `signal` aborts the wait or the comparison.
+ * - Deletes the new table, also after a failure. Does not delete it if `keep` is set, or if DynamoDB is still restoring
+ *   it. In these two cases, prints the command that deletes the table.
+ * - Rejects if the table cannot be restored, or if `signal` aborts the wait or the comparison.
  */
 export async function rehearse(rehearsal: Rehearsal): Promise<Rehearsed> {
   const { table, say, now, sample } = rehearsal;
@@ -106,7 +104,7 @@ export async function rehearse(rehearsal: Rehearsal): Promise<Rehearsed> {
     const scratch = scratchName(table, now());
     const startedAt = now().getTime();
     await beginRestore(client, table, scratch, at);
-    say(`Restoring ${table} as of ${at.toISOString()} to ${scratch}.`);
+    say(`Restoring ${table} to ${scratch}, as of ${at.toISOString()}.`);
     try {
       const elapsed = () => Math.round((now().getTime() - startedAt) / 1_000);
       const onWait = (status: string) => say(`${scratch} is ${status} after ${elapsed()} s.`);

@@ -8,7 +8,7 @@ const feedback = (isAllowed: boolean): Check => ({
   name: "feedback.submit",
   writes: true,
   run: async ({ api, path, name }) => {
-    if (!isAllowed) throw new Skip("feedback cannot be deleted; --write-feedback runs this check");
+    if (!isAllowed) throw new Skip("feedback cannot be deleted; add --write-feedback to run this check");
     const body = {
       category: "other",
       title: name,
@@ -18,7 +18,7 @@ const feedback = (isAllowed: boolean): Check => ({
   },
 });
 
-/** Never run, because payments cannot be undone. */
+/** This check is always skipped, because payments cannot be undone. */
 const billing: Check = {
   name: "billing: pay, change the plan",
   writes: true,

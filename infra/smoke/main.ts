@@ -15,17 +15,22 @@ const lineOf = ({ name, state, ms, note }: CheckResult): string =>
 
 const onOutcome = (outcome: CheckResult): void => void process.stdout.write(`${lineOf(outcome)}\n`);
 
-/** Ends the run at the first signal, and then deletes what was created. A second signal ends the process at once. */
+/**
+ * Ends the run at the first signal. The run then deletes everything that it created. A second signal ends the process
+ * at once.
+ */
 function stopOnSignal(): AbortSignal {
   const stopping = new AbortController();
   let firstAt: number | undefined;
   const onSignal = (): void => {
-    // npm forwards Ctrl-C a moment after the terminal has sent it, so a second signal within half a second is the same
-    // key press.
+    // Both the terminal and npm send a signal for Ctrl-C. So a second signal within half a second is the same key
+    // press.
     if (firstAt !== undefined && performance.now() - firstAt > 500) process.exit(130);
     if (firstAt !== undefined) return;
     firstAt = performance.now();
-    process.stdout.write("Stopping and deleting what was created. Press Ctrl-C again to stop without deleting.\n");
+    process.stdout.write(
+      "Stopping, and deleting the created resources. Press Ctrl-C again to stop without deleting.\n",
+    );
     stopping.abort();
   };
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);

@@ -7,30 +7,30 @@ import * as z from "zod";
 import { reasonOf } from "../local/command-line.ts";
 import { readSettings } from "../local/start/settings.ts";
 
-/** The product to check, the token to use, and how far the checks may go. */
+/** The product to check, the token, and the limits of the checks. */
 export type SmokeOptions = {
   url: string;
   token: string;
-  /** The account to check; by default the first that the token sees. */
+  /** The id of the account to check. By default the first account that the token can see. */
   account: string | undefined;
   readOnly: boolean;
   writeFeedback: boolean;
 };
 
-/** Thrown for a command line that is invalid or names no product. The message says what to do. */
+/** Thrown for an invalid command line, or if there is no product to check. The message gives advice. */
 export class Misuse extends Error {}
 
 export const usage = `Usage: npm run smoke -- [options]
 
 Reads from every family of functions of a running product. Without --read-only, also creates one resource of each
-family, changes it and deletes it. Changes only what it has created. Takes a minute at most.
+family, changes it and deletes it. Changes only resources that it has created. Takes at most a minute.
 
     --url URL          The product's address, such as https://api.example.com. Needs --token.
     --token TOKEN      An access token or a service account token (or SMOKE_TOKEN in the environment).
-                       Without both: the product on this machine, as the owner in $DATA_DIR/demo.json.
-    --account ID       The account to test; the token's first account by default.
+                       Without --url and --token: the local product, as the owner in $DATA_DIR/demo.json.
+    --account ID       The account to check. By default the token's first account.
     --read-only        Creates nothing.
-    --write-feedback   Submits feedback too, which cannot be deleted.
+    --write-feedback   Also submits feedback. Feedback cannot be deleted.
     --help             Shows this text.
 
 Exit codes: 0 no check failed (skipped checks give a reason), 1 a check failed or a resource could not be deleted, 2 the

@@ -3,7 +3,7 @@ import { CodeError } from "#client";
 import type { Check } from "./run.ts";
 import { Skip, expect, type Scene } from "./scene.ts";
 
-/** The program that both entry points of code mode run: it makes a tag and deletes it. */
+/** The program for both entry points of code mode. The program makes a tag and deletes the tag. */
 const programOf = ({ path, name }: Scene): string =>
   [
     `made = tags.add(account_id="${path.account_id}", name="${name} in a program")`,
@@ -18,7 +18,7 @@ type Envelope = {
   responses: { function: string; status: string }[];
 };
 
-/** Checks the envelope of a program. */
+/** Checks that a program has completed. Throws `Skip` if the token lacks a permission. */
 function checkEnvelope(scene: Scene, envelope: Envelope): void {
   if (envelope.status === "completed") return;
   const { code, message } = envelope.error ?? { code: "unknown", message: "the envelope has no error" };
@@ -26,7 +26,7 @@ function checkEnvelope(scene: Scene, envelope: Envelope): void {
   throw new Error(`the program ended ${envelope.status}: ${code}: ${message}`);
 }
 
-/** Deletes, by its name, a tag that an interrupted program left behind. */
+/** Deletes a tag that an interrupted program left behind. Finds the tag by its name. */
 async function removeTags({ api, path, name }: Scene): Promise<void> {
   const { items } = await api.tags.list({ ...path, page_size: 100 });
   for (const { id, name: tagName } of items) {

@@ -3,7 +3,7 @@ import { Skip, expect, errorOf } from "./scene.ts";
 
 const totalText = ({ total }: { total: number }): string => `${total} in all`;
 
-/** The checks of everything that the product shows without a token. */
+/** The checks of the answers without a token. */
 const withoutToken: Check[] = [
   {
     name: "openapi: the document",
@@ -91,7 +91,7 @@ const self: Check[] = [
   },
 ];
 
-/** The checks of every family of functions. A check needs only the right to view the resources of its family. */
+/** The checks of the families of functions. A check needs only the right to view the resources of its family. */
 const families: Check[] = [
   { name: "workspaces.list", run: async ({ api, path }) => totalText(await api.workspaces.list(path)) },
   { name: "domains.list", run: async ({ api, path }) => totalText(await api.domains.list(path)) },

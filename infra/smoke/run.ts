@@ -4,15 +4,15 @@ import { reasonOf } from "../local/command-line.ts";
 import { type Scene, Skip } from "./scene.ts";
 
 export type Check = {
-  /** The family first, then the action. */
+  /** The name of the check: the family, then the actions. */
   name: string;
-  /** Whether the check creates something. */
+  /** Whether the check creates resources. */
   writes?: true;
   /** Whether the run ends when this check fails. */
   essential?: true;
   /**
-   * Runs the check, and may return a note. Throws if the check fails, and throws `Skip` if the check is not possible
-   * here.
+   * Runs the check, and may return a note. Throws `Skip` if the check is not possible here. Throws any other error if
+   * the check fails.
    */
   run: (scene: Scene) => Promise<string | void>;
 };
@@ -23,13 +23,13 @@ export type RunOptions = {
   readOnly: boolean;
   /** Called with the outcome of each check. */
   onOutcome: (outcome: CheckResult) => void;
-  /** Ends the run before the next check. Everything that was created is still removed. */
+  /** Ends the run before the next check. The run still removes everything that it created. */
   signal: AbortSignal;
 };
 
 /**
  * The reason why a refusal is not an error of the product: the token lacks a capability, or the account cannot be
- * changed.
+ * changed. Undefined for any other error.
  */
 function excuseOf(error: unknown): string | undefined {
   if (error instanceof Skip) return error.message;
@@ -58,7 +58,8 @@ async function outcomeOfRunning({ name, run }: Check, scene: Scene): Promise<Che
 }
 
 /**
- * Removes everything left over, the newest first. A leftover that cannot be removed becomes a failure with its name.
+ * Removes all leftovers, the newest first. Returns a failure with the leftover's name for each leftover that cannot be
+ * removed.
  */
 async function tidyUp(scene: Scene): Promise<CheckResult[]> {
   const outcomes: CheckResult[] = [];
@@ -75,7 +76,7 @@ async function tidyUp(scene: Scene): Promise<CheckResult[]> {
   return outcomes;
 }
 
-/** Runs the checks one after the other, and always removes everything that they created. */
+/** Runs the checks one after the other. At the end, always removes everything that the checks created. */
 export async function runChecks(
   checks: readonly Check[],
   scene: Scene,

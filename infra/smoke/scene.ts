@@ -8,7 +8,7 @@ export class Skip extends Error {}
 /** Thrown by a check that finds a fault. */
 class Fault extends Error {}
 
-/** Throws a fault with the message `otherwise` unless `holds`. */
+/** Throws a `Fault` with the message `otherwise` if `holds` is false. */
 export function expect(holds: boolean, otherwise: string): asserts holds {
   if (!holds) throw new Fault(otherwise);
 }
@@ -36,7 +36,10 @@ export class Scene {
     this.api = new HostedMail({ baseUrl: this.url, token });
   }
 
-  /** Registers a created resource for removal at the end of the run. The returned function removes it earlier. */
+  /**
+   * Registers a created resource for removal at the end of the run. Returns a function that removes the resource
+   * earlier.
+   */
   registerRemoval(what: string, remove: () => Promise<unknown>): () => Promise<void> {
     const leftover = { what, remove };
     this.leftovers.push(leftover);
@@ -48,8 +51,8 @@ export class Scene {
   }
 
   /**
-   * Registers a resource for removal before it is created, so that the resource is removed even if the answer is lost.
-   * If the creation is refused for good, nothing is removed.
+   * Registers a resource for removal, and then creates it. So the resource is removed even if the answer to its
+   * creation is lost. If the product refuses the creation, nothing is removed.
    */
   async createRemovable<T>(what: string, remove: () => Promise<unknown>, make: () => Promise<T>) {
     const done = this.registerRemoval(what, remove);
@@ -74,22 +77,22 @@ export class Scene {
     return this.domain;
   }
 
-  /** Sends a request with the token, but without the client's functions. */
+  /** Sends a request with the token, without using the client. */
   askAs(path: string, init: RequestInit): Promise<Response> {
     const headers = new Headers(init.headers);
     headers.set("authorization", `Bearer ${this.#token}`);
     return this.ask(path, { ...init, headers });
   }
 
-  /** Sends a request without the client's functions. */
+  /** Sends a request without the token, and without using the client. */
   ask(path: string, init: RequestInit = {}): Promise<Response> {
     return fetch(this.url + path, { ...init, signal: AbortSignal.timeout(30_000) });
   }
 }
 
 /**
- * Removes the items that have a name of this run. They are found by name, because the id of an item is unknown if the
- * answer was lost, or if the answer had a secret and is not repeated.
+ * Removes the items with a name of this run. Finds an item by its name, because its id may be unknown: the answer may
+ * be lost, or it had a secret and is not repeated.
  */
 export async function removeNamed<Item extends { id: string }>(
   items: readonly Item[],

@@ -6,10 +6,10 @@ import { ApiError } from "#client";
 import type { Check } from "./run.ts";
 import { type Scene, expect, expectGone, errorOf, removeNamed } from "./scene.ts";
 
-/** The time that the removal of a domain and of its workspace may take together. */
+/** The longest time for the removal of a domain and its workspace together, in milliseconds. */
 const removalMs = 30_000;
 
-/** Deletes a workspace. Tries again while the domain in the workspace is being removed. */
+/** Deletes a workspace. Tries again while the product is still removing the domain in the workspace. */
 async function deleteWorkspace({ api, path }: Scene, workspace_id: string): Promise<void> {
   for (const until = performance.now() + removalMs; ;) {
     try {
@@ -23,7 +23,10 @@ async function deleteWorkspace({ api, path }: Scene, workspace_id: string): Prom
   }
 }
 
-/** The checks that create the workspace and the domain for all other checks. Both stay until the end of the run. */
+/**
+ * The checks that create a workspace and a domain for the other checks. The workspace and the domain stay until the end
+ * of the run.
+ */
 const containers: Check[] = [
   {
     name: "workspaces: add, get, update",
@@ -56,7 +59,7 @@ const containers: Check[] = [
       const { dmarc_policy } = await api.domains.get(at);
       expect(dmarc_policy === "quarantine", "the change is not in the answer");
       const { verified } = await api.domains.verify(at);
-      expect(!verified, "the domain is delegated to us, although nobody delegated it");
+      expect(!verified, "the domain is delegated to the product, although nobody delegated it");
     },
   },
 ];
@@ -155,7 +158,7 @@ const inDomain: Check[] = [
       const removeMailbox = scene.registerRemoval(`mailbox ${primary_email}`, () =>
         api.mailboxes.delete({ ...path, mailbox }),
       );
-      // The target is a mailbox of the account, so that no stranger gets mail.
+      // The target is a mailbox of the account. So no stranger gets mail.
       const data = await api.forwarding.add({ ...path, target_email: primary_email, workspace_id: scene.workspace });
       const at = { ...path, forwarding_id: data.id };
       const remove = scene.registerRemoval(`forwarding rule ${data.id}`, () => api.forwarding.delete(at));
@@ -169,7 +172,7 @@ const inDomain: Check[] = [
 ];
 
 async function revealOnce({ api, path }: Scene, mailbox: string): Promise<void> {
-  // The run deletes the mailbox afterwards, so its password is of no use outside of this process.
+  // The run deletes the mailbox afterwards. So its password is useless outside this process.
   const at = { ...path, mailbox };
   try {
     const { password } = await api.mailboxes.reveal_credentials(at);
@@ -182,10 +185,10 @@ async function revealOnce({ api, path }: Scene, mailbox: string): Promise<void> 
   expect(code === "secret_already_shown", `the second reveal answers ${code}`);
 }
 
-/** The checks that create a workspace and a domain, and that work in them. */
+/** The checks that create a workspace and a domain, and the checks that use both. */
 export const writes: readonly Check[] = [...containers, ...inDomain];
 
-/** A public address of ICANN, for a host that is never authorized. Nothing is sent to such a host. */
+/** A public IP address of ICANN, for a dedicated IP whose host is never authorized. Nothing is sent to such a host. */
 const someHost = "192.0.46.8";
 
 const accessChecks: Check[] = [
@@ -251,7 +254,8 @@ const accessChecks: Check[] = [
 
 async function grantAndRevoke({ api, path }: Scene, group: string): Promise<void> {
   const subject = { subject_id: group, subject_type: "group" } as const;
-  // The narrowest grant possible. If the run stops before it revokes the grant, deleting the group ends the grant.
+  // This is the narrowest possible grant. If the run stops before it revokes the grant, the deletion of the group ends
+  // the grant.
   const expires_at = new Date(Date.now() + 3_600_000).toISOString();
   const body = { ...subject, grant_kind: "capability", capability_key: "account.view", expires_at } as const;
   const { id: grant_id } = await api.auth.authorizations.grant({ ...path, ...body });
@@ -281,7 +285,7 @@ const resourceChecks: Check[] = [
     writes: true,
     run: async (scene) => {
       const { api, path } = scene;
-      // This run does not cause this event, so nothing is sent to the address.
+      // This run causes no event of this type. So nothing is sent to the address.
       const body = { url: `https://example.com/${scene.name}`, event_types: ["feedback.updated"] };
       const { made, remove } = await scene.createRemovable(
         `webhook ${body.url}`,
@@ -316,5 +320,5 @@ const resourceChecks: Check[] = [
   },
 ];
 
-/** The checks that concern the account as a whole. */
+/** The checks that concern the whole account. */
 export const accountWrites: readonly Check[] = [...accessChecks, ...resourceChecks];

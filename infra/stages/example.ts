@@ -2,9 +2,13 @@ import type { StageSettings } from "../config/settings.ts";
 import { standardVatRates } from "../config/vat-rates.ts";
 
 /**
- * A production stage with every setting except `readOnly`, which is for incidents, and `smtpSecretName`, which replaces
- * SES. Copy it to `<your stage>.ts`, remove the settings that you do not need, and enter your own names. docs/deploy.md
- * describes each setting, and lists the secrets that have to exist first.
+ * A production stage with every setting, except two: `readOnly` is for incidents, and `smtpSecretName` would replace
+ * SES.
+ * - Copy this file to `<your stage>.ts`.
+ * - Remove the settings that you do not need.
+ * - Enter your own names.
+ *
+ * docs/deploy.md describes each setting, and lists the secrets that must exist first.
  */
 export const settings: StageSettings = {
   issuers: [

@@ -208,7 +208,7 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     );
     await write(page, `workspaces.add(account_id="${account.id}", name="Sales")`);
     await program(page).press("Control+Enter");
-    await status(page, "No answer came");
+    await status(page, "There was no answer");
     await page.getByRole("button", { name: "Send the same request again" }).click();
     expect(await status(page, "Completed")).toContain("replayed answer");
     expect(await names(account)).toEqual(["Sales"]);

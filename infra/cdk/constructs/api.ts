@@ -12,11 +12,14 @@ import { corsRules } from "../../config/cors.ts";
 import { type LambdaSpec, originAuthorizer, requestsTo, web } from "../../entry-points.ts";
 import { functionId } from "./functions.ts";
 
-/** The gateway's own name. With an edge this is not `domainName`, which belongs to CloudFront. */
+/** The host name of the gateway. With an edge, `domainName` belongs to CloudFront, and the gateway has another name. */
 const gatewayName = ({ domainName, edge }: Pick<Config, "domainName" | "edge">): string | undefined =>
   edge?.originDomainName ?? domainName;
 
-/** Gives the gateway its name. Adds a DNS record if there is a zone, else outputs the target for your own record. */
+/**
+ * Gives the gateway its host name. If the configuration has a hosted zone, adds a DNS record. If not, outputs the
+ * target of the record that you must add.
+ */
 export function addDomain(scope: Construct, { api, stage }: Gateway, config: Config): void {
   const name = gatewayName(config);
   const { certificateArn, hostedZoneId } = config;
@@ -48,7 +51,9 @@ type PathItem = Record<string, unknown>;
 /** The HTTP API and its only stage. */
 type Gateway = { api: CfnApi; stage: CfnStage };
 
-/** Adds the HTTP API, as one OpenAPI definition made from the triggers, and its `$default` stage. */
+/**
+ * Adds the HTTP API and its `$default` stage. The API is one OpenAPI definition, made from the triggers of the Lambdas.
+ */
 export function addGateway(
   scope: Construct,
   lambdas: readonly LambdaSpec[],
@@ -76,11 +81,11 @@ type StageOptions = {
   api: CfnApi;
   accessLogs: LogGroup;
   config: Config;
-  /** The limits of single routes. */
+  /** The limits of individual routes. */
   throttles?: Record<string, unknown>;
 };
 
-/** Adds the `$default` stage of an HTTP API, with the limits of the settings for all callers together. */
+/** Adds the `$default` stage of an HTTP API. The limits in the settings hold for all callers together. */
 const addStage = (scope: Construct, id: string, { api, accessLogs, config, throttles = {} }: StageOptions): CfnStage =>
   new CfnStage(scope, id, {
     apiId: api.ref,
@@ -95,8 +100,8 @@ const addStage = (scope: Construct, id: string, { api, accessLogs, config, throt
   });
 
 /**
- * Adds the HTTP API for requests to customers' domains, which come through a TLS proxy. It is an API of its own, so that
- * visitors of websites and callers of the API do not share a limit.
+ * Adds the HTTP API for requests to customers' domains, which come through a TLS proxy. Visitors of websites and
+ * callers of the customer API do not share a limit, because this is a separate API.
  */
 export function addWebGateway(
   scope: Construct,
@@ -115,7 +120,10 @@ export function addWebGateway(
   return api;
 }
 
-/** The limits of single routes, by API Gateway's name of the route. CloudFormation passes these names on unchanged. */
+/**
+ * The limits of individual routes, by API Gateway's name of the route. CloudFormation passes the property names of a
+ * limit on unchanged.
+ */
 const throttlesOf = (lambdas: readonly LambdaSpec[], { routeThrottles }: Config): Record<string, unknown> =>
   Object.fromEntries(
     lambdas.flatMap(({ name, triggers }) => {
@@ -129,7 +137,7 @@ const throttlesOf = (lambdas: readonly LambdaSpec[], { routeThrottles }: Config)
     }),
   );
 
-/** Turns off API Gateway's own name for the API, so that the API has only `name`. */
+/** Turns off the host name that API Gateway gives to the API. After that, the API has only the host name `name`. */
 const withoutDefaultEndpoint = (name: string): Record<string, unknown> => ({
   servers: [
     { url: `https://${name}`, "x-amazon-apigateway-endpoint-configuration": { disableExecuteApiEndpoint: true } },
@@ -141,8 +149,8 @@ const scheme = "origin";
 const originSecretHeader = "x-origin-secret";
 
 /**
- * Makes the gateway ask the authorizer whether a request came through CloudFront, once in five minutes for each value
- * of the header.
+ * Makes the gateway ask the authorizer whether a request came through CloudFront. The gateway keeps the answer for each
+ * value of the header for five minutes.
  */
 const originScheme = ({ uri, credentials }: Invocation): Record<string, unknown> => ({
   type: "apiKey",
@@ -177,8 +185,8 @@ function pathsOf(
 }
 
 /**
- * The path and method of a trigger. The path `$default` has no slash: API Gateway imports it with or without a slash,
- * `sam local` only without.
+ * The path and method of a trigger. The path `$default` has no slash. API Gateway imports it with or without a slash,
+ * but `sam local` imports it only without a slash.
  */
 function endpointOf(trigger: string): { path: string; method: string } {
   if (trigger === "$default") return { path: "$default", method: "x-amazon-apigateway-any-method" };
@@ -189,8 +197,8 @@ function endpointOf(trigger: string): { path: string; method: string } {
 const lambdaPath = "arn:${AWS::Partition}:apigateway:${AWS::Region}:lambda:path/2015-03-31/functions";
 
 /**
- * The address at which the gateway invokes a function. `sam local start-api` needs this exact form for a function of the
- * same template.
+ * The address at which the gateway invokes a function. For a function in the same template, `sam local start-api` needs
+ * exactly this form.
  */
 const uriOf = (name: string, target: Invocable): string =>
   target instanceof Alias
@@ -238,7 +246,7 @@ const accessLogFormat = JSON.stringify({
 /** 80 function ARNs of at most 117 characters stay below 10,240, the limit of IAM for the inline policies of a role. */
 const functionsPerRole = 80;
 
-/** A function, or an alias of one. */
+/** A function, or an alias of a function. */
 export type Invocable = Pick<IFunction, "functionArn">;
 
 /** How the gateway invokes a function: its address, and the role under which the gateway calls it. */

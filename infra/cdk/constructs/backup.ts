@@ -8,8 +8,8 @@ import type { Construct } from "constructs";
 import type { Backup } from "../../config/settings.ts";
 
 /**
- * Adds a daily backup of the table to a locked vault, which outlives the stack, and a copy of each backup to the vaults
- * of `copyTo`. The lock refuses to delete a backup before its time.
+ * Adds a daily backup of the table to a locked vault, and a copy of each backup to the vaults in `copyTo`. The locked
+ * vault outlives the stack. The lock refuses to delete a backup that is younger than `keepDays` days.
  */
 export function addBackup(scope: Construct, table: Table, stage: string, backup: Backup): void {
   const { keepDays, lock, lockDays, copyTo } = backup;
@@ -18,7 +18,7 @@ export function addBackup(scope: Construct, table: Table, stage: string, backup:
     backupVaultName: `hosted-mail-${stage}`,
     lockConfiguration: {
       minRetention: kept,
-      // A vault whose lock has no date can be unlocked by those who have the right: AWS calls this governance mode.
+      // Without `changeableFor`, everybody with the IAM right can remove the lock. AWS calls this governance mode.
       ...(lock === "compliance" ? { changeableFor: Duration.days(lockDays) } : {}),
     },
     removalPolicy: RemovalPolicy.RETAIN,

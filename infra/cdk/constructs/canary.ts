@@ -14,15 +14,16 @@ import { addFunctions, type Common } from "./functions.ts";
 const functionsPerStack = 80;
 
 /**
- * The alarm that takes a new version back. The nested stacks know it by its name: the alarm needs the gateway, and the
- * gateway needs the functions of the nested stacks.
+ * The name of the alarm that takes a new version back. The nested stacks refer to the alarm by this name, because a
+ * reference to the alarm itself would be circular: the alarm needs the gateway, and the gateway needs the functions of
+ * the nested stacks.
  */
 const rollbackAlarm = (scope: Construct): string => `${Stack.of(scope).stackName}-rollback`;
 
 /**
- * Adds the functions that answer requests so that a new version gets 10 % of the calls for five minutes, and then all of
- * them. CodeDeploy takes the version back if the rollback alarm goes off. Returns the alias of each function, which has
- * the calls of the gateway. The functions are in nested stacks, because of CloudFormation's limits.
+ * Adds the functions that answer requests, in nested stacks because of CloudFormation's limits. A new version of a
+ * function gets 10 % of the calls for five minutes, and then all calls. CodeDeploy takes the version back if the
+ * rollback alarm goes off. Returns the alias of each function. The gateway calls the aliases.
  */
 export function addCanaryFunctions(
   stack: Stack,
@@ -58,7 +59,7 @@ function addShift(scope: Stack, alarmName: string): Shift {
       shift: new PolicyDocument({
         statements: [
           new PolicyStatement({ actions: ["lambda:GetAlias", "lambda:UpdateAlias"], resources: [functionArns] }),
-          // The action knows no resources.
+          // IAM cannot restrict this action to resources.
           new PolicyStatement({ actions: ["cloudwatch:DescribeAlarms"], resources: ["*"] }),
         ],
       }),
@@ -66,13 +67,13 @@ function addShift(scope: Stack, alarmName: string): Shift {
   });
   const anyFunction = "arn:<AWS::Partition>:lambda:<AWS::Region>:<AWS::AccountId>:function:*";
   Validations.of(role).acknowledge(
-    { id: "AwsSolutions-IAM5[Resource::*]", reason: "Alarms are described without resources." },
+    { id: "AwsSolutions-IAM5[Resource::*]", reason: "IAM cannot restrict DescribeAlarms to resources." },
     { id: `AwsSolutions-IAM5[Resource::${anyFunction}]`, reason: "CloudFormation chooses the names of the functions." },
   );
   return { application: new CfnApplication(scope, "Shifts", { computePlatform: "Lambda" }), role, alarmName };
 }
 
-/** Adds the alias `live` of a function, whose changes CodeDeploy makes step by step. */
+/** Adds the alias `live` of a function. CodeDeploy moves the alias to a new version step by step. */
 function addAlias(
   scope: Stack,
   name: string,

@@ -13,16 +13,19 @@ import type { Invocable } from "./api.ts";
 import { addFunction, type Common } from "./functions.ts";
 import { allow, readSecret, secretArnOf } from "./permissions.ts";
 
-/** The header with the caller's address, set by CloudFront: the gateway itself sees only CloudFront's addresses. */
+/**
+ * The header with the caller's IP address. CloudFront sets it, because the gateway itself sees only CloudFront's
+ * addresses.
+ */
 export const viewerAddressHeader = "x-viewer-address";
 
 /** The id of the hosted zone that Route 53 uses for all CloudFront distributions. */
 const distributionsZone = "Z2FDTNDATAQYW2";
 
 /**
- * Adds CloudFront with AWS WAF under the name that customers call, because AWS WAF cannot protect an HTTP API directly.
- * They are a stack of their own, because both have to be in us-east-1. The two stacks share only names in the
- * configuration, so neither waits for the other.
+ * Adds CloudFront with AWS WAF under the host name that customers call. AWS WAF cannot protect an HTTP API directly.
+ * CloudFront and AWS WAF are a separate stack, because both have to be in us-east-1. The two stacks share only names in
+ * the configuration, so neither waits for the other.
  */
 export function addEdge(app: App, { stage, domainName = "", hostedZoneId }: Config, edge: Edge): Stack {
   const stack = new Stack(app, `hosted-mail-${stage}-edge`, {
@@ -82,7 +85,10 @@ function addDistribution(stack: Stack, domainName: string, edge: Edge, webAclId:
   return distribution;
 }
 
-/** Replaces the caller's value of the header by the address that CloudFront saw. */
+/**
+ * Adds the function that sets the header `viewerAddressHeader` to the caller's IP address. It overwrites a value that
+ * the caller sent.
+ */
 const addViewerAddress = (scope: Construct): cloudfront.Function =>
   new cloudfront.Function(scope, "NoteViewer", {
     comment: "Adds the viewer's address as a header",
@@ -107,8 +113,8 @@ const managedRule = (priority: number, name: string): CfnWebACL.RuleProperty => 
 });
 
 /**
- * Matches requests of mail servers. The limit of one address does not hold for them, because they all come from the few
- * addresses of the mail proxies. They present a secret, and have limits of their own.
+ * Matches requests of mail servers. The limit for one IP address does not hold for these requests, because all of them
+ * come from the few addresses of the mail proxies. Mail servers present a secret, and have limits of their own.
  */
 const ofMailServers: CfnWebACL.StatementProperty = {
   byteMatchStatement: {
@@ -120,8 +126,12 @@ const ofMailServers: CfnWebACL.StatementProperty = {
 };
 
 /**
- * Refuses floods from one address or with one token, addresses that AWS knows as attackers, and requests that are known exploits. AWS's
- * common rules are left out: they refuse bodies over 8 KB and text that looks like HTML, which are both valid here.
+ * Adds the rules of AWS WAF. They refuse:
+ * - too many requests from one IP address or with one token,
+ * - requests from addresses that AWS knows as attackers,
+ * - requests that are known exploits.
+ *
+ * AWS's common rules are left out: they refuse bodies over 8 KB and text that looks like HTML. Both are valid here.
  */
 function addFirewall(scope: Construct, { requestsPer5Minutes, requestsPerTokenPer5Minutes }: Edge): CfnWebACL {
   const flood: CfnWebACL.RuleProperty = {
@@ -138,7 +148,7 @@ function addFirewall(scope: Construct, { requestsPer5Minutes, requestsPerTokenPe
     },
     visibilityConfig: visibility("OneAddress"),
   };
-  // Requests without the header are not counted here.
+  // This rule does not count requests without the header `authorization`.
   const oneToken: CfnWebACL.RuleProperty = {
     name: "OneToken",
     priority: 1,

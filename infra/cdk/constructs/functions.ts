@@ -18,7 +18,7 @@ import {
   providerPolicies,
 } from "./permissions.ts";
 
-/** The properties that all functions share. `bundleDir` has a folder with the name of each function. */
+/** The properties that all functions share. `bundleDir` contains one folder per function, with the function's name. */
 export type Common = {
   table: Table;
   resources: ProviderResources;
@@ -31,7 +31,10 @@ export type Common = {
 
 const readActions = ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"];
 
-/** The table actions that each `access` allows. A transaction is authorized by the actions of its parts. */
+/**
+ * The table actions that each `access` allows. DynamoDB has no action for a transaction: it checks the actions of the
+ * transaction's parts.
+ */
 const tableActions: Record<LambdaSpec["access"], readonly string[]> = {
   none: [],
   read: readActions,
@@ -57,17 +60,20 @@ const pascalCase = (name: string): string =>
     .join("");
 
 /**
- * One function with any kind of trigger. `policies` adds permissions to those for its providers, its table access and
- * its log.
+ * One function with any kind of trigger. Its role has the permissions for its providers, its table access and its log.
+ * `policies` adds further permissions.
  */
 export type FunctionSpec = Pick<LambdaSpec, "name" | "access" | "uses"> & {
   side: Side;
   description: string;
   timeoutSeconds: number;
   memoryMb?: number | undefined;
-  /** Whether the function opens secrets and seals none. A function that only reads the table never seals any. */
+  /**
+   * Whether the function only opens secrets, and never seals a secret. By default true for a function with the access
+   * `read`.
+   */
   opensOnly?: boolean;
-  /** The partitions that the function may reach, with `*` for any characters; by default all. */
+  /** The partition keys that the function may use, with `*` for any characters. By default all. */
   keys?: readonly string[] | undefined;
   policies?: Record<string, PolicyDocument>;
 };
@@ -78,8 +84,8 @@ export const rightsOf = ({ access, uses = [] }: Pick<LambdaSpec, "access" | "use
 
 /**
  * Adds one function per Lambda, with a role that allows only what the Lambda declares. Functions that declare the same
- * share a role: CloudFormation allows 500 resources in a stack, and a template of 1 MB. `scopeOf` chooses another scope for
- * a function by its number. The roles stay in `scope`.
+ * rights share a role, because CloudFormation allows only 500 resources in a stack and a template of 1 MB. `scopeOf`
+ * can choose another scope for a function, by the function's index. The roles stay in `scope`.
  */
 export function addFunctions(
   scope: Construct,
@@ -101,12 +107,12 @@ export function addFunctions(
   );
 }
 
-/** The header in which the TLS proxy for customers' domains writes the host that a client asked for. */
+/** The TLS proxy for customers' domains writes the requested host into this header. */
 const webHostHeader = "x-web-host";
 
 /**
- * Adds the function that answers HTTP requests to customers' domains. Anybody can call it, so it may read only, and only
- * accounts and names.
+ * Adds the function that answers HTTP requests to customers' domains. Anybody can call the function. So it may only
+ * read, and only the rows of accounts and domains.
  */
 export function addWebFunction(scope: Construct, common: Common): lambda.Function {
   const { name, access, timeoutSeconds = 10 } = web;
@@ -125,7 +131,7 @@ export function addWebFunction(scope: Construct, common: Common): lambda.Functio
   });
 }
 
-/** Adds a function, by default with a role of its own. */
+/** Adds a function. Without `role`, the function gets a role of its own. */
 export function addFunction(
   scope: Construct,
   spec: FunctionSpec,
@@ -143,11 +149,11 @@ export function addFunction(
     environment: { ...common.environment, ...providerEnvironment(spec.uses ?? [], common.resources) },
     role,
     logGroup: common.logGroup,
-    // With JSON, Lambda passes on the lines of shared/core/log.ts unchanged; LOG_LEVEL alone decides which lines are
+    // With JSON, Lambda passes the lines of shared/core/log.ts on unchanged. Only LOG_LEVEL decides which lines are
     // written.
     loggingFormat: lambda.LoggingFormat.JSON,
     applicationLogLevelV2: lambda.ApplicationLogLevel.TRACE,
-    // We write one line per request ourselves, so the platform logs only time-outs and crashes.
+    // The product itself writes one line per request. So the platform logs only time-outs and crashes.
     systemLogLevelV2: lambda.SystemLogLevel.WARN,
   });
   // The construct's own `tracing` property attaches an extra policy to every role.
@@ -173,7 +179,7 @@ function addRole(scope: Construct, spec: FunctionSpec, { table, resources, logGr
     },
   });
   if (trace) {
-    const reason = "X-Ray has no resources to restrict traces to.";
+    const reason = "IAM cannot restrict the actions of X-Ray to resources.";
     Validations.of(role).acknowledge({ id: "AwsSolutions-IAM5[Resource::*]", reason });
   }
   acknowledgeProviders(role, uses, resources);
@@ -181,8 +187,8 @@ function addRole(scope: Construct, spec: FunctionSpec, { table, resources, logGr
 }
 
 /**
- * Allows table actions: on all partitions, or only on those with these keys. DynamoDB checks the keys of single items,
- * of every item of a batch and of every part of a transaction.
+ * Allows table actions. With `keys`, allows them only on partitions with these keys. DynamoDB checks the key of every
+ * item, also in a batch and in a transaction.
  */
 const allowTable = (actions: readonly string[], tableArn: string, keys: readonly string[] | undefined) =>
   new PolicyDocument({
@@ -198,8 +204,9 @@ const allowTable = (actions: readonly string[], tableArn: string, keys: readonly
   });
 
 /**
- * Lets a function with read access charge its caller's rate limit and record the last use of a service account's token.
- * Each is one update outside of any transaction. The function can write no other kind of item.
+ * Lets a function with read access count a request against its caller's rate limit, and record the last use of a
+ * service account's token. Each of these writes is one update outside of any transaction. The function can write no
+ * other kind of item.
  */
 const allowCallerUpdates = (tableArn: string): PolicyDocument =>
   allowTable(["dynamodb:UpdateItem"], tableArn, ["TOKEN#*", "RATE#*"]);

@@ -13,7 +13,7 @@ import { filesBucketId } from "./storage.ts";
 export const allow = (actions: readonly string[], ...resources: string[]): PolicyDocument =>
   new PolicyDocument({ statements: [new PolicyStatement({ actions: [...actions], resources })] });
 
-/** The key and the bucket of a stack, and the settings of its deployment. */
+/** The encryption key, the bucket and the configuration of a stack. */
 export type ProviderResources = { secretsKey: IKey; files: Bucket; config: Config };
 
 /** Whether a function handles requests or is a worker. */
@@ -58,15 +58,16 @@ const fileKinds = ["exports/*"];
 
 /** The rights and variables that a function gets for a provider. */
 type Grant = {
-  /** The function's rights in AWS; undefined if it needs none. */
+  /** The function's rights in AWS. Undefined if the function needs no rights. */
   policy: (provided: ProviderResources, use: Use) => PolicyDocument | undefined;
   /** The function's environment variables. An undefined variable is left out. */
   environment: (provided: ProviderResources) => Record<string, string | undefined>;
 };
 
 /**
- * The grant for each provider. With `secrets`, a function seals and opens secrets, or only opens them. With `files`, a function
- * for requests signs the URLs of files, and a worker writes files.
+ * The grant for each provider.
+ * - `secrets`: a function seals and opens secrets, or only opens secrets.
+ * - `files`: a function for requests signs the URLs of files, and a worker writes files.
  */
 const grants: Record<ProviderName, Grant> = {
   secrets: {
@@ -135,7 +136,10 @@ export const providerEnvironment = (
       .filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
 
-/** Allows sealing with the key of the stack, and opening what this key or a former key sealed. */
+/**
+ * Allows opening secrets that the key of the stack or a former key sealed. Unless `opensOnly`, also allows sealing with
+ * the key of the stack.
+ */
 function secretsPolicy({ keyArn }: IKey, formerKeyArns: readonly string[], opensOnly: boolean): PolicyDocument {
   const policy = allow(["kms:Decrypt", ...(opensOnly ? [] : ["kms:Encrypt"])], keyArn);
   const former = new PolicyStatement({ actions: ["kms:Decrypt"], resources: [...formerKeyArns] });
@@ -143,15 +147,16 @@ function secretsPolicy({ keyArn }: IKey, formerKeyArns: readonly string[], opens
   return policy;
 }
 
-/** Allows reading the secret `name`; undefined without a name. */
+/** Allows reading the secret `name`. Returns undefined without a name. */
 function secretPolicy(scope: Construct, name: string | undefined): PolicyDocument | undefined {
   const secret = secretArnOf(scope, name);
   return secret === undefined ? undefined : allow(readSecret, secret);
 }
 
 /**
- * Allows sending by SES under the sender's domain. If mail is sent by an SMTP server, allows reading its secret
- * instead. Mail contains links to the API, so no mail is sent without the API's address.
+ * Allows sending mail by SES under the sender's domain. If an SMTP server sends the mail, allows reading the secret
+ * with the server's URL instead. Returns undefined without `publicUrl`: mail contains links to the API, so no mail is
+ * sent without the API's address.
  */
 function sendingPolicy({ files, config }: ProviderResources): PolicyDocument | undefined {
   const { publicUrl, mailFrom, mailZone, smtpSecretName, sesConfigurationSet } = config;
@@ -191,14 +196,14 @@ function sendingEnvironment({ config }: ProviderResources): Record<string, strin
   };
 }
 
-/** Tells cdk-nag why a role of a function that uses some providers has a wildcard. */
+/** Tells cdk-nag why the providers `uses` need wildcards in the policies of a role. */
 export function acknowledgeProviders(role: Role, uses: readonly ProviderName[], { config }: ProviderResources): void {
   const acknowledge = (id: string, reason: string) => Validations.of(role).acknowledge({ id, reason });
   if (uses.includes("files")) {
     for (const kind of fileKinds) {
       acknowledge(
         `AwsSolutions-IAM5[Resource::<${filesBucketId}.Arn>/${kind}]`,
-        "Every export is a file of its own, whose name is known only when the export is made.",
+        "Every export is a file of its own. The name of the file is known only when the export is made.",
       );
     }
   }
@@ -206,6 +211,6 @@ export function acknowledgeProviders(role: Role, uses: readonly ProviderName[], 
     return;
   acknowledge(
     "AwsSolutions-IAM5[Resource::*]",
-    "Route 53 Domains has no resources. Hosted zones are created at run time, and Route 53 chooses their ids.",
+    "Route 53 Domains has no resources in IAM. Hosted zones are created at run time, and Route 53 chooses their ids.",
   );
 }

@@ -13,8 +13,8 @@ const rotatingActions = ["DescribeSecret", "GetSecretValue", "PutSecretValue", "
 );
 
 /**
- * Adds the function that makes new keys of the mail servers, and its schedule. Secrets Manager of this AWS account alone
- * may call it.
+ * Adds the function that makes a new key of the mail servers, and the schedule of the rotation. Only Secrets Manager of
+ * this AWS account may call the function.
  */
 export function addRotation(scope: Construct, secretName: string, days: number, common: Common): void {
   const { name, access, timeoutSeconds = 10 } = secretRotator;

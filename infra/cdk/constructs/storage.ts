@@ -6,10 +6,12 @@ import type { Construct } from "constructs";
 
 import { setLogicalId } from "./logical-id.ts";
 
-/** The name of the bucket in a template. */
+/** The logical id of the bucket: its name in the template. */
 export const filesBucketId = "FilesBucket";
 
-/** Adds the private bucket of the files that customers download, over TLS only. It outlives the stack. */
+/**
+ * Adds the private bucket for the files that customers download. The bucket accepts only TLS, and outlives the stack.
+ */
 export function addFilesBucket(scope: Construct): Bucket {
   const bucket = new Bucket(scope, "Files", {
     encryption: BucketEncryption.S3_MANAGED,
@@ -24,17 +26,17 @@ export function addFilesBucket(scope: Construct): Bucket {
   });
   Validations.of(bucket).acknowledge({
     id: "AwsSolutions-S1",
-    reason: "Only one worker writes. A reader gets a URL that is valid for an hour, by a request that is logged.",
+    reason: "Only one worker writes. A reader needs a signed URL, valid for an hour. The request for it is logged.",
   });
   return setLogicalId(bucket, filesBucketId);
 }
 
 /**
- * Adds the key that seals secrets. It outlives the stack, because no sealed secret could ever be opened without it. It is
- * a multi-Region key, so that a replica in another region can open the secrets there.
+ * Adds the key that seals secrets. The key outlives the stack, because no sealed secret could ever be opened without
+ * it. It is a multi-Region key: a replica in another region can open the secrets there.
  *
- * KMS refuses to make an existing key a multi-Region key. So this key has other names than the key of earlier versions,
- * which was at `SecretsKey`: a stage of an earlier version gets a new key, and keeps the former one.
+ * KMS refuses to make an existing key a multi-Region key. So this key has another logical id and another alias than the
+ * key of earlier versions, `SecretsKey`. A stage of an earlier version gets this new key, and keeps the former key.
  */
 export const addSecretsKey = (scope: Construct, stage: string): Key =>
   new Key(scope, "SealingKey", {

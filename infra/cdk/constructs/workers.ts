@@ -14,7 +14,7 @@ import { period, type WorkerFailures } from "../monitoring/metrics.ts";
 import { type Common, addFunction } from "./functions.ts";
 import { allow } from "./permissions.ts";
 
-/** Adds the queue of a worker's failed calls, kept for 14 days. */
+/** Adds the queue of a worker's failed calls. The queue keeps each message for 14 days. */
 function addDeadLetters(scope: Construct, worker: string): Queue {
   const queue = new Queue(scope, `${worker}.dead_letters`, {
     encryption: QueueEncryption.SQS_MANAGED,
@@ -23,7 +23,7 @@ function addDeadLetters(scope: Construct, worker: string): Queue {
   });
   Validations.of(queue).acknowledge({
     id: "AwsSolutions-SQS3",
-    reason: "This queue is the dead-letter queue of an event source or a target. The rule does not check those.",
+    reason: "This queue is itself the dead-letter queue of an event source or a target.",
   });
   return queue;
 }
@@ -63,8 +63,9 @@ function addPublisher(scope: Construct, spec: WorkerSpec, bus: EventBus, context
 }
 
 /**
- * Reads one batch of a shard at a time, so that the order is kept. With several batches Lambda keeps the order only
- * within one item, and every change is an item of its own.
+ * Makes Lambda read the table's stream. Lambda reads only one batch of a shard at a time, which keeps the order of the
+ * changes. With several batches at a time, Lambda keeps the order only within one item, and every change is an item of
+ * its own.
  */
 function mapStream(
   scope: Construct,
@@ -114,13 +115,13 @@ function streamArnOf({ tableStreamArn }: Table): string {
   return tableStreamArn;
 }
 
-/** How a worker is called, and how often a call is repeated. */
+/** The description of a worker's calls, and how often a call is repeated. */
 type CallSettings = {
   description: string;
   maxEventAge: Duration;
-  /** How often EventBridge repeats a call that Lambda did not accept. */
+  /** The number of times that EventBridge repeats a call that Lambda did not accept. */
   handoverRetries: number;
-  /** How often Lambda repeats a call that failed. */
+  /** The number of times that Lambda repeats a failed call. */
   runRetries: number;
 };
 
@@ -128,7 +129,7 @@ type RuleSource = Exclude<Source, "changes">;
 
 const persistent = { maxEventAge: Duration.hours(6), handoverRetries: 60, runRetries: 2 };
 
-/** Names the events of a source for a description, which has at most 256 characters. */
+/** Names the events of a source for a description. Lambda allows a description of 256 characters. */
 function eventNames(events: "all" | readonly string[]): string {
   if (events === "all") return "every event";
   return events.length > 3 ? `events of ${events.length} types` : `every ${events.join(" and ")}`;
@@ -202,15 +203,18 @@ function addRuleWorker(
 
 type RuleParts = Pick<WorkerContext, "stage"> & { bus: EventBus; added: lambda.Function; deadLetters: Queue };
 
-/** Adds the rule. Returns the metric of the calls that it could not make, with or without a dead letter. */
+/**
+ * Adds the rule of EventBridge that calls a worker. Returns the metric of the calls that EventBridge could not make,
+ * with or without a dead letter.
+ */
 function addRule(
   scope: Construct,
   { name, source }: { name: string; source: RuleSource },
   { bus, added, deadLetters, stage }: RuleParts,
 ): Metric {
   const { maxEventAge, handoverRetries: retryAttempts } = callSettingsOf(source);
-  // The rule is named here because metrics need the name, and `Ref` has more than the name for a rule on a bus of its
-  // own.
+  // The metric needs the name of the rule. `Ref` does not give it: for a rule on an own bus, `Ref` also contains the
+  // name of the bus.
   const ruleName = `${stage}-${name}`;
   new Rule(scope, `${name}.rule`, {
     ruleName,

@@ -36,32 +36,35 @@ export type Watched = {
   latencyAlarmMs: number;
   table: Table;
   logMetrics: LogMetrics;
-  /** Whether the stage has a secret of mail servers. Without it the mail endpoints answer 503, which means no fault. */
+  /**
+   * Whether the stage has a secret of mail servers. Without the secret, the mail endpoints answer 503. This 503 is not
+   * a fault.
+   */
   hasMailEndpoints: boolean;
   failures: readonly WorkerFailures[];
   /** The workers' functions, by name. */
   functions: ReadonlyMap<string, IFunction>;
 };
 
-/** The alarms of a stack: those that page, by symptom, and those that make tickets. */
+/** The alarms of a stack: the alarms that page, by symptom, and the alarms that make tickets. */
 export type Alarms = { pages: Map<SymptomId, IAlarm>; tickets: IAlarm[] };
 
 type AlarmSettings = {
   /** The meaning of the alarm, without a full stop. */
   means: string;
-  /** The heading in docs/operations.md, as the anchor of a link. */
+  /** The anchor of the runbook's heading in docs/operations.md. */
   runbook: string;
   metric: IMetric;
-  /** The alarm goes off when the metric reaches this in `periods` periods in a row, by default one. */
+  /** The alarm goes off when the metric reaches this value in `periods` periods in a row. `periods` is 1 by default. */
   threshold: number;
   periods?: number;
-  /** The alarm goes off below the threshold instead. A period without data then counts as below. */
+  /** If true, the alarm goes off below the threshold, and a period without data counts as below the threshold. */
   isBelow?: boolean;
 };
 
 /**
- * Adds all alarms. A symptom that customers feel is a composite alarm, which pages. Its children tell the cause, and
- * notify nobody themselves. All other alarms make tickets.
+ * Adds all alarms. Each symptom that customers feel is a composite alarm, which pages. The alarms in its rule name the
+ * cause, and notify nobody themselves. All other alarms make tickets.
  */
 export function addAlarms(scope: Construct, watched: Watched, targets: Targets): Alarms {
   const tickets: IAlarm[] = [];
@@ -120,7 +123,10 @@ const slower = (slo: Slo & { slowMs: number }, metric: Metric): CountedSlo => ({
   counted: { bad: metric.with({ statistic: `TC(${slo.slowMs}:)` }), all: metric.with({ statistic: "SampleCount" }) },
 });
 
-/** Adds the burn-rate alarms of an SLO: those that page together, and those that make tickets later. */
+/**
+ * Adds the burn-rate alarms of an SLO. The alarms in `page` page when all of them are on. Each alarm in `later` makes a
+ * ticket.
+ */
 function addBurnAlarms(scope: Construct, slo: Slo, counted: Counted): { page: Alarm[]; later: Alarm[] } {
   const add = ({ name, rate, window, periods }: (typeof pageWindows)[number]): Alarm =>
     addAlarm(scope, `${slo.id}.${name}`, {
@@ -144,8 +150,8 @@ const one = (id: string, means: string, runbook: string, metric: IMetric, thresh
 });
 
 /**
- * The alarms on one figure. CloudWatch bills each metric of an alarm, so one metric covers all functions. A 5xx answer
- * that a function returns is not a crash.
+ * The alarms on one metric each. CloudWatch bills each metric of an alarm, so one metric covers all functions. A 5xx
+ * answer that a function returns is not a crash.
  */
 function singleAlarms({ table, logMetrics, functions }: Watched): Single[] {
   const publisher = functions.get("workers.publish_changes");
@@ -192,7 +198,7 @@ function moneyAlarms({ ledgerViolations, billingFailed, billingBehind, closedAcc
   ];
 }
 
-/** The ledgers are checked every hour. */
+/** The alarm on missing calls of the worker that checks the ledgers every hour. */
 const uncheckedLedgers = (checker: IFunction): Single => ({
   id: "LedgersUnchecked",
   means: "The ledgers were not checked for three hours",
@@ -232,7 +238,7 @@ function workAlarms(failures: readonly WorkerFailures[]): Single[] {
   });
 }
 
-/** Adds an alarm `<stack>.<id>`, which notifies nobody yet. Its description has the meaning and the runbook. */
+/** Adds the alarm `<stack>.<id>`, without an action. Its description contains the meaning and the runbook. */
 function addAlarm(scope: Construct, id: string, settings: AlarmSettings): Alarm {
   const { means, runbook, metric, threshold, periods = 1, isBelow = false } = settings;
   return new Alarm(scope, id, {

@@ -28,7 +28,7 @@ const wholeWidth = 24;
 const height = 6;
 
 /**
- * Adds the dashboard of a stage, to be read from the top: whether customers are served, then the symptoms, then the
+ * Adds the dashboard of a stage. From top to bottom it shows whether customers are served, then the symptoms, then the
  * causes. The SLOs show the time range that the reader chooses.
  */
 export function addDashboard(scope: Construct, sources: DashboardSources): void {
@@ -61,7 +61,7 @@ const status = (title: string, alarms: IAlarm[], rows: number): IWidget =>
 
 type Draw = (shape: Shape) => IWidget;
 
-/** Draws widgets of the same width that fill a row. The last widgets take what a division leaves over. */
+/** Draws widgets that fill a row. If the row's width cannot be divided evenly, the last widgets are one unit wider. */
 function inRow(draws: readonly Draw[]): IWidget[] {
   const width = Math.floor(wholeWidth / draws.length);
   const rest = wholeWidth - width * draws.length;
@@ -96,7 +96,7 @@ const graph =
       left,
       right,
       leftAnnotations: line,
-      // A legend with a line for each worker has no room below.
+      // A legend with a line for each worker does not fit below the graph.
       ...(isLong ? { stacked: true, legendPosition: LegendPosition.RIGHT } : {}),
       leftYAxis: { min: 0 },
       rightYAxis: { min: 0 },
@@ -238,8 +238,8 @@ const routesWidget = (logGroup: LogGroup): LogQueryWidget =>
   ]);
 
 /**
- * Lists the functions that caused the alarm `Errors`. Reads the lines at level WARN that Lambda logs for a crash or a
- * time-out.
+ * Lists the functions that caused the alarm `Errors`. Lambda logs a line at level WARN for each crash and time-out. The
+ * query reads these lines.
  */
 const crashesWidget = (logGroup: LogGroup): LogQueryWidget =>
   logTable(logGroup, "Crashes and time-outs, by function", [

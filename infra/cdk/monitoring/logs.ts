@@ -13,8 +13,8 @@ import type { Construct } from "constructs";
 import { period } from "./metrics.ts";
 
 /**
- * Adds a log group whose lines expire after a number of days that CloudWatch Logs offers. All functions share one group. The name of a stream begins with the name of its
- * function.
+ * Adds a log group. Its lines expire after `retentionDays` days, one of the numbers that CloudWatch Logs offers. All
+ * functions share one group. The name of a log stream begins with the name of its function.
  */
 export function addLogGroup(scope: Construct, id: string, retentionDays: number): LogGroup {
   const group = new LogGroup(scope, id, { removalPolicy: RemovalPolicy.RETAIN });
@@ -22,7 +22,7 @@ export function addLogGroup(scope: Construct, id: string, retentionDays: number)
   return group;
 }
 
-/** The metrics that are counted from the lines of the functions' log and of the gateway's access log. */
+/** The metrics that CloudWatch counts from log lines: the lines of the functions and of the gateway's access log. */
 export type LogMetrics = {
   errors: Metric;
   webhooksGivenUp: Metric;
@@ -31,22 +31,25 @@ export type LogMetrics = {
   billingFailed: Metric;
   billingBehind: Metric;
   closedAccountsPaid: Metric;
-  /** The milliseconds from a change to the end of the first attempts to deliver it. */
+  /** The time from a change to the end of the first attempts to deliver its event, in milliseconds. */
   webhookDelay: Metric;
   mailRequests: Metric;
   mailErrors: Metric;
-  /** The milliseconds that a request of a mail server takes in its function. */
+  /** The duration of a mail server's request in its function, in milliseconds. */
   mailLatency: Metric;
 };
 
-/** Matches the log lines of a worker, if the number in `member` is above 0. */
+/** Matches the log lines of a worker in which the number `member` is above 0. */
 const swept = (member: string, worker = "retry_deliveries"): IFilterPattern =>
   FilterPattern.all(
     FilterPattern.stringValue("$.worker", "=", worker),
     FilterPattern.numberValue(`$.${member}`, ">", 0),
   );
 
-/** Matches the log lines with a text in a member. The text can begin or end with `*`. */
+/**
+ * Matches the log lines in which the value of `member` is `text`. The text can begin or end with `*`, for any
+ * characters.
+ */
 const equal = (member: string, text: string): JsonPattern => FilterPattern.stringValue(`$.${member}`, "=", text);
 
 /**

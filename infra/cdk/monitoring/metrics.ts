@@ -9,7 +9,10 @@ export const period = Duration.minutes(5);
 /** The metrics of a worker's failed calls: its dead letters, and the calls that EventBridge could not make. */
 export type WorkerFailures = { worker: string; deadLetters: Metric; notCalled?: Metric };
 
-/** A Lambda metric of all functions of this AWS account and region, because Lambda's limits apply to them together. */
+/**
+ * A Lambda metric of all functions in this AWS account and region together. Lambda's limits apply to all of them
+ * together.
+ */
 export const functionsMetric = (metricName: string, statistic: string): Metric =>
   new Metric({ namespace: "AWS/Lambda", metricName, statistic, period });
 
@@ -27,7 +30,7 @@ export const tableMetric = ({ tableName }: Table, metricName: string): Metric =>
     period,
   });
 
-/** The sum of up to ten metrics; of one metric, the metric itself. A metric without data counts as 0. */
+/** The sum of two to ten metrics. A metric without data counts as 0. A single metric is returned unchanged. */
 export function sum(metrics: readonly IMetric[]): IMetric {
   const [first] = metrics;
   if (first !== undefined && metrics.length === 1) return first;
@@ -36,7 +39,7 @@ export function sum(metrics: readonly IMetric[]): IMetric {
   return new MathExpression({ expression: `SUM([${filled.join(", ")}])`, usingMetrics: byId, period });
 }
 
-/** The first metric less the second, such as 5xx answers without those that mean no fault. */
+/** The first metric minus the second, such as all 5xx answers minus the expected 5xx answers. */
 export const without = (all: IMetric, expected: IMetric): MathExpression =>
   new MathExpression({ expression: "answered - FILL(expected, 0)", usingMetrics: { answered: all, expected }, period });
 

@@ -10,9 +10,9 @@ export type Slo = {
   promise: string;
   /** The least share of good requests, in percent. */
   goalPercent: number;
-  /** Good requests take this long at most. Undefined if an SLO is about errors. */
+  /** The longest duration of a good request, in milliseconds. Undefined if the SLO is about errors. */
   slowMs?: number;
-  /** The symptom that a fast burn of the error budget is a sign of. */
+  /** The symptom whose alarm goes off when the error budget burns fast. */
   symptom: SymptomId;
 };
 
@@ -49,12 +49,15 @@ export const slos = {
 } as const satisfies Record<string, Slo>;
 
 /**
- * A window in which the error budget is watched. A rate of 1 spends the budget of 30 days in 30 days. The alarm goes off
- * when each of `periods` windows in a row has at least the rate.
+ * A window in which an alarm watches the error budget. A rate of 1 spends the budget of 30 days in 30 days. The alarm
+ * goes off when each of `periods` windows in a row has at least the rate `rate`.
  */
 export type BurnWindow = { name: string; rate: number; window: Duration; periods: number };
 
-/** Both windows together page: the long one shows that the loss matters, the short one that it still goes on. */
+/**
+ * The alarm pages when both windows have the rate. The long window shows that the loss matters. The short window shows
+ * that the loss still goes on.
+ */
 export const pageWindows: readonly BurnWindow[] = [
   { name: "LastHour", rate: 14.4, window: Duration.hours(1), periods: 1 },
   { name: "Last5Minutes", rate: 14.4, window: Duration.minutes(5), periods: 1 },
@@ -66,13 +69,19 @@ export const ticketWindows: readonly BurnWindow[] = [
   { name: "Last3Days", rate: 1, window: Duration.days(1), periods: 3 },
 ];
 
-/** Fewer bad requests in a window never raise an alarm: with little traffic one of them is a large share. */
+/**
+ * The fewest bad requests in a window that can raise an alarm. With little traffic, a single bad request is already a
+ * large share.
+ */
 const fewestBad = 5;
 
 /** The metrics of an SLO: the number of bad requests, and of all requests. */
 export type Counted = { bad: IMetric; all: IMetric };
 
-/** The share of an SLO's bad requests in a window, in percent. It is 0 in a window with few bad requests. */
+/**
+ * The share of an SLO's bad requests in a window, in percent. The share counts as 0 in a window with fewer than
+ * `fewestBad` bad requests.
+ */
 export const badPercent = (slo: Slo, counted: Counted, window: Duration): MathExpression =>
   expressionOf(slo, counted, window, (bad, all) => `IF(${bad} < ${fewestBad}, 0, 100 * ${bad} / ${all})`, "bad, %");
 
@@ -90,7 +99,10 @@ export const burnRate = (slo: Slo, counted: Counted): MathExpression =>
 export const goodPercent = (slo: Slo, counted: Counted): MathExpression =>
   expressionOf(slo, counted, Duration.minutes(5), (bad, all) => `100 - 100 * ${bad} / ${all}`, "% good");
 
-/** An expression with the counts of an SLO. Its metrics have ids of their own, because a graph has several SLOs. */
+/**
+ * An expression with the counts of an SLO. The ids of its metrics contain the SLO's id, because a graph shows several
+ * SLOs.
+ */
 function expressionOf(
   { id }: Slo,
   { bad, all }: Counted,

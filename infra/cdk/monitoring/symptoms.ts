@@ -1,4 +1,7 @@
-/** The states that customers feel. Each has a composite alarm, which pages, and a runbook in docs/operations.md. */
+/**
+ * The failures that customers feel. Each symptom has a composite alarm, which pages, and a runbook in
+ * docs/operations.md.
+ */
 export const symptoms = {
   ApiUnavailable: { title: "API unavailable", means: "Customers get errors from the API", runbook: "api-unavailable" },
   ApiSlow: { title: "API slow", means: "Customers wait for the API", runbook: "api-slow" },
@@ -29,7 +32,7 @@ export type SymptomId = keyof typeof symptoms;
 export const symptomIds = Object.keys(symptoms) as SymptomId[];
 
 /**
- * The groups of workers. One alarm watches the dead letters of a group, and one the calls that EventBridge could not
+ * The groups of workers. Each group has two alarms: on its dead letters, and on the calls that EventBridge could not
  * make. CloudWatch allows ten metrics in an alarm, so a group has at most ten workers. The alarms of a group without a
  * symptom make tickets.
  */
@@ -54,7 +57,10 @@ export const workGroups: Record<string, { workers: readonly string[]; symptom?: 
   },
 };
 
-/** The group of a worker, such as of `workers.dispatch_event`. Throws for a worker that no group names. */
+/**
+ * The group of a worker. `worker` is a full name, such as `workers.dispatch_event`. Throws for a worker without a
+ * group.
+ */
 export function workGroupOf(worker: string): string {
   const found = Object.entries(workGroups).find(([, { workers }]) =>
     workers.some((one) => worker === `workers.${one}`),

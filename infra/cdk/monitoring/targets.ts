@@ -11,10 +11,13 @@ import type { Config } from "../../config/config.ts";
 /** How urgent an alarm is: `page` wakes a person, `ticket` is work for the next day. */
 type Severity = "page" | "ticket";
 
-/** The topics of the severities. A severity without a target has no topic, and its alarms notify nobody. */
+/** The SNS topic of each severity. A severity without a target has no topic, and its alarms notify nobody. */
 export type Targets = Partial<Record<Severity, Topic>>;
 
-/** Adds the topics, each with its target. The owner of a target has to confirm the subscription once. */
+/**
+ * Adds an SNS topic for each severity with a target, and subscribes the target. The owner of the target has to confirm
+ * the subscription once.
+ */
 export function addTargets(scope: Construct, { alarmEmail, pageTarget, ticketTarget }: Config): Targets {
   const page = pageTarget ?? alarmEmail;
   const ticket = ticketTarget ?? alarmEmail;
@@ -42,8 +45,9 @@ const allowPublishing = (topic: Topic, service: string): void =>
   );
 
 /**
- * Adds the cost monitoring that the settings ask for: a monthly budget, and the detection of anomalies. Both cover the
- * resources with the tag `stage`, once this tag is activated as a cost allocation tag.
+ * Adds the cost monitoring in the settings: a monthly budget, and the detection of anomalies. Adds nothing without a
+ * topic. Both cover the resources with the tag `stage`. They see costs only after somebody activates this tag as a cost
+ * allocation tag.
  */
 export function addCostWatch(
   scope: Construct,

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 
-/** Scripts that ask `hosted-mail __complete` for the words that can follow. */
+/** The completion scripts of the shells. They ask `hosted-mail __complete` for the words that can come next. */
 const scripts = {
   bash: `_hosted_mail() {
   local IFS=$'\\n'
@@ -24,13 +24,13 @@ complete -c hosted-mail -a '(__hosted_mail)'`,
 export type Shell = keyof typeof scripts;
 export const shells = Object.keys(scripts) as Shell[];
 
-/** The script that a shell reads for completion. */
+/** The completion script for a shell. */
 export const completionScript = (shell: Shell): string => scripts[shell];
 
 const namesOf = ({ commands }: Command): string[] =>
   commands.map((one) => one.name()).filter((name) => !name.startsWith("__"));
 
-/** The words that can follow. The last of `words` is being typed, and may be empty. */
+/** The possible completions of the last word in `words`. The last word is still being typed, and may be empty. */
 export function completionsOf(program: Command, words: readonly string[]): string[] {
   let command = program;
   const current = words.at(-1) ?? "";

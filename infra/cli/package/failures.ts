@@ -3,7 +3,7 @@ import { ApiError, ConnectionError, HostedMailError } from "../../client/package
 /** The exit codes. `docs/cli.md` lists them. */
 export const exitCodes = { ok: 0, failed: 1, usage: 2, notLoggedIn: 3, noAnswer: 4, stopped: 130 } as const;
 
-/** A failure that the command found itself. Its message is one line that says what to do. */
+/** A failure that the program finds itself, without an answer of the API. Its message is one line with advice. */
 export class Failure extends Error {
   readonly exitCode: number;
 
@@ -43,16 +43,16 @@ const placesOf = ({ errors }: ApiError): string =>
     })
     .join("; ");
 
-/** Characters that a terminal could take for a command, such as an escape sequence in a name. */
-// oxlint-disable-next-line no-control-regex -- They are removed here.
+/** Matches characters that a terminal could take for a command, such as an escape sequence in a name. */
+// oxlint-disable-next-line no-control-regex -- The pattern removes control characters.
 const controls = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g;
 
-/** A text in one line, without the characters that a terminal could take for a command. */
+/** Replaces line breaks and other characters that a terminal could take for a command by spaces. */
 export const plainText = (text: string): string => text.replaceAll(controls, " ");
 
 const oneLine = (text: string): string => plainText(text).replaceAll(/ +/g, " ").trim();
 
-/** One line of plain text about an error, with advice, and the exit code. */
+/** Returns one line of plain text about an error, with advice, and the exit code of the program. */
 export function explain(error: unknown): { line: string; exitCode: number } {
   if (error instanceof Failure) return { line: oneLine(error.message), exitCode: error.exitCode };
   if (error instanceof ApiError) {

@@ -19,7 +19,7 @@ function methodOf(client: HostedMail, name: string): Method {
 export function addGlobalOptions(command: Command): Command {
   return command
     .optionsGroup("Options of every command:")
-    .option("--account <id>", "the account; by default the one of `accounts use`, or your only one")
+    .option("--account <id>", "the account's id; by default the account of `accounts use`, or your only account")
     .option("--base-url <url>", "the address of the API (HOSTED_MAIL_BASE_URL)")
     .option("--profile <name>", "the profile (HOSTED_MAIL_PROFILE)")
     .option("--json", "print one JSON document; the default without a terminal")
@@ -75,13 +75,13 @@ async function argumentsOf(
   return { ...account, ...path, ...(spec.hasPayload ? { payload: rest } : rest) };
 }
 
-/** Makes a command that calls one function and prints its answer. */
+/** Adds the command that calls one function of the API and prints the answer. */
 export function addFunction(parent: Command, spec: CommandSpec): Command {
   const word = spec.name.slice(spec.name.lastIndexOf(".") + 1).replaceAll("_", "-");
   const command = parent.command(word).summary(spec.summary).description(`${spec.summary}\n\n${spec.description}`);
   for (const { name, description } of spec.words) command.argument(`<${name.replaceAll("_", "-")}>`, description);
   for (const option of spec.options) addOption(command, option);
-  if (spec.list) command.option("--limit <number>", "print at most so many items; by default all");
+  if (spec.list) command.option("--limit <number>", "print at most this number of items; by default all");
   addGlobalOptions(command).addHelpText("after", `\nExample:\n  ${spec.example}`);
   return command.action(async (...inputs: unknown[]) => {
     const options = command.optsWithGlobals<GlobalOptions & Record<string, unknown>>();

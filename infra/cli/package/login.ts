@@ -18,9 +18,9 @@ import {
 
 /** Asks a question on the terminal. A secret answer is not shown. */
 async function askFor(question: string, isSecret: boolean): Promise<string> {
-  if (!process.stdin.isTTY) throw new Failure("There is no terminal to askFor on. Use --token-stdin and --base-url.");
+  if (!process.stdin.isTTY) throw new Failure("There is no terminal for questions. Use --token-stdin and --base-url.");
   const nothing = new Writable({ write: (_chunk, _encoding, done) => done() });
-  // The hidden terminal does not show its question either.
+  // The output of a secret question goes nowhere, so readline cannot show the question.
   if (isSecret) process.stderr.write(question);
   const terminal = createInterface({
     input: process.stdin,
@@ -40,7 +40,7 @@ async function askFor(question: string, isSecret: boolean): Promise<string> {
 
 type LoginOptions = GlobalOptions & { tokenStdin?: boolean };
 
-/** Stores a token that the API accepts. */
+/** Stores a token and the address of the API in the profile, after the API has accepted the token. */
 export async function login(options: LoginOptions): Promise<void> {
   const baseUrl = baseUrlOf(options) ?? (await askFor("Address of the API: ", false));
   const token = (options.tokenStdin ? await text(process.stdin) : await askFor("Token (not shown): ", true)).trim();
@@ -52,10 +52,11 @@ export async function login(options: LoginOptions): Promise<void> {
   printNote(`Logged in to ${baseUrl} as ${email ?? id}. The token is in ${configFile()}.`);
   if (total === 1) printNote(`Account: ${items[0]?.name}`);
   if (total > 1) printNote(`You have ${total} accounts. Choose one: hosted-mail accounts use ID`);
-  if (process.env["HOSTED_MAIL_TOKEN"]) printNote("HOSTED_MAIL_TOKEN is set, and is used instead of this token.");
+  if (process.env["HOSTED_MAIL_TOKEN"])
+    printNote("HOSTED_MAIL_TOKEN is set. Commands use it instead of the stored token.");
 }
 
-/** Removes the profile from this machine. */
+/** Removes the profile with its token from this machine. Does not revoke the token. */
 export function logout(options: GlobalOptions): void {
   const { token } = readProfile(options);
   writeProfile(options, undefined);
@@ -66,7 +67,7 @@ export function logout(options: GlobalOptions): void {
   );
 }
 
-/** Prints the owner of the token. */
+/** Prints the owner of the token, the account, the API's address and the profile. */
 export async function whoami(options: GlobalOptions): Promise<void> {
   const client = clientFor(options);
   const { id, email } = await client.me.get();

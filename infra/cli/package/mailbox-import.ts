@@ -7,7 +7,7 @@ import { ApiError, type HostedMail } from "../../client/package/index.ts";
 import { exitCodes, Failure } from "./failures.ts";
 import { progressBar } from "./output.ts";
 
-/** One row of the file: a mailbox, and the reason why it could not be created. */
+/** One row of the file: a mailbox, and the failure if the mailbox could not be created. */
 type PersonRow = {
   line: number;
   cells: Record<string, string>;
@@ -57,7 +57,10 @@ function readRows(file: string): PersonRow[] {
   });
 }
 
-/** The addresses that a domain has already, such as from an earlier run. Undefined if the account has no such domain. */
+/**
+ * The addresses of a domain's existing mailboxes, such as mailboxes of an earlier run. Undefined if the account has no
+ * such domain.
+ */
 async function presentAddresses(
   client: HostedMail,
   account_id: string,
@@ -81,7 +84,7 @@ const itemOf = ({ email, cells }: PersonRow) => ({
   ...(cells["quota_allowed"] ? { quota_allowed: Number(cells["quota_allowed"]) } : {}),
 });
 
-/** Creates up to 100 mailboxes of a domain. Returns the rows that were not tried for lack of time. */
+/** Creates up to 100 mailboxes of a domain. Returns the rows that the API had no time to try. */
 async function createSome(client: HostedMail, account_id: string, rows: readonly PersonRow[]): Promise<PersonRow[]> {
   const [{ domain } = { domain: "" }] = rows;
   const { failed } = await client.mailboxes.bulk(
@@ -97,7 +100,10 @@ async function createSome(client: HostedMail, account_id: string, rows: readonly
   return again;
 }
 
-/** Creates the mailboxes of one domain. If the API refuses a whole request, each of its rows has failed. */
+/**
+ * Creates the mailboxes of one domain. If the API refuses a whole request, every row of this request has failed. Throws
+ * on a 401, a 429, a 5xx or a failed connection.
+ */
 async function createAll(
   client: HostedMail,
   account_id: string,
@@ -121,15 +127,15 @@ async function createAll(
   }
 }
 
-/** Writes the rows that failed, with their reasons, in a form that can be imported again. */
+/** Writes a CSV file with the failed rows and their errors. The file can be corrected and imported again. */
 function writeReport(file: string, failed: readonly PersonRow[]): void {
   const rows = failed.map(({ cells, failure }) => ({ ...cells, error_code: failure?.code, error: failure?.message }));
   writeFileSync(file, stringify(rows, { header: true }));
 }
 
 /**
- * Creates the mailboxes of a CSV file, 100 in a request. Skips mailboxes that exist, so that the command can be run
- * again after an interruption. Writes the rows that failed to `report`.
+ * Creates the mailboxes of a CSV file, at most 100 per request. Skips mailboxes that exist, so an interrupted import
+ * can be run again. Writes the failed rows to the file `report`. With `isDry`, creates no mailbox.
  */
 export async function importMailboxes(
   client: HostedMail,
@@ -169,7 +175,7 @@ function interrupted(error: unknown, done: number, total: number): Error {
   const reason = error instanceof Error ? error.message : String(error);
   const exitCode = error instanceof ApiError ? exitCodes.failed : exitCodes.noAnswer;
   return new Failure(
-    `Stopped after ${done} of ${total} rows: ${reason} Run the command again: it goes on where it stopped.`,
+    `Stopped after ${done} of ${total} rows: ${reason} Run the command again to import the other rows.`,
     exitCode,
   );
 }

@@ -11,7 +11,7 @@ async function runCommand(): Promise<number> {
     await createProgram(CLI_VERSION).parseAsync();
     return exitCodes.ok;
   } catch (error) {
-    // The message was printed already.
+    // commander has already printed the message of this error.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     const { line, exitCode } = explain(error);
     process.stderr.write(`hosted-mail: ${line}\n`);
@@ -20,7 +20,7 @@ async function runCommand(): Promise<number> {
 }
 
 process.on("SIGINT", () => process.exit(exitCodes.stopped));
-// A reader that has enough, such as `head`, closes the pipe.
+// A program such as `head` closes the pipe when it has read enough.
 process.stdout.on("error", (error: NodeJS.ErrnoException) =>
   process.exit(error.code === "EPIPE" ? exitCodes.ok : exitCodes.failed),
 );

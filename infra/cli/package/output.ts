@@ -4,7 +4,7 @@ import { plainText } from "./failures.ts";
 /** The form in which a command prints its answer. */
 export type Form = "people" | "json" | "jsonl";
 
-/** The form that the options ask for. Without a terminal the answer is JSON. */
+/** The form that the options choose. By default `people` on a terminal, and `json` elsewhere. */
 export const formOf = ({ json, jsonl }: { json?: boolean; jsonl?: boolean }): Form =>
   jsonl ? "jsonl" : json || !process.stdout.isTTY ? "json" : "people";
 
@@ -30,8 +30,8 @@ function cut(text: string, width: number): string {
 const padded = (text: string, width: number): string => text + " ".repeat(Math.max(0, width - widthOf(text)));
 
 /**
- * The widths of the columns. The widest columns are cut until the row fits the terminal, except ids, which are never
- * cut.
+ * The widths of the columns. Narrows the widest columns until a row fits the terminal. Never narrows the column `id`,
+ * nor a column to less than 8 characters.
  */
 function widthsOf(rows: readonly string[][], columns: readonly string[]): number[] {
   const widths = columns.map((_, index) => Math.max(...rows.map((row) => widthOf(row[index] ?? ""))));
@@ -65,7 +65,7 @@ export function tableOf(rows: readonly Members[], columns: readonly string[]): s
     .join("\n");
 }
 
-/** The members of an answer, one in a line. Members of members are indented. */
+/** The members of an answer, one per line. The members of an inner object are indented. */
 function linesOf(value: Members, indent = ""): string[] {
   const width = Math.max(...Object.keys(value).map((name) => name.length), 0);
   return Object.entries(value).flatMap(([name, member]) => {
@@ -81,7 +81,7 @@ function linesOf(value: Members, indent = ""): string[] {
   });
 }
 
-/** A value whose further lines are indented, such as a zone file. */
+/** Indents every line of a text except the first, such as in a zone file. */
 const indentedText = (value: unknown, indent: string): string =>
   typeof value === "string" ? value.split("\n").map(shortOf).join(`\n${indent}`) : shortOf(value);
 
@@ -89,7 +89,7 @@ export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** Prints a line for people to standard error, where it is not part of the answer. */
+/** Prints a line for people to standard error. Standard output contains only the answer. */
 export function printNote(text: string): void {
   process.stderr.write(`${plainText(text)}\n`);
 }
@@ -106,7 +106,7 @@ export function printAnswer(answer: unknown, form: Form): void {
   );
 }
 
-/** The columns of lists whose first members are not the most useful ones. */
+/** The columns of some lists. Without an entry here, a table shows the first members of an item. */
 const columnsOf: Record<string, string[]> = {
   "accounts.list": ["name", "status", "id"],
   "domains.list": ["name", "status", "source", "dns_mode", "expires_at"],
@@ -115,7 +115,7 @@ const columnsOf: Record<string, string[]> = {
   "audit.list": ["occurred_at", "event_type", "actor.email", "resource.id", "id"],
 };
 
-/** Prints the items of a list as they come, or as one table. */
+/** Prints the items of a list: as one line of JSON each, as one JSON document, or as a table for people. */
 export async function printList(items: AsyncIterable<unknown>, spec: CommandSpec, form: Form): Promise<void> {
   if (form === "jsonl") {
     for await (const item of items) print(JSON.stringify(item));

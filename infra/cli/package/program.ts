@@ -28,7 +28,7 @@ Examples:
 
 Exit codes: 0 done, 1 refused or partly failed, 2 wrong use, 3 not logged in, 4 no answer, 130 stopped.`;
 
-/** The group of commands under these words. Creates a missing group. */
+/** Returns the group of commands under these words. Creates a missing group. */
 function groupOf(program: Command, words: readonly string[]): Command {
   let at = program;
   for (const [index, word] of words.entries()) {
@@ -49,7 +49,7 @@ function addAccess(program: Command): void {
   enter.action(() => login(enter.optsWithGlobals()));
   const leave = addGlobalOptions(program.command("logout").description("Remove the token from this machine"));
   leave.action(() => logout(leave.optsWithGlobals()));
-  const who = addGlobalOptions(program.command("whoami").description("Show whose token is used, and which account"));
+  const who = addGlobalOptions(program.command("whoami").description("Show the owner of the token and the account"));
   who.action(() => whoami(who.optsWithGlobals()));
   const use = addGlobalOptions(groupOf(program, ["accounts"]).command("use").argument("<id>", "The account's id."));
   use.description("Choose the account of the following commands");
@@ -62,10 +62,10 @@ function addMailboxImport(program: Command): void {
     .argument("<file>", "a CSV file with the columns email, first_name, last_name, and perhaps quota_allowed (bytes)")
     .summary("Create the mailboxes of a CSV file")
     .description(
-      "Create the mailboxes of a CSV file\n\nMailboxes that exist are passed over, so you can run the command again after an interruption. The rows that failed are written to a CSV file with their reasons. Correct this file and import it.",
+      "Create the mailboxes of a CSV file\n\nMailboxes that exist are skipped, so you can run the command again after an interruption. The command writes the failed rows and their errors to a CSV file. Correct this file and import it.",
     )
-    .option("--report <file>", "where to write the rows that failed; by default FILE.failed.csv")
-    .option("--dry-run", "only check the file and count");
+    .option("--report <file>", "the file for the failed rows; by default FILE.failed.csv")
+    .option("--dry-run", "check the file and count the mailboxes without creating any");
   addGlobalOptions(command).addHelpText("after", "\nExample:\n  hosted-mail mailboxes import people.csv");
   command.action(async (file: string) => {
     const options = command.optsWithGlobals<GlobalOptions & { report?: string; dryRun?: boolean }>();
@@ -86,7 +86,7 @@ const rows = (count: number): string => (count === 1 ? "1 row" : `${count} rows`
 
 type ImportOptions = GlobalOptions & { domain?: string; publicDns?: boolean; dryRun?: boolean };
 
-/** The domain of a zone file, from its `$ORIGIN`. */
+/** The domain name in the `$ORIGIN` of a zone file. */
 const originIn = (zone: string): string | undefined => /^\$ORIGIN\s+(\S+?)\.?\s*$/im.exec(zone)?.[1];
 
 function addZoneImport(program: Command): void {
@@ -97,7 +97,7 @@ function addZoneImport(program: Command): void {
     .summary("Import a zone file, or the records in the public DNS")
     .description(commandSpecs.find(({ name }) => name === "dns_records.import")?.description ?? "")
     .option("--domain <text>", "the domain; by default the $ORIGIN of the file")
-    .option("--public-dns", "import the records of the domain's present nameservers instead of a file")
+    .option("--public-dns", "instead of a file, import the records from the domain's present nameservers")
     .option("--dry-run", "report the result without importing anything");
   addGlobalOptions(command).addHelpText(
     "after",
@@ -139,8 +139,8 @@ function addTail(program: Command): void {
   const command = groupOf(program, ["audit"])
     .command("tail")
     .description("Print the changes of the account as they happen");
-  command.option("-n, --lines <number>", "how many earlier changes to print first; 10 by default", "10");
-  command.option("--interval <seconds>", "how often to ask for new changes; every 5 by default", "5");
+  command.option("-n, --lines <number>", "the number of earlier changes to print first; by default 10", "10");
+  command.option("--interval <seconds>", "the seconds between requests for new changes; by default 5", "5");
   addGlobalOptions(command).addHelpText("after", "\nExample:\n  hosted-mail audit tail --jsonl");
   command.action(async () => {
     const options = command.optsWithGlobals<GlobalOptions & { lines: string; interval: string }>();
@@ -172,7 +172,7 @@ const descriptionOf = ({ description, argChoices = [] }: Option): string =>
 /** The whole command line. */
 export function createProgram(version: string): Command {
   const program = new Command("hosted-mail").description(introduction).version(version).exitOverride();
-  // Commands inherit these settings only if they are created afterwards.
+  // A command inherits these settings only if it is created after them.
   program.configureHelp({ optionDescription: descriptionOf }).addHelpText("after", examples);
   program.configureOutput({
     outputError: (text, write) => {

@@ -35,7 +35,7 @@ function readConfig(): Config {
   }
 }
 
-/** Writes the file for its owner only, and replaces it as a whole. */
+/** Replaces the whole file. Only the file's owner can read it. */
 function writeConfig(config: Config): void {
   const file = configFile();
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
@@ -51,21 +51,26 @@ export const profileName = ({ profile }: GlobalOptions): string =>
 
 export const readProfile = (options: GlobalOptions): Profile => readConfig().profiles[profileName(options)] ?? {};
 
-/** Changes a profile. `undefined` removes it. */
+/** Replaces a profile. Removes the profile if `profile` is undefined. */
 export function writeProfile(options: GlobalOptions, profile: Profile | undefined): void {
   const { profiles } = readConfig();
   const { [profileName(options)]: _, ...others } = profiles;
   writeConfig({ profiles: profile ? { ...others, [profileName(options)]: profile } : others });
 }
 
-/** The address: `--base-url`, then `HOSTED_MAIL_BASE_URL`, then the profile's. */
+/** The API's address: `--base-url`, then `HOSTED_MAIL_BASE_URL`, then the address of the profile. */
 export const baseUrlOf = (options: GlobalOptions): string | undefined =>
   options.baseUrl ?? (process.env["HOSTED_MAIL_BASE_URL"] || readProfile(options).base_url);
 
-/** Normalizes an address, so that the addresses of one API are equal. */
+/**
+ * Removes the parts in which two addresses of the same API can differ: slashes at the end, and the path `/v1/public`.
+ */
 const normal = (baseUrl: string): string => baseUrl.replace(/\/+$/, "").replace(/\/v1\/public$/, "");
 
-/** The token: `HOSTED_MAIL_TOKEN`, then the profile's. A stored token is sent only to the address of its profile. */
+/**
+ * The token: `HOSTED_MAIL_TOKEN`, then the token of the profile. Throws a `Failure` if the profile has no token for the
+ * address `baseUrl`.
+ */
 function tokenOf(options: GlobalOptions, baseUrl: string): string {
   const given = process.env["HOSTED_MAIL_TOKEN"];
   if (given) return given;
@@ -76,7 +81,7 @@ function tokenOf(options: GlobalOptions, baseUrl: string): string {
   throw new Failure(`You are not logged in to ${baseUrl}. Run: hosted-mail login${at}`, exitCodes.notLoggedIn);
 }
 
-/** The client for these options. Throws a `Failure` without an address or a token. */
+/** The client for these options. Throws a `Failure` if there is no address or no token. */
 export function clientFor(
   options: GlobalOptions,
   patience: Pick<ClientOptions, "retries" | "longestWaitMs"> = {},
@@ -89,7 +94,10 @@ export function clientFor(
   return new HostedMail({ baseUrl, token: tokenOf(options, baseUrl), headers, ...patience });
 }
 
-/** The account: `--account`, then the one chosen by `accounts use`, then the only one. */
+/**
+ * The account's id: `--account`, then the account of `accounts use`, then the only account of the token. Throws a
+ * `Failure` if there is no account or no choice among several accounts.
+ */
 export async function accountFor(options: GlobalOptions, client: HostedMail): Promise<string> {
   const chosen = options.account ?? readProfile(options).account_id;
   if (chosen !== undefined) return chosen;

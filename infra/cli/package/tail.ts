@@ -4,15 +4,16 @@ import type { AuditEntry, HostedMail } from "../../client/package/index.ts";
 import { plainText } from "./failures.ts";
 import { type Form, print } from "./output.ts";
 
-/** How far back each request reads, because an entry can become visible a moment after a later one. */
+/**
+ * Each request reads the entries from this time before the newest entry, in milliseconds. An entry can become visible
+ * shortly after a newer entry.
+ */
 const reachBackMs = 60_000;
 
 const lineOf = ({ occurred_at, event_type, actor, resource }: AuditEntry): string =>
   plainText([occurred_at, event_type.padEnd(28), actor.email ?? `${actor.type} ${actor.id}`, resource.id].join("  "));
 
-/**
- * Prints the last entries of the audit log, and then each new one, until the process is ended.
- */
+/** Prints the last `lines` entries of the audit log, and then each new entry until the process ends. */
 export async function tailAudit(
   client: HostedMail,
   { account_id, lines, intervalMs, form }: { account_id: string; lines: number; intervalMs: number; form: Form },
@@ -25,7 +26,7 @@ export async function tailAudit(
   };
   const { items } = await client.audit.list({ account_id, order: "desc", page_size: Math.max(1, lines) });
   let newest = items[0]?.occurred_at ?? new Date().toISOString();
-  // Entries before the requested lines are not printed, so they count as seen.
+  // With `lines` 0, one entry is read and not printed. It counts as seen.
   for (const { id, occurred_at } of items.slice(lines)) seen.set(id, Date.parse(occurred_at));
   for (const entry of items.slice(0, lines).toReversed()) show(entry);
   const from = newest;

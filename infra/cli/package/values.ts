@@ -4,10 +4,10 @@ import { InvalidArgumentError } from "commander";
 
 import type { ArgumentSpec } from "../emit.ts";
 
-/** Stands for null, which commander takes for a missing value. */
+/** Stands for null in the options, because commander takes null for a missing value. */
 export const nullValue = Symbol("null");
 
-/** Parses JSON, or reads JSON from the file of `@file`. */
+/** Parses JSON. Reads the JSON from a file if the text is `@` and the file's path. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text.startsWith("@") ? readFileSync(text.slice(1), "utf8") : text) as unknown;
@@ -36,14 +36,14 @@ function oneValueOf({ kind, choices }: ArgumentSpec, text: string): unknown {
 }
 
 /**
- * The value of an option as the API takes it. A repeated option adds to a list. `null` is `nullValue` where the
- * API allows null. Throws an `InvalidArgumentError`.
+ * The value of an option in the API's form. A repeated option adds to a list. The text `null` gives `nullValue` if the
+ * API allows null. Throws an `InvalidArgumentError` if the text is not valid.
  */
 export function optionValue(spec: ArgumentSpec, text: string, before: unknown): unknown {
   if (spec.isNullable && text === "null") return nullValue;
   if (!spec.isList) return oneValueOf(spec, text);
   const found = oneValueOf(spec, text);
-  // JSON can be one item, or the whole list.
+  // The JSON is either one item or the whole list.
   return [
     ...(Array.isArray(before) ? (before as unknown[]) : []),
     ...(Array.isArray(found) ? (found as unknown[]) : [found]),

@@ -13,13 +13,18 @@ import {
 } from "./transport.ts";
 import { verifyWebhook } from "./webhooks.ts";
 
-/** Options of a program. */
+/** Options of a program of code mode. */
 export interface CodeOptions extends RequestOptions {
-  /** The session's id. Programs of one session share their variables. By default a session of its own. */
+  /** The session's id. Programs of one session share their variables. By default, each program has a new session. */
   session_id?: string | undefined;
-  /** Whether to make only the calls that read, and to list the others. Nothing is changed. */
+  /**
+   * If true, the program makes only the calls that read data, and the answer lists the other calls. Nothing is changed.
+   */
   dry_run?: boolean | undefined;
-  /** Your id for this program. For an hour, the same program with the same id gets the same answer. */
+  /**
+   * Your id for this run of the program. If you send the same program with this id again within an hour, you get the
+   * same answer. By default random.
+   */
   request_id?: string | undefined;
 }
 
@@ -33,11 +38,13 @@ const largestPage = 100;
 
 /** A client of the API. Every function is a method under its name, such as `client.mailboxes.add`. */
 export class HostedMail extends AllFunctions {
-  /** The functions `webhooks.…`, and `verify` for the deliveries that a webhook sends. */
+  /** The functions `webhooks.…`, and `verify`, which verifies a delivery of a webhook. */
   declare readonly webhooks: WebhooksFunctions & { verify: typeof verifyWebhook };
   readonly #transport: Transport;
 
-  /** Throws a `TypeError` without an address. No request is sent yet. */
+  /**
+   * Creates a client without sending a request. Throws a `TypeError` if the address of the API is missing or not valid.
+   */
   constructor(options: ClientOptions = {}) {
     super();
     this.#transport = new Transport(options);
@@ -45,14 +52,11 @@ export class HostedMail extends AllFunctions {
     this.#add("webhooks.verify", verifyWebhook);
   }
 
-  /**
-   * Runs a program of code mode. Throws a `CodeError` if it fails. The session's id and the request's id are random by
-   * default.
-   */
+  /** Runs a program of code mode. Throws a `CodeError` if the program fails. */
   code<Value = unknown>(program: string, options: CodeOptions = {}): ApiPromise<CodeResult<Value>> {
     const { session_id = randomId(), request_id = randomId(), dry_run, ...others } = options;
     const body = { request_id, session_id, code: program, ...(dry_run === undefined ? {} : { dry_run }) };
-    // The request's id is the idempotency key of a program.
+    // A program needs no idempotency key, because `request_id` has the same effect.
     const request = { method: "POST", path: "/v1/public/a2a", body, takesKey: false, hasOwnKey: true };
     const sent = this.#transport.send<CodeResult<Value>>(request, others).then((answer) => {
       if (answer.data.error) throw new CodeError(answer.data.error, answer.data);
@@ -61,7 +65,7 @@ export class HostedMail extends AllFunctions {
     return new ApiPromise(() => sent);
   }
 
-  /** Makes a function a method under its dotted name. */
+  /** Adds a method under a dotted name, such as `mailboxes.add`. */
   #add(name: string, method: unknown): void {
     const words = name.split(".");
     const last = words.pop() ?? name;
@@ -89,18 +93,18 @@ type ListCall = {
   send: (args: Arguments, options: RequestOptions) => Promise<WithResponse<unknown>>;
   args: Arguments;
   options: RequestOptions;
-  /** The member of the answer that has the items; "" if the answer is the list. */
+  /** The member of the answer that contains the items, or "" if the answer itself is the list. */
   items: string;
   isPaged: boolean;
 };
 
-/** A list, which is fetched when it is awaited or iterated. */
+/** Makes a list. The list sends its first request when it is awaited or iterated. */
 function makeList(call: ListCall): List<unknown, unknown> {
   const { send, args, options, isPaged } = call;
   return new List(
     async () => {
       const answer = await send(args, options);
-      // Another form than JSON, such as CSV, has no pages.
+      // An answer in another format, such as CSV, has no pages.
       return isPaged && typeof answer.data === "object"
         ? { ...answer, data: withNextPage(call, answer.data as PageData) }
         : answer;
@@ -122,7 +126,9 @@ const itemsIn = ({ data }: WithResponse<unknown>, member: string): unknown[] =>
 
 const isLast = ({ page, page_size, total }: PageData): boolean => page * page_size >= total;
 
-/** Adds `hasNextPage` and `nextPage`, which are not enumerable: they are no part of the answer. */
+/**
+ * Adds `hasNextPage` and `nextPage` to an answer. These members are not enumerable, because the API did not send them.
+ */
 function withNextPage(call: ListCall, data: PageData): Page<PageData> {
   const nextPage = async (): Promise<Page<PageData> | undefined> => {
     if (isLast(data)) return undefined;

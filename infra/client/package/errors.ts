@@ -1,6 +1,8 @@
 import type { CodeResponse, ErrorCode, ProgramError } from "./generated/types.ts";
 
-/** The base of every error that the client throws. Arguments that cannot be sent are a `TypeError` instead. */
+/**
+ * The base class of the client's errors. For arguments that cannot be sent, the client throws a `TypeError` instead.
+ */
 export class HostedMailError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -8,13 +10,13 @@ export class HostedMailError extends Error {
   }
 }
 
-/** One invalid place of a request. */
+/** One invalid place in a request. */
 export interface InvalidPlace {
-  /** The place: `path`, `query`, `header` or `body`, then the members that lead to the place. */
+  /** The path to the place: `path`, `query`, `header` or `body`, then the names of members and the indexes in lists. */
   loc: (string | number)[];
   /** The mistake at the place. */
   msg: string;
-  /** The stable name of the kind of error. */
+  /** The stable name of this kind of mistake. */
   type: string;
 }
 
@@ -22,7 +24,10 @@ type ProblemBody = { code?: unknown; detail?: unknown; request_id?: unknown; mes
 
 const stringIn = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 
-/** The seconds that `Retry-After` asks for: a number, or the time until a date (RFC 9110 §10.2.3). */
+/**
+ * The wait in the header `Retry-After`, in seconds. The header contains a number of seconds or a date (RFC 9110
+ * §10.2.3). Undefined without a valid header.
+ */
 export function retryAfterSecondsOf({ headers }: Response, now: number): number | undefined {
   const text = headers.get("retry-after");
   if (text === null) return undefined;
@@ -33,11 +38,14 @@ export function retryAfterSecondsOf({ headers }: Response, now: number): number 
 /** An error answer of the API: an RFC 9457 problem, or a 422 that lists every invalid place. */
 export class ApiError extends HostedMailError {
   readonly status: number;
-  /** The stable code, for decisions in your code. `validation_failed` for a 422 that lists places. */
+  /**
+   * The stable code of the error. Use it for decisions in your code. A 422 that lists invalid places has the code
+   * `validation_failed`.
+   */
   readonly code: ErrorCode | (string & {});
   /** Quote this id when you ask about the request. */
   readonly requestId: string | undefined;
-  /** The wait that `Retry-After` asks for, if the answer has one. */
+  /** The wait in the header `Retry-After`, in seconds. Undefined if the answer has no such header. */
   readonly retryAfterSeconds: number | undefined;
   /** The idempotency key of the request. Sent again with this key, the request takes effect only once. */
   readonly idempotencyKey: string | undefined;
@@ -66,7 +74,7 @@ export class ApiError extends HostedMailError {
   }
 }
 
-/** There was no answer. The request may have taken effect. The error of `fetch` is the `cause`. */
+/** The request got no answer. It may still have taken effect. The error of `fetch` is the `cause`. */
 export class ConnectionError extends HostedMailError {
   /** The idempotency key of the request. Sent again with this key, the request takes effect only once. */
   readonly idempotencyKey: string | undefined;
@@ -77,7 +85,7 @@ export class ConnectionError extends HostedMailError {
   }
 }
 
-/** There was no answer within the time-out of a try. */
+/** The request got no answer within the time-out of one try. */
 export class TimeoutError extends ConnectionError {}
 
 /** A program of code mode failed. The calls that completed are in `answer.responses`. */
@@ -88,7 +96,7 @@ export class CodeError extends HostedMailError {
   readonly line: number;
   /** The character in the line, from 1. */
   readonly column: number;
-  /** The body that REST answers for the call that failed. */
+  /** The error body that the REST API returns for the failed call. */
   readonly detail: unknown;
   /** The whole answer, with the results of the calls that completed. */
   readonly answer: CodeResponse;
@@ -103,5 +111,8 @@ export class CodeError extends HostedMailError {
   }
 }
 
-/** A webhook's delivery is not signed with this secret, or its time is too far off. Answer it with 400. */
+/**
+ * A delivery of a webhook is not valid: a header is missing, no signature matches, or its time differs too much from
+ * the present. Answer such a delivery with 400.
+ */
 export class WebhookVerificationError extends HostedMailError {}

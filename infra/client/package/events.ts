@@ -1,18 +1,18 @@
-/** An event of these types, about a resource of one kind. */
+/** An event whose type is one of `Type`, about a resource of the kind `Resource`. */
 export interface EventOf<Type extends string, Resource extends string, Data> {
   /** The event's id, a UUIDv7. A repeated delivery has the same id. */
   id: string;
   type: Type;
-  /** When the change was made. */
+  /** The time of the change. */
   timestamp: string;
   account_id: string;
   /** The author of the change. */
   actor: { type: string; id: string };
   resource: { type: Resource; id: string };
-  /** The resource after the change, or before a deletion. Absent from an event that is too long. */
+  /** The resource after the change. For a deletion, the resource before it. Absent if the event is too long. */
   data?: Data;
-  /** The resource before the change. Absent for a creation, a deletion, and an event that is too long. */
+  /** The resource before the change. Absent for a creation, for a deletion, and if the event is too long. */
   previous_data?: Data;
-  /** `true` if members are missing because the event is too long. Read the resource instead. */
+  /** `true` if members are missing because the event is too long. Then read the resource by the API. */
   truncated?: boolean;
 }

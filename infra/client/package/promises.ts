@@ -1,7 +1,7 @@
 /** The data of an answer, with its HTTP response. */
 export interface WithResponse<Data> {
   data: Data;
-  /** The HTTP response, for its headers such as `ETag`. Its body is read already. */
+  /** The HTTP response, for example for its header `ETag`. Its body has already been read. */
   response: Response;
   /** The request's id. Quote it when you ask about the request. */
   requestId: string | undefined;
@@ -13,7 +13,7 @@ export class ApiPromise<Data> implements Promise<Data> {
   readonly #send: () => Promise<WithResponse<Data>>;
   #sent: Promise<WithResponse<Data>> | undefined;
 
-  /** `send` is called once, when the answer is asked for. */
+  /** `send` is called once: when the caller first asks for the answer. */
   constructor(send: () => Promise<WithResponse<Data>>) {
     this.#send = send;
   }
@@ -44,7 +44,7 @@ export class ApiPromise<Data> implements Promise<Data> {
   }
 }
 
-/** A list: a promise of its answer, and its items one after the other by `for await`. */
+/** A list. Use `await` for its answer, or `for await` for its items one after the other. */
 export class List<Item, Answer> extends ApiPromise<Answer> implements AsyncIterable<Item> {
   readonly #items: () => AsyncGenerator<Item, void>;
 
@@ -53,7 +53,7 @@ export class List<Item, Answer> extends ApiPromise<Answer> implements AsyncItera
     this.#items = items;
   }
 
-  /** Yields every item of all pages. Fetches each page when it is needed. */
+  /** Yields the items of all pages. Fetches a page when its first item is needed. */
   [Symbol.asyncIterator](): AsyncGenerator<Item, void> {
     return this.#items();
   }
@@ -61,11 +61,11 @@ export class List<Item, Answer> extends ApiPromise<Answer> implements AsyncItera
 
 /** One page of a list. */
 export type Page<Answer> = Answer & {
-  /** Whether items follow after this page. */
+  /** Whether there is another page after this page. */
   readonly hasNextPage: boolean;
   /** Fetches the next page. Undefined after the last page. */
   nextPage(): Promise<Page<Answer> | undefined>;
 };
 
-/** A list in pages: a promise of its first page, and the items of all pages by `for await`. */
+/** A list in pages. Use `await` for its first page, or `for await` for the items of all pages. */
 export type PagedList<Item, Answer> = List<Item, Page<Answer>>;

@@ -1,17 +1,17 @@
 import { ConnectionError, retryAfterSecondsOf } from "./errors.ts";
 
 export type RetryRules = {
-  /** The most repeats of a request. */
+  /** The most times that a request is repeated. */
   retries: number;
-  /** The longest wait before a repeat. An answer with a longer `Retry-After` is returned at once. */
+  /** The longest wait before a repeat, in milliseconds. An answer with a longer `Retry-After` is returned at once. */
   longestWaitMs: number;
   /** Whether the request takes effect only once if it is sent twice: a GET, or a request with an idempotency key. */
   isSafeToRepeat: boolean;
-  /** Ends the waits. */
+  /** Ends a wait when it is aborted. */
   signal: AbortSignal | undefined;
 };
 
-/** Waits. If `signal` is aborted, throws its reason at once. */
+/** Waits for a number of milliseconds. If `signal` is aborted, throws its reason at once. */
 function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = (): void => {
@@ -30,31 +30,34 @@ function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
 const temporaryFailures = new Set([502, 503, 504]);
 
 /**
- * Whether to repeat a request that got this answer:
+ * Whether to repeat the request after this answer:
  * - 429: yes, because the request had no effect.
- * - 502, 503, 504: if the request is safe to repeat.
- * - 409 with `Retry-After`: likewise. An earlier request with the same key is still running, and the repeat gets the
- *   answer of that request.
+ * - 502, 503, 504: yes, if the request is safe to repeat.
+ * - 409 with `Retry-After`: yes, if the request is safe to repeat. An earlier request with the same key is still
+ *   running. The repeat gets the answer of the earlier request.
  */
 const isWorthwhile = ({ status, headers }: Response, isSafeToRepeat: boolean): boolean =>
   status === 429 ||
   ((temporaryFailures.has(status) || (status === 409 && headers.has("retry-after"))) && isSafeToRepeat);
 
-/** The wait before a repeat: half a second, doubled after each further failure, and varied at random. */
+/**
+ * The wait before a repeat, in milliseconds: 500, doubled after each further failure, and varied at random by up to 25
+ * %.
+ */
 const backoffMs = (attempt: number): number => 500 * 2 ** attempt * (0.75 + Math.random() / 2);
 
 /**
- * The wait after an answer with `Retry-After`, in milliseconds: as long as the answer asks for, plus a random part, so
- * that clients do not all return at once. The random part is at most 1, 2, 4 … times as long as the wait: it doubles
- * with each failure.
+ * The wait after an answer with `Retry-After`, in milliseconds: the time in the answer, plus a random time. Because of
+ * the random time, clients do not all return at once. The random time is at most 1, 2, 4 … times as long as the time in
+ * the answer, doubled with each failure.
  */
 const spreadMs = (askedMs: number, attempt: number): number => askedMs * (1 + Math.random() * 2 ** attempt);
 
 /**
- * Sends a request, and repeats it after temporary failures: 429, 502, 503, 504, 409 while the first request still runs,
- * and no answer.
- * - Waits as long as `Retry-After` says and a random time more, but at most `longestWaitMs`.
- * - A request that is not safe to repeat is repeated only after a 429.
+ * Sends a request, and repeats it after temporary failures: no answer, 429, 502, 503, 504, and 409 while an earlier
+ * request with the same key still runs.
+ * - Waits for the time in `Retry-After` plus a random time, but at most `longestWaitMs`.
+ * - Repeats a request that is not safe to repeat only after a 429.
  * - Never repeats a request that was aborted.
  */
 export async function retrying<Answer extends { response: Response }>(

@@ -2,11 +2,11 @@ import { ApiError, ConnectionError, TimeoutError } from "./errors.ts";
 import type { WithResponse } from "./promises.ts";
 import { retrying } from "./retrying.ts";
 
-/** How the client is connected. */
+/** Options of the client. */
 export interface ClientOptions {
   /**
-   * An access token or a service account token, or a function that gets one for each try. By default the environment
-   * variable `HOSTED_MAIL_TOKEN`.
+   * An access token or a service account's token, or a function that returns a token. The function is called before
+   * each try. By default the environment variable `HOSTED_MAIL_TOKEN`.
    */
   token?: string | (() => string | Promise<string>) | undefined;
   /**
@@ -14,19 +14,20 @@ export interface ClientOptions {
    * variable `HOSTED_MAIL_BASE_URL`.
    */
   baseUrl?: string | undefined;
-  /** How often a request is repeated after a temporary failure. @default 4 */
+  /** The most times that a request is repeated after temporary failures. @default 4 */
   retries?: number | undefined;
-  /** How long one try may take, in milliseconds. @default 30000 */
+  /** The longest time for one try, in milliseconds. @default 30000 */
   timeoutMs?: number | undefined;
   /**
-   * The longest wait before a repeat, in milliseconds. If `Retry-After` asks for more, the error is thrown at once.
+   * The longest wait before a repeat, in milliseconds. If `Retry-After` asks for a longer wait, the error is thrown at
+   * once.
    *
    * @default 20000
    */
   longestWaitMs?: number | undefined;
-  /** Headers of every request. */
+  /** Headers that every request gets. */
   headers?: Record<string, string> | undefined;
-  /** Another `fetch`, for example with a proxy or tracing. */
+  /** A replacement for `fetch`, for example with a proxy or tracing. */
   fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
 }
 
@@ -35,28 +36,37 @@ export type NoArguments = Record<string, never>;
 
 /** Options of one request. */
 export interface RequestOptions {
-  /** Your own `Idempotency-Key` for a POST. By default each call has a random one, which its repeats keep. */
+  /**
+   * Your own `Idempotency-Key` for a POST. By default, each call has a random key. Repeats of the call use the same
+   * key.
+   */
   idempotencyKey?: string | undefined;
-  /** The entity tag that the resource must still have (`If-Match`). Otherwise the error is `precondition_failed`. */
+  /**
+   * The entity tag that the resource must still have (`If-Match`). If the resource has another tag, the request fails
+   * with `precondition_failed`.
+   */
   ifMatch?: string | undefined;
-  /** Further headers. */
+  /** Further headers of this request. */
   headers?: Record<string, string> | undefined;
-  /** Ends the request. The reason of the signal is thrown. */
+  /** Aborts the request. The call then throws the reason of the signal. */
   signal?: AbortSignal | undefined;
-  /** How long one try may take, in milliseconds. */
+  /** The longest time for one try, in milliseconds. */
   timeoutMs?: number | undefined;
-  /** How often the request is repeated after a temporary failure. */
+  /** The most times that the request is repeated after temporary failures. */
   retries?: number | undefined;
 }
 
-/** How a function is called: its method and path, the names of its query, its body, and where its items are. */
+/**
+ * The HTTP route of a function: its method, its path, the names of its query parameters, its body, and the place of its
+ * items.
+ */
 export type FunctionRoute = {
   method: string;
   path: string;
   query: readonly string[];
   /** `flat`: the other arguments are the members of the body. `payload`: the argument `payload` is the body. */
   body?: "flat" | "payload";
-  /** The member of the answer that has the items of a list; "" if the answer is the list. */
+  /** The member of the answer that contains the items of a list, or "" if the answer itself is the list. */
   items?: string;
 };
 
@@ -65,7 +75,7 @@ export type Arguments = Record<string, unknown>;
 /** A request that is ready to be sent. `body` is undefined for a request without a body. */
 type ReadyRequest = { method: string; path: string; body?: unknown; takesKey: boolean; hasOwnKey?: boolean };
 
-/** 128 random bits. `crypto.randomUUID` is missing in pages that came over http. */
+/** 128 random bits. `crypto.randomUUID` does not exist in web pages that were loaded over http. */
 export const randomId = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
@@ -87,11 +97,11 @@ function apiAddress(baseUrl: string | undefined): string {
     .replace(/\/+$/, "");
 }
 
-/** An argument of path or query as text. Null and undefined are the empty text. */
+/** The text of an argument in path or query. The text of null and undefined is empty. */
 const argumentText = (value: unknown): string =>
   typeof value === "string" ? value : value === null || value === undefined ? "" : JSON.stringify(value);
 
-/** Sorts the arguments of a function into path, query and body. Throws a `TypeError` if one of the path is missing. */
+/** Makes the request of a function from its arguments. Throws a `TypeError` if an argument in the path is missing. */
 export function requestOf(name: string, route: FunctionRoute, args: Arguments): ReadyRequest {
   const rest = new Map(Object.entries(args).filter(([, value]) => value !== undefined));
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, parameter: string) => {
@@ -101,7 +111,7 @@ export function requestOf(name: string, route: FunctionRoute, args: Arguments): 
     return encodeURIComponent(value);
   });
   const query = new URLSearchParams();
-  // A function without a body sends all its arguments, so that the API can refuse a misspelt one.
+  // Without a body, all other arguments are sent in the query. So the API can refuse a misspelt argument.
   for (const member of route.body ? route.query : [...rest.keys()]) {
     const value = rest.get(member) ?? [];
     rest.delete(member);
@@ -119,7 +129,7 @@ export function requestOf(name: string, route: FunctionRoute, args: Arguments): 
 function requestBody({ body }: FunctionRoute, rest: ReadonlyMap<string, unknown>): { body?: unknown } {
   if (!body) return {};
   if (body === "flat") return { body: Object.fromEntries(rest) };
-  // In code mode the payload repeats the account's id, which REST has in the path only.
+  // In code mode, the payload repeats the account's id. In REST, only the path contains the id.
   const { payload, ...others } = Object.fromEntries(rest);
   const { account_id: _, ...members } = (payload ?? {}) as Arguments;
   return { body: { ...members, ...others } };
@@ -135,8 +145,8 @@ const parsedContent = (text: string, { headers }: Response): unknown => {
 };
 
 /**
- * Sends requests: adds the token and the key, limits the time of each try, and repeats requests after temporary
- * failures.
+ * Sends requests. Adds the token and the idempotency key, limits the time of each try, and repeats requests after
+ * temporary failures.
  */
 export class Transport {
   readonly #options: ClientOptions;
@@ -151,7 +161,7 @@ export class Transport {
   async send<Data>(request: ReadyRequest, options: RequestOptions = {}): Promise<WithResponse<Data>> {
     const { method, body, takesKey, hasOwnKey = false } = request;
     const headers = new Headers({ accept: "application/json" });
-    // One by one, because names that differ in case only would be joined.
+    // The headers are set one by one. `new Headers` would join two values whose names differ only in case.
     for (const one of [this.#options.headers, options.headers]) {
       for (const [name, value] of Object.entries(one ?? {})) headers.set(name, value);
     }
@@ -209,7 +219,7 @@ export class Transport {
   }
 }
 
-/** Why `fetch` failed: the innermost reason, such as `connect ECONNREFUSED 127.0.0.1:3000`. */
+/** The innermost reason why `fetch` failed, such as `connect ECONNREFUSED 127.0.0.1:3000`. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;

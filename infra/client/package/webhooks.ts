@@ -1,11 +1,11 @@
 import { WebhookVerificationError } from "./errors.ts";
 import type { WebhookEvent } from "./generated/types.ts";
 
-/** The headers of a delivery: of the Fetch API, or an object with names in lower case as Node has them. */
+/** The headers of a delivery: a `Headers` of the Fetch API, or an object with lower-case names, as in Node. */
 export type WebhookHeaders = Headers | Record<string, string | readonly string[] | undefined>;
 
 export interface VerifyOptions {
-  /** How far the time of the delivery may be off, in seconds. @default 300 */
+  /** The largest difference between the time of the delivery and the present, in seconds. @default 300 */
   toleranceSeconds?: number;
 }
 
@@ -15,7 +15,7 @@ function headerOf(headers: WebhookHeaders, name: string): string {
   return value;
 }
 
-/** The bytes of text in base64. Undefined if it is not base64. */
+/** Decodes base64. Returns undefined if the text is not base64. */
 function bytesOf(base64: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
@@ -24,7 +24,7 @@ function bytesOf(base64: string): Uint8Array<ArrayBuffer> | undefined {
   }
 }
 
-/** The key of a secret. Throws a `TypeError` if it has another form. */
+/** The HMAC key of a secret. Throws a `TypeError` if the secret does not have the form `whsec_…`. */
 async function keyOf(secret: string) {
   const bytes = bytesOf(secret.trim().replace(/^whsec_/, ""));
   if (!bytes || bytes.length === 0) throw new TypeError("The webhook's secret must have the form whsec_… in base64.");
@@ -40,7 +40,7 @@ function joined(prefix: string, body: string | Uint8Array | ArrayBuffer): Uint8A
   return all;
 }
 
-/** `crypto.subtle.verify` compares in constant time. */
+/** Whether one of the signatures fits one of the secrets. Compares in constant time, by `crypto.subtle.verify`. */
 async function isSigned(
   signed: Uint8Array<ArrayBuffer>,
   signatures: string,
@@ -55,12 +55,12 @@ async function isSigned(
 }
 
 /**
- * Verifies a delivery as Standard Webhooks specifies, and returns its event. Give the body as it arrived: a body that
- * was parsed and written again has another signature.
- * - `secret` is the webhook's secret (`whsec_…`), or a list of secrets of which one must match. During a rotation the
- *   delivery is signed with the old secret and the new one, so either is enough.
- * - Throws a `WebhookVerificationError` if a header is missing, if no signature matches, and if the time is more than
- *   five minutes off.
+ * Verifies a delivery as Standard Webhooks specifies, and returns its event. Give the body exactly as it arrived: a
+ * body that was parsed and serialized again has another signature.
+ * - `secret` is the webhook's secret (`whsec_…`), or a list of secrets. One secret of the list must match. During a
+ *   rotation, each delivery is signed with the old and with the new secret, so one of the two is enough.
+ * - Throws a `WebhookVerificationError` if a header is missing, if no signature matches, or if the time of the delivery
+ *   differs from the present by more than `toleranceSeconds`.
  */
 export async function verifyWebhook(
   body: string | Uint8Array | ArrayBuffer,

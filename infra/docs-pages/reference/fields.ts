@@ -1,9 +1,9 @@
 import { resolve, type Schema } from "./operations.ts";
 
-/** One member of an object, or one parameter, in words. */
+/** The description of one member of an object, or of one parameter. */
 export type Field = {
   name: string;
-  /** Such as `string`, `uuid`, `list of objects`, `string or null`. */
+  /** The type in words, such as `string`, `uuid`, `list of objects`, `string or null`. */
   type: string;
   required: boolean;
   /** Limits of the value in words, such as `1 to 255 characters`. */
@@ -14,7 +14,7 @@ export type Field = {
   examples: readonly string[];
   /** Markdown. */
   description: string;
-  /** The members of a value with members: one group for each kind of object. */
+  /** The members of the value, if it has members: one group for each kind of object. */
   members: readonly FieldMembers[];
 };
 
@@ -46,7 +46,7 @@ const jsonText = (value: unknown): string => JSON.stringify(value);
 
 const formatNames: Record<string, string> = { "date-time": "time (RFC 3339)", uri: "URL", email: "e-mail address" };
 
-/** The alternatives of a schema, references resolved; itself if it has none. */
+/** The alternatives of a schema, with references resolved. If it has no alternatives, only the schema itself. */
 function alternativesOf(schema: Schema): { schema: Schema; name?: string }[] {
   const found = resolve(schema);
   const choices = found.schema.anyOf ?? found.schema.oneOf;
@@ -70,7 +70,10 @@ const plural = (type: string): string =>
 export const typeText = (schema: Schema): string =>
   [...new Set(alternativesOf(schema).map((one) => typeOfOne(one.schema)))].join(" or ");
 
-/** The groups of members of a schema: of itself, of its items, of its values, or of each of its alternatives. */
+/**
+ * The groups of members of a schema: the members of the schema itself, of its items, of its values, or of each
+ * alternative.
+ */
 export function membersOf(schema: Schema): FieldMembers[] {
   return alternativesOf(schema).flatMap(({ schema: one, name }): FieldMembers[] => {
     if (one.items) return membersOf(one.items);
@@ -85,7 +88,8 @@ const titleOf = ({ description }: Schema): { title?: string } =>
   description === undefined ? {} : { title: description };
 
 /**
- * A member or parameter in words. Its members are computed when they are read, because schemas can contain themselves.
+ * Describes a member or a parameter. The property `members` is computed when it is read, because a schema can contain
+ * itself.
  */
 export function fieldOf(name: string, schema: Schema, required: boolean, description = ""): Field {
   const alternatives = alternativesOf(schema);

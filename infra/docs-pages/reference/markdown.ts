@@ -14,7 +14,7 @@ const factsOf = ({ type, required, limits, choices, default: preset }: Field): s
     ...(choices.length === 0 ? [] : [`one of ${choices.join(", ")}`]),
   ].join("; ");
 
-/** Writes members as a nested list. A schema of the document is written once. */
+/** Writes members as a nested list. Writes the members of a named schema only once. */
 function list(fields: readonly Field[], written: Set<string>, indent = ""): string[] {
   return fields.flatMap((field) => [
     `${indent}- \`${field.name}\` (${factsOf(field)})${field.description === "" ? "" : `: ${field.description.replaceAll(/\s*\n\s*/g, " ")}`}`,
@@ -95,7 +95,7 @@ export function operationMarkdown(operation: ReferenceOperation): string {
   return `${parts.join("\n\n")}\n`;
 }
 
-/** A family as Markdown: its operations with links to their Markdown. */
+/** A family as Markdown. Each operation links to its own Markdown page. */
 export const familyMarkdown = (family: Family): string =>
   `# ${family.title}\n\n${family.description}\n\n${family.operations
     .map(({ id, summary, method, path }) => `- [${summary}](/docs/reference/${id}.md): \`${method} ${path}\``)

@@ -6,7 +6,7 @@ import { a2aRoute, mcpRoute } from "../../openapi/code-mode.ts";
 import { openApiDocument } from "../../openapi/document.ts";
 import { families } from "../../openapi/routes.ts";
 
-/** A JSON schema of the document, as far as the reference shows it. */
+/** The parts of a JSON schema in the document that the reference shows. */
 export type Schema = {
   $ref?: string;
   type?: string | readonly string[];
@@ -54,7 +54,7 @@ type Document = {
 /** The OpenAPI document, which the reference shows. */
 export const document = openApiDocument() as Document;
 
-/** One operation as its page shows it. `route` has the facts that the document states only in words. */
+/** One operation, as its page shows it. `route` has facts that the document contains only in descriptions. */
 export type ReferenceOperation = {
   id: string;
   family: string;
@@ -77,7 +77,7 @@ const routeOf = new Map([...functions, a2aRoute, mcpRoute].map((route) => [route
 
 const isFailure = (status: string): boolean => Number(status) >= 400;
 
-/** The problem codes in the description of a failure, where each stands in backticks before a colon. */
+/** The problem codes in the description of a failure. Each code is in backticks, with a colon after it. */
 const codesIn = (description: string): ProblemCode[] =>
   problemCodes.filter((code) => description.includes(`\`${code}\`:`));
 
@@ -116,7 +116,7 @@ const unsorted = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, found]) => operationOf(path, method, found)),
 );
 
-/** The families that have operations, each with its operations, in the order of the reference. */
+/** The families with at least one operation, in the order of the reference. Each family has its operations. */
 export const familiesWithOperations = families
   .map((family) => ({ ...family, operations: unsorted.filter((operation) => operation.family === family.name) }))
   .filter((family) => family.operations.length > 0);
@@ -128,7 +128,10 @@ export const operations: ReadonlyMap<string, ReferenceOperation> = new Map(
   familiesWithOperations.flatMap((family) => family.operations.map((operation) => [operation.id, operation])),
 );
 
-/** Resolves a reference: returns the schema with its name. Returns any other schema without a name. */
+/**
+ * Returns the schema to which a reference points, with its name. Returns a schema without a reference unchanged,
+ * without a name.
+ */
 export function resolve(schema: Schema): { schema: Schema; name?: string } {
   if (schema.$ref === undefined) return { schema };
   const name = schema.$ref.replace("#/components/schemas/", "");
@@ -137,7 +140,7 @@ export function resolve(schema: Schema): { schema: Schema; name?: string } {
   return { schema: { ...found, ...(schema.description && { description: schema.description }) }, name };
 }
 
-/** Resolves a reference to a header. */
+/** Returns the header to which a reference points. Returns any other header unchanged. */
 export const headerOf = (header: Header): Header =>
   header.$ref === undefined
     ? header

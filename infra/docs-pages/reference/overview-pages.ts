@@ -5,7 +5,7 @@ import { codeBlock, renderLine, renderText } from "../render.ts";
 import { familiesWithOperations, type Family, type ReferenceOperation } from "./operations.ts";
 import { endpoint } from "./page.ts";
 
-/** The pages of text about a family, by the family's name. */
+/** The source files of the pages about a family, by the family's name. */
 const guides: Readonly<Record<string, readonly string[]>> = {
   accounts: ["docs/overview.md"],
   me: ["docs/authentication.md"],
@@ -30,7 +30,7 @@ const guides: Readonly<Record<string, readonly string[]>> = {
 const row = (operation: ReferenceOperation): string =>
   `<li><a href="/docs/reference/${operation.id}"><strong>${escapeHtml(operation.summary)}</strong></a><br /><span class="endpoint">${endpoint(operation)}</span></li>`;
 
-/** The Markdown links to the pages of text about a family. */
+/** The source files of the pages about a family. */
 export const guidesOf = ({ name }: Family): readonly string[] => guides[name] ?? [];
 
 /** The page of a family: its operations, each with its method and path. */

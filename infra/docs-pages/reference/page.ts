@@ -10,7 +10,7 @@ import { tryForm } from "./try-form.ts";
 
 const code = (text: string): string => `<code>${escapeHtml(text)}</code>`;
 
-/** A path that can wrap after each slash. */
+/** The HTML of a path with a possible line break after each slash. */
 const breakable = (path: string): string => escapeHtml(path).replaceAll("/", "/<wbr />");
 
 const facts = ({ limits, choices, examples, default: preset }: Field): string => {
@@ -23,7 +23,7 @@ const facts = ({ limits, choices, examples, default: preset }: Field): string =>
   return words.length === 0 ? "" : `<p class="facts">${words.join(" · ")}</p>`;
 };
 
-/** Writes members as nested lists. A schema of the document is written once for a page, and later linked to. */
+/** Writes members as nested lists. Writes the members of a named schema once per page, and then links to them. */
 class MemberLists {
   readonly #written = new Set<string>();
   readonly #prefix: "in" | "out";
@@ -38,7 +38,7 @@ class MemberLists {
     return required ? "" : ' <span class="type">not always there</span>';
   }
 
-  /** Lists fields. With `prefix` each field has an anchor: the prefix and the name. */
+  /** Lists fields. With `prefix`, each field has the anchor `<prefix>-<name>`. */
   list(fields: readonly Field[], prefix?: string): string {
     const items = fields.map((field) => {
       const { name, type, required, description, members } = field;
@@ -60,7 +60,7 @@ class MemberLists {
     return `<details class="nested"${id === undefined ? "" : ` id="${id}"`}><summary>${title}</summary>\n${this.list(fields)}\n</details>`;
   }
 
-  /** The members of a body or an answer. Several kinds of object are written one after the other. */
+  /** Lists the members of a body or an answer. Writes several kinds of object one after the other. */
   body(groups: readonly FieldMembers[], prefix: string): string {
     const [only, ...more] = groups;
     if (only === undefined) return "";
@@ -89,7 +89,7 @@ function argumentList(operation: ReferenceOperation): string {
       fieldOf(name, schema, required, description),
     );
     const list = lists.list(fields, place);
-    // Nearly all operations have the same headers.
+    // The headers are folded, because nearly all operations have the same headers.
     if (place === "header") return [`<details class="group"><summary><h3>${title}</h3></summary>\n${list}\n</details>`];
     return [`<h3>${title}</h3>\n${list}`];
   });
@@ -148,7 +148,7 @@ const problemRow = ({ status, code: name }: ReferenceOperation["problems"][numbe
 <dd><p>${escapeHtml(problemOf(name).title)}. ${renderLine(errorGuidance[name])}</p></dd></div>`;
 
 const invalidRow = `<div class="member"><dt><span class="status">422</span> <a href="/docs/errors"><code>detail</code></a></dt>
-<dd><p>The request does not fit its schema. <code>detail</code> names each invalid place.</p></dd></div>`;
+<dd><p>The request does not match its schema. <code>detail</code> names each invalid place.</p></dd></div>`;
 
 function errorsOf({ problems }: ReferenceOperation): string {
   const own = problems.filter((problem) => !commonProblems.has(problem.code));
@@ -172,7 +172,7 @@ const factsOf = (operation: ReferenceOperation): string => `<dl class="about">
 ${operation.isFunction ? `<div><dt>Code mode</dt><dd>${code(operation.id)}</dd></div>` : ""}
 </dl>`;
 
-/** The calls and the answer of the example, which stand beside the text on wide screens. */
+/** The calls and the answer of the example. They are beside the text on wide screens. */
 function exampleBeside(operation: ReferenceOperation): string {
   const { calls, answer } = exampleFor(operation);
   const tabs = calls.map(({ key, label, language, code: text }) => ({ key, label, html: codeBlock(text, language) }));

@@ -2,10 +2,10 @@ import { exampleOf } from "../../openapi/examples.ts";
 import { samplesOf } from "../../openapi/samples.ts";
 import type { ReferenceOperation } from "./operations.ts";
 
-/** A call of an operation in a language. `key` names the language in the reader's stored choice. */
+/** The code that calls an operation in one language. `key` is the language's name in the reader's stored choice. */
 type SampleCall = { key: string; label: string; language: string; code: string };
 
-/** The example of an operation: the same call in each language, its values, and its answer. */
+/** The example of an operation: the call in each language, the values of its parameters, its body and its answer. */
 export type Example = {
   calls: readonly SampleCall[];
   /** The values of the path and query parameters, by name. */
@@ -14,7 +14,7 @@ export type Example = {
   answer: { status: number; body: unknown };
 };
 
-/** The example of an operation, which was recorded in a live account. */
+/** The example of an operation. The example was recorded in a live account. */
 export function exampleFor({ id }: ReferenceOperation): Example {
   const { path, query, body, status, answer } = exampleOf(id);
   return {

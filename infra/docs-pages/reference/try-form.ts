@@ -3,7 +3,7 @@ import { typeText } from "./fields.ts";
 import type { ReferenceOperation } from "./operations.ts";
 import { exampleFor } from "./samples.ts";
 
-/** Headers that a reader sets by hand. The others are for programs. */
+/** The headers in the form. Other headers are only useful for programs. */
 const triedHeaders: ReadonlySet<string> = new Set(["Idempotency-Key", "If-Match"]);
 
 type TriedParameter = ReferenceOperation["parameters"][number];
@@ -23,8 +23,8 @@ const tokenField = `<p><label for="try-token">Access token</label><input id="try
 <p class="demo" hidden><button type="button" id="try-demo">Use a demo token</button></p>`;
 
 /**
- * The form that sends a request from the page, with the values of the example. It is hidden until the page's script is
- * ready.
+ * The form that sends a request from the page, filled with values of the example. The form is hidden until the page's
+ * script is ready.
  */
 export function tryForm(operation: ReferenceOperation): string {
   const { values, body } = exampleFor(operation);
@@ -38,7 +38,7 @@ export function tryForm(operation: ReferenceOperation): string {
     : "";
   return `<section class="try" id="try" aria-labelledby="try-title" hidden>
 <h2 id="try-title">Try it</h2>
-<p id="try-note">The request is real, and acts on your account. The token is kept for this tab only, and is gone when you close it. Do not enter it on a computer that you share.</p>
+<p id="try-note">The request is real, and acts on your account. The page keeps the token only until you close this tab. Do not enter a token on a computer that you share.</p>
 <form data-method="${operation.method}" data-path="${escapeHtml(operation.path)}" autocomplete="off">
 ${operation.isPublic ? "" : tokenField}
 ${fields.join("\n")}

@@ -20,13 +20,13 @@ import {
   type ValueShapes,
 } from "./value-shapes.ts";
 
-/** The longest time that one completion may spend on parsing. */
+/** The longest time that one completion may spend on parsing, in milliseconds. */
 const parseBudgetMs = 100;
 
 const nodeBefore = (state: EditorState, position: number): SyntaxNode =>
   (ensureSyntaxTree(state, position, parseBudgetMs) ?? syntaxTree(state)).resolveInner(position, -1);
 
-/** The innermost brackets around a position; undefined if there are none. */
+/** The innermost brackets around a position. Undefined if there are none. */
 function bracketsAround(node: SyntaxNode, position: number): SyntaxNode | undefined {
   for (let around: SyntaxNode | null = node; around; around = around.parent) {
     const [open, close] = [around.firstChild, around.lastChild];
@@ -43,15 +43,15 @@ function argumentsAround(node: SyntaxNode, position: number): SyntaxNode | undef
   return brackets?.name === "Arguments" ? brackets : undefined;
 }
 
-/** The function whose arguments are being written at a position; undefined if there is none, or if it is unknown. */
+/** The function whose arguments enclose a position. Undefined if there is no such function, or if it is unknown. */
 export function functionAt(state: EditorState, position: number, shapes: ValueShapes): FunctionEntry | undefined {
   const args = argumentsAround(nodeBefore(state, position), position);
   return args && shapes.calledBy(state.doc, args);
 }
 
 /**
- * Replaces the word with `before` and `after`, and puts the caret between them. With `completesOn` asks for completions
- * there.
+ * Replaces the word with `before` and `after`, and puts the caret between the two. With `completesOn`, shows the
+ * completions at the caret.
  */
 const insert =
   (before: string, after = "", { completesOn = false } = {}) =>
@@ -79,8 +79,8 @@ const builtinOption = ({ name, form }: BuiltinEntry): Completion => ({
 });
 
 /**
- * The values that a parameter allows, as a program writes them. Empty if the parameter also allows values that are not
- * listed.
+ * The values that a parameter allows, in the form of a program. Empty if the parameter's type does not list all its
+ * values.
  */
 function valuesOf(type: string): string[] {
   if (type.startsWith("boolean")) return ["True", "False"];
@@ -96,7 +96,10 @@ function parameterOption({ name, type, required, description }: Parameter): Comp
 const valueOptions = ({ type, description }: Parameter): Completion[] =>
   valuesOf(type).map((label) => ({ label, info: description, type: "constant" }));
 
-/** The values of a parameter between quotes that are already written. The closing quote is added if it is missing. */
+/**
+ * The completions of a parameter's value after an opening quote. A completion also adds the closing quote if it is
+ * missing.
+ */
 function quotedOptions(parameter: Parameter, quote: string): Completion[] {
   const apply = (view: EditorView, { label }: Completion, from: number, to: number): void => {
     const end = view.state.sliceDoc(to, to + 1) === quote ? to + 1 : to;
@@ -107,14 +110,17 @@ function quotedOptions(parameter: Parameter, quote: string): Completion[] {
     .map((option) => ({ ...option, label: option.label.slice(1, -1), apply }));
 }
 
-/** The parameter whose value begins at a position: behind `name=`. */
+/** The parameter whose value begins at a position, directly after `name=`. */
 function parameterBefore(doc: Text, position: number, called: FunctionEntry | undefined): Parameter | undefined {
   const line = doc.lineAt(position);
   const [, name] = /(\w+)\s*=\s*$/.exec(line.text.slice(0, position - line.from)) ?? [];
   return called?.parameters.find((one) => one.name === name);
 }
 
-/** The parameters that a call does not have yet, the required ones first. The argument at the caret does not count. */
+/**
+ * The parameters without an argument in a call, required parameters first. The argument that begins at `from` does not
+ * count.
+ */
 function missingParameters(doc: Text, args: SyntaxNode, { parameters }: FunctionEntry, from: number): Parameter[] {
   const others = args.getChildren("NamedArgument").filter((argument) => argument.from !== from);
   const names = new Set(others.map((argument) => sourceOf(doc, argument.getChild("ArgumentName") ?? argument)));
@@ -130,7 +136,10 @@ function isArgumentStart(args: SyntaxNode, position: number): boolean {
   return before?.name === "ParenL" || before?.name === ",";
 }
 
-/** The opening quotes of a text, if a position is between its quotes. */
+/**
+ * The beginning of a string literal, if a position is between its quotes. `opening` is the optional `f` with the
+ * quotes, and `quotes` only the quotes.
+ */
 function quotesAround(text: string, offset: number): { opening: string; quotes: string } | undefined {
   const [opening = "", quotes = ""] = /^f?("""|'''|"|')/.exec(text) ?? [];
   const isClosed = text.length >= opening.length + quotes.length && text.endsWith(quotes);
@@ -140,7 +149,7 @@ function quotesAround(text: string, offset: number): { opening: string; quotes: 
 const result = (from: number, options: Completion[], validFor: RegExp): CompletionResult | null =>
   options.length > 0 ? { from, options, validFor } : null;
 
-/** Completions between the quotes of a text that is the value of an argument. */
+/** The completions in a string literal that is the value of an argument. */
 function completeText(doc: Text, text: SyntaxNode, position: number, called?: FunctionEntry): CompletionResult | null {
   const { opening, quotes } = quotesAround(sourceOf(doc, text), position - text.from) ?? {};
   const parameter = parameterBefore(doc, text.from, called);
@@ -168,8 +177,9 @@ function completeMember(doc: Text, node: SyntaxNode, position: number, shapes: V
 /**
  * Completions at the caret: members of a value, names and values of arguments, variables and functions.
  * - In a comment: none.
- * - In a text: none, unless it is the value of a parameter with fixed values.
- * - Before the first letter of a name: members, arguments and their values. Variables and functions only on request.
+ * - In a string: none, unless the string is the value of a parameter with fixed values.
+ * - Before the first letter of a name: members, arguments and their values. Variables and functions only if the user
+ *   asks for completions.
  */
 export function complete({ state, pos, explicit }: CompletionContext, shapes: ValueShapes): CompletionResult | null {
   const { doc } = state;

@@ -5,7 +5,7 @@ import { Decoration, EditorView, WidgetType, type DecorationSet } from "@codemir
 /** A position in a program. Lines and columns count from 1. A column is a character, not a unit of UTF-16. */
 export type Position = { line: number; column: number };
 
-/** The offset of a position. If the text does not have the position: the offset of the nearest one. */
+/** The offset of a position. If the text does not have this position, the offset of the nearest position. */
 export function offsetOf(doc: Text, { line, column }: Position): number {
   const { from, text } = doc.line(Math.min(Math.max(line, 1), doc.lines));
   return (
@@ -27,7 +27,7 @@ class EndMark extends WidgetType {
   }
 }
 
-/** Underlines the token at an offset, or the whole name of a function. */
+/** Underlines the token at an offset. If a function's name begins there, underlines the whole name. */
 function markAt(state: EditorState, offset: number): Range<Decoration> {
   if (offset === state.doc.lineAt(offset).to)
     return Decoration.widget({ widget: new EndMark(), side: 1 }).range(offset);

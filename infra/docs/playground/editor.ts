@@ -16,7 +16,7 @@ import { diagnostics, offsetOf, showDiagnostics, type Position } from "./diagnos
 import { codeMode } from "./language.ts";
 import type { FunctionEntry, ValueShapes } from "./value-shapes.ts";
 
-/** The editor in the colors of the page, which are light or dark: `base.css` and `playground.css` declare them. */
+/** The look of the editor. It uses the page's light or dark colors, which `base.css` and `playground.css` declare. */
 const theme = EditorView.theme({
   "&": { fontSize: "0.95rem" },
   "&.cm-focused": { outline: "none" },
@@ -74,13 +74,16 @@ type EditorOptions = {
   text: string;
   /** The functions and shapes for completion. Nothing is completed before they are loaded. */
   shapes: Promise<ValueShapes>;
-  /** Called when the caret moves into the arguments of another function, with this function. */
+  /**
+   * Called with a function when the caret moves into its arguments, and with undefined when the caret leaves all
+   * arguments.
+   */
   onFunction: (called: FunctionEntry | undefined) => void;
 };
 
 const startChoosing = StateEffect.define();
 
-/** Whether the user has moved among the open completions by an arrow key. */
+/** Whether the user has moved to another open completion with an arrow key. */
 const isChoosing = StateField.define<boolean>({
   create: () => false,
   update: (value, { docChanged, effects, state }) =>
@@ -97,7 +100,8 @@ const move = (forward: boolean): Command => {
   };
 };
 
-// Enter ends the line unless the user chose a completion, because the word may be complete.
+// Enter accepts a completion only if the user chose it with an arrow key. In other cases Enter ends the line, because
+// the word may be complete already.
 const completionKeys = keymap.of([
   { key: "Ctrl-Space", run: startCompletion },
   { key: "Escape", run: closeCompletion },
@@ -107,7 +111,7 @@ const completionKeys = keymap.of([
   { key: "Enter", run: (view) => view.state.field(isChoosing) && acceptCompletion(view) },
 ]);
 
-/** Calls `onFunction` when the caret moves into the arguments of another function. */
+/** Calls `onFunction` when the function at the caret changes. */
 function functionListener({ shapes, onFunction }: EditorOptions): Extension {
   let known: ValueShapes | undefined;
   let current: FunctionEntry | undefined;
@@ -124,13 +128,14 @@ export class Editor {
   readonly #view: EditorView;
 
   constructor(options: EditorOptions) {
-    // In a shadow root CodeMirror's styles are a constructed style sheet, which the content security policy allows.
+    // In a shadow root, CodeMirror adds its styles as a constructed style sheet. The content security policy allows
+    // such a style sheet.
     const root = options.host.attachShadow({ mode: "open" });
     const completions = autocompletion({
       defaultKeymap: false,
       icons: false,
       interactionDelay: 0,
-      // Equally good matches stay in the order of the signature, not of the alphabet.
+      // Equally good matches keep the order of the signature. They are not sorted by name.
       compareCompletions: () => 0,
       // Screen readers read the label and the detail of a completion as one name. A space separates the two.
       addToOptions: [{ render: () => document.createTextNode(" "), position: 60 }],
@@ -143,7 +148,7 @@ export class Editor {
       EditorView.lineWrapping,
       EditorView.contentAttributes.of({
         "aria-label": "Program",
-        "aria-description": "Control and Space completes. Escape, then Tab, leaves the editor.",
+        "aria-description": "Press Control and Space for completions. Press Escape and then Tab to leave the editor.",
       }),
       bracketMatching(),
       codeMode,

@@ -1,4 +1,4 @@
-/** A grammar as a module: the bundler generates its parser (`infra/docs-pages/playground-bundle.ts`). */
+/** The module of a grammar. The bundler (`infra/docs-pages/scripts.ts`) generates the parser from the grammar. */
 declare module "*.grammar" {
   import type { LRParser } from "@lezer/lr";
 

@@ -13,7 +13,7 @@ const highlighting = styleTags({
   Comment: tags.comment,
 });
 
-/** Statements begin in the column of the first one; a program can be indented as a whole. */
+/** All statements begin in the column of the first statement, because a whole program can be indented. */
 const indentation = indentNodeProp.add({
   Program: (context) => context.lineIndent(context.node.firstChild?.from ?? 0),
 });

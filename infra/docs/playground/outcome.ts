@@ -31,19 +31,19 @@ export type Envelope = {
   error?: ProgramError;
 };
 
-/** A place where a program is wrong, and the sentences about it. */
+/** A mistake in a program: its position, and the text about it. */
 type Mistake = Position & { text: string };
 
 type GoTo = (position: Position) => void;
 
 const json = (value: unknown): HTMLPreElement => element("pre", { className: "json" }, JSON.stringify(value, null, 2));
 
-/** A summary of a value, which the page shows while the value is collapsed. */
+/** A summary of a value. The page shows it while the value is collapsed. */
 function summaryOf(value: unknown): string {
   if (Array.isArray(value)) return `${value.length} items`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   const { omitted_bytes, items, total, name: own, primary_email, email, id } = value as Record<string, unknown>;
-  if (typeof omitted_bytes === "number") return "left out, too large";
+  if (typeof omitted_bytes === "number") return "left out because it is too large";
   if (Array.isArray(items)) return `${items.length} of ${typeof total === "number" ? total : items.length} items`;
   const name = own ?? primary_email ?? email ?? id;
   return typeof name === "string" ? name : `${Object.keys(value).length} members`;
@@ -71,8 +71,8 @@ function callItem({ index, function: name, status, result, error }: Call): HTMLL
 }
 
 /**
- * Splits a message into its mistakes, each with its position and its text. The text of the first mistake goes up to its
- * position. Each further mistake has one line. The remaining text (`rest`) is about all mistakes.
+ * Splits a message into mistakes with positions and texts. In a message, the text of the first mistake ends before the
+ * line with its position. Each further mistake is one line. `rest` is the remaining text, about all mistakes.
  */
 export function mistakesIn({ message, line, column }: Omit<ProgramError, "code">): {
   mistakes: Mistake[];
@@ -92,7 +92,7 @@ export function mistakesIn({ message, line, column }: Omit<ProgramError, "code">
   return { mistakes, rest: rest.filter((one) => !heading.test(one)).join("\n") };
 }
 
-/** A line of a program with a caret under a column. A long line is cut to the part around the column. */
+/** A line of a program, with a caret below a column. Cuts a long line to the part around the column. */
 function pointAt(text: string, { line, column }: Position): string {
   const characters = Array.from(text.split(/\r\n|\r|\n/)[line - 1] ?? "");
   const from = Math.max(0, column - 51);
@@ -100,7 +100,7 @@ function pointAt(text: string, { line, column }: Position): string {
   return `${characters.slice(from, from + 100).join("")}\n${padding.join("")}^`;
 }
 
-/** The elements that show a mistake. The sentences wrap; the line of the program and the caret below it do not. */
+/** The elements that show a mistake. The text wraps. The line of the program and the caret below it do not wrap. */
 function mistakeParts({ line, column, text }: Mistake, code: string, goTo: GoTo): HTMLElement[] {
   const show = element("button", { type: "button" }, `Go to line ${line}`);
   show.addEventListener("click", () => goTo({ line, column }));
@@ -118,7 +118,7 @@ function errorBox(error: ProgramError, program: string, goTo: GoTo): HTMLDivElem
   const more =
     detail === undefined
       ? []
-      : [element("details", {}, element("summary", {}, "The answer of the REST route"), json(detail))];
+      : [element("details", {}, element("summary", {}, "The error of the REST API"), json(detail))];
   return element(
     "div",
     { className: "error" },
@@ -180,7 +180,7 @@ export function outcomeOf(envelope: Envelope, program: string, goTo: GoTo): HTML
   if (error) parts.push(errorBox(error, program, goTo));
   if (dry_run) parts.push(dryTable(dry_run.calls), ...plannedParts(dry_run.calls));
   if (responses.length > 0) parts.push(element("ol", { className: "calls" }, ...responses.map(callItem)));
-  // The last value of a failed program is only the result of an earlier call, which is in the list above.
+  // The last value of a failed program is only the result of an earlier call. The list above already shows this result.
   if (!dry_run && status === "completed") {
     const open = JSON.stringify(result.last_value).length < 4_000;
     parts.push(element("details", { open }, element("summary", {}, "Last value"), json(result.last_value)));

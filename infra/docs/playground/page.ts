@@ -26,13 +26,13 @@ const examples: readonly (readonly [string, string])[] = [
   ["A program with mistakes", 'workspaces.ad(account_id="…", nme="Sales")'],
 ];
 
-// The token is a secret. It is kept only in its field.
+// The token is a secret. Only its field contains it.
 const token = () => field("token").value.trim();
 let session = crypto.randomUUID();
 
 type ProgramRequest = { request_id: string; session_id: string; code: string; dry_run?: true };
 
-/** The signature of a function, required parameters in bold. */
+/** The signature of a function. Required parameters are bold. */
 function signatureOf({ name, parameters, summary }: FunctionEntry): (Node | string)[] {
   const names = parameters.map(({ name, required }) =>
     element(required ? "b" : "span", {}, required ? name : `${name}?`),
@@ -67,7 +67,7 @@ function showEnvelope(envelope: Envelope, program: string, timing: { ms: number;
   if (editor.text === program) editor.underline(envelope.error ? mistakesIn(envelope.error).mistakes : []);
 }
 
-/** Offers to repeat a request whose answer did not come. The request takes effect once. */
+/** Offers to send a request again that got no answer or an error. A repeated request takes effect only once. */
 function offerAgain(body: ProgramRequest): void {
   const again = element("button", { type: "button" }, "Send the same request again");
   again.addEventListener("click", () => void send(body));
@@ -103,7 +103,7 @@ async function send(body: ProgramRequest): Promise<void> {
       if ([409, 429, 500, 503].includes(response.status)) offerAgain(body);
     }
   } catch {
-    showStatus("No answer came. You can send the same request again: nothing is done twice.", "failed");
+    showStatus("There was no answer. You can send the same request again: it takes effect only once.", "failed");
     offerAgain(body);
   }
   setRunning(false);
@@ -127,7 +127,9 @@ function showSession(): void {
 
 byId("run").addEventListener("click", () => run(false));
 byId("dry-run").addEventListener("click", () => run(true));
-/** Runs the program on Control or Command with Enter, before the editor handles the key. */
+/**
+ * Runs the program on Ctrl-Enter or Command-Enter. With Shift, runs it dry. Handles the keys before the editor does.
+ */
 function runByKeys(event: KeyboardEvent): void {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
   event.preventDefault();
@@ -150,7 +152,7 @@ choice("examples").append(...examples.map(([name], index) => new Option(name, St
 choice("examples").addEventListener("change", () => {
   const [, code = ""] = examples[Number(choice("examples").value)] ?? [];
   editor.replace(code.replace("NUMBER", String(Date.now() % 1_000_000)));
-  // Without this, the user could not choose the same example again.
+  // Without this line, the user could not choose the same example again.
   choice("examples").value = "";
 });
 
@@ -160,7 +162,7 @@ type Demo = {
   super_admin: Holder;
 };
 
-/** Offers the demo tokens, which the product serves only on a local machine. */
+/** Offers the demo tokens. Only the local product serves them. */
 async function offerDemo(): Promise<void> {
   const answer = await fetch("/_local/tokens").catch(() => undefined);
   if (!answer?.ok) {

@@ -9,14 +9,14 @@ const depthChanges = new Map([
   ...[terms.ParenR, terms.BracketR, terms.BraceR].map((closer) => [closer, -1] as const),
 ]);
 
-/** The number of open brackets. */
+/** Tracks the number of open brackets. */
 export const brackets = new ContextTracker<number>({
   start: 0,
   shift: (depth, term) => Math.max(0, depth + (depthChanges.get(term) ?? 0)),
   hash: (depth) => depth,
 });
 
-/** Line ends. A line end ends a statement, except inside brackets. */
+/** Reads line ends. A line end ends a statement, except inside brackets. */
 export const lineEnds = new ExternalTokenizer((input, stack) => {
   if (input.next !== lineFeed) return;
   input.advance();

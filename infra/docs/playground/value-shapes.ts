@@ -1,34 +1,34 @@
 import type { Text } from "@codemirror/state";
 import type { SyntaxNode } from "@lezer/common";
 
-/** A parameter of a function, with its type as a signature writes it: `string`, `"a" or "b"`. */
+/** A parameter of a function. `type` has the form of a signature, such as `string` or `"a" or "b"`. */
 export type Parameter = { name: string; type: string; required: boolean; description: string };
 
-/** A function that a program can call. `answer` is the number of the shape of its result. */
+/** A function that a program can call. `answer` is the number of its result's shape. */
 export type FunctionEntry = { name: string; summary: string; parameters: Parameter[]; answer: number };
 
 /**
- * The part of a value's type that completion needs: the members of a dict, or of a list's items. Shapes refer to each
- * other by number.
+ * The part of a value's type that completion needs: the members of a dict, or the items of a list. The numbers are
+ * numbers of other shapes.
  */
 export type Shape = { members: Record<string, number> } | { items: number };
 
 /**
- * A builtin of the language. `form` shows how a program calls it. `of` is the type that has a method; null for a
+ * A builtin of the language. `form` is its signature. `of` is the type to which a method belongs, or null for a
  * function.
  */
 export type BuiltinEntry = { name: string; form: string; of: "string" | "list" | "dict" | null };
 
-/** The content of `/docs/functions.json`. Shape 0 is `null`: any value without known members. */
+/** The content of `/docs/functions.json`. The shape 0 is `null`. It stands for all values without known members. */
 export type Catalogue = { functions: FunctionEntry[]; builtins: BuiltinEntry[]; shapes: (Shape | null)[] };
 
-/** The deepest nesting of expressions that is followed. Deeper values have no known shape. */
+/** The deepest nesting of expressions for which the shape of a value is computed. */
 const depthLimit = 100;
 
-/** The shape of a value, or of a list that the program makes. */
+/** The shape of a value. `each` is the shape of the items of a list that the program makes. */
 type KnownShape = Shape | { each: KnownShape } | undefined;
 
-/** A member of a value: `kind` is empty if it is unknown. */
+/** A member of a value. `kind` is empty if the member's type is unknown. */
 export type Member = { name: string; kind: "dict" | "list" | "" };
 
 /** The text of a node. */
@@ -46,13 +46,13 @@ export class ValueShapes {
     this.#shapes = shapes;
   }
 
-  /** The function that a `Call` or its `Arguments` names; undefined when there is no such function. */
+  /** The function of a `Call` node or of its `Arguments`. Undefined if the catalogue has no such function. */
   calledBy(doc: Text, node: SyntaxNode): FunctionEntry | undefined {
     const callee = (node.name === "Arguments" ? node.parent : node)?.firstChild;
     return callee ? this.functions.get(sourceOf(doc, callee).replaceAll(/\s/g, "")) : undefined;
   }
 
-  /** The members of the value of an expression; empty when they are unknown. */
+  /** The members of an expression's value. Empty if they are unknown. */
   membersOf(doc: Text, expression: SyntaxNode): Member[] {
     const shape = this.#shapeOf(doc, expression, 0);
     if (!shape || !("members" in shape)) return [];
@@ -63,7 +63,8 @@ export class ValueShapes {
   }
 
   /**
-   * The built-in functions. With an expression: the methods of its value. A value of unknown shape counts as a text.
+   * The built-in functions. With an expression, the methods of its value instead. A value of unknown shape counts as a
+   * string.
    */
   builtins(doc: Text, expression?: SyntaxNode): readonly BuiltinEntry[] {
     const shape = expression && this.#shapeOf(doc, expression, 0);
@@ -114,7 +115,10 @@ export class ValueShapes {
     return "each" in shape ? shape.each : (this.#shapes[shape.items] ?? undefined);
   }
 
-  /** A variable holds an item of the loop that binds it, or the value of the last assignment before it. */
+  /**
+   * The shape of a variable. Its value is an item of the loop that binds it, or the value of the last assignment before
+   * `node`.
+   */
   #variable(doc: Text, node: SyntaxNode, depth: number): KnownShape {
     const name = sourceOf(doc, node);
     const clause = loopsAround(node).find((loop) => namesBoundBy(doc, loop).includes(name));
@@ -127,13 +131,13 @@ export class ValueShapes {
   }
 }
 
-/** The names that a loop or an assignment gives values. Several names unpack each item. */
+/** The names of the variables to which a loop or an assignment gives values. */
 const namesBoundBy = (doc: Text, node: SyntaxNode): string[] =>
   node.getChildren("VariableDefinition").map((definition) => sourceOf(doc, definition));
 
 /**
- * The loops whose variables a node can use, the innermost first. A clause can use the variables of earlier clauses. The
- * element of a comprehension can use the variables of all clauses.
+ * The `for` clauses whose variables a node can use, the innermost first. A clause can use the variables of earlier
+ * clauses. The element of a comprehension can use the variables of all clauses.
  */
 function loopsAround(node: SyntaxNode): SyntaxNode[] {
   const loops: SyntaxNode[] = [];
@@ -150,7 +154,7 @@ function loopsAround(node: SyntaxNode): SyntaxNode[] {
   return loops;
 }
 
-/** The assignments that end before a position, the last first. */
+/** The assignments that end before a position, the latest first. */
 function assignmentsBefore(node: SyntaxNode, position: number): SyntaxNode[] {
   let program = node;
   while (program.parent) program = program.parent;

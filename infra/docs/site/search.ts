@@ -26,7 +26,7 @@ dialog.setAttribute("aria-label", "Search");
 
 let chosen = 0;
 
-/** Marks a result as the chosen one, which Enter opens. */
+/** Marks a result as chosen. Enter opens the chosen result. */
 function choose(at: number): void {
   const options = [...list.children] as HTMLElement[];
   chosen = Math.max(0, Math.min(at, options.length - 1));
@@ -76,7 +76,7 @@ input.addEventListener("keydown", (event) => {
 // A click beside the dialog closes it.
 dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
 
-/** Shows the search, with the last query selected. */
+/** Opens the search dialog. The text of the last query is selected. */
 export function openSearch(): void {
   if (!dialog.isConnected) document.body.append(dialog);
   dialog.showModal();

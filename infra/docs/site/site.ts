@@ -1,6 +1,6 @@
 import { element } from "../playground/dom.ts";
 
-/** Copies a text, and shows on the button whether this worked. */
+/** Copies a text, and shows success or failure on the button for two seconds. */
 async function copy(text: string, button: HTMLButtonElement): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
@@ -11,7 +11,9 @@ async function copy(text: string, button: HTMLButtonElement): Promise<void> {
   setTimeout(() => (button.textContent = "Copy"), 2_000);
 }
 
-/** Gives each block of code a button that copies it, if the browser lets a page write to the clipboard. */
+/**
+ * Gives each block of code a button that copies the code. Adds no buttons if the browser has no clipboard for pages.
+ */
 function addCopyButtons(): void {
   if (!navigator.clipboard) return;
   for (const pre of document.querySelectorAll("main pre")) {
@@ -29,7 +31,7 @@ const storedLanguage = (): string | null => {
   try {
     return localStorage.getItem(remembered);
   } catch {
-    // A browser can refuse to store anything. Then the choice holds for the page.
+    // A browser can refuse to store anything. The choice of a language then holds only for this page.
     return null;
   }
 };
@@ -38,15 +40,15 @@ const storeLanguage = (key: string): void => {
   try {
     localStorage.setItem(remembered, key);
   } catch {
-    // A browser can refuse to store anything. Then the choice holds for the page.
+    // As above: the choice then holds only for this page.
   }
 };
 
 type Tab = { key: string; button: HTMLButtonElement; panel: HTMLElement };
 
 /**
- * Makes tabs of the sections of a group (WAI-ARIA's pattern: arrow keys, Home and End). Returns a function that shows
- * the tab of a language.
+ * Turns the sections of a group into tabs, with arrow keys, Home and End as in WAI-ARIA's pattern. Returns a function
+ * that shows the tab of a language.
  */
 function makeTabs(group: HTMLElement, number: number, choose: (key: string) => void): (key: string | null) => void {
   const list = element("div", { className: "tab-list", role: "tablist" });
@@ -89,7 +91,7 @@ function makeTabs(group: HTMLElement, number: number, choose: (key: string) => v
   return show;
 }
 
-/** Makes tabs of all groups of samples. A choice holds for all groups, and for the next pages. */
+/** Turns all groups of samples into tabs. A chosen language holds for all groups, and for other pages. */
 function addTabs(): void {
   const shows: ((key: string | null) => void)[] = [];
   const choose = (key: string): void => {
@@ -102,7 +104,7 @@ function addTabs(): void {
   for (const show of shows) show(storedLanguage());
 }
 
-/** Opens the collapsed section that contains the target of the address. */
+/** Opens the collapsed sections around the element in the address's fragment. */
 function openTarget(): void {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (target instanceof HTMLDetailsElement) target.open = true;
@@ -110,7 +112,7 @@ function openTarget(): void {
     outer.open = true;
 }
 
-/** Marks the section in the table of contents that is being read. */
+/** Marks the section at the top of the window in the table of contents. */
 function followSections(): void {
   const links = new Map(
     [...document.querySelectorAll<HTMLAnchorElement>(".contents a")].map((link) => [link.hash.slice(1), link]),
@@ -125,15 +127,15 @@ function followSections(): void {
   mark();
 }
 
-/** Shows the search. Loads its script at the first use. */
+/** Opens the search. Loads the script of the search at the first use. */
 async function openFinder(): Promise<void> {
-  // The path is a variable, so that the bundle does not contain the search.
+  // The path is a variable. With a literal path, the bundle would contain the script of the search.
   const script = "/docs/search.js";
   const { openSearch } = (await import(script)) as { openSearch: () => void };
   openSearch();
 }
 
-/** Opens the search by its button, by `/`, and by Ctrl-K. */
+/** Makes the search button, the key `/` and Ctrl-K open the search. */
 function addSearch(): void {
   const button = document.querySelector<HTMLButtonElement>("#find");
   if (!button) return;
@@ -148,7 +150,7 @@ function addSearch(): void {
   });
 }
 
-/** Scrolls the list of pages to the page that is shown. */
+/** Scrolls the list of pages to the current page. */
 function showInNav(): void {
   const nav = document.querySelector(".pages");
   const here = nav?.querySelector<HTMLElement>("[aria-current]");

@@ -7,7 +7,10 @@ const fillers = new Set(
   ),
 );
 
-/** The form of a word in the search index: lower case, without the plural; null for a word that says nothing. */
+/**
+ * The form of a word in the search index: in lower case and in the singular. Null for a word that says nothing about a
+ * page.
+ */
 export function termOf(word: string): string | null {
   const lower = word.toLowerCase();
   if (lower === "" || fillers.has(lower)) return null;
@@ -16,10 +19,10 @@ export function termOf(word: string): string | null {
   return lower.length > 3 && lower.endsWith("s") && !lower.endsWith("ss") ? lower.slice(0, -1) : lower;
 }
 
-/** The weight of a word in each member of an entry of the index. */
+/** The weight of a match in each member of an index entry. */
 const weights = { title: 6, section: 5, names: 3, text: 1 };
 
-/** The words of a text. A name of several words, such as `mailboxes.add`, is also a word itself. */
+/** The words of a text. A name of several words, such as `mailboxes.add`, is also one word. */
 const wordsOf = (text: string): string[] => [
   ...text.split(/[\n\r\p{Z}\p{P}]+/u),
   ...(text.match(/[\p{L}\p{N}]+(?:[._][\p{L}\p{N}]+)+/gu) ?? []),
@@ -33,10 +36,13 @@ export const indexOptions = {
   processTerm: termOf,
 };
 
-/** An entry of the index, as a search returns it. */
+/** An index entry in the result of a search. */
 export type SearchResult = { id: number; title: string; section: string; path: string; kind: string };
 
-/** Readers look for operations first, and rarely for the operators' pages or the changelog. */
+/**
+ * The weight of an index entry. Operations have the largest weight. Pages for operators and the changelog have the
+ * smallest.
+ */
 function weightOf({ kind, path }: SearchResult): number {
   if (path.startsWith("/docs/reference/")) return 1.5;
   return kind === "Operators" || path.startsWith("/docs/changelog") ? 0.35 : 1;
@@ -45,8 +51,8 @@ function weightOf({ kind, path }: SearchResult): number {
 const shownResults = 12;
 
 /**
- * The best results for some words, the best first. A word also matches words that begin with it, and words with a small
- * spelling mistake. Entries that match more of the words come first.
+ * The best results for some words, the best first. A search word also matches longer words that begin with it, and
+ * words with a small spelling mistake.
  */
 export const bestResults = (index: MiniSearch<SearchResult>, words: string): SearchResult[] =>
   index

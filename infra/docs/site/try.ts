@@ -5,14 +5,14 @@ const form = section?.querySelector("form");
 const tokenField = document.querySelector<HTMLInputElement>("#try-token");
 const bodyField = document.querySelector<HTMLTextAreaElement>("#try-body");
 
-// The token is kept for this tab, so that the reader can go from operation to operation.
+// The tab's storage keeps the token under this key, so readers need not enter it again on the next page.
 const storedToken = "token";
 const accountKey = "account";
 const accountField = document.querySelector<HTMLInputElement>("#try-path-account_id");
 
 type TriedRequest = { path: string; init: RequestInit };
 
-/** The request in the form. Throws an error whose message is for the reader. */
+/** Builds the request from the form. Throws an error with a message for the reader if the body is not JSON. */
 function formRequest(filled: HTMLFormElement): TriedRequest {
   const query = new URLSearchParams();
   const headers = new Headers();
@@ -89,7 +89,7 @@ async function send(filled: HTMLFormElement): Promise<void> {
   }
 }
 
-/** Offers the demo tokens, which the product serves only on a local machine. */
+/** Fills in a demo token and its account. Only the local product serves demo tokens. */
 async function useDemoToken(button: HTMLButtonElement): Promise<void> {
   const answer = await fetch("/_local/tokens").catch(() => undefined);
   if (!answer?.ok || !tokenField) {
@@ -119,7 +119,7 @@ if (section && form) {
   document.querySelector("#try-forget")?.addEventListener("click", () => {
     sessionStorage.removeItem(storedToken);
     if (tokenField) tokenField.value = "";
-    show("The token is forgotten.", false);
+    show("The token was removed from this tab.", false);
   });
   for (const shown of document.querySelectorAll("#try, .to-try")) shown.removeAttribute("hidden");
 }

@@ -8,7 +8,7 @@ import { matchIn, type DnsZone } from "./zone-match.ts";
 
 const maxAliases = 8;
 
-/** The A and AAAA records that the zone has for the hosts of an RRset. */
+/** The zone's A and AAAA records of the hosts in an RRset. */
 function addressesOf({ rrsets }: DnsZone, { data }: ServedRRset): Answer[] {
   const hosts = new Set(data.flatMap((one) => ("host" in one && one.type !== "CNAME" ? [one.host] : [])));
   return rrsets
@@ -22,7 +22,7 @@ function soaOfZone({ name, rrsets, serial = 1 }: DnsZone): Answer {
   return wireSoa({ zone: name, nameserver: first && "host" in first ? first.host : name, serial });
 }
 
-/** Answers a question from a zone, following CNAMEs as long as they stay in the zone. */
+/** Answers a question from a zone. Follows up to eight CNAMEs inside the zone. */
 function replyFrom(zone: DnsZone, question: DnsQuestion): DnsReply {
   const answers: Answer[] = [];
   const soa = soaOfZone(zone);
@@ -55,8 +55,8 @@ function replyFrom(zone: DnsZone, question: DnsQuestion): DnsReply {
 }
 
 /**
- * Answers authoritatively for all zones. `zoneOf` finds the closest enclosing zone of a name, with all its RRsets.
- * Names outside of all zones are refused.
+ * Answers authoritatively for all zones. `zoneOf` returns the closest zone that encloses a name, with all its RRsets.
+ * Refuses a question about a name outside all zones.
  */
 export function authoritative(zoneOf: (name: string) => Promise<DnsZone | undefined>): DnsAnswer {
   return async (question) => {

@@ -13,11 +13,11 @@ import { type DnsServer, type DnsServerOptions, startDnsServer } from "./server.
 
 export type LocalDns = {
   /**
-   * The port of the server for the zones of all accounts, and for the reverse DNS of hosts. Use it as in
+   * The port of the server for the zones of all accounts and for the hosts of dedicated IPs. To ask it, run
    * `dig @127.0.0.1 -p <port>`.
    */
   port: number;
-  /** The environment variables that point the product's resolver at these servers. */
+  /** The environment variables that make the product's resolver use these servers. */
   environment: { DNS_ROOTS: string; DNS_KNOWN: string };
   stop: () => Promise<void>;
 };
@@ -25,11 +25,11 @@ export type LocalDns = {
 type DnsOptions = { table: Table; port: number; onError: (source: string, error: unknown) => void };
 
 /**
- * Starts the DNS of this machine, which is three servers:
+ * Starts the three servers of the local DNS:
  * - One is authoritative for the zones in the table.
  * - One is authoritative for the zones of another DNS host, which the product does not control.
- * - One acts as the root and as all registries, with the delegations of the embedded registry. It also has the
- *   reverse DNS that a provider of IP addresses would have.
+ * - One acts as the root and as all registries, with the delegations of the embedded registry. It also serves reverse
+ *   DNS, like a provider of IP addresses.
  */
 export async function startLocalDns({ table, port, onError }: DnsOptions): Promise<LocalDns> {
   const started: DnsServer[] = [];
@@ -69,9 +69,9 @@ export async function startLocalDns({ table, port, onError }: DnsOptions): Promi
 }
 
 /**
- * Starts the local DNS. The resolver then uses only this DNS, and the nameservers that `DNS_KNOWN` names: a developer's
- * own server can have the zone of an external domain. If the product uses another DNS provider, nothing is started, and
- * the port is undefined.
+ * Starts the local DNS. The resolver then uses only this DNS and the nameservers in `DNS_KNOWN`. With `DNS_KNOWN`, a
+ * developer's own server can have the zone of an external domain. If `DNS_PROVIDER` is not `embedded`, starts nothing,
+ * and the port is undefined.
  */
 export async function openDns(options: DnsOptions): Promise<{ port: number | undefined; stop: () => Promise<void> }> {
   if (process.env["DNS_PROVIDER"] !== "embedded") return { port: undefined, stop: async () => undefined };
@@ -85,15 +85,15 @@ export async function openDns(options: DnsOptions): Promise<{ port: number | und
 const ttl = 60;
 
 type Registry = {
-  /** The nameservers of a delegated name; undefined or empty for other names. */
+  /** Returns the nameservers of a delegated name. Returns undefined or an empty list for other names. */
   delegationOf: (name: string) => Promise<readonly string[] | undefined>;
-  /** The records of a name that is neither delegated nor below a delegated name. */
+  /** Returns the records of a name that is neither delegated nor below a delegated name. */
   recordsOf?: (name: string) => Promise<readonly ServedRRset[]>;
 };
 
 /**
- * Acts as the root and all registries: refers delegated names to their nameservers. Other names have only the records
- * of `recordsOf`.
+ * Answers like the root and all registries: refers a question about a delegated name to the name's nameservers. Other
+ * names have only the records of `recordsOf`.
  */
 export function registryZones({ delegationOf, recordsOf = async () => [] }: Registry): DnsAnswer {
   return authoritative(async (name) => {

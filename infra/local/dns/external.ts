@@ -37,7 +37,7 @@ export async function publishRecords(table: Table, name: string, records: readon
   await table.attempt({ put: { ...recordsKey(name), records } });
 }
 
-/** The zone of the other host that encloses a name; undefined if there is none. */
+/** The zone at the other host that encloses a name. Undefined if there is no such zone. */
 export async function externalZoneAt(table: Table, name: string): Promise<DnsZone | undefined> {
   for (const apex of lineOf(name).toReversed()) {
     const stored = await table.get(recordsKey(apex), StoredRecords);

@@ -8,15 +8,17 @@ import { soaOf, type SoaOwner, soaTtlSeconds } from "../../../shared/providers/d
 type ServedData = RecordData | { type: "PTR"; host: string };
 
 /**
- * The records of one name and type that the local DNS servers answer with: records of customers' zones, and records of
- * reverse DNS (PTR records, and the A, AAAA and TXT records of hosts).
+ * The records of one name and type, as the local DNS servers answer them:
+ * - the records of customers' zones,
+ * - the PTR records of reverse DNS,
+ * - the A, AAAA and TXT records of hosts.
  */
 export type ServedRRset = { name: string; type: RecordType | "PTR"; ttl: number; data: readonly ServedData[] };
 
-/** The types that `dns-packet` knows only by their number. */
+/** The names that `dns-packet` uses for types that it knows only by their number. */
 const unknownTypes = { SVCB: "UNKNOWN_64", HTTPS: "UNKNOWN_65" } as const;
 
-/** The mnemonic of a type as `dns-packet` names it. */
+/** The DNS mnemonic of a type, from the name that `dns-packet` uses. */
 export const mnemonicOf = (type: string): string =>
   Object.entries(unknownTypes).find(([, unknown]) => unknown === type)?.[0] ?? type;
 
@@ -71,7 +73,7 @@ function wireRecord(name: string, ttl: number, data: ServedData): Answer {
   }
 }
 
-/** Converts an RRset to wire records. `owner` is the queried name, which replaces the name of a wildcard. */
+/** Converts an RRset to wire records with the name `owner`. For a wildcard, `owner` is the queried name. */
 export const wireRecords = ({ name, ttl, data }: ServedRRset, owner = name): Answer[] =>
   data.map((one) => wireRecord(owner, ttl, one));
 

@@ -29,8 +29,8 @@ const recursionDesiredBit = 1 << 8;
 const knownClasses: ReadonlySet<string> = new Set(["IN", "CS", "CH", "HS", "ANY"]);
 
 /**
- * The question to repeat in the answer, in its original case. None if there are several, or `dns-packet` cannot encode
- * it.
+ * The question that the answer repeats, in its original case. Empty if there are several questions, or if `dns-packet`
+ * cannot encode the question.
  */
 function echoOf({ questions }: Message): { name: string; type: RecordType; class: "IN" }[] {
   const [question] = questions;
@@ -58,9 +58,9 @@ function encodeOne(query: Message, reply: DnsReply, isTruncated: boolean): Buffe
 }
 
 /**
- * Encodes a reply in at most `maxBytes`. A longer reply loses its additional records. If that is not enough, it loses
- * all records, with the flag TC (RFC 2181 §9). A referral never loses only its addresses, because it may be useless
- * without them (RFC 9471).
+ * Encodes a reply in at most `maxBytes`. Leaves the additional records out of a longer reply. If that is not enough,
+ * leaves all records out and sets the flag TC (RFC 2181 §9). A referral keeps all its addresses or gets the flag TC,
+ * because it may be useless without them (RFC 9471).
  */
 function encodeReply(query: Message, reply: DnsReply, maxBytes: number): Buffer {
   const isReferral = !reply.isAuthoritative && reply.authorities.length > 0;
@@ -71,7 +71,7 @@ function encodeReply(query: Message, reply: DnsReply, maxBytes: number): Buffer 
   return encodeOne(query, { ...reply, answers: [], authorities: [], additionals: [] }, true);
 }
 
-/** The reply FORMERR to a malformed message, of which only the id can be read. */
+/** The reply FORMERR to a malformed message. It repeats only the id of the message. */
 const encodeFormErr = (id: number): Buffer => encode({ type: "response", id, flags: rcode.formErr });
 
 /** A question of class IN: a name as `wireName` returns it, and a type by its mnemonic or `UNKNOWN_<number>`. */
@@ -79,7 +79,7 @@ export type DnsQuestion = { name: string; type: string };
 
 export type DnsAnswer = (question: DnsQuestion) => Promise<DnsReply>;
 
-/** Types that do not ask for records of a name: transfers, and types of the protocol itself. */
+/** The types of questions that do not ask for records of a name: zone transfers, and types of the protocol itself. */
 const refusedTypes: ReadonlySet<string> = new Set([
   "OPT",
   "TKEY",
@@ -112,15 +112,15 @@ function maxBytesOf({ edns }: Message, transport: "udp" | "tcp"): number {
 
 export type RespondOptions = {
   answer: DnsAnswer;
-  /** Receives the errors of `answer`. The client gets SERVFAIL. */
+  /** Called with an error of `answer`. The client gets SERVFAIL. */
   onError?: (error: unknown) => void;
 };
 
 /**
  * Answers one message. Never rejects.
- * - No answer: a message that is itself a response, or is too short.
+ * - No answer: a message that is itself a response, or has fewer than 3 bytes.
  * - FORMERR: a malformed message.
- * - NOTIMP: an opcode other than that of a query.
+ * - NOTIMP: an opcode other than QUERY.
  * - BADVERS: an EDNS version above 0.
  * - REFUSED: a class other than IN, a transfer, or a name that is not a valid host or record name.
  */

@@ -35,20 +35,22 @@ export type ReverseDns = {
   ip: string;
   rdns: string | null;
   /**
-   * Whether the name is set to resolve to the address. A name in a delegated domain ignores this: its zone has the
-   * records.
+   * Whether the name resolves to the address. For a name in a delegated domain this has no effect, because the domain's
+   * zone has the records.
    */
   forward: boolean;
   /** The text at `_setup.<rdns>`. */
   txt: string | null;
 };
 
-/** A change of reverse DNS. An absent `txt` keeps the text of the new name, and null removes the text. */
+/**
+ * A change of reverse DNS. If `txt` is absent, the name `rdns` keeps its text. If `txt` is null, its text is removed.
+ */
 export type ReverseChange = { ip: string; rdns: string | null; forward?: boolean; txt?: string | null | undefined };
 
 const none: Host = { version: 0, ips: [], txt: null };
 
-/** The write that stores a host, or deletes one without addresses and text. */
+/** The write that stores a host. Deletes the host if it has neither addresses nor a text. */
 function hostWrite(name: string, before: Host, after: Omit<Host, "version">): Write {
   const condition = before.version === 0 ? ("absent" as const) : { version: before.version };
   if (after.ips.length === 0 && after.txt === null) {
@@ -71,8 +73,8 @@ function pointerWrite(ip: string, version: number | undefined, rdns: string | nu
 }
 
 /**
- * Sets or removes the name of an address. Acts for two parties: the provider of the address, who sets its PTR record,
- * and the owner of the host, who sets the host's addresses and the text at `_setup`. The new name resolves to the
+ * Sets or removes the name of an address. Does the work of two parties. The provider of the address sets the PTR
+ * record. The owner of the host sets the host's addresses and the text at `_setup`. The new name resolves to the
  * address only with `forward`. A former name stops resolving to the address.
  */
 export function setReverseDns(table: Table, { ip, rdns, forward = false, txt }: ReverseChange): Promise<void> {
@@ -95,14 +97,14 @@ export function setReverseDns(table: Table, { ip, rdns, forward = false, txt }: 
   });
 }
 
-/** The name of an address: the one that was set, or else the one in the operator's stock. */
+/** The name that was set for an address. If no name was set, the name in the operator's stock. */
 async function shownName(table: Table, ip: string): Promise<string | undefined> {
   const [pointer, stock] = await table.getMany([pointerKey(ip), stockKey(ip)]);
   if (pointer) return ReverseName.parse(pointer).rdns;
   return stock && Stock.parse(stock).rdns;
 }
 
-/** The addresses and the text of a host: those that were set, or else those in the operator's stock. */
+/** The addresses and the text that were set for a host. If nothing was set, the address in the operator's stock. */
 async function hostAt(table: Table, name: string): Promise<Omit<Host, "version">> {
   const [host, stock] = await table.getMany([hostKey(name), stockNameKey(name)]);
   if (host) return Host.parse(host);
@@ -124,7 +126,7 @@ const addressSet = (name: string, type: "A" | "AAAA", ips: readonly string[]): S
   data: ips.map((address) => ({ type, address })),
 });
 
-/** The records of an address's reverse name, of a host, or of a host's `_setup` name; none for other names. */
+/** The records of an address's reverse name, of a host, or of a host's `_setup` name. Empty for other names. */
 export async function recordsOfHost(table: Table, name: string): Promise<ServedRRset[]> {
   const ip = addressAt(name);
   if (ip !== undefined) {
@@ -140,7 +142,7 @@ export async function recordsOfHost(table: Table, name: string): Promise<ServedR
   return [addressSet(name, "A", four), addressSet(name, "AAAA", six)].filter(({ data }) => data.length > 0);
 }
 
-/** The records of a name outside of all zones, as the root zone (name ""); undefined if there are none. */
+/** The records of a name outside all zones, in a zone with the root's name "". Undefined if the name has no records. */
 export async function zoneOfHost(table: Table, name: string): Promise<DnsZone | undefined> {
   const rrsets = await recordsOfHost(table, name);
   return rrsets.length > 0 ? { name: "", rrsets } : undefined;

@@ -6,11 +6,14 @@ import { framed } from "../../../shared/dns/transport.ts";
 import { type RespondOptions, respondTo } from "./respond.ts";
 
 export type DnsServerOptions = RespondOptions & {
-  /** 0 chooses a free port. */
+  /** The port of both UDP and TCP. 0 chooses a free port. */
   port: number;
-  /** Returns another port to try if `port` is in use, such as `freePort`. Without it, a port in use is an error. */
+  /**
+   * Returns another port, such as `freePort`. Called if `port` is in use. Without this function, a port in use is an
+   * error.
+   */
   onBusyPort?: () => Promise<number>;
-  /** The longest time that a connection may be idle. */
+  /** The longest time that a connection may be idle, in milliseconds. */
   idleTimeoutMs?: number;
 };
 
@@ -26,7 +29,7 @@ type Sockets = { udp: UdpSocket; tcp: Server; port: number };
 const host = "127.0.0.1";
 const maxTries = 10;
 const maxConnections = 100;
-/** The most bytes of answers that a client may leave unread before it is disconnected. */
+/** The most bytes of unread answers on a connection. With more, the connection is closed. */
 const maxUnreadBytes = 1_048_576;
 
 async function bindBoth(wanted: number): Promise<Sockets> {
@@ -54,7 +57,7 @@ async function bind({ port: wanted, onBusyPort }: DnsServerOptions): Promise<Soc
       return await bindBoth(port);
     } catch (error) {
       if (!isBusy(error) || tries === maxTries) throw error;
-      // The kernel chose a port that is free for TCP but not for UDP. Ask for another.
+      // With port 0, the kernel chose a port that is free for TCP but not for UDP. Asks for another port.
       if (port === 0) continue;
       if (!onBusyPort) throw error;
       port = await onBusyPort();
@@ -89,13 +92,13 @@ function serveConnection(socket: Socket, respondOptions: RespondOptions, idleTim
       () => void socket.destroy(),
     );
   });
-  // The `end` event arrives even while the socket is paused, so wait for the answers.
+  // The event `end` arrives even while the socket is paused. So the connection ends only after the answers.
   socket.on("end", () => void answering.then(() => socket.end()));
 }
 
 /**
- * Starts a DNS server on 127.0.0.1, by UDP and TCP on the same port. Rejects with the error of node:net or node:dgram
- * if the port is not available.
+ * Starts a DNS server on 127.0.0.1, with UDP and TCP on the same port. If the port is not available, rejects with the
+ * error of node:net or node:dgram.
  */
 export async function startDnsServer(options: DnsServerOptions): Promise<DnsServer> {
   const { answer, onError, idleTimeoutMs = 10_000 } = options;

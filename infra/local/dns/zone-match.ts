@@ -1,12 +1,12 @@
 import { isWithin, lineOf } from "../../../shared/dns/wire-name.ts";
 import type { ServedRRset } from "./records-wire.ts";
 
-/** A zone with all its records. The serial of its SOA is 1 if it is absent. */
+/** A zone with all its records. `serial` is the serial of the SOA, by default 1. */
 export type DnsZone = { name: string; serial?: number; rrsets: readonly ServedRRset[] };
 
 /**
- * The result of looking up a name and type in a zone. `rrset` may be that of a wildcard, whose records then stand for
- * the queried name.
+ * The result of looking up a name and type in a zone. `rrset` may be the RRset of a wildcard. Its records then answer
+ * for the queried name.
  */
 export type Match =
   | { kind: "delegation"; rrset: ServedRRset }
@@ -14,11 +14,14 @@ export type Match =
   | { kind: "data"; rrset: ServedRRset }
   | { kind: "apex_soa" | "none" | "absent" };
 
-/** Tells whether a name exists: the name, or a name below it, has records (RFC 4592 §2.2.2). */
+/** Whether a name exists: the name or a name below it has records (RFC 4592 §2.2.2). */
 const exists = ({ name: apex, rrsets }: DnsZone, name: string): boolean =>
   name === apex || rrsets.some((rrset) => isWithin(rrset.name, name));
 
-/** The name whose records answer: the name itself, or the wildcard under its closest encloser (RFC 4592 §3.3.1). */
+/**
+ * The name whose records answer a question about `name`: the name itself, or the wildcard under its closest encloser
+ * (RFC 4592 §3.3.1). Undefined if neither exists.
+ */
 function sourceOf(zone: DnsZone, name: string): string | undefined {
   if (exists(zone, name)) return name;
   const encloser = lineOf(name).findLast((ancestor) => isWithin(ancestor, zone.name) && exists(zone, ancestor));
@@ -27,8 +30,8 @@ function sourceOf(zone: DnsZone, name: string): string | undefined {
 }
 
 /**
- * The highest delegation at or above a name and below the apex. A DS record at the cut belongs to the parent (RFC 4035
- * §3.1.4.1).
+ * The NS records of the highest delegation at or above a name. The zone's apex is not a delegation. A question for DS
+ * at the delegation itself belongs to this zone (RFC 4035 §3.1.4.1).
  */
 function delegationOf({ name: apex, rrsets }: DnsZone, name: string, type: string): ServedRRset | undefined {
   const line = lineOf(name).filter((ancestor) => ancestor !== apex && isWithin(ancestor, apex));

@@ -10,11 +10,11 @@ import type { Item } from "../../../shared/table/writes.ts";
 import type { Deliver } from "./event-source.ts";
 
 /*
- * Replaces the table's stream on one machine, because the stream of the embedded engine slows down every write.
+ * Replaces the table's stream on a local machine. The stream of the embedded engine would slow down every write.
  *
- * A row has the time at which its request began. The row can be read only after the commit, up to 30 seconds later. So
- * a poll also reads rows from before the last poll: one second back, and every ten seconds half a minute back (a
- * sweep).
+ * The time in a row's id is the time when its request began. The row becomes readable only after the commit, up to 30
+ * seconds later. So each poll also reads rows from before the last poll: from one second before it, and every ten
+ * seconds from half a minute before it (a sweep).
  */
 const overlapMs = 30_000;
 const recentMs = 1_000;
@@ -22,8 +22,8 @@ const sweepMs = 10_000;
 const batchSize = 100;
 
 /**
- * The content of `$DATA_DIR/change-feed.json`. All changes from before `swept_at_ms` minus the overlap are delivered,
- * and so are the changes with these `ids`.
+ * The content of `$DATA_DIR/change-feed.json`. These changes are delivered: all changes from before `swept_at_ms` minus
+ * the overlap, and the changes with the ids in `ids`.
  */
 const FeedState = z.object({ swept_at_ms: z.number(), ids: z.array(z.string()) });
 type FeedState = z.output<typeof FeedState>;
@@ -39,11 +39,11 @@ export type ChangeFeedOptions = {
 export type ChangeFeed = {
   /** Delivers the undelivered changes of all accounts, in order for each account. Only one poll may run at a time. */
   poll: () => Promise<void>;
-  /** Lets the current batch finish, and begins no other batch. */
+  /** Begins no further batch. The current batch finishes. */
   stop: () => void;
 };
 
-/** Opens a feed that continues from the progress in its file, or from the beginning without one. */
+/** Opens a feed that continues from the progress in `file`. Without a file, the feed begins with the first change. */
 export async function openChangeFeed(options: ChangeFeedOptions): Promise<ChangeFeed> {
   const { table, file, deliver, now = Date.now } = options;
   const kept = await readState(file);
@@ -99,8 +99,8 @@ const idOf = ({ SK }: Item): string => SK.split("#").at(-1) ?? SK;
 const timeOf = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 
 /**
- * Reads the progress. If the file is missing or unreadable, all changes are delivered again, because delivering a
- * change twice is better than not delivering it.
+ * Reads the progress. If the file is missing or unreadable, all changes are delivered again: a repeated change is
+ * better than a lost change.
  */
 async function readState(file: string): Promise<FeedState> {
   try {

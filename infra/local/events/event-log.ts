@@ -8,10 +8,13 @@ import type { EventPublisher } from "../../../shared/providers/events/events.ts"
 
 const rotateBytes = 10 * 1024 * 1024;
 
-/** A file of JSON lines that stays under about 20 MB. A full file becomes `<file>.1`, in place of the last one. */
+/**
+ * A log of JSON lines. A file of 10 MiB is renamed to `<file>.1`, and replaces the earlier `<file>.1`. So the log takes
+ * at most about 20 MiB.
+ */
 type NdjsonLog = {
   append: (values: readonly unknown[]) => Promise<void>;
-  /** Reads all lines, oldest first. A line cut off by a crash is skipped. */
+  /** Reads the values of all lines, oldest first. Skips a line that a crash cut off. */
   read: () => Promise<unknown[]>;
 };
 
@@ -21,7 +24,7 @@ export function ndjsonLog(file: string, { limitBytes = rotateBytes }: { limitByt
     append: async (values) => {
       if (values.length === 0) return;
       if ((await sizeOf(file)) >= limitBytes) await rename(file, `${file}.1`);
-      // The line break comes first, so that a line that a crash cut off does not damage the next line.
+      // The line break comes before the line. So a line that a crash cut off does not damage the next line.
       await appendFile(file, values.map((value) => `\n${JSON.stringify(value)}`).join(""), { mode: 0o600 });
     },
     read: async () => {
@@ -74,11 +77,12 @@ export const PublishedEvent = z.looseObject({
 });
 export type PublishedEvent = z.output<typeof PublishedEvent>;
 
-/** A change that could not be delivered, after all its retries. */
+/** A change that could not be delivered in all its retries. */
 export const DeadLetter = z.object({
   at: z.string(),
-  /** The key of the change's row. */
+  /** The partition key of the change's row. */
   pk: z.string(),
+  /** The sort key of the change's row. */
   sk: z.string(),
   reason: z.string(),
 });
@@ -105,7 +109,10 @@ type Hooks = {
   onError?: (source: string, error: unknown) => void;
 };
 
-/** The event bus of one machine: a log, shown at `/_local/events`, and one listener (`onEvent`). */
+/**
+ * The local event bus: writes events to a log, and passes them to one listener (`onEvent`). `/_local/events` shows the
+ * log.
+ */
 export function embeddedPublisher(events: NdjsonLog, { onEvent, onError }: Hooks = {}): EventPublisher {
   return async (published) => {
     try {

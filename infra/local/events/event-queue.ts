@@ -7,7 +7,7 @@ import { isMissing, PublishedEvent } from "./event-log.ts";
 export const QueuedEvent = PublishedEvent.omit({ published_at: true });
 export type QueuedEvent = ReturnType<typeof QueuedEvent.parse>;
 
-/** The events that the bus has not delivered yet. Each is a file, so that the events survive a restart. */
+/** The events that the bus has not delivered yet. Each event is a file, so the events survive a restart. */
 export type EventQueue = {
   /** Adds an event. Adding the same event again has no effect. */
   put: (event: { id: string }) => Promise<void>;

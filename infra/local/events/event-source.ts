@@ -7,14 +7,14 @@ import type { DeadLetter } from "./event-log.ts";
 
 export type EventSourceOptions = {
   handler: (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse>;
-  /** Stores a record that could not be delivered. If this fails, the record stays undelivered. */
+  /** Stores a record that could not be delivered. If it rejects, the delivery rejects too. */
   onDeadLetter: (letter: DeadLetter) => Promise<void>;
   retries?: number;
-  /** The delay before the first retry. Each retry doubles the delay. */
+  /** The delay before the first retry, in milliseconds. Each retry doubles the delay. */
   retryDelayMs?: number;
 };
 
-/** Delivers rows to the handler in order. Resolves when each row was handled or is a dead letter. */
+/** Delivers rows to the handler in order. Resolves when every row has been handled or is a dead letter. */
 export type Deliver = (rows: readonly Item[]) => Promise<void>;
 
 /**
@@ -53,7 +53,8 @@ async function deliverRecords(records: readonly DynamoDBRecord[], options: Event
 type BatchOutcome = { failedAt: number | undefined; threw: boolean; reason: string };
 
 /**
- * Calls the handler. `failedAt` is the index of the first failed record: 0 if the handler threw, undefined on success.
+ * Calls the handler. `failedAt` is the index of the first failed record. It is 0 if the handler threw, and undefined on
+ * success.
  */
 async function invoke(
   handler: EventSourceOptions["handler"],
@@ -78,7 +79,7 @@ const letterOf = (record: DynamoDBRecord | undefined, reason: string): DeadLette
   reason,
 });
 
-/** Converts a new row to a stream record. Its position in the batch serves as sequence number. */
+/** Converts a new row to a stream record. The sequence number is the row's position in the batch. */
 function recordOf(row: Item, index: number): DynamoDBRecord {
   const { PK, SK } = row;
   return {

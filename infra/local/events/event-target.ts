@@ -16,16 +16,16 @@ import { type Poller, startPoller } from "./poller.ts";
 type Lane = { waiting: string[]; running: number };
 
 type LanesOptions = {
-  /** The number of tasks that may run at the same time. */
+  /** The most tasks that run at the same time. */
   atOnce: number;
-  /** The number of tasks of one lane that may run at the same time. */
+  /** The most tasks of one lane that run at the same time. */
   perLane: number;
   /** Must not reject. */
   run: (id: string) => Promise<void>;
 };
 
 type Lanes = {
-  /** Queues a task to run as soon as there is a slot. Does nothing if the task already waits or runs. */
+  /** Queues a task. It runs as soon as the limits allow. Does nothing if the task already waits or runs. */
   add: (lane: string, id: string) => void;
   /** The ids of the tasks that wait or run. */
   ids: () => ReadonlySet<string>;
@@ -60,7 +60,7 @@ export function openLanes({ atOnce, perLane, run }: LanesOptions): Lanes {
       if (isStopping || running.size >= atOnce) return;
       const id = lane.running < perLane ? lane.waiting.shift() : undefined;
       if (id === undefined) continue;
-      // Moves the lane to the end, so that this loop reaches all other lanes first.
+      // Moves the lane to the end. So this loop reaches all other lanes first.
       lanes.delete(name);
       lanes.set(name, lane);
       begin(name, lane, id);
@@ -87,41 +87,44 @@ export function openLanes({ atOnce, perLane, run }: LanesOptions): Lanes {
 export type EventTargetOptions = {
   queue: EventQueue;
   handler: (event: EventBridgeEvent<string, QueuedEvent>) => Promise<void>;
-  /** Receives an event whose retries all failed, with the last error. If it rejects, the event stays in the queue. */
+  /**
+   * Called with an event whose retries have all failed, and the message of the last error. If `onGivenUp` rejects, the
+   * event stays in the queue.
+   */
   onGivenUp: (event: QueuedEvent, reason: string) => Promise<void>;
   onError: (error: unknown) => void;
-  /** The number of events that may be handled at the same time. */
+  /** The most events that are handled at the same time. By default 32. */
   atOnce?: number;
-  /** The number of events of one account that may be handled at the same time. */
+  /** The most events of one account that are handled at the same time. By default 8. */
   perAccount?: number;
   retries?: number;
-  /** The delay before the first retry. Each retry doubles the delay. */
+  /** The delay before the first retry, in milliseconds. By default 1,000. Each retry doubles the delay. */
   retryDelayMs?: number;
 };
 
-/** The time between two checks of the queue. Other processes may add events to the queue. */
+/** The time between two checks of the queue, in milliseconds. Other processes may add events to the queue. */
 const idleMs = 10_000;
 
-/** The most events that are kept in memory until they are handled. Further events are read from the queue. */
+/** The most waiting events that are kept in memory. Further events are read from the queue. */
 const mostHeld = 1_000;
 
 export type EventTarget = Poller & {
-  /** Stores an event in the queue, and handles the event without reading the queue. */
+  /** Stores an event in the queue, and handles it without waiting for the next check of the queue. */
   add: (event: QueuedEvent) => Promise<void>;
 };
 
 /**
  * Runs a rule's target in this process: calls the handler with every event of the queue.
- * - Many events are handled at the same time, so that a slow event does not block others. Only a few of these events
- *   may be of one account, so that no account takes all slots.
- * - A failed event is retried. An event leaves the queue only after it was handled, so events that a crash interrupted
- *   are handled again.
+ * - Handles up to `atOnce` events at the same time. So a slow event does not block others. Only `perAccount` of these
+ *   events may be of one account. So no account blocks the others.
+ * - Retries a failed event. An event leaves the queue only after it was handled or given up. So an event that a crash
+ *   interrupted is handled again.
  * - `stop` waits for running calls.
  */
 export function startEventTarget(options: EventTargetOptions): EventTarget {
   const { queue, onError, atOnce = 32, perAccount = 8 } = options;
   const held = new Map<string, QueuedEvent>();
-  /** The ids that `add` has stored since the last check of the queue began. Their events may be handled by now. */
+  /** The ids that `add` has stored since the last check of the queue began. Their events may already be handled. */
   const added = new Set<string>();
   const stopping = new AbortController();
   const lanes = openLanes({
@@ -142,7 +145,8 @@ export function startEventTarget(options: EventTargetOptions): EventTarget {
     idleMs,
     onError,
     work: async () => {
-      // The ids are copied before the queue is read, so that an event that finishes in between is not started again.
+      // The ids are copied before the queue is read. Without the copy, an event that finishes in the meantime would
+      // start again.
       const before = new Set([...lanes.ids(), ...added]);
       for (const id of await queue.ids()) {
         if (stopping.signal.aborted) return;
@@ -168,7 +172,7 @@ export function startEventTarget(options: EventTargetOptions): EventTarget {
   };
 }
 
-/** The account of an event. An unreadable event counts as an event of an account of its own. */
+/** The account of an event. For an unreadable event, the id of the event instead. */
 const accountOf = async (queue: EventQueue, id: string): Promise<string> =>
   (await queue.read(id).catch(() => undefined))?.account_id ?? id;
 
@@ -185,7 +189,7 @@ async function deliverEvent(event: QueuedEvent, options: EventTargetOptions, sto
   }
 }
 
-/** Calls the handler and returns the message of its error; undefined on success. */
+/** Calls the handler. Returns the message of its error, or undefined on success. */
 async function callHandler(handler: EventTargetOptions["handler"], event: QueuedEvent): Promise<string | undefined> {
   try {
     await handler(envelopeOf(event));
@@ -195,7 +199,7 @@ async function callHandler(handler: EventTargetOptions["handler"], event: Queued
   }
 }
 
-/** Wraps an event as EventBridge passes it to a function. */
+/** Wraps an event in the envelope in which EventBridge passes events to a function. */
 const envelopeOf = (event: QueuedEvent): EventBridgeEvent<string, QueuedEvent> => ({
   version: "0",
   id: event.id,
@@ -210,7 +214,7 @@ const envelopeOf = (event: QueuedEvent): EventBridgeEvent<string, QueuedEvent> =
 
 type Handler = (event: EventBridgeEvent<string, QueuedEvent>) => Promise<void>;
 
-/** The workers that get events of some types only. */
+/** The workers that get only events of certain types. */
 export const eventHandlers: Readonly<Record<string, Handler>> = {
   "workers.make_mailbox_export": makeMailboxExport,
   "workers.note_revocations": noteRevocations,
@@ -220,15 +224,15 @@ export const eventHandlers: Readonly<Record<string, Handler>> = {
   "workers.send_notices": sendNotices,
 };
 
-/** The events that a worker gets by its rule on the deployed bus; none for a worker with another trigger. */
+/** The types of events that a worker's rule on the deployed bus matches. Empty for a worker with another trigger. */
 function typesFor(name: string): readonly string[] {
   const source = workers.find((worker) => worker.name === name)?.source;
   return typeof source === "object" && "events" in source && source.events !== "all" ? source.events : [];
 }
 
 /**
- * Calls every worker whose rule matches an event, as the deployed bus does. If one worker fails, all are called again.
- * Workers tolerate repeated events.
+ * Calls every worker whose rule matches an event, like the deployed bus. If one worker fails, the retry calls all of
+ * them again. Workers tolerate repeated events.
  */
 export async function callTargets(event: EventBridgeEvent<string, QueuedEvent>): Promise<void> {
   await dispatchEvent(event);

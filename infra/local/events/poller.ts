@@ -1,6 +1,6 @@
-/** A task that is repeated. */
+/** The handle of repeated work. */
 export type Poller = {
-  /** Runs the work soon. Several calls before the run have the effect of one. */
+  /** Runs the work soon. Several calls before the next run have the same effect as one call. */
   wake: () => void;
   /** Stops the poller. Resolves when the current run has ended. */
   stop: () => Promise<void>;
@@ -8,33 +8,36 @@ export type Poller = {
 
 export type PollerOptions = {
   work: () => Promise<void>;
-  /** The time in milliseconds after which the work runs again, unless `wake` is called before. */
+  /** The pause between two runs without `wake`, in milliseconds. */
   idleMs: number;
-  /** The shortest pause after a run is this multiple of the run's duration, but 0.1 to 1 second. 4 by default. */
+  /**
+   * The shortest pause after a run, as a multiple of the run's duration. By default 4. The pause is at least 0.1 and at
+   * most 1 second.
+   */
   restRatio?: number;
   onError: (error: unknown) => void;
 };
 
 const shortestRestMs = 100;
-/** The limit of the shortest pause. It keeps new work from waiting long after a long run. */
+/** The upper limit of the shortest pause, in milliseconds. Without it, new work would wait long after a long run. */
 const longestRestMs = 1_000;
 
-/** The shortest pause after work that took `tookMs`: `ratio` times as long, but from 0.1 to 1 second. */
+/** The shortest pause after a run, in milliseconds: `ratio` times `tookMs`, but at least 100 and at most 1,000. */
 export const restAfter = (tookMs: number, ratio: number): number =>
   Math.min(longestRestMs, Math.max(shortestRestMs, ratio * tookMs));
 
 /**
- * Runs the work at once, when `wake` is called, and otherwise every `idleMs`.
- * - After each run the poller pauses `restRatio` times as long as the run took. With 4, short work takes a fifth of the
- *   process at most.
- * - The pause is a second at most, so that new work is not late.
- * - Errors are reported, and the work continues.
+ * Runs the work at the start, after each `wake`, and without `wake` every `idleMs`.
+ * - After each run, pauses `restRatio` times as long as the run took. With 4, short work takes at most a fifth of the
+ *   process's time.
+ * - The pause is at most a second. So new work is not late.
+ * - Reports errors to `onError`, and continues.
  */
 export function startPoller({ work, idleMs, restRatio = 4, onError }: PollerOptions): Poller {
   const state = { isStopping: false, isAwake: false };
   let interrupt: (() => void) | undefined;
 
-  /** Resolves after `ms`. An interruption resolves it earlier if `until` returns true. */
+  /** Waits for `ms` milliseconds. An interruption ends the wait earlier if `until` returns true. */
   const wait = (ms: number, until: () => boolean): Promise<void> =>
     new Promise((resolve) => {
       const timer = setTimeout(resolve, ms);

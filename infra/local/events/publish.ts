@@ -18,8 +18,8 @@ type PublishingOptions = {
 };
 
 /**
- * The pause between polls in milliseconds. Changes by workers do not wake the poller. With this pause
- * these changes are published within two seconds.
+ * The pause between two polls, in milliseconds. Changes by workers do not wake the poller. With this pause, such
+ * changes are published within two seconds.
  */
 const idleMs = 1_000;
 
@@ -27,10 +27,10 @@ const idleMs = 1_000;
 // hour.
 const isPublished = ({ request_id }: Item): boolean => request_id !== seedRequestId;
 
-/** Publishes the changes of the table to the log in the data folder, by the worker that is deployed. */
+/** Publishes the changes of the table to the log in the data folder. Uses the code of the deployed worker. */
 export async function startPublishing({ table, dataDir, onEvent, onError }: PublishingOptions): Promise<Poller> {
   const publish = embeddedPublisher(eventsIn(dataDir), { onEvent, onError });
-  // Only errors are logged, because a line for each batch would double the lines of the requests.
+  // Only errors are logged. A line for each batch would double the number of log lines.
   const log = createLog(process.env["LOG_LEVEL"] === "silent" ? "silent" : "error", {}, "text");
   const deadLetters = deadLettersIn(dataDir);
   const deliver = eventSource({
@@ -52,5 +52,5 @@ export async function startPublishing({ table, dataDir, onEvent, onError }: Publ
   };
 }
 
-/** The request id of changes made by the big seed, as the audit log shows it. */
+/** The request id of the changes that the big seed makes. The audit log shows it. */
 export const seedRequestId = "seed-big";

@@ -10,21 +10,21 @@ import { startPoller } from "./poller.ts";
 type WebhookOptions = { dataDir: string; onError: (source: string, error: unknown) => void };
 
 export type Webhooks = {
-  /** Stores a published event for delivery. Resolves when the event is stored, before it is delivered. */
+  /** Stores a published event for delivery. Resolves when the event is stored, not when it is delivered. */
   onEvent: (event: Event) => Promise<void>;
   /** Retries due deliveries at once. */
   retry: () => void;
   /**
-   * Waits for running deliveries, but 12 seconds at most. Deliveries that take longer are retried after the next start.
+   * Waits for running deliveries, but at most 12 seconds. A delivery that takes longer is retried after the next start.
    */
   stop: () => Promise<void>;
 };
 
 const retryEveryMs = 10_000;
-/** The longest time that `stop` waits. It is longer than one attempt to deliver. */
+/** The longest time that `stop` waits, in milliseconds. An attempt to deliver takes less time. */
 const longestStopMs = 12_000;
 
-/** Passes events to the deployed workers, and retries the deliveries to webhooks every ten seconds. */
+/** Passes events to the workers, and retries due deliveries to webhooks every ten seconds. */
 export function startWebhooks({ dataDir, onError }: WebhookOptions): Webhooks {
   const queue = eventQueueIn(dataDir);
   const target = startEventTarget({
@@ -36,7 +36,7 @@ export function startWebhooks({ dataDir, onError }: WebhookOptions): Webhooks {
   const retries = startPoller({
     work: retryDeliveries,
     idleMs: retryEveryMs,
-    // Retries wait for receivers and use no processor time meanwhile, so they need no pause.
+    // Retries need no pause, because they mostly wait for receivers and use little processor time.
     restRatio: 0,
     onError: (error) => onError("retries of deliveries", error),
   });

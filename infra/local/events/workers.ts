@@ -13,19 +13,22 @@ import { startPoller, type Poller } from "./poller.ts";
 import { startPublishing } from "./publish.ts";
 import { startWebhooks } from "./webhooks.ts";
 
-/** The running workers. `onClockMoved` makes the workers do the work that became due when the clock was moved. */
+/** The running workers. `onClockMoved` runs the workers at once, because moving the clock can make work due. */
 export type Workers = Poller & { onClockMoved: () => void };
 
 type WorkersOptions = { table: Table; dataDir: string; onError: (source: string, error: unknown) => void };
 
-/** The interval is short because registrations take seconds, and users wait for the delegation of a domain. */
+/**
+ * The pause between two runs, in milliseconds. It is short because registrations take seconds, and users wait for the
+ * delegation of a domain.
+ */
 const domainsEveryMs = 2_000;
 
 const checkoutsEveryMs = 15_000;
 
 /**
- * Starts the worker that asks the payment provider about open checkouts. Its first run asks about all of them, because
- * webhooks that were sent while the product was down are lost.
+ * Starts the worker that asks the payment provider about open checkouts. The first run asks about all open checkouts,
+ * because webhooks from the time when the product was stopped are lost.
  */
 function startCheckoutPoller(onError: WorkersOptions["onError"]): Poller {
   let early = true;
@@ -40,7 +43,7 @@ function startCheckoutPoller(onError: WorkersOptions["onError"]): Poller {
 }
 
 /**
- * Starts the product's workers. They:
+ * Starts the product's workers. The workers:
  * - publish events, and do the work that events start: webhook deliveries, mails and exports;
  * - close billing days, charge saved cards, and ask the payment provider about open checkouts;
  * - advance domains and dedicated IPs, index journals, purge deleted mailboxes, end grants, and rewrite old rows.

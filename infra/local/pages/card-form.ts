@@ -1,9 +1,9 @@
 import { escapeHtml } from "../../../shared/core/text.ts";
 
-/** The result of a charge of a test card. */
+/** The result of charging a test card. */
 type CardOutcome = "works" | "confirm" | "declined" | "expired";
 
-/** The test cards, with the numbers that they have at Stripe (https://docs.stripe.com/testing). */
+/** The test cards, with Stripe's numbers (https://docs.stripe.com/testing). */
 const testCards: readonly { number: string; outcome: CardOutcome; text: string }[] = [
   { number: "4242 4242 4242 4242", outcome: "works", text: "The payment succeeds" },
   { number: "4000 0027 6000 3184", outcome: "confirm", text: "The bank wants a confirmation" },
@@ -32,7 +32,10 @@ const isPast = (expiry: string, now: Date): boolean => {
   return Date.UTC(2000 + (year % 100), month, 1) <= now.getTime();
 };
 
-/** Reads a card as a payer types it. Returns `works` or `confirm` for its payment, or the mistake in the card. */
+/**
+ * Reads the card that a payer typed. Returns `works` if the payment succeeds, `confirm` if the bank asks for a
+ * confirmation, or the mistake in the card.
+ */
 export function readCard({ number, expiry, cvc }: CardValues, now: Date): "works" | "confirm" | CardFault {
   const digits = number.replaceAll(/[\s-]/g, "");
   if (!/^\d{13,19}$/.test(digits)) return { field: "number", message: "Your card number is incomplete." };
@@ -62,7 +65,7 @@ function field(name: Field, values: CardValues, fault: CardFault | undefined): s
     <input id="${name}" name="${name}" value="${escapeHtml(values[name])}" required inputmode="${name === "expiry" ? "text" : "numeric"}" maxlength="30" ${rest}${state} />${text}</div>`;
 }
 
-/** The form of a card, as HTML. It is posted to `action`. */
+/** The HTML form for a card. The browser posts the form to `action`. */
 export function cardForm(action: string, button: string, values: CardValues, fault?: CardFault): string {
   const alert = fault && fault.field === undefined ? `<div role="alert"><p>${escapeHtml(fault.message)}</p></div>` : "";
   const fields = (["number", "expiry", "cvc"] as const).map((name) => field(name, values, fault));
@@ -72,8 +75,8 @@ export function cardForm(action: string, button: string, values: CardValues, fau
   </form>`;
 }
 
-/** The table of the test cards, as HTML. */
+/** The HTML table of the test cards. */
 export const testCardTable = (): string =>
   `<table><thead><tr><th scope="col">Test card</th><th scope="col">Result</th></tr></thead><tbody>${testCards
     .map(({ number, text }) => `<tr><td>${number}</td><td>${text}</td></tr>`)
-    .join("")}</tbody></table><p>Any expiry to come and any three digits will do.</p>`;
+    .join("")}</tbody></table><p>Use any date in the future and any three digits.</p>`;

@@ -26,7 +26,7 @@ import {
 import { isOwnForm, wantsJson } from "./forms.ts";
 import { payerPage } from "./payer-html.ts";
 
-/** The answer of the product's webhook endpoint to one event; status 0 if there was none. */
+/** The answer of the product's webhook endpoint to one event. The status is 0 if there was no answer. */
 type Delivery = { eventId: string; status: number; body: string };
 
 type Button = { path: Act | "pay-twice"; text: string };
@@ -90,7 +90,8 @@ function outcome(deliveries: readonly Delivery[]): string {
 }
 
 /**
- * The address of the success or the cancel page. Undefined if it is no web address, because `javascript:` is a URL too.
+ * The address of the success page or the cancel page. Undefined if it is not a web address, such as a `javascript:`
+ * URL.
  */
 function addressOf(template: string | undefined, checkout: StoredCheckout): string | undefined {
   const url = template?.replaceAll("{CHECKOUT_SESSION_ID}", checkout.id) ?? "";
@@ -103,17 +104,17 @@ const link = (text: string, url: string | undefined): string =>
 /** The data that the page shows besides the checkout. */
 type Shown = {
   status?: number;
-  /** The webhooks just sent. */
+  /** The webhooks that this request sent. */
   deliveries?: readonly Delivery[];
   notice?: string;
   card?: { values: CardValues; fault: CardFault };
-  /** Whether the payer just paid, and is led to the success page. */
+  /** Whether the payer has just paid. The page then leads to the success page. */
   isLeaving?: boolean;
 };
 
 const priceOf = ({ amount, currency }: StoredCheckout): string => `${money(amount)} ${currency}`;
 
-/** The right side of the page: the form of the card, or the end of the checkout. */
+/** The right side of the page: the card form of an open checkout, or the result of an ended checkout. */
 function payment(checkout: StoredCheckout, now: Date, { card }: Shown): string {
   if (checkoutStatus(checkout, now) === "open") {
     const { values, fault } = card ?? { values: emptyCard, fault: undefined };
@@ -157,7 +158,7 @@ function checkoutAnswer(checkout: StoredCheckout, now: Date, shown: Shown = {}):
   });
 }
 
-/** The page of the payer's bank, which asks for a confirmation. */
+/** The page on which the payer's bank asks for a confirmation. */
 const bankPage = (checkout: StoredCheckout): Answer =>
   payerPage({
     title: "Confirm your payment",
@@ -173,7 +174,7 @@ const bankPage = (checkout: StoredCheckout): Answer =>
 
 type CheckoutPageOptions = {
   table: Table;
-  /** The secret with which the product verifies webhooks. */
+  /** The secret that signs webhooks. The product verifies webhooks with the same secret. */
   webhookSecret: string;
   now?: () => Date;
 };
@@ -183,7 +184,7 @@ const webhookPath = "/v1/public/webhooks/payments";
 
 const deliveryTimeoutMs = 20_000;
 
-/** Posts an event to the product over HTTP, as Stripe does. A network error becomes a delivery too. */
+/** Posts an event to the product over HTTP, like Stripe. A network error also gives a delivery, with status 0. */
 async function deliverEvent(checkout: StoredCheckout, port: number, secret: string, now: Date): Promise<Delivery> {
   const body = eventBodyOf(checkout);
   const eventId = String((JSON.parse(body) as { id: unknown }).id);
@@ -217,9 +218,10 @@ async function orMissing(show: () => Promise<Answer>): Promise<Answer> {
 
 type CheckoutSettings = Required<CheckoutPageOptions>;
 
-const refuseForeignForm = (): Answer => jsonAnswer(403, { message: "Another site sent this form, so it is refused." });
+const refuseForeignForm = (): Answer =>
+  jsonAnswer(403, { message: "The form was refused, because another site sent it." });
 
-const tooLate = "The checkout is no longer in a state for this.";
+const tooLate = "The state of the checkout does not allow this any more.";
 
 async function performAct(act: Act, count: number, request: LocalRequest, settings: CheckoutSettings): Promise<Answer> {
   const { table, webhookSecret, now } = settings;
@@ -239,18 +241,22 @@ async function performAct(act: Act, count: number, request: LocalRequest, settin
   });
 }
 
-/** Pays a checkout as a payer does, and leads to the success page. If the webhook fails, the page shows its answer. */
+/**
+ * Pays a checkout like a payer, and leads to the success page. If the webhook fails, shows its answer on the checkout's
+ * page.
+ */
 async function payAndLeave(id: string, request: LocalRequest, settings: CheckoutSettings): Promise<Answer> {
   const { table, webhookSecret, now } = settings;
   const settled = await settleCheckout(table, id, "pay", now());
   if (!settled) return checkoutAnswer(await getStored(table, id), now(), { status: 409, notice: tooLate });
   const delivery = await deliverEvent(settled, request.port, webhookSecret, now());
   if (delivery.status !== 200) return checkoutAnswer(settled, now(), { deliveries: [delivery] });
-  // Browsers refuse a form that is redirected to another origin, so the page itself leads there.
+  // Browsers refuse to redirect a form to another origin. So this redirects to the checkout's page, which leads to the
+  // success page.
   return { status: 303, headers: { location: `/_local/checkout/${id}?paid` }, body: Buffer.alloc(0) };
 }
 
-/** Charges the card of the form: pays, asks for a confirmation, or shows the mistake in the card. */
+/** Charges the card in the form. Pays, asks for a confirmation, or shows the mistake in the card. */
 async function chargeCard(request: LocalRequest, settings: CheckoutSettings): Promise<Answer> {
   const { table, now } = settings;
   const id = request.params["id"] ?? "";
@@ -266,7 +272,10 @@ async function chargeCard(request: LocalRequest, settings: CheckoutSettings): Pr
   });
 }
 
-/** The answer of the payer's bank: pays, or declines the card. The checkout stays open then. */
+/**
+ * Handles the payer's answer to the bank. Pays if the payer confirms. If not, shows the checkout again, which stays
+ * open.
+ */
 async function answerOfBank(request: LocalRequest, settings: CheckoutSettings): Promise<Answer> {
   const { table, now } = settings;
   const id = request.params["id"] ?? "";
@@ -281,10 +290,11 @@ async function answerOfBank(request: LocalRequest, settings: CheckoutSettings): 
 
 /**
  * `/_local/checkout/{id}`: the checkout of the embedded payments, as a payment page or as JSON.
- * - The card form takes test cards. A card that is refused leaves the checkout open, as at Stripe.
- * - Pay, Decline and Close end the checkout and send the product its webhook.
+ * - The card form accepts test cards. After a refused card the checkout stays open, as at Stripe.
+ * - Pay, Decline and Close end the checkout, and send the product the webhook.
  * - Pay twice sends one event twice at the same time.
- * - Pay late sends the event of a payment after the checkout is over; if it was sent before, the same event again.
+ * - Pay late sends the event of a payment after the checkout has ended. If the event was sent before, sends the same
+ *   event again.
  */
 export function checkoutPaths(options: CheckoutPageOptions): LocalPath[] {
   const settings: CheckoutSettings = { now: () => new Date(), ...options };

@@ -23,7 +23,7 @@ export const eventPaths = (dataDir: string): LocalPath[] => [
 ];
 
 async function answerEvents(dataDir: string, { headers, query }: LocalRequest): Promise<Answer> {
-  // An empty field of the form means no filter.
+  // An empty field in the form means no filter.
   const filters = Object.fromEntries([...query].filter(([, value]) => value !== ""));
   const { success, data, error } = EventsQuery.safeParse(filters);
   if (!success) return jsonAnswer(422, { message: z.prettifyError(error) });

@@ -15,7 +15,7 @@ const Ticket = z.object({
 });
 
 /**
- * `/_local/files/<key>`: the downloads of shared/providers/files/embedded.ts.
+ * `/_local/files/<key>`: the downloads at the URLs that shared/providers/files/embedded.ts signs.
  * - 403: the URL has expired, or this server did not sign it.
  * - 404: the file does not exist.
  */
@@ -29,7 +29,7 @@ async function download(
 ): Promise<Answer> {
   const { data: ticket } = Ticket.safeParse({ ...Object.fromEntries(query), ...params });
   if (!ticket || !isGenuine(key, ticket))
-    return jsonAnswer(403, { message: "The address does not have this server's signature." });
+    return jsonAnswer(403, { message: "The address has no valid signature of this server." });
   if (now().getTime() >= ticket.expires * 1000) return jsonAnswer(403, { message: "This address has expired." });
   const contentType = contentTypeOf(ticket.key);
   const body = contentType === undefined ? undefined : await readEmbedded(folder, ticket.key);

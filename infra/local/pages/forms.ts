@@ -1,10 +1,12 @@
 import type { LocalRequest } from "../server/respond.ts";
 
-/** Tells whether the body was sent as JSON. The answer is then JSON too. */
+/** Whether the request's body is JSON. The answer to such a request is JSON too. */
 export const isJson = ({ headers }: LocalRequest): boolean =>
   /^application\/json\s*(?:;|$)/i.test(headers.get("content-type") ?? "");
 
-/** Parses a body: JSON (undefined if malformed), or the fields of a form through `read`. */
+/**
+ * Parses a body. Returns the value of JSON, or undefined for malformed JSON. For a form, returns the result of `read`.
+ */
 export function formOrJson(request: LocalRequest, read: (form: URLSearchParams) => unknown): unknown {
   const text = request.body.toString();
   if (!isJson(request)) return read(new URLSearchParams(text));
@@ -16,9 +18,9 @@ export function formOrJson(request: LocalRequest, read: (form: URLSearchParams) 
 }
 
 /**
- * Tells whether a page of this server sent the form. Browsers name the sender in `Sec-Fetch-Site`. Over plain HTTP to
- * another host than localhost they name it only in `Origin`. A request with neither header is accepted, because it is not
- * from a browser.
+ * Whether a page of this server sent the form. Browsers name the sender in `Sec-Fetch-Site`. Over plain HTTP to a host
+ * other than localhost, browsers name the sender only in `Origin`. A request without both headers does not come from a
+ * browser, and is accepted.
  */
 export function isOwnForm({ headers }: LocalRequest): boolean {
   const site = headers.get("sec-fetch-site");
@@ -27,6 +29,6 @@ export function isOwnForm({ headers }: LocalRequest): boolean {
   return origin === undefined || origin === `http://${headers.get("host") ?? ""}`;
 }
 
-/** Tells whether a request asks for JSON instead of a page. */
+/** Whether a request asks for JSON instead of a page. */
 export const wantsJson = ({ headers, query }: Pick<LocalRequest, "headers" | "query">): boolean =>
   query.has("format") ? query.get("format") === "json" : (headers.get("accept") ?? "").includes("application/json");

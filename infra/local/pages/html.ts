@@ -36,8 +36,8 @@ iframe { color-scheme: light; background: #fff; box-sizing: border-box; width: 1
 `;
 
 /**
- * The content security policy of a page with this one style sheet, no script, and forms only to this server. `more`
- * adds directives.
+ * The content security policy of a local page. It allows only the style sheet `sheet`, no script, and forms only to
+ * this server. `more` adds directives.
  */
 export function policyOf(sheet: string, ...more: string[]): string {
   const hash = createHash("sha256").update(sheet).digest("base64");
@@ -46,8 +46,8 @@ export function policyOf(sheet: string, ...more: string[]): string {
 }
 
 /**
- * A page of the local runtime, without scripts or external resources. `content` is HTML, `title` is plain text; `more`
- * adds directives to the content security policy.
+ * A page of the local runtime, without scripts or external resources. `content` is HTML, and `title` is plain text.
+ * `more` adds directives to the content security policy.
  */
 export const htmlAnswer = (status: number, title: string, content: string, ...more: string[]): Answer => ({
   status,

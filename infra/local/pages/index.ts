@@ -8,7 +8,7 @@ import { registryPaths } from "./registry.ts";
 import { reversePaths } from "./reverse-dns.ts";
 import { cardPaths } from "./saved-cards.ts";
 
-/** The pages of the embedded providers in use: payments, files, registry and outbox. */
+/** The local pages of the embedded providers in use: payments, files, registry with reverse DNS, and outbox. */
 export function providerPaths(table: Table, onChanged: () => void): LocalPath[] {
   const {
     PAYMENTS_WEBHOOK_SECRET: webhookSecret,

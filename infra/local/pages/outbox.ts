@@ -24,12 +24,12 @@ const listPage = (mails: readonly OutboxMail[], { to = "" }: OutboxQuery): Answe
   htmlAnswer(
     200,
     "Outbox",
-    `<p>Mail that the product would have sent to people, newest first. Mail is deleted after seven days.</p>
+    `<p>The mail that a deployed product would send to people, newest first. Mail is deleted after seven days.</p>
       <form><label>To <input name="to" type="email" value="${escapeHtml(to)}" /></label><button>Show</button></form>
       ${mails.length === 0 ? "<p>The outbox has no mail.</p>" : rows(mails)}`,
   );
 
-/** The permissions of a mail in its frame: links open in a new window, scripts do not run. */
+/** The permissions of a mail in its frame. Links open in a new window. Scripts do not run. */
 const sandbox = "allow-popups allow-popups-to-escape-sandbox";
 const framePolicy = `default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox ${sandbox}`;
 
@@ -65,7 +65,7 @@ const mailNotFound = (request: LocalRequest): Answer => {
 };
 
 async function listMails(table: Reader, request: LocalRequest): Promise<Answer> {
-  // An empty field of the form means no filter.
+  // An empty field in the form means no filter.
   const filters = Object.fromEntries([...request.query].filter(([, value]) => value !== ""));
   const { success, data, error } = OutboxQuery.safeParse(filters);
   if (!success) return jsonAnswer(422, { message: z.prettifyError(error) });
@@ -75,8 +75,10 @@ async function listMails(table: Reader, request: LocalRequest): Promise<Answer> 
 }
 
 /**
- * `/_local/outbox`: the mails of the embedded outbox, newest first; `?to=` filters by recipient. `/_local/outbox/{id}`:
- * one mail, its HTML in a frame without scripts. Both answer JSON on request.
+ * - `/_local/outbox`: the mails in the embedded outbox, newest first. `?to=` filters by recipient.
+ * - `/_local/outbox/{id}`: one mail, with its HTML in a frame without scripts.
+ *
+ * Both can also answer with JSON.
  */
 export function outboxPaths(table: Reader): LocalPath[] {
   const withMail =

@@ -45,11 +45,14 @@ type PayerPage = {
   title: string;
   /** HTML. */
   content: string;
-  /** Leads the payer to this web address at once. */
+  /** The web address to which the page leads the payer at once. */
   leadTo?: string | undefined;
 };
 
-/** A page for payers, as a payment provider would show it: without scripts, external resources and links of this machine. */
+/**
+ * A page for payers that looks like a payment provider's page. It has no scripts, no external resources, and no links
+ * to other local pages.
+ */
 export const payerPage = ({ status = 200, title, content, leadTo }: PayerPage): Answer => ({
   status,
   headers: { "content-type": "text/html; charset=utf-8", "content-security-policy": policyOf(style) },

@@ -20,7 +20,8 @@ import { htmlAnswer } from "./html.ts";
 
 const content = `
 <h2>Domains</h2>
-<p>This form acts for the registries of all top-level domains. Delegate a name that is registered elsewhere to nameservers.
+<p>This form acts for the registries of all top-level domains. Delegate a name that is registered elsewhere to
+  nameservers.
   A name that is bought through the product is delegated already.</p>
 <form method="post" action="/_local/registry">
   <label>Name <input name="name" required placeholder="example.com" /></label>
@@ -28,8 +29,9 @@ const content = `
   <button>Delegate</button>
 </form>
 <h2>Other registrars</h2>
-<p>This form plays all other registrars. Register a name elsewhere, with the auth code that transfers it to the
-  product. With the auth code of a name that was bought through the product, this form takes the name over.</p>
+<p>This form plays all other registrars. Register a name at another registrar, with an auth code for its transfer to
+  the product. With the auth code of a name that was bought through the product, this form transfers the name to
+  another registrar.</p>
 <form method="post" action="/_local/registry">
   <input type="hidden" name="elsewhere" value="true" />
   <label>Name <input name="name" required placeholder="example.com" /></label>
@@ -40,15 +42,15 @@ const content = `
   <button>Register</button>
 </form>
 <h2>Registrations</h2>
-<p>Look up a name: its nameservers, and if it was bought through the product, the phase, dates and statuses of its
-  registration.</p>
+<p>Look up the nameservers of a name. For a name that was bought through the product, this also shows the phase, dates
+  and statuses of its registration.</p>
 <form action="/_local/registry">
   <label>Name <input name="name" required placeholder="example.com" /></label>
   <button>Look up</button>
 </form>
 <h2>Reverse DNS</h2>
 <p>This form acts for the providers of all IP addresses, and for the hosts at these addresses. Set the PTR record of an
-  address. An empty name removes the record. In a delegated domain, the domain's own records count.</p>
+  address. An empty name removes the record. A name in a delegated domain resolves by the domain's own records.</p>
 <form method="post" action="/_local/registry/reverse">
   <label>Address <input name="ip" required placeholder="45.12.0.7" /></label>
   <label>Name <input name="rdns" placeholder="mail.example.com" /></label>
@@ -57,7 +59,7 @@ const content = `
   <button>Set</button>
 </form>`;
 
-/** The page of the registry; `notice` is HTML. */
+/** The page of the registry. `notice` is HTML. */
 export const registryPage = (status: number, notice = ""): Answer =>
   htmlAnswer(
     status,
@@ -70,14 +72,14 @@ type Options = { table: Table; onDelegated: () => void };
 
 const Delegation = z.strictObject({
   name: NewDomainName,
-  /** The default is the nameservers of the account that connected the name. An empty list removes the delegation. */
+  /** By default the nameservers of the account that connected the name. An empty list removes the delegation. */
   nameservers: z.array(z.string().trim().toLowerCase().min(1).max(253)).max(13).optional(),
-  /** The records of the name at another DNS host, to which the name is then delegated. */
+  /** The records of the name at another DNS host. With records, the name is by default delegated to this host. */
   records: z.array(z.strictObject(newRecord)).max(1_000).optional(),
 });
 type Delegation = z.output<typeof Delegation>;
 
-/** A registration at another registrar. By default its nameservers stay as they are, and its auth code is random. */
+/** A registration at another registrar. By default the name keeps its nameservers, and the auth code is random. */
 const ElsewhereForm = Delegation.extend({
   elsewhere: z.literal(true),
   auth_code: z
@@ -95,7 +97,7 @@ const RegistryForm = z.discriminatedUnion("elsewhere", [
 ]);
 type ElsewhereForm = z.output<typeof ElsewhereForm>;
 
-/** In a form, several nameservers are separated by spaces or commas. */
+/** Reads the fields of a form. Spaces or commas separate nameservers. */
 function fieldsOf(form: URLSearchParams): unknown {
   const hosts = (form.get("nameservers") ?? "").split(/[\s,]+/).filter((host) => host !== "");
   const texts = ["name", "auth_code", "registered_at"].flatMap((member) => {
@@ -109,7 +111,7 @@ function fieldsOf(form: URLSearchParams): unknown {
   };
 }
 
-/** Publishes records of a name at the other DNS host. Throws an error that names the first record that is invalid. */
+/** Publishes records of a name at the other DNS host. Throws an error that names the first invalid record. */
 async function publish(table: Table, name: string, records: readonly RecordInput[]): Promise<void> {
   const parsed = records.map((record) => {
     const read = parseRecord(record, name);
@@ -148,18 +150,19 @@ async function registeredElsewhere(given: ElsewhereForm, { table, onDelegated }:
   onDelegated();
   const nameservers = (await delegationOf(table, name)) ?? [];
   const { auth_code } = registration;
-  const message = `${name} is registered elsewhere from ${since} on. The auth code that transfers it is ${auth_code}.`;
+  const message = `${name} is registered elsewhere from ${since} on. The auth code for its transfer is ${auth_code}.`;
   return { message, more: { name, nameservers, auth_code, since } };
 }
 
 /**
  * `/_local/registry`: the registry of domain names.
- * - GET: a page. With `?name=`: the nameservers of a name and its registration through the product, as JSON.
- * - POST: delegates a name, from a form or JSON such as `{"name": "example.com"}`. The default of `nameservers` is the
- *   nameservers of the account that connected the name. `records` replaces the records that the name has at another DNS
- *   host; the default of `nameservers` is then the nameservers of that host.
- * - POST with `"elsewhere": true`: registers the name at another registrar, and answers the auth code that transfers it.
- *   With the auth code of a name of the product, transfers that name to the other registrar.
+ * - GET: a page. With `?name=`, the nameservers of a name and its registration through the product, as JSON.
+ * - POST: delegates a name, from a form or JSON such as `{"name": "example.com"}`. By default, `nameservers` are the
+ *   nameservers of the account that connected the name. `records` replaces the records of the name at another DNS host.
+ *   With `records`, `nameservers` are by default the nameservers of this host.
+ * - POST with `"elsewhere": true`: registers the name at another registrar, and answers with the auth code for its
+ *   transfer. With the auth code of a name that was bought through the product, transfers the name to the other
+ *   registrar.
  */
 export function registryPaths(options: Options): LocalPath[] {
   const show = async ({ query }: LocalRequest): Promise<Answer> => {
@@ -176,7 +179,7 @@ export function registryPaths(options: Options): LocalPath[] {
   const change = async (request: LocalRequest): Promise<Answer> => {
     const respond = (status: number, message: string, more: object = {}): Answer =>
       isJson(request) ? jsonAnswer(status, { message, ...more }) : registryPage(status, escapeHtml(message));
-    if (!isOwnForm(request)) return respond(403, "Another site sent this form, so it is refused.");
+    if (!isOwnForm(request)) return respond(403, "The form was refused, because another site sent it.");
     const { success, data, error } = RegistryForm.safeParse(formOrJson(request, fieldsOf));
     if (!success) return respond(422, z.prettifyError(error));
     try {

@@ -42,7 +42,7 @@ const Change = z.strictObject({
     .nullish(),
 });
 
-/** In a form, an empty text field means that the text stays unchanged. */
+/** Reads the fields of a form. If the field for the text is empty, the text stays unchanged. */
 function fieldsOf(form: URLSearchParams): unknown {
   const txt = form.get("txt") ?? "";
   return {
@@ -67,8 +67,8 @@ async function performChange(change: ReverseChange, { table, onChanged }: Option
 /**
  * `/_local/registry/reverse`: the reverse DNS of addresses.
  * - GET with `?ip=`: the name of an address, as JSON.
- * - POST: names an address, from a form or JSON such as `{"ip": "…", "rdns": "…"}`. `"forward": true` makes the name
- *   resolve to the address, `txt` sets the text at `_setup.<rdns>`, and a null `rdns` removes the name.
+ * - POST: sets the name of an address, from a form or JSON such as `{"ip": "…", "rdns": "…"}`. `"forward": true` makes
+ *   the name resolve to the address. `txt` sets the text at `_setup.<rdns>`. A null `rdns` removes the name.
  */
 export function reversePaths(options: Options): LocalPath[] {
   const show = async ({ query }: LocalRequest): Promise<Answer> => {
@@ -79,7 +79,7 @@ export function reversePaths(options: Options): LocalPath[] {
   const change = async (request: LocalRequest): Promise<Answer> => {
     const respond = (status: number, message: string, more: object = {}): Answer =>
       isJson(request) ? jsonAnswer(status, { message, ...more }) : registryPage(status, escapeHtml(message));
-    if (!isOwnForm(request)) return respond(403, "Another site sent this form, so it is refused.");
+    if (!isOwnForm(request)) return respond(403, "The form was refused, because another site sent it.");
     const { success, data, error } = Change.safeParse(formOrJson(request, fieldsOf));
     if (!success) return respond(422, z.prettifyError(error));
     const state = await performChange(data, options);

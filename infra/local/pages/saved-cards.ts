@@ -29,7 +29,9 @@ type CardSettings = { table: Table; webhookSecret: string; now: () => Date };
 
 const deliveryTimeoutMs = 20_000;
 
-/** Posts an event to the product over HTTP, as Stripe does. Returns the status of the answer; 0 if there was none. */
+/**
+ * Posts an event to the product over HTTP, like Stripe. Returns the status of the answer, or 0 if there was no answer.
+ */
 async function sendWebhook(
   body: string,
   { port }: LocalRequest,
@@ -47,7 +49,7 @@ async function sendWebhook(
   );
 }
 
-const foreignForm = (): Answer => jsonAnswer(403, { message: "Another site sent this form, so it is refused." });
+const foreignForm = (): Answer => jsonAnswer(403, { message: "The form was refused, because another site sent it." });
 
 const webAddress = (url = ""): string | undefined => (/^https?:\/\//i.test(url) ? url : undefined);
 
@@ -81,7 +83,7 @@ function setupPage({ id, card_id, success_url, cancel_url }: StoredSetup, shown:
       </div>
       <div class="card">${form}</div>
       <section class="wide card" aria-labelledby="testing"><h2 id="testing">For testing</h2>${cardTable()}
-        <p>Any expiry to come and any three digits will do.</p></section>`,
+        <p>Use any date in the future and any three digits.</p></section>`,
   });
 }
 
@@ -94,7 +96,7 @@ async function orMissing(show: () => Promise<Answer>): Promise<Answer> {
   }
 }
 
-/** Saves the card of the form, tells the product, and leads to the success page. */
+/** Saves the card in the form, sends the product the webhook, and leads to the success page. */
 async function saveFromForm(request: LocalRequest, settings: CardSettings): Promise<Answer> {
   const { table, now } = settings;
   if (!isOwnForm(request)) return foreignForm();
@@ -108,7 +110,7 @@ async function saveFromForm(request: LocalRequest, settings: CardSettings): Prom
     const saved = await saveCard(table, setup.id, entered.data, now());
     const numberFault: CardFault = {
       field: "number",
-      message: "Only test cards work on this page, and each page saves one card.",
+      message: "Only test cards work on this page. Each page saves only one card.",
     };
     if (!saved) return setupPage(setup, { status: 422, card: { values, fault: numberFault } });
     const status = await sendWebhook(savedEventBody(saved, now()), request, settings);
@@ -140,7 +142,7 @@ async function chargeRow(table: Table, { id, amount, currency, status, created_a
   return `<tr>${facts.join("")}<td>${form}</td></tr>`;
 }
 
-/** The charges of saved cards, with buttons that refund or dispute them. */
+/** The page with the charges of saved cards. Its buttons refund or dispute a charge. */
 async function chargesPage(table: Table, status = 200, notice = ""): Promise<Answer> {
   const charges = await listCharges(table);
   const rows = await Promise.all(charges.map((charge) => chargeRow(table, charge)));
@@ -154,14 +156,14 @@ async function chargesPage(table: Table, status = 200, notice = ""): Promise<Ans
   );
 }
 
-/** Refunds or disputes a payment: a charge of a saved card, or a paid checkout by its id. */
+/** Refunds or disputes a payment. The id in the path is the id of a saved card's charge, or of a paid checkout. */
 async function performReturn(act: ReturnAct, request: LocalRequest, settings: CardSettings): Promise<Answer> {
   const { table, now } = settings;
   if (!isOwnForm(request)) return foreignForm();
   const payment = await readPayment(table, request.params["id"] ?? "");
   const returns = payment && (await returnPayment(table, payment, act));
   if (!payment || !returns) {
-    const message = "The payment is not in a state for this.";
+    const message = "The state of the payment does not allow this.";
     return wantsJson(request) ? jsonAnswer(409, { message }) : chargesPage(table, 409, message);
   }
   const status = await sendWebhook(returnEventBody(payment, act, returns, now()), request, settings);
@@ -169,9 +171,9 @@ async function performReturn(act: ReturnAct, request: LocalRequest, settings: Ca
 }
 
 /**
- * The pages of saved cards of the embedded payments.
+ * The local pages for saved cards.
  * - `/_local/card/{id}` saves a test card, and sends the product the webhook.
- * - `/_local/payments` lists the charges of saved cards. Its buttons refund and dispute them.
+ * - `/_local/payments` lists the charges of saved cards. Its buttons refund and dispute a charge.
  */
 export function cardPaths(settings: CardSettings): LocalPath[] {
   const { table } = settings;

@@ -54,7 +54,7 @@ const DemoTokens = z.object({
   accounts: z.array(z.object({ owner: WithToken, viewer: WithToken })),
 });
 
-/** The people of the demo data, from their tokens. An empty list until the demo exists. */
+/** The people in the demo data, from the claims of their tokens. Empty until the demo data exists. */
 function demoPeople(demo: unknown): Person[] {
   const { data } = DemoTokens.safeParse(demo);
   if (!data) return [];
@@ -64,7 +64,7 @@ function demoPeople(demo: unknown): Person[] {
   );
 }
 
-/** The fields of a form that are not empty. */
+/** The fields of a form, without empty fields. */
 const fieldsOf = (fields: URLSearchParams): Record<string, string> =>
   Object.fromEntries([...fields].filter(([, value]) => value !== ""));
 
@@ -105,13 +105,13 @@ function page(asked: Authorization, people: readonly Person[]): Answer {
 const tokenError = (error: string, error_description: string): Answer =>
   jsonAnswer(400, { error, error_description }, { "cache-control": "no-store" });
 
-/** The issued codes that have not been used. */
+/** The issued codes that have not been exchanged yet. */
 type Codes = Map<string, Pending>;
 type People = () => readonly Person[];
 
-/** Issues a code for the person in the form, and redirects to the client. */
+/** Issues a code for the person in the form, and redirects to the client with this code. */
 function authorize(request: LocalRequest, codes: Codes, people: People): Answer {
-  if (!isOwnForm(request)) return jsonAnswer(403, { message: "Another site sent this form, so it is refused." });
+  if (!isOwnForm(request)) return jsonAnswer(403, { message: "The form was refused, because another site sent it." });
   const fields = fieldsOf(new URLSearchParams(request.body.toString()));
   const asked = Authorization.safeParse(fields);
   const chosen = Chosen.safeParse(fields);
@@ -128,7 +128,7 @@ function authorize(request: LocalRequest, codes: Codes, people: People): Answer 
   return { status: 303, headers: { location: location.href }, body: Buffer.alloc(0) };
 }
 
-/** Exchanges a code for an access token. A code is valid once. */
+/** Exchanges a code for an access token. Each code is valid only once. */
 function exchange({ body }: LocalRequest, codes: Codes, issuer: TokenIssuer): Answer {
   const { success, data, error } = Exchange.safeParse(fieldsOf(new URLSearchParams(body.toString())));
   if (!success) return tokenError("invalid_request", z.prettifyError(error));
@@ -139,7 +139,8 @@ function exchange({ body }: LocalRequest, codes: Codes, issuer: TokenIssuer): An
     pending.until > Date.now() &&
     pending.asked.redirect_uri === data.redirect_uri &&
     pending.asked.code_challenge === createHash("sha256").update(data.code_verifier).digest("base64url");
-  if (!isValid) return tokenError("invalid_grant", "The code was used, is too old, or is not yours.");
+  if (!isValid)
+    return tokenError("invalid_grant", "The code was already used, is too old, or was issued for another request.");
   const access_token = issuer.mint(pending.person, { expiresInSeconds: tokenSeconds });
   const answer = { access_token, token_type: "Bearer", expires_in: tokenSeconds };
   return jsonAnswer(200, answer, { "cache-control": "no-store" });
@@ -160,9 +161,10 @@ function metadata({ headers }: LocalRequest): Answer {
 }
 
 /**
- * The embedded issuer's endpoints of the authorization code flow, for the user of this machine. They are not deployed.
- * - `/_local/authorize`: a page to choose a user: a person of the demo, or anybody by an address.
- * - `/_local/token`: an access token for a code, once and within a minute.
+ * The embedded issuer's endpoints of the authorization code flow. Only the local product has these endpoints.
+ * - `/_local/authorize`: a page on which you choose a user. It offers the people of the demo, and accepts any e-mail
+ *   address.
+ * - `/_local/token`: exchanges a code for an access token, only once and within a minute.
  * - `/_local/issuer/.well-known/openid-configuration`: the issuer's metadata.
  */
 export function signInPaths(issuer: TokenIssuer, demo: () => unknown): LocalPath[] {

@@ -19,7 +19,7 @@ import type { TokenIssuer } from "../start/issuer.ts";
 
 type DemoPrincipal = { id: string; token: string };
 
-/** The content of `$DATA_DIR/demo.json`, which tests and external tools read. */
+/** The content of `$DATA_DIR/demo.json`. Tests and external tools read this file. */
 export type Demo = {
   base_url: string;
   super_admin: { token: string };
@@ -44,19 +44,22 @@ export const bigAccount = {
 } as const;
 type DemoAccount = (typeof demoAccounts)[number] | typeof bigAccount;
 
-/** The options that can be claimed, each with four addresses. `first` is the last octet of the lowest address. */
+/**
+ * The dedicated-IP options in the demo's stock. Each option has four addresses. `first` is the last octet of the lowest
+ * address.
+ */
 const stock = [
   { option_id: "eu-frankfurt", country_code: "DE", asn: 64_500, first: 10 },
   { option_id: "us-ashburn", country_code: "US", asn: 64_501, first: 20 },
 ];
 
-/** The id of a demo principal: the account's id with another last digit. */
+/** The id of a demo principal: the account's id with `digit` as its last digit. */
 export const memberId = (accountId: string, digit: "a" | "b" | "c"): string => `${accountId.slice(0, -1)}${digit}`;
 
 /**
- * Creates the demo accounts with their people, the stock of dedicated IPs and the super admin, if they are missing.
- * Writes `demo.json` (mode 0600) with new user tokens. Service accounts keep their tokens as long as `demo.seed`
- * exists. The big account is included if it exists or `withBig` is set.
+ * Creates the missing parts of the demo: the accounts with their people, the stock of dedicated IPs and the super
+ * admin. Writes `demo.json` (mode 0600) with new user tokens. Service accounts keep their tokens as long as the file
+ * `demo.seed` exists. The demo includes the big account if it exists or if `withBig` is set.
  */
 export async function seedDemo(options: {
   table: Table;
@@ -107,7 +110,7 @@ export async function seedDemo(options: {
 }
 
 /**
- * Adds the addresses of missing options to the stock. In the local DNS the name of each address resolves to the
+ * Adds missing options to the stock, with their addresses. In the local DNS, the name of each address resolves to the
  * address.
  */
 async function seedStock(table: Table): Promise<void> {
@@ -129,7 +132,7 @@ async function seedAccount(
   await createAccount(table, { id, client, name, ownerId: owner, ownerEmail }, new Date());
 }
 
-/** Creates a service account if it is missing. Otherwise stores its token again, because `demo.seed` may be new. */
+/** Creates a service account if it is missing. If it exists, stores its token again, because `demo.seed` may be new. */
 async function seedServiceAccount(
   table: Table,
   { accountId, id, by }: { accountId: string; id: string; by: string },
@@ -143,7 +146,7 @@ async function seedServiceAccount(
   }));
 }
 
-/** Gives a subject a grant in the account, if the subject has no grant there. */
+/** Gives a subject a grant in the account. Does nothing if the subject already has a grant there. */
 async function seedMember(
   table: Table,
   accountId: string,
@@ -161,8 +164,8 @@ async function seedMember(
 }
 
 /**
- * Reads the random bytes from which service account tokens are made, so that the tokens survive a restart. Appends
- * bytes if more are needed.
+ * Reads the random bytes from which service account tokens are made. The tokens survive a restart, because the file
+ * keeps these bytes. Appends random bytes if the file has fewer than `length`.
  */
 async function readSeed(file: string, length: number): Promise<Buffer> {
   const stored = (await readFile(file).catch(() => undefined)) ?? Buffer.alloc(0);

@@ -27,9 +27,9 @@ type BigSeed = {
   table: Table;
   accountId: string;
   ownerId: string;
-  /** Called after each batch with the number of mailboxes that exist. */
+  /** Called after each batch, with the number of existing mailboxes so far. */
   onProgress: (mailboxes: number) => void;
-  /** Stops after the current batch. Finished batches stay, and the next call continues from them. */
+  /** Stops the seed after the current batch. Finished batches stay. The next call continues after them. */
   signal: AbortSignal;
   size?: Size;
   /** The beginning of the domain names. A hyphen and a number follow. */
@@ -37,8 +37,8 @@ type BigSeed = {
 };
 
 /**
- * The number of mailboxes in one transaction. A mailbox takes four writes with its audit entry, and a transaction can
- * have a hundred writes.
+ * The number of mailboxes in one transaction. A mailbox takes four writes, including its audit entry. A transaction can
+ * have 100 writes.
  */
 const mailboxesPerTransaction = 23;
 
@@ -99,7 +99,7 @@ async function domainOf(seed: BigSeed, index: number, workspaceId: string, conte
   return find();
 }
 
-/** Adds mailboxes to a domain until it has the wanted number. */
+/** Adds mailboxes to a domain until the domain has `mailboxesEach` mailboxes, or until `signal` is aborted. */
 async function fillDomain(seed: BigSeed, domain: StoredDomain, context: Context, onMade: (count: number) => void) {
   const { table, accountId, signal, size = bigSize } = seed;
   let made = domain.mailbox_count;
@@ -130,8 +130,8 @@ async function fillDomain(seed: BigSeed, domain: StoredDomain, context: Context,
 }
 
 /**
- * Fills an account with domains and mailboxes, by the functions behind the API. Each domain and mailbox is listed,
- * audited and fully usable, with a key or password of its own. Returns whether the account is complete.
+ * Fills an account with domains and mailboxes. Uses the functions behind the API. So each domain and mailbox is listed,
+ * audited and fully usable, with its own key or password. Returns whether the account is complete.
  */
 export async function seedBig(seed: BigSeed): Promise<boolean> {
   const { onProgress, signal, size = bigSize } = seed;

@@ -3,7 +3,7 @@ import type { Answer } from "./http-message.ts";
 
 type RequestHeaders = ReadonlyMap<string, string>;
 
-/** The CORS headers of an answer to an allowed origin; none for other origins. */
+/** The CORS headers of an answer to an allowed origin. Empty for other origins. */
 function originHeaders(allowOrigins: readonly string[], origin: string | undefined): Record<string, string> {
   if (origin === undefined) return {};
   const wildcard = allowOrigins.includes("*");
@@ -14,7 +14,7 @@ function originHeaders(allowOrigins: readonly string[], origin: string | undefin
   };
 }
 
-/** A preflight request (Fetch standard, CORS-preflight fetch). */
+/** Whether a request is a preflight request (Fetch standard, CORS-preflight fetch). */
 export const isPreflight = (method: string | undefined, headers: RequestHeaders): boolean =>
   method === "OPTIONS" && headers.has("origin") && headers.has("access-control-request-method");
 
@@ -34,8 +34,8 @@ export function answerPreflight(allowOrigins: readonly string[], headers: Reques
 }
 
 /**
- * Adds the CORS headers for an allowed origin. The handler's own CORS headers are dropped, as API Gateway does when
- * CORS is configured. Without configured origins the answer is unchanged.
+ * Adds the CORS headers for an allowed origin. Removes the handler's own CORS headers, like API Gateway when CORS is
+ * configured. Without configured origins, returns the answer unchanged.
  */
 export function withCors(allowOrigins: readonly string[], headers: RequestHeaders, answer: Answer): Answer {
   if (allowOrigins.length === 0) return answer;
@@ -52,12 +52,12 @@ export function withCors(allowOrigins: readonly string[], headers: RequestHeader
 
 const loopback: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** The host of an authority in lower case, without its port. */
+/** The host in an authority, in lower case and without the port. */
 const hostOf = (authority: string): string => authority.replace(/:\d*$/, "").toLowerCase();
 
 /**
- * Tells whether a request names a host of this machine. A page of another site can point its own name at 127.0.0.1 to
- * read our answers (DNS rebinding), but its browser still sends that name.
+ * Whether a request is for a host name of this machine. A page of another site can point its own name to 127.0.0.1, and
+ * so read this server's answers (DNS rebinding). But the browser still sends the name of the other site.
  */
 export const isAllowedHost = (authority: string | undefined, configured: readonly string[]): boolean =>
   authority !== undefined && (loopback.has(hostOf(authority)) || configured.includes(hostOf(authority)));

@@ -42,12 +42,12 @@ function parametersOf(segments: Segment[], parts: string[]): Record<string, stri
 }
 
 /**
- * Creates a function that finds the trigger for a request, by the rules of API Gateway HTTP APIs.
+ * Creates a function that finds the trigger for a request, with the rules of API Gateway's HTTP APIs.
  * - The method must be equal.
- * - A literal segment wins over `{name}`, which wins over `{name+}`. `$default` takes the requests that match nothing
- *   else.
- * - `path` is the decoded path of the event. A trailing or doubled slash is an empty segment, which matches no
- *   `{name}`.
+ * - A literal segment takes precedence over `{name}`, and `{name}` over `{name+}`. `$default` matches requests that
+ *   match no other trigger.
+ * - `path` is the decoded path of the event. A slash at the end or a double slash gives an empty segment. `{name}` does
+ *   not match an empty segment.
  * - Throws for a malformed trigger, and for two triggers that match the same requests.
  */
 export function createMatcher<T>(
@@ -91,17 +91,17 @@ export function createMatcher<T>(
 
 /** The parts of a request target (RFC 9112 §3.2). */
 export type Target = {
-  /** The authority of an absolute-form target, which overrides the Host header (RFC 9112 §3.2.2). */
+  /** The authority of a target in absolute form. It overrides the header Host (RFC 9112 §3.2.2). */
   authority?: string;
-  /** As sent, percent-encoded. */
+  /** The path as it was sent, percent-encoded. */
   encodedPath: string;
-  /** Decoded as API Gateway does it. */
+  /** The path, decoded in the same way as by API Gateway. */
   path: string;
-  /** As sent, without the question mark. */
+  /** The query as it was sent, without the question mark. */
   query: string;
 };
 
-/** A target that API Gateway answers with 400. */
+/** Thrown for a target that API Gateway answers with 400. */
 export class BadTarget extends Error {}
 
 function decode(text: string): string {
@@ -113,13 +113,16 @@ function decode(text: string): string {
 }
 
 /**
- * Decodes a path as HTTP APIs do for `rawPath`: twice, cut at a question mark in between, as seen in live captures of
- * July 2026 (hotsock/voker, `vokerhttp/testdata/ingress-paths.json`). So `%2F` becomes a separator, `%3F` ends the
- * path, and a `%25` that does not begin a second escape is refused.
+ * Decodes a path in the same way as HTTP APIs decode `rawPath`: decodes it once, cuts it at a question mark, and
+ * decodes it again. So `%2F` becomes a separator, and `%3F` ends the path. A `%25` that does not begin a second escape
+ * is refused. Live captures of July 2026 show this (hotsock/voker, `vokerhttp/testdata/ingress-paths.json`).
  */
 const decodePath = (encoded: string): string => decode(decode(encoded).replace(/\?.*$/s, ""));
 
-/** Throws `BadTarget` for anything but origin-form and absolute-form, and for malformed escapes in the path. */
+/**
+ * Parses a request target. Throws `BadTarget` if the target is in neither origin form nor absolute form, and for
+ * malformed escapes in the path.
+ */
 export function parseTarget(target: string): Target {
   const form = /^(?:https?:\/\/(?<authority>[^/?]+))?(?<path>\/[^?]*)?(?:\?(?<query>.*))?$/i.exec(target)?.groups;
   if (!form || (form["authority"] === undefined && form["path"] === undefined)) {
@@ -135,8 +138,8 @@ export function parseTarget(target: string): Target {
 }
 
 /**
- * The parameters of a query string: names and values decoded (`+` is a space), repeated names joined by
- * commas. Throws `BadTarget` for malformed escapes.
+ * The parameters of a query string. Decodes names and values, with `+` as a space. Joins the values of a repeated name
+ * with commas. Throws `BadTarget` for malformed escapes.
  */
 export function parseQuery(query: string): Record<string, string> {
   const parameters = new Map<string, string>();
@@ -149,7 +152,7 @@ export function parseQuery(query: string): Record<string, string> {
   return Object.fromEntries(parameters);
 }
 
-/** A request as received, with its headers by lower-case name. */
+/** A received request. The names of its headers are in lower case. */
 export type WireRequest = {
   method: string;
   httpVersion: string;
@@ -159,7 +162,7 @@ export type WireRequest = {
   body: Buffer;
 };
 
-/** Headers of a single connection (RFC 9110 §7.6.1), which a gateway forwards in neither direction. */
+/** The headers that belong to a single connection (RFC 9110 §7.6.1). A gateway forwards them in neither direction. */
 export const connectionHeaders: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
@@ -170,7 +173,9 @@ export const connectionHeaders: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-/** Collects headers by lower-case name. Repeated headers are joined by commas, cookies by semicolons. */
+/**
+ * Collects headers by lower-case name. Joins the values of a repeated header with commas, and cookies with semicolons.
+ */
 export function collectHeaders(rawHeaders: readonly string[]): Map<string, string> {
   const headers = new Map<string, string>();
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -182,17 +187,17 @@ export function collectHeaders(rawHeaders: readonly string[]): Map<string, strin
   return headers;
 }
 
-/** Tells whether a body of this content type is passed as text. Any other body is passed as base64. */
+/** Whether the event contains a body of this content type as text. It contains any other body as base64. */
 const isText = (contentType: string | undefined): boolean =>
   /^(?:text\/[^;\s]+|application\/(?:json|javascript|xml))\s*(?:;|$)/i.test(contentType ?? "");
 
-/** `10/Jul/2026:19:19:05 +0000`, the time format of the Common Log Format. */
+/** The time in the Common Log Format, such as `10/Jul/2026:19:19:05 +0000`. */
 function clfTime(now: Date): string {
   const [, day, month, year, time] = /^\w+, (\d+) (\w+) (\d+) (\S+)/.exec(now.toUTCString()) ?? [];
   return `${day}/${month}/${year}:${time} +0000`;
 }
 
-/** An id in the format of API Gateway's request ids: 15 characters of base64 and an equals sign. */
+/** Returns a random id in the form of API Gateway's request ids: 15 characters of base64 and an equals sign. */
 const requestIdOf = (): string => randomBytes(11).toString("base64");
 
 function addForwardingHeaders(headers: Map<string, string>, { sourceIp, port, body }: WireRequest): void {
@@ -204,8 +209,8 @@ function addForwardingHeaders(headers: Map<string, string>, { sourceIp, port, bo
 }
 
 /**
- * Encodes the body for the event. A text that is not UTF-8 becomes base64, so that handlers recognise and refuse it.
- * API Gateway replaces its invalid bytes by U+FFFD instead.
+ * Encodes the body for the event. A text that is not valid UTF-8 becomes base64, so handlers can recognise and refuse
+ * it. API Gateway replaces the invalid bytes with U+FFFD instead.
  */
 function bodyOf(body: Buffer, contentType: string | undefined): { body?: string; isBase64Encoded: boolean } {
   if (body.length === 0) return { isBase64Encoded: false };
@@ -214,8 +219,8 @@ function bodyOf(body: Buffer, contentType: string | undefined): { body?: string;
 }
 
 /**
- * Builds the Lambda event of an API Gateway HTTP API, payload format 2.0. Like API Gateway it omits empty members.
- * Throws `BadTarget` for a malformed query string.
+ * Builds the Lambda event of an API Gateway HTTP API, in payload format 2.0. Leaves empty members out, like API
+ * Gateway. Throws `BadTarget` for a malformed query string.
  */
 export function buildEvent(
   request: WireRequest,

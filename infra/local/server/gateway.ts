@@ -5,13 +5,13 @@ import { jsonAnswer, sendAnswer } from "./http-message.ts";
 import { type ResponderOptions, createResponder } from "./respond.ts";
 
 /**
- * One line of the gateway's log. `path` is percent-encoded, without the query. `by` is the name of the Lambda function
- * that answered.
+ * The data of one line in the gateway's log. `path` is percent-encoded, and has no query. `by` is the name of the
+ * Lambda function that answered.
  */
 export type ServedRequest = { method: string; path: string; status: number; durationMs: number; by?: string };
 
 export type GatewayOptions = ResponderOptions & {
-  /** 0 chooses a free port. */
+  /** The port. 0 chooses a free port. */
   port: number;
   stopTimeoutMs?: number;
   onServed?: (served: ServedRequest) => void;
@@ -19,11 +19,11 @@ export type GatewayOptions = ResponderOptions & {
 
 export type Gateway = {
   port: number;
-  /** Stops accepting requests, waits for running ones up to the stop time-out, and closes all connections. */
+  /** Stops accepting requests, waits for running requests for at most `stopTimeoutMs`, and closes all connections. */
   stop: () => Promise<void>;
 };
 
-/** The server's connections without a running request, including those that browsers open in advance. */
+/** The server's connections without a running request. They include the connections that browsers open in advance. */
 function trackIdle(server: Server): ReadonlySet<Socket> {
   const idle = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
@@ -38,8 +38,8 @@ function trackIdle(server: Server): ReadonlySet<Socket> {
 }
 
 /**
- * Starts a gateway on 127.0.0.1 that behaves like API Gateway's HTTP API in front of Lambda functions, in this process.
- * Rejects with the error of node:net if the port is not available.
+ * Starts a gateway on 127.0.0.1. The gateway behaves like an HTTP API of API Gateway, and runs the Lambda functions in
+ * this process. Rejects with the error of node:net if the port is not available.
  */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { port, stopTimeoutMs = 5000, onServed } = options;

@@ -38,8 +38,8 @@ function bodyOf({ body, isBase64Encoded }: Record<string, unknown>): Buffer {
 }
 
 /**
- * Converts a handler's result (payload format 2.0) to an answer. Without `statusCode` the whole result is a JSON body
- * with status 200. Throws if a member has a wrong type, where API Gateway would answer 500.
+ * Converts a handler's result (payload format 2.0) to an answer. Without `statusCode`, the whole result is the JSON
+ * body of an answer with status 200. Throws if a member has a wrong type. API Gateway answers such a result with 500.
  */
 export function toAnswer(result: unknown): Answer {
   if (!isRecord(result) || result["statusCode"] === undefined) return jsonAnswer(200, result ?? null);
@@ -60,28 +60,28 @@ export function toAnswer(result: unknown): Answer {
   };
 }
 
-/** Up to this length, headers and body are sent by one write, which is faster than two. */
+/** The longest body in bytes that is sent with the headers in one write. One write is faster than two writes. */
 const oneWriteBytes = 16_384;
 
 /**
- * Sends an answer. node:http omits the body for HEAD, 204 and 304. An answer with 204 or 304 has no length either (RFC
- * 9110 §8.6).
+ * Sends an answer. node:http omits the body for HEAD, 204 and 304. An answer with 204 or 304 also has no Content-Length
+ * (RFC 9110 §8.6).
  */
 export function sendAnswer(response: ServerResponse, { status, headers, body }: Answer): void {
   const hasLength = status !== 204 && status !== 304;
   response.writeHead(status, { ...headers, ...(hasLength ? { "content-length": body.length } : {}) });
   if (body.length > oneWriteBytes) response.end(body);
-  // node:http sends the headers and the body by one write only if the body is text. As Latin-1 the text has the same
-  // bytes.
+  // node:http sends the headers and the body in one write only if the body is a string. Latin-1 keeps the bytes of the
+  // body.
   else response.end(body.toString("latin1"), "latin1");
 }
 
-/** API Gateway's limit for the payload of an HTTP API. */
+/** API Gateway's limit for the payload of an HTTP API, in bytes. */
 export const maxBodyBytes = 10 * 1024 * 1024;
 
 /**
- * Reads the body of a request. Returns null as soon as the body exceeds `maxBytes`. The rest is discarded, so that the
- * sender can read the answer. Rejects if the sender disconnects.
+ * Reads the body of a request. Returns null as soon as the body exceeds `maxBytes`. Still reads and discards the rest,
+ * because some senders read the answer only after the whole body. Rejects if the sender disconnects.
  */
 export function readBody(request: IncomingMessage, maxBytes: number = maxBodyBytes): Promise<Buffer | null> {
   return new Promise((resolve, reject) => {

@@ -2,7 +2,10 @@ import { randomUUID } from "node:crypto";
 
 import type { APIGatewayProxyEventV2, Context } from "aws-lambda";
 
-/** Lambda's context, and a signal that aborts when the sender closes the connection, which Lambda does not have. */
+/**
+ * Lambda's context, with an additional signal. The signal aborts when the sender closes the connection. Lambda has no
+ * such signal.
+ */
 type LocalContext = Context & { signal: AbortSignal };
 
 /** The type of the `handler` that a Lambda file exports. */
@@ -12,7 +15,7 @@ export type Handler = (event: APIGatewayProxyEventV2, context: LocalContext) => 
 export class TimedOut extends Error {}
 
 const unsupported = (): never => {
-  throw new Error("Return a promise: the callback style of Lambda is not supported");
+  throw new Error("Return a promise. The callback style of Lambda is not supported");
 };
 
 function lambdaContext(name: string, timeoutMs: number, signal: AbortSignal): LocalContext {
@@ -35,8 +38,8 @@ function lambdaContext(name: string, timeoutMs: number, signal: AbortSignal): Lo
 }
 
 /**
- * Calls a handler and returns its result. Rejects with the handler's error, or with `TimedOut`. A late handler keeps
- * running, but its result is ignored.
+ * Calls a handler and returns its result. Rejects with the handler's error, or with `TimedOut` after `timeoutMs`. A
+ * late handler keeps running, but its result is ignored.
  */
 export async function invoke(
   name: string,

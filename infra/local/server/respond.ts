@@ -18,7 +18,7 @@ import { type Handler, TimedOut, invoke } from "./invoke.ts";
 /** A Lambda function behind the gateway. infra/entry-points.ts describes triggers. */
 export type LambdaFunction = { name: string; triggers: readonly string[]; handler: Handler };
 
-/** A request to a local path. Header names are in lower case; `port` is the port that received the request. */
+/** A request to a local path. Header names are in lower case. `port` is the port that received the request. */
 export type LocalRequest = {
   headers: ReadonlyMap<string, string>;
   params: Record<string, string>;
@@ -27,7 +27,7 @@ export type LocalRequest = {
   port: number;
 };
 
-/** A path that only the local runtime has. Pages of other origins cannot read its answers. */
+/** A path that only the local product has. Pages of other origins cannot read its answers. */
 export type LocalPath = {
   method: "GET" | "POST";
   path: `/_local/${string}`;
@@ -37,12 +37,15 @@ export type LocalPath = {
 export type ResponderOptions = {
   functions: readonly LambdaFunction[];
   localPaths?: readonly LocalPath[];
-  /** Origins allowed by CORS, `*` for all; an empty list disables CORS. */
+  /** The origins that CORS allows. `*` allows all origins. An empty list turns CORS off. */
   corsOrigins?: readonly string[];
-  /** The host names of this machine besides its loopback names; `any` for a server that has no secrets. */
+  /**
+   * The host names of this machine besides its loopback names. `any` allows every host name, for a server without
+   * secrets.
+   */
   allowedHosts?: readonly string[] | "any";
   integrationTimeoutMs?: number;
-  /** Receives the errors and time-outs of handlers. Callers get only a status. */
+  /** Called with the errors and time-outs of handlers. Callers of the API get only a status. */
   onError?: (functionName: string, error: unknown) => void;
 };
 
@@ -54,7 +57,7 @@ const message = (status: number, text: string): Answer => jsonAnswer(status, { m
 const wrongHost = (host: string | undefined): Answer =>
   message(
     421,
-    `This server answers only to the names of this machine, not to "${host ?? ""}". ` +
+    `This server answers only requests to the names of this machine. "${host ?? ""}" is not one of these names. ` +
       "Use localhost, or start the server with that name in ALLOWED_HOSTS.",
   );
 
@@ -64,7 +67,7 @@ async function wireRequest(
 ): Promise<WireRequest | null> {
   const { method = "GET", httpVersion, socket } = request;
   const { remoteAddress: sourceIp = "127.0.0.1", localPort: port = 80 } = socket;
-  // A request without both of these headers has no body (RFC 9112, section 6.3).
+  // A request with neither of these headers has no body (RFC 9112 §6.3).
   const hasBody = headers.has("content-length") || headers.has("transfer-encoding");
   const body = hasBody ? await readBody(request) : Buffer.alloc(0);
   return body && { method, httpVersion, headers, sourceIp, port, body };
@@ -92,8 +95,8 @@ async function answerLocally(
 }
 
 /**
- * Creates a function that answers as API Gateway does: with the result of a Lambda function, or with its own error if
- * no function matches or answers.
+ * Creates a function that answers like API Gateway: with the result of a Lambda function, or with the gateway's own
+ * error if no function matches, or if the function fails.
  */
 function createRunner(
   options: ResponderOptions,
@@ -122,7 +125,7 @@ function createRunner(
   };
 }
 
-/** Creates the gateway's request handler, without a server. Throws for triggers that API Gateway would reject. */
+/** Creates the gateway's request handler, without a server. Throws for triggers that API Gateway rejects. */
 export function createResponder(options: ResponderOptions): Responder {
   const { localPaths = [], corsOrigins = [], allowedHosts = [] } = options;
   const run = createRunner(options);

@@ -22,7 +22,7 @@ type BannerOptions = {
   webPort: number;
   hasOutbox: boolean;
   mailKey: string | undefined;
-  /** Whether the text has whole tokens, and the commands that use them. */
+  /** Whether the text contains whole tokens, and commands with these tokens. */
   showTokens: boolean;
   /** The index of the big account in the demo, if `--seed big` has filled it. */
   big?: number;
@@ -31,10 +31,10 @@ type BannerOptions = {
 const accountsCommand = (baseUrl: string, token: string): string =>
   `curl ${baseUrl}/v1/public/accounts -H 'Authorization: Bearer ${token}'`;
 
-/** The first and the last characters of a secret. */
+/** Shortens a secret to its first and last characters. Hides a short secret completely. */
 const shorten = (secret: string): string => (secret.length > 24 ? `${secret.slice(0, 10)}…${secret.slice(-6)}` : "…");
 
-/** The commands that use a whole token. */
+/** The commands with a whole token. */
 const tokenText = (baseUrl: string, token: string): string => `
 List the accounts of the demo's first owner:
 ${accountsCommand(baseUrl, token)}
@@ -44,8 +44,8 @@ ${mcpConfiguration(baseUrl, token)}
 `;
 
 /**
- * The command that takes the owner's token from the file of the demo. POSIX shells and PowerShell read it. The slashes
- * are forward ones, because the path is in a JavaScript string.
+ * The command that reads the owner's token from `demo.json`, with a shortened token. It works in POSIX shells and in
+ * PowerShell. The path has forward slashes, because it is in a JavaScript string.
  */
 function demoText(baseUrl: string, token: string, { dataDir }: BannerOptions): string {
   const file = `${dataDir.replaceAll("\\", "/")}/demo.json`;
@@ -53,7 +53,7 @@ function demoText(baseUrl: string, token: string, { dataDir }: BannerOptions): s
   return `
 curl ${baseUrl}/v1/public/accounts -H "Authorization: Bearer $(${read})"
 
-Token       ${shorten(token)}  (all are in ${file}; npm start -- --show-tokens prints commands with them)
+Token       ${shorten(token)}  (${file} has all tokens; npm start -- --show-tokens prints commands with them)
 MCP         ${baseUrl}/v1/public/mcp
 `;
 }
@@ -65,8 +65,8 @@ function bigAccountText(baseUrl: string, { accounts }: DemoTokens, index: number
 }
 
 /**
- * The text shown after `npm start`: a command to paste, addresses, the data folder, and how to stop. Without tokens it
- * fits a terminal of 24 lines.
+ * The text that `npm start` shows: a command to paste, addresses, the data folder, and the key that stops the product.
+ * Without whole tokens, the text fits a terminal of 24 lines.
  */
 export function banner(baseUrl: string, demo: DemoTokens, options: BannerOptions): string {
   const { dataDir, database, dnsPort, webPort, hasOutbox, mailKey, showTokens, big } = options;
@@ -99,7 +99,7 @@ ${big === undefined ? "" : bigAccountText(baseUrl, demo, big)}${lines.join("\n")
 export const servedLine = ({ method, path, status, durationMs }: ServedRequest, now: Date): string =>
   `${now.toTimeString().slice(0, 8)} ${method.padEnd(6)} ${status} ${durationMs.toFixed(0).padStart(4)} ms  ${path}`;
 
-/** The output on which progress is shown. */
+/** The output that shows the progress. */
 type Screen = { isTTY?: boolean; write: (text: string) => unknown };
 
 const width = 30;
@@ -111,7 +111,7 @@ function remainingText(seconds: number): string {
   return seconds < 90 ? `, ${Math.ceil(seconds)} s left` : `, ${Math.round(seconds / 60)} min left`;
 }
 
-/** Shows progress: as a moving bar on a terminal, else as a line for each tenth. */
+/** Returns a function that shows progress: as a moving bar on a terminal, and elsewhere as a line for each tenth. */
 export function progressOn(screen: Screen, { of, unit }: { of: number; unit: string }, now = () => performance.now()) {
   const startedAt = now();
   let firstCount: number | undefined;

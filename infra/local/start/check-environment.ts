@@ -19,7 +19,7 @@ import { PriceLists } from "../../../shared/wallet/catalogue.ts";
 import { noRate, VatSettings, withoutRate } from "../../../shared/wallet/vat.ts";
 import { StartProblem, reasonOf } from "../command-line.ts";
 
-/** The schemas by which the functions read their environment. */
+/** The schemas with which the functions read their environment variables. */
 const schemas: readonly z.ZodType[] = [
   Environment,
   PublicUrlEnvironment,
@@ -37,14 +37,14 @@ const schemas: readonly z.ZodType[] = [
   SecretsEnvironment,
 ];
 
-/** Placeholders for variables that the local runtime always sets itself. */
+/** Placeholders for the variables that the local product always sets itself. */
 const ownValues = {
   TABLE_NAME: "local",
   ISSUERS: JSON.stringify([{ issuer: "local", audience: ["local"], jwks: { keys: [] }, algorithms: ["ES256"] }]),
 };
 
 /**
- * Describes an issue in a sentence. A value is shown only if the variable takes one of a few words, because other
+ * Describes an issue in a sentence. Shows the value only for a variable that allows a fixed set of words, because other
  * values may be secrets.
  */
 function sentenceOf({ path: [name], message, ...issue }: z.core.$ZodIssue, value: string | undefined): string {
@@ -70,7 +70,7 @@ type Source = Record<string, string | undefined>;
 function checkMailServer({ MAIL_PROVIDER, SMTP_URL, SMTP_URL_SECRET_NAME }: Source): void {
   if (MAIL_PROVIDER === "smtp" && SMTP_URL === undefined && SMTP_URL_SECRET_NAME === undefined) {
     throw new StartProblem(
-      "MAIL_PROVIDER is smtp, but no server is given. Set one, such as SMTP_URL=smtp://127.0.0.1:1025.",
+      "MAIL_PROVIDER is smtp, but there is no SMTP server. Set its URL, such as SMTP_URL=smtp://127.0.0.1:1025.",
     );
   }
   try {
@@ -105,15 +105,15 @@ function checkPrices(text = "[]"): void {
   }
 }
 
-/** Both variables are valid. */
+/** Checks that VAT has an exchange rate for each currency in PLAN_PRICES. Both variables must be valid. */
 function checkRates({ PLAN_PRICES: prices, VAT: vat }: Source): void {
   const settings = vat ? VatSettings.parse(JSON.parse(vat)) : undefined;
   if (withoutRate(PriceLists.parse(JSON.parse(prices ?? "[]")), settings).length > 0) throw new StartProblem(noRate);
 }
 
 /**
- * Checks the environment variables at the start, so that no request fails because of them later. Throws `StartProblem`,
- * which names the invalid variables.
+ * Checks the environment variables at the start. Without this check, requests would fail later. Throws a `StartProblem`
+ * that names the invalid variables.
  */
 export function checkEnvironment(source: Source): void {
   const complete = { ...source, ...ownValues };

@@ -9,7 +9,9 @@ import type { LocalPath, LocalRequest } from "../server/respond.ts";
 
 const ClockState = z.object({ ahead_ms: z.int().min(0) });
 
-/** How far to move the clock. The limits keep it within the range of dates that can be stored. */
+/**
+ * The time by which to move the clock ahead. The limits keep the clock within the range of dates that can be stored.
+ */
 const Advance = z
   .strictObject({
     days: z.int().min(0).max(3_650).default(0),
@@ -23,21 +25,24 @@ const Advance = z
 const fileIn = (dataDir: string): string => join(dataDir, "clock.json");
 
 /**
- * Sets the clock of this process as far ahead as the product's clock was, for the product and commands that use its
- * data.
+ * Sets the clock of this process as far ahead as the product's clock at its last run. For the product and for commands
+ * that use its data.
  */
 export const restoreClock = async (dataDir: string): Promise<void> => setClockAhead(await readAhead(dataDir));
 
-/** Reads how far ahead the clock was when the product last ran. Without this, stored times would be in the future. */
+/**
+ * Reads how far ahead the product's clock was at its last run, in milliseconds. Without this, stored times would be in
+ * the future.
+ */
 async function readAhead(dataDir: string): Promise<number> {
   const text = await readFile(fileIn(dataDir), "utf8").catch(() => "{}");
   return ClockState.safeParse(JSON.parse(text)).data?.ahead_ms ?? 0;
 }
 
 /**
- * `/_local/clock`: the product's clock, which never goes back. Access tokens use the machine's time.
+ * `/_local/clock`: the product's clock. It never goes back. Access tokens use the machine's time instead.
  * - GET: the time.
- * - POST: moves the clock ahead by `days`, `hours` and `minutes`, and makes the workers check for due work.
+ * - POST: moves the clock ahead by `days`, `hours` and `minutes`. The workers then check for due work.
  */
 export async function clockPaths(dataDir: string, onMoved: () => void): Promise<LocalPath[]> {
   let aheadMs = await readAhead(dataDir);

@@ -11,8 +11,8 @@ import type { TokenIssuer } from "./issuer.ts";
 import { localVat } from "./local-vat.ts";
 
 /**
- * Points the SDK at an engine. For an external engine the user's region and credentials stay. For the embedded engine,
- * placeholders replace the credentials.
+ * Makes the SDK use an engine. For an external engine, keeps the user's region and credentials. For the embedded
+ * engine, replaces the credentials with placeholders.
  */
 export function setTableEnvironment({ endpoint, pid }: Pick<Engine, "endpoint" | "pid">): void {
   const { env } = process;
@@ -28,10 +28,10 @@ export function setTableEnvironment({ endpoint, pid }: Pick<Engine, "endpoint" |
   env["AWS_SECRET_ACCESS_KEY"] = "local";
 }
 
-/** The variables that choose a provider. On one machine the default is the embedded provider. */
+/** The variables that choose a provider. The local default is the embedded provider. */
 export const providerVariables = ["DNS_PROVIDER", "REGISTRAR", "MAIL_PROVIDER"] as const;
 
-/** Sets the environment variables of a deployed function, for the handlers and their SDK. */
+/** Sets the environment variables that a deployed function has. The handlers and the SDK read them. */
 export async function setEnvironment(
   engine: Engine,
   issuer: TokenIssuer,
@@ -67,7 +67,10 @@ export async function setEnvironment(
   }
 }
 
-/** Reads a file's text without surrounding white space; undefined if the file does not exist. Throws `StartProblem`. */
+/**
+ * Reads a file's text without surrounding white space. Returns undefined if the file does not exist. Throws
+ * `StartProblem` if the file cannot be read.
+ */
 async function readSecretFile(file: string, description: string): Promise<string | undefined> {
   try {
     return (await readFile(file, "utf8")).trim();
@@ -77,7 +80,7 @@ async function readSecretFile(file: string, description: string): Promise<string
   }
 }
 
-/** Writes a file atomically, readable by its owner only. */
+/** Writes a file atomically. Only its owner can read the file. Returns the text. */
 async function writeSecretFile(file: string, text: string): Promise<string> {
   await writeFile(`${file}.new`, `${text}\n`, { mode: 0o600, flush: true });
   await rename(`${file}.new`, file);
@@ -86,8 +89,8 @@ async function writeSecretFile(file: string, text: string): Promise<string> {
 
 /**
  * Reads the local SECRETS_KEY, 32 random bytes as base64, from `$DATA_DIR/secrets.key` (mode 0600). Creates the file if
- * it is missing. A file with any other content is never replaced, because it may be the only key to the secrets in the
- * table. Throws `StartProblem`.
+ * it is missing. Never replaces a file with other content, because the secrets in the table may need it. Throws
+ * `StartProblem` for such a file, and for an unreadable file.
  */
 export async function readSecretsKey(dataDir: string): Promise<string> {
   const file = join(dataDir, "secrets.key");
@@ -101,8 +104,8 @@ export async function readSecretsKey(dataDir: string): Promise<string> {
 
 /**
  * Reads the local PAYMENTS_WEBHOOK_SECRET, `whsec_` and 32 random bytes as base64url, from `$DATA_DIR/payments.secret`
- * (mode 0600). A missing file or any other content is replaced, because nothing signed with the secret is stored.
- * Throws `StartProblem`.
+ * (mode 0600). Replaces a file with other content, because nothing stored depends on the secret. Creates the file if it
+ * is missing. Throws `StartProblem` if the file cannot be read.
  */
 export async function readPaymentsSecret(dataDir: string): Promise<string> {
   const file = join(dataDir, "payments.secret");
@@ -111,12 +114,15 @@ export async function readPaymentsSecret(dataDir: string): Promise<string> {
   return writeSecretFile(file, `whsec_${randomBytes(32).toString("base64url")}`);
 }
 
-/** Derives 32 bytes from the key of the secrets by HKDF (RFC 5869), as base64. They are the same after a restart. */
+/**
+ * Derives 32 bytes from the key of the secrets by HKDF (RFC 5869), as base64. The same key and purpose give the same
+ * bytes.
+ */
 const deriveKey = (secretsKey: string, purpose: string): string =>
   Buffer.from(hkdfSync("sha256", Buffer.from(secretsKey, "base64"), "", purpose, 32)).toString("base64");
 
 /** The local FILES_KEY. */
 export const filesKeyOf = (secretsKey: string): string => deriveKey(secretsKey, "files");
 
-/** The local MAIL_SECRET, with which mail servers authenticate. */
+/** The local MAIL_SECRET. Mail servers authenticate with it. */
 const mailSecretOf = (secretsKey: string): string => deriveKey(secretsKey, "mail servers").replace(/=+$/, "");

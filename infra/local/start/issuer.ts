@@ -25,22 +25,25 @@ export type Person = {
 };
 
 export type TokenIssuer = {
-  /** The entry for the ISSUERS environment value, its keys inline. With `baseUrl` people can sign in on its pages. */
+  /**
+   * Returns the entry for the environment variable ISSUERS, with inline keys. With `baseUrl`, people can sign in on the
+   * local pages at this address.
+   */
   issuerConfig: (baseUrl?: string) => Issuer;
   /** Makes an RFC 9068 access token for a person. */
   mint: (person: Person, options?: { expiresInSeconds?: number; now?: Date }) => string;
-  /** Signs any header and payload as a JWS with the issuer's key and ES256, for tests with forged tokens. */
+  /** Signs any header and payload as a JWS, with the issuer's key and ES256. Tests use it for forged tokens. */
   sign: (header: Record<string, unknown>, payload: Record<string, unknown>) => string;
   /** The key id, an RFC 7638 thumbprint. */
   kid: string;
 };
 
-/** The `iss` of the embedded issuer. No server has this address: the keys are in ISSUERS. */
+/** The `iss` of the embedded issuer. Nobody fetches keys from this address, because ISSUERS contains the keys. */
 export const issuerUrl = "http://127.0.0.1/_local/issuer";
 export const audience = "hosted-mail-api";
 export const clientId = "hosted-mail-local";
 
-/** How people sign in at the embedded issuer (infra/local/pages/sign-in.ts). */
+/** The settings for signing in at the embedded issuer (infra/local/pages/sign-in.ts). */
 const signInFor = (baseUrl: string): NonNullable<Issuer["signIn"]> => ({
   clientId,
   authorizationEndpoint: `${baseUrl}/_local/authorize`,
@@ -63,7 +66,7 @@ function newKey(): JsonWebKey {
   return generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ format: "jwk" });
 }
 
-/** Creates an issuer with a P-256 key: the given private JWK, or a new key that is not stored. */
+/** Creates an issuer with a P-256 key. `jwk` is the private key. By default the key is new, and is not stored. */
 export function createIssuer(jwk: JsonWebKey = newKey()): TokenIssuer {
   const { crv, kty, x, y } = PrivateKey.parse(jwk);
   const key = createPrivateKey({ key: jwk, format: "jwk" });
@@ -104,8 +107,8 @@ export function createIssuer(jwk: JsonWebKey = newKey()): TokenIssuer {
 }
 
 /**
- * Opens the issuer whose key is in `file` (mode 0600). The first call creates the key. Throws if the file has no such
- * key.
+ * Opens the issuer whose key is in `file` (mode 0600). Creates the file with a new key if it is missing. Throws if the
+ * file does not contain such a key.
  */
 export async function openIssuer(file: string): Promise<TokenIssuer> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
@@ -121,7 +124,7 @@ export async function openIssuer(file: string): Promise<TokenIssuer> {
   try {
     return createIssuer(PrivateKey.parse(JSON.parse(text)));
   } catch {
-    throw new Error(`${file} does not hold the key of the local issuer. Delete it to get a new one.`);
+    throw new Error(`${file} does not contain the key of the local issuer. Delete this file to get a new key.`);
   }
 }
 
@@ -132,7 +135,7 @@ const TokenRequest = z.strictObject({
   last_name: z.string().optional(),
   locale: z.string().optional(),
   groups: z.array(z.string()).optional(),
-  /** A year at most. */
+  /** At most a year. */
   expires_in_seconds: z.int().min(1).max(31_536_000).default(86_400),
 });
 
@@ -147,8 +150,8 @@ function parseJson(text: string): unknown {
 }
 
 /**
- * Mints a token. Only JSON is accepted. A page of another site could post a form here, but before JSON its browser
- * sends a preflight, which is refused.
+ * Mints a token. Accepts only JSON, because a page of another site could post a form here. Before a page's JSON the
+ * browser sends a preflight, which this server refuses.
  */
 function mint(issuer: TokenIssuer, { headers, body }: LocalRequest): Answer {
   if (!/^application\/json\s*(?:;|$)/i.test(headers.get("content-type") ?? "")) {
@@ -163,7 +166,7 @@ function mint(issuer: TokenIssuer, { headers, body }: LocalRequest): Answer {
 }
 
 /**
- * `/_local/tokens`: tokens for the user of this machine. This path is not deployed.
+ * `/_local/tokens`: tokens for the user of this machine. Only the local product has this path.
  * - GET: the demo's tokens, or 503 until the demo exists.
  * - POST: a token of the embedded issuer for any person.
  */

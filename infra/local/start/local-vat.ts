@@ -1,7 +1,7 @@
 import type { VatSettings } from "../../../shared/wallet/vat.ts";
 import { standardVatRates } from "../../config/vat-rates.ts";
 
-/** The VAT of the local product: an invented seller in Ireland, and the standard rates. */
+/** The VAT settings of the local product: an invented seller in Ireland, with the standard rates. */
 export const localVat: VatSettings = {
   seller_country: "IE",
   seller_vat_id: "IE6433435F",

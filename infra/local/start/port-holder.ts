@@ -4,7 +4,10 @@ import { basename } from "node:path";
 
 const listening = "0A";
 
-/** The sockets that listen on a local TCP port, as links with their inodes. Reads /proc/net, which only Linux has. */
+/**
+ * The sockets that listen on a local TCP port, each in the form `socket:[<inode>]`. Reads /proc/net, so the set is
+ * empty on other systems than Linux.
+ */
 async function socketsOn(port: number): Promise<Set<string>> {
   const suffix = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   const tables = await Promise.all(
@@ -18,12 +21,13 @@ async function socketsOn(port: number): Promise<Set<string>> {
   );
 }
 
-/** Node's options whose value is a module to load before the script. */
+/** The options of Node whose value is a module that Node loads before the script. */
 const loadsFirst: ReadonlySet<string> = new Set(["-r", "--require", "--import"]);
 
 /**
- * Names the program of a command line from /proc, and its script by its last folders: `node infra/local/main.ts`. Other
- * arguments are left out, because they may be secrets. The process name is not used, because a program can choose it.
+ * Names the program in a command line from /proc, and its script with the last two folders: `node infra/local/main.ts`.
+ * Leaves other arguments out, because they may be secrets. Does not use the process name, because a program can choose
+ * its name.
  */
 export function programOf(commandLine: string): string {
   const [program = "", ...words] = commandLine.split("\0");
@@ -34,8 +38,8 @@ export function programOf(commandLine: string): string {
 }
 
 /**
- * Names the process that listens on a port, as `node infra/local/main.ts, process 4711`; undefined if that cannot be
- * determined.
+ * Names the process that listens on a port, such as `node infra/local/main.ts, process 4711`. Undefined if the process
+ * is unknown.
  */
 export async function holderOf(port: number): Promise<string | undefined> {
   const sockets = await socketsOn(port);
@@ -59,7 +63,7 @@ const isFree = (port: number): Promise<boolean> =>
     server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
   });
 
-/** The first free port of the 20 above this one; 0 if there is none. */
+/** The first free port among the 20 ports above `port`. 0 if all of them are taken. */
 export async function freePortAbove(port: number): Promise<number> {
   for (let next = port + 1; next <= Math.min(port + 20, 65_535); next++) if (await isFree(next)) return next;
   return 0;

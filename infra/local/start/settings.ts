@@ -2,13 +2,13 @@ import { resolve } from "node:path";
 
 import { StartProblem, defaultDataDir } from "../command-line.ts";
 
-/** The settings of a start. Each is read from an environment variable, which is optional. */
+/** The settings of a start. Each setting comes from an optional environment variable. */
 export type Settings = {
   port: number;
   dataDir: string;
-  /** A DynamoDB endpoint to use instead of the embedded engine. */
+  /** The URL of a DynamoDB endpoint that replaces the embedded engine. */
   endpoint?: string;
-  /** The port of the DNS server for all accounts' zones, by UDP and TCP. */
+  /** The UDP and TCP port of the DNS server for the zones of all accounts. */
   dnsPort: number;
   /** The port of the server for the websites and mail settings of domains. */
   webPort: number;
@@ -29,8 +29,9 @@ function portOf(name: string, text: string): number {
 }
 
 /**
- * Reads PORT (default 8080), DNS_PORT (default 5353), WEB_PORT (default 8081), DATA_DIR (default `.data` in the project),
- * AWS_ENDPOINT_URL_DYNAMODB, and the comma-separated lists CORS_ORIGINS and ALLOWED_HOSTS. Throws `StartProblem`.
+ * Reads PORT (default 8080), DNS_PORT (default 5353), WEB_PORT (default 8081), DATA_DIR (default `.data` in the
+ * project), AWS_ENDPOINT_URL_DYNAMODB, and the comma-separated lists CORS_ORIGINS and ALLOWED_HOSTS. Throws
+ * `StartProblem`.
  */
 export function readSettings(source: Record<string, string | undefined>): Settings {
   const endpoint = source["AWS_ENDPOINT_URL_DYNAMODB"];

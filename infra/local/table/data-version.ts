@@ -6,10 +6,10 @@ import * as z from "zod";
 
 import { StartProblem, reasonOf, startCommand } from "../command-line.ts";
 
-/** The version of the data in a data folder. It rises when older data cannot be read any more. */
+/** The version of the data in a data folder. A new version means that older data cannot be read any more. */
 export const dataVersion = 1;
 
-/** The version of a folder whose data is partly deleted. */
+/** The version in the mark of a folder whose data may be partly deleted. */
 export const unreadableVersion = 0;
 
 /** The file that marks a data folder of this product, with the version of its data. */
@@ -17,10 +17,10 @@ export const markFile = "version.json";
 
 const Mark = z.object({ product: z.literal("hosted-mail-api"), data_version: z.int() });
 
-/** The free space that a start needs. With less space the first requests would fail. */
+/** The free disk space that a start needs, in bytes. With less space the first requests would fail. */
 const leastFreeBytes = 32 * 1024 * 1024;
 
-/** Reads the version of a folder's data; undefined without a valid mark. */
+/** Reads the version of a folder's data from its mark. Returns undefined without a valid mark. */
 export async function readMark(dataDir: string): Promise<number | undefined> {
   try {
     return Mark.parse(JSON.parse(await readFile(join(dataDir, markFile), "utf8"))).data_version;
@@ -47,8 +47,8 @@ function versionRefusal(dataDir: string, version: number | undefined): string | 
 const systemFiles = new Set(["lost+found", ".DS_Store"]);
 
 /**
- * The reason why a folder without the product's data cannot be used. Undefined for an empty folder. Other files are not
- * allowed, because a reset could not tell them from the product's files.
+ * The reason why a folder without the product's data cannot be used. Undefined for an empty folder. A folder with other
+ * files is refused, because a reset could not tell them from the product's files.
  */
 async function foreignOf(dataDir: string): Promise<string | undefined> {
   const names = (await readdir(dataDir)).filter((name) => !systemFiles.has(name));
@@ -57,8 +57,11 @@ async function foreignOf(dataDir: string): Promise<string | undefined> {
 }
 
 /**
- * Creates the data folder if it is missing, and checks that its data can be read and extended. Throws `StartProblem` if
- * the folder cannot be written, is not ours, has data of another version, or its disk is full.
+ * Creates the data folder if it is missing, and checks its data. Throws `StartProblem` if:
+ * - the folder cannot be written,
+ * - the folder belongs to another program,
+ * - the data has another version,
+ * - the disk is full.
  */
 export async function prepareDataDir(
   dataDir: string,
@@ -83,7 +86,7 @@ export async function prepareDataDir(
   if (isNew) await writeMark(dataDir, dataVersion);
 }
 
-/** Marks a folder as a data folder. Throws `StartProblem` if it cannot be written. */
+/** Marks a folder as a data folder. Throws `StartProblem` if the folder cannot be written. */
 export async function writeMark(dataDir: string, version: number): Promise<void> {
   const mark: z.input<typeof Mark> = { product: "hosted-mail-api", data_version: version };
   try {
@@ -97,6 +100,6 @@ export async function writeMark(dataDir: string, version: number): Promise<void>
 
 async function freeBytesOf(folder: string): Promise<number> {
   const { bavail, bsize, blocks } = await statfs(folder);
-  // File systems without a disk report no size.
+  // File systems without a disk report a size of 0.
   return blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize;
 }

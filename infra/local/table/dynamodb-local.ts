@@ -11,25 +11,25 @@ import { freePort } from "./lock.ts";
 
 const runProgram = promisify(execFile);
 
-/** The archive of DynamoDB Local that the DynamoDB Developer Guide links to. */
+/** The URL of DynamoDB Local's archive, from the DynamoDB Developer Guide. */
 const archive = "https://d1ni2b6xgvw0s0.cloudfront.net/v2.x/dynamodb_local_latest.tar.gz";
 
-/** The time that DynamoDB Local has to start, with the download of Docker's image. */
+/** The longest time for the start of DynamoDB Local, in milliseconds. It includes the download of Docker's image. */
 const startTimeoutMs = 300_000;
 
 /** A way to run DynamoDB Local on this machine. */
 type Runner = {
   question: string;
-  /** Prepares the folder of the data, and returns the command that serves `port` of 127.0.0.1. */
+  /** Prepares the data folder. Returns the command that serves DynamoDB on `port` of 127.0.0.1. */
   command: (folder: string, port: number) => Promise<[program: string, ...args: string[]]>;
 };
 
 const docker: Runner = {
-  question: "Docker is here. Run DynamoDB Local in Docker instead, with Amazon's image amazon/dynamodb-local?",
+  question: "Docker is installed. Run DynamoDB Local in Docker instead, with Amazon's image amazon/dynamodb-local?",
   command: async (folder, port) => {
     const volume = `${folder}:/data`;
     const serve = ["-jar", "DynamoDBLocal.jar", "-sharedDb", "-dbPath", "/data"];
-    // Root of the container can write to the folder, which belongs to the user of this process.
+    // The folder belongs to the user of this process. The container's root user can write to it.
     const options = ["--rm", "--user", "root", "-p", `127.0.0.1:${port}:8000`, "-v", volume];
     return ["docker", "run", ...options, "amazon/dynamodb-local", ...serve];
   },
@@ -37,8 +37,8 @@ const docker: Runner = {
 
 const java = (jar: string | undefined, source: string): Runner => ({
   question: jar
-    ? `Java is here. Run DynamoDB Local with Java instead, from ${jar}?`
-    : "Java is here. Download DynamoDB Local from Amazon, under Amazon's licence, and run it with Java instead?",
+    ? `Java is installed. Run DynamoDB Local with Java instead, from ${jar}?`
+    : "Java is installed. Download DynamoDB Local from Amazon, under Amazon's licence, and run it with Java instead?",
   command: async (folder, port) => {
     const file = jar ?? (await download(source, folder));
     const libraries = join(file, "..", "DynamoDBLocal_lib");
@@ -49,7 +49,10 @@ const java = (jar: string | undefined, source: string): Runner => ({
 
 const jarName = "DynamoDBLocal.jar";
 
-/** Downloads and unpacks the archive into the folder. Returns the path of the jar. Throws `StartProblem`. */
+/**
+ * Downloads the archive and unpacks it into the folder. Returns the path of the jar. Throws `StartProblem` on a
+ * failure.
+ */
 async function download(source: string, folder: string): Promise<string> {
   try {
     const response = await fetch(source);
@@ -75,7 +78,10 @@ const isFile = (file: string): Promise<boolean> =>
     () => false,
   );
 
-/** Finds a way to run DynamoDB Local: Docker if its daemon answers, else Java 17 or newer. */
+/**
+ * Finds a way to run DynamoDB Local: Docker if its daemon answers, or Java. Returns undefined if the machine has
+ * neither.
+ */
 async function findRunner(folder: string, source: string): Promise<Runner | undefined> {
   if (await succeeds("docker", "info")) return docker;
   if (!(await succeeds("java", "-version"))) return undefined;
@@ -88,10 +94,13 @@ const byHand = `DynamoDB Local runs on any system, with Docker or with Java 17 o
   docker run -p 127.0.0.1:8000:8000 amazon/dynamodb-local
   java -jar DynamoDBLocal.jar -inMemory -port 8000
 
-The DynamoDB Developer Guide has the download, under "Setting up DynamoDB local". Then set
+The download is in the DynamoDB Developer Guide, under "Setting up DynamoDB local". Then set
 AWS_ENDPOINT_URL_DYNAMODB to http://127.0.0.1:8000 and run npm start again.`;
 
-/** Waits until the endpoint answers. Returns false if the process has ended before, or the time is over. */
+/**
+ * Waits until the endpoint answers, and returns true. Returns false if the process ends first, or after
+ * `startTimeoutMs`.
+ */
 async function untilAnswers(endpoint: string, ended: Promise<void>): Promise<boolean> {
   const hasEnded = ended.then(() => true);
   const deadline = performance.now() + startTimeoutMs;
@@ -110,17 +119,17 @@ export type DynamoDbLocalOptions = {
   /** The reason why there is no embedded engine, as one or more lines. */
   reason: string;
   dataDir: string;
-  /** Asks the person who starts the product. Throws `StartProblem` if nobody can be asked. */
+  /** Asks the person who starts the product a yes-or-no question. Throws `StartProblem` without a terminal. */
   confirm: (question: string) => Promise<boolean>;
   say: (text: string) => void;
-  /** The address of the archive; Amazon's by default. */
+  /** The URL of the archive. By default Amazon's. */
   source?: string;
 };
 
 /**
- * Offers to run DynamoDB Local in place of the embedded engine, and starts it after a yes. Its data is in the folder
- * `dynamodb-local` of the data folder. Throws `StartProblem` if there is neither Docker nor Java, or after a no. The
- * message names the alternatives.
+ * Offers to run DynamoDB Local instead of the embedded engine, and starts it if the user says yes. Its data is in the
+ * folder `dynamodb-local` of the data folder. Throws `StartProblem` if there is neither Docker nor Java, if the user
+ * says no, or if the start fails. The message names the alternatives.
  */
 export async function startDynamoDbLocal(options: DynamoDbLocalOptions): Promise<Engine> {
   const { reason, dataDir, confirm, say, source = archive } = options;

@@ -17,18 +17,19 @@ const stopTimeoutMs = 5000;
 const keptOutputChars = 2000;
 
 /**
- * Starts a watcher, then becomes the engine. The watcher ends the engine when this process ends: a killed process
- * closes its end of the pipe on descriptor 3, so `read` fails. A line on the pipe dismisses the watcher.
+ * A shell script that starts a watcher and then becomes the engine. The watcher ends the engine when the Node process
+ * ends. A killed Node process closes its end of the pipe on descriptor 3, so `read` fails. A line on the pipe ends the
+ * watcher without ending the engine.
  */
 const watchedExec = `exec 3<&0
 { read -r line <&3 || kill -TERM $$; } >/dev/null 2>&1 &
 exec "$@" 3<&- </dev/null`;
 
 /**
- * Starts a program that never outlives this process, and that Ctrl-C in the terminal does not reach.
+ * Starts a program that never outlives this process. Ctrl-C in the terminal does not reach the program.
  *
- * Windows needs no watcher: Node puts a child that is not detached into a job, and Windows ends the job with this
- * process. `windowsHide` gives the child a console of its own.
+ * Windows needs no watcher. Node puts a child that is not detached into a job, and Windows ends the job together with
+ * this process. `windowsHide` gives the child a separate console.
  */
 export function spawnWatched(program: string, args: readonly string[]): EngineProcess {
   const child =
@@ -49,7 +50,10 @@ export function spawnWatched(program: string, args: readonly string[]): EnginePr
   return { child, output: () => text.trim(), ended };
 }
 
-/** Resolves when the engine prints that it listens, which it does once its port is bound. Throws `StartProblem`. */
+/**
+ * Resolves when the engine prints that it listens. At this time its port is bound. Throws `StartProblem` if the engine
+ * ends first, or after `startTimeoutMs`.
+ */
 export async function untilListening({ child, output, ended }: EngineProcess): Promise<void> {
   let failure = "";
   child.once("error", (error) => (failure = `cannot be started: ${error.message}`));
@@ -72,7 +76,7 @@ export async function untilListening({ child, output, ended }: EngineProcess): P
   throw new StartProblem(`The embedded DynamoDB engine ${reason}${output() === "" ? "." : `:\n${output()}`}`);
 }
 
-/** Ends the engine and waits until it has ended. Kills the engine after a time-out. */
+/** Ends the engine and waits for its end. Kills the engine after `stopTimeoutMs`. */
 export async function endProcess({ child, ended }: EngineProcess): Promise<void> {
   child.stdin.end("\n");
   child.kill("SIGTERM");
@@ -81,13 +85,16 @@ export async function endProcess({ child, ended }: EngineProcess): Promise<void>
   clearTimeout(timer);
 }
 
-/** The platforms that have a Dynoxide package. `package.json` lists the package of each. */
+/** The platforms with a Dynoxide package. `package.json` lists the packages. */
 const platforms = ["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64", "win32-x64"];
 
-/** Finds the path of an installed package. Throws if it is not installed. */
+/** Finds the path of a module. Throws if its package is not installed. */
 type Resolve = (id: string) => string;
 
-/** Thrown if there is no engine for this machine. The message says how to get one, or how to start without one. */
+/**
+ * Thrown if there is no engine for this machine. The message explains how to get the engine, or for which platforms it
+ * exists.
+ */
 export class NoEngine extends StartProblem {}
 
 function noBinary(platform: string): NoEngine {

@@ -20,11 +20,11 @@ import { Locked, freePort, holdLock } from "./lock.ts";
 export type Engine = {
   /** The URL for AWS_ENDPOINT_URL_DYNAMODB. */
   endpoint: string;
-  /** The engine's process id; null for an external engine. */
+  /** The engine's process id. Null for an external engine. */
   pid: number | null;
-  /** Ends the engine and waits until it has written its file and ended. */
+  /** Ends the engine. Resolves when the engine has written its file and ended. */
   stop: () => Promise<void>;
-  /** Resolves with the engine's last output if it ends unexpectedly. */
+  /** Resolves with the engine's last output if the engine ends unexpectedly. */
   died: Promise<string>;
 };
 
@@ -55,9 +55,9 @@ async function lockFile(file: string): Promise<() => Promise<void>> {
 }
 
 /**
- * Starts the embedded DynamoDB engine on 127.0.0.1, in memory or on the SQLite file `dbPath`, and resolves once it
- * listens. The engine ends with this process in every case. Only one engine can use a file at a time. Throws
- * `StartProblem`.
+ * Starts the embedded DynamoDB engine on 127.0.0.1. The engine keeps its data in the SQLite file `dbPath`, or without
+ * `dbPath` in memory. Resolves when the engine listens. The engine never outlives this process. Throws `StartProblem`
+ * if the engine does not start, or if another process uses the file.
  */
 export async function startEngine({ dbPath, port }: { dbPath?: string; port?: number } = {}): Promise<Engine> {
   const binary = binaryPath();
@@ -94,7 +94,8 @@ export const foreignEngine = (endpoint: string): Engine => ({
 });
 
 /**
- * The client that creates tables. Requests must be signed, but the credentials matter only if the endpoint checks them.
+ * The client that creates tables. Requests must be signed. The placeholder credentials only work at an endpoint that
+ * does not check credentials.
  */
 const controlPlane = (endpoint: string): DynamoDBClient =>
   new DynamoDBClient({
@@ -130,7 +131,7 @@ async function createTable(client: DynamoDBClient, TableName: string): Promise<v
       }),
     );
   } catch (error) {
-    // Another process may have created the table in between.
+    // Another process may have created the table in the meantime.
     if (!(error instanceof ResourceInUseException)) throw error;
   }
   while (!(await isActive(client, TableName))) await delay(50);
@@ -139,9 +140,9 @@ async function createTable(client: DynamoDBClient, TableName: string): Promise<v
 }
 
 /**
- * Creates the table if it is missing, as infra/cdk/constructs/storage.ts declares it but without its stream. The stream
- * would slow down the engine's writes with every record, so the change feed reads the journals instead. Throws
- * `StartProblem`.
+ * Creates the table if it is missing. It has the keys and the TTL that infra/cdk/constructs/storage.ts declares, but no
+ * stream. A stream would slow down the engine's writes, so the change feed reads the journals instead. Throws
+ * `StartProblem` if the endpoint gives no usable answer, or if the table has other keys.
  */
 export async function ensureTable(endpoint: string, tableName: string): Promise<void> {
   const client = controlPlane(endpoint);

@@ -31,8 +31,9 @@ const askHolder = (address: string): Promise<number | undefined> =>
   });
 
 /**
- * The address of the lock on a name: an abstract socket on Linux (unix(7)), a named pipe on Windows. The kernel frees
- * both however the process ends. Elsewhere it is a socket file, which a killed process leaves behind.
+ * The address of the lock on a name:
+ * - on Linux an abstract socket (unix(7)), and on Windows a named pipe; the kernel frees both when the process ends,
+ * - on other systems a socket file; a killed process leaves it behind.
  */
 function lockAddress(name: string): string {
   const id = `hosted-mail-api-${createHash("sha256").update(name).digest("hex").slice(0, 32)}`;
@@ -44,7 +45,7 @@ const isTaken = (error: unknown): boolean => error instanceof Error && "code" in
 
 /**
  * Holds a lock on a name until this process ends or the returned function is called. Other processes can ask the holder
- * for its pid. Throws `Locked`.
+ * for its process id. Throws `Locked` if another process holds the lock.
  */
 export async function holdLock(name: string): Promise<() => Promise<void>> {
   const address = lockAddress(name);
@@ -62,13 +63,13 @@ export async function holdLock(name: string): Promise<() => Promise<void>> {
   return () => new Promise((resolve) => server.close(() => resolve()));
 }
 
-/** The file in the data folder that tells the operator's command the address of the running engine. */
+/** The file in the data folder with the address of the running engine. The operator's command reads it. */
 export const engineAddressFile = "engine.json";
 
 /** The name of the local table. */
 export const localTableName = "hosted-mail-local";
 
-/** Writes the file with the address of the running engine. The returned function deletes the file. */
+/** Writes the file with the address of the running engine. Returns a function that deletes the file. */
 export async function writeEngineAddress(
   dataDir: string,
   engine: { endpoint: string; pid: number },

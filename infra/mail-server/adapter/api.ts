@@ -1,18 +1,18 @@
 import type { AdapterSettings } from "./settings.ts";
 
 /**
- * Thrown if the API gives no answer that a mail server can use: it cannot be reached, or it answered 429, 5xx, or 4xx
- * because of a mistake of ours. The mail server then gets a temporary failure.
+ * Thrown if the API gives no answer that a mail server can use. Either the API cannot be reached, or it answered 429,
+ * 5xx, or 4xx because of a mistake in the adapter. The mail server then gets a temporary failure.
  */
 export class NoAnswer extends Error {}
 
 /**
- * Whether the status of a report says that the report itself is wrong. After any other failure the report is sent
- * again.
+ * Whether the status of the API's answer to a report means that the report itself is wrong. After any other failure,
+ * the report is sent again.
  */
 export const isRefusal = (status: number): boolean => status === 400 || status === 413 || status === 422;
 
-/** The destination of mail for an address, as the endpoint `recipient` answers it. */
+/** The answer of the endpoint `recipient`: the destination of mail to an address. */
 export type Recipient = {
   kind: "mailbox" | "alias" | "catch_all" | "role" | "forward" | "none" | "unknown";
   mailbox?: string;
@@ -24,7 +24,7 @@ export type Recipient = {
   copies?: { address: string; mailbox_id: string | null }[];
 };
 
-/** Whether a login may send, as the endpoint `sender` answers it. */
+/** The answer of the endpoint `sender`: whether a login may send. */
 export type Verdict = {
   allowed: boolean;
   reason?: { code: string; message: string };
@@ -47,15 +47,15 @@ type SigningKey = { domain: string; selector: string; private_key: string };
 const answerTimeoutMs = 10_000;
 const mostAnswers = 50_000;
 /**
- * How long the answer `unknown` is used again, in milliseconds. The API does not allow this, but Postfix asks the same
- * several times for each letter to another provider.
+ * The time for which the adapter uses an answer `unknown` again, in milliseconds. The API allows no reuse of this
+ * answer. But for each letter to another provider, Postfix asks the same question several times.
  */
 const unknownDomainMs = 5_000;
 
 type Sent = { method?: string; body?: string; headers?: Record<string, string> };
 type CallEndpoint = (path: string, sent?: Sent) => Promise<Response>;
 
-/** How long an answer may be used, in milliseconds. */
+/** The time for which an answer may be used again, in milliseconds. */
 function keptMs(response: Response, kind: string | undefined): number {
   if (kind === "unknown") return unknownDomainMs;
   return 1_000 * Number(/max-age=(\d+)/.exec(response.headers.get("cache-control") ?? "")?.[1] ?? 0);
@@ -63,14 +63,14 @@ function keptMs(response: Response, kind: string | undefined): number {
 
 type Kept = { until: number; answer: Promise<unknown>; accountId?: string | undefined };
 
-/** Caches answers for as long as they allow. Equal questions at the same time share one request. */
+/** Caches each answer for the time that `keptMs` returns. Equal questions at the same time share one request. */
 function openAnswers(call: CallEndpoint) {
   const kept = new Map<string, Kept>();
 
   const read = async (path: string, entry: Kept): Promise<unknown> => {
     const response = await call(path);
     const body = (await response.json().catch(() => undefined)) as { kind?: string; account_id?: string } | undefined;
-    // Only this endpoint answers 404 for a domain that may not send.
+    // For the endpoint `dkim`, 404 is a valid answer: the domain may not send.
     if (response.status === 404 && path.startsWith("dkim?")) return undefined;
     if (response.status !== 200 || body === undefined) throw new NoAnswer(`The API answered ${response.status}.`);
     entry.until = Date.now() + keptMs(response, body.kind);
@@ -79,7 +79,10 @@ function openAnswers(call: CallEndpoint) {
   };
 
   return {
-    /** The answer of an endpoint; undefined for 404. Throws `NoAnswer`. */
+    /**
+     * Returns the answer of an endpoint. Returns undefined for a 404 of `dkim`. Throws `NoAnswer` for any other
+     * failure.
+     */
     ask: (endpoint: string, query: Record<string, string>): Promise<unknown> => {
       const path = `${endpoint}?${new URLSearchParams(query).toString()}`;
       const known = kept.get(path);
@@ -94,7 +97,7 @@ function openAnswers(call: CallEndpoint) {
       kept.set(path, entry);
       return entry.answer;
     },
-    /** Forgets the answers about an account, also those of running requests. */
+    /** Forgets the answers about an account, and the answers of all running requests. */
     forget: (accountId: string): void => {
       for (const [path, entry] of kept) {
         if (entry.accountId === accountId || entry.until === Infinity) kept.delete(path);
@@ -105,7 +108,10 @@ function openAnswers(call: CallEndpoint) {
 
 const warningMs = 60_000;
 
-/** Makes a function that logs an answer if it refuses our request as wrong. Logs one line a minute at most. */
+/**
+ * Returns a function that logs an answer with which the API refuses the adapter's request. Logs at most one line a
+ * minute.
+ */
 function openWarnings(log: (text: string) => void) {
   let last = -Infinity;
   return (status: number, endpoint: string): void => {
@@ -117,8 +123,8 @@ function openWarnings(log: (text: string) => void) {
 }
 
 /**
- * Calls the endpoints of the API, with connections that stay open. `log` gets a line if the API refuses the key or a
- * request, at most one a minute.
+ * Calls the endpoints of the API, with connections that stay open. If the API refuses the key or a request, `log` gets
+ * a line, but at most one line a minute.
  */
 export function openApi(
   { api, mail_key }: Pick<AdapterSettings, "api" | "mail_key">,
@@ -143,16 +149,16 @@ export function openApi(
 
   return {
     recipient: (address: string) => ask("recipient", { address }) as Promise<Recipient>,
-    /** The mailbox with these ids, of kind `mailbox`; of kind `none` if there is none. */
+    /** The mailbox with these ids. Its kind is `mailbox`, or `none` if there is no such mailbox. */
     mailbox: (account_id: string, mailbox_id: string) =>
       ask("recipient", { account_id, mailbox_id }) as Promise<Recipient>,
     sender: (login: string, from: string, to?: string) =>
       ask("sender", { login, from, ...(to === undefined ? {} : { to }) }) as Promise<Verdict>,
-    /** The key that signs the mail of a domain; undefined if the domain may not send. */
+    /** The key that signs the mail of a domain. Undefined if the domain may not send. */
     dkim: (domain: string) => ask("dkim", { domain }) as Promise<SigningKey | undefined>,
-    /** Checks a login. The headers are those of nginx's `auth_http` protocol. */
+    /** Checks a login. The headers have the form of nginx's `auth_http` protocol. */
     auth: (headers: Record<string, string>): Promise<Response> => call("auth", { headers }),
-    /** The next revocations. Without `since`, the revocations from now on. */
+    /** The revocations after the position `since`. Without `since`, only the position from which to ask next. */
     revocations: async (query: Record<string, string>): Promise<Response> =>
       call(`revocations?${new URLSearchParams(query).toString()}`),
     /** Sends a batch to `usage` or `events`. Returns the status of the answer. */

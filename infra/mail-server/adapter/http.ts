@@ -12,12 +12,13 @@ import type { AdapterSettings } from "./settings.ts";
 type Work = { api: Api; journal: Journal; sessions: Sessions; settings: AdapterSettings };
 type Reply = { status: number; headers?: Record<string, string>; body?: unknown };
 
-/** The headers of nginx that the API reads. */
+/** The headers of nginx's request that the API reads. */
 const loginHeaders = ["auth-method", "auth-user", "auth-pass", "auth-protocol", "auth-login-attempt", "client-ip"];
 
 /**
- * The answer to a login that the API cannot decide now. nginx passes the text on: for IMAP and POP3 the text begins with a
- * response code (RFC 5530 §3, RFC 3206 §4), for SMTP the code is that of RFC 4954 §6. Then nginx closes the connection.
+ * The answer to a login that the API cannot decide now. nginx passes the text on to the mail program, and closes the
+ * connection. For IMAP and POP3, the text begins with a response code (RFC 5530 §3, RFC 3206 §4). For SMTP, the code
+ * comes from RFC 4954 §6.
  */
 function notNow(protocol: string): Reply {
   const code = { imap: "[UNAVAILABLE] ", pop3: "[SYS/TEMP] " }[protocol] ?? "";
@@ -26,8 +27,8 @@ function notNow(protocol: string): Reply {
 }
 
 /**
- * Passes a login from nginx to the API. For IMAP and POP3, Dovecot gets the user name <mailbox id>@<account id> and our
- * own password, because the API has checked the user's password.
+ * Passes a login from nginx to the API. For IMAP and POP3, Dovecot gets the user name <mailbox id>@<account id> and the
+ * adapter's own password. The API has already checked the user's password.
  */
 async function answerLogin({ headers }: IncomingMessage, { api, journal, sessions, settings }: Work): Promise<Reply> {
   const protocol = String(headers["auth-protocol"]);
@@ -51,7 +52,10 @@ async function answerLogin({ headers }: IncomingMessage, { api, journal, session
   };
 }
 
-/** The folder and the quota of a user of Dovecot. 404 for a user that does not exist, so that Dovecot refuses the letter. */
+/**
+ * Answers with the folder and the quota of a Dovecot user. Answers 404 for an unknown user, and Dovecot then refuses
+ * the letter.
+ */
 async function answerMailbox(url: URL, { api, settings }: Work): Promise<Reply> {
   const user = readUser(url.searchParams.get("user") ?? "");
   const found = user && (await api.mailbox(user.account, user.mailbox));
@@ -63,14 +67,14 @@ async function answerMailbox(url: URL, { api, settings }: Work): Promise<Reply> 
 type Letter = { login: string; sender: string; authors: string[]; recipients: number };
 
 /**
- * Whether a login may send a letter: from the sender of its envelope, and from every address in `From:`. Answers the
- * key that signs the letter, and counts the letter as sent.
+ * Checks whether a login may send a letter: from the sender in its envelope, and from every address in `From:`. If it
+ * may, answers with the key that signs the letter, and counts the letter as sent. If not, answers with the refusal.
  */
 async function answerSigning(letter: Letter, { api, journal }: Work): Promise<Reply> {
   const { login, sender, authors, recipients } = letter;
   const verdicts = await Promise.all([...new Set([sender, ...authors])].map((from) => api.sender(login, from)));
   const { code, message: refusal } = verdicts.find(({ allowed }) => !allowed)?.reason ?? {};
-  // The warm-up limit ends at midnight. rspamd refuses for now if it gets no answer.
+  // The warm-up limit ends at midnight. After a 503, rspamd refuses the letter only temporarily.
   if (code === "warm_up_limit") return { status: 503 };
   const [{ dkim, mailbox_id, account_id, address, route } = {} as Partial<(typeof verdicts)[number]>] = verdicts;
   const key = dkim && (await api.dkim(dkim.domain));
@@ -111,8 +115,8 @@ async function serve(request: IncomingMessage, response: ServerResponse, work: W
 }
 
 /**
- * Starts the server for requests of nginx, Dovecot and rspamd on this machine. A failure is a 503, which all of them
- * treat as temporary.
+ * Starts the server for requests of nginx, Dovecot and rspamd on this machine. Answers a failure with 503. All three
+ * programs treat a 503 as temporary.
  */
 export async function startHttp(work: Work): Promise<Server> {
   const server = createServer((request, response) => void serve(request, response, work));

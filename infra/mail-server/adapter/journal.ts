@@ -8,19 +8,19 @@ import { isRefusal, NoAnswer, type Api } from "./api.ts";
 type Endpoint = "usage" | "events";
 type Entry = { list: string; entry: object };
 
-/** The most entries of one batch. */
+/** The most entries in one batch. */
 const mostEntries = 500;
 
 /**
- * Keeps reports in files until the API has accepted them. An added entry is reported even if this process dies. It is
- * counted once, because a file that is sent again has the same batch ids.
+ * Keeps reports in files until the API has accepted them. An added entry is reported even if this process dies. The API
+ * counts each entry only once, because a repeated file has the same batch ids.
  */
 export function openJournal(folder: string, api: Api, log: (text: string) => void) {
   const rejected = join(folder, "rejected");
   mkdirSync(rejected, { recursive: true });
   const openFile = (endpoint: Endpoint): string => join(folder, `${endpoint}.jsonl`);
 
-  /** Sends a closed file. Throws `NoAnswer` if the file has to be sent again. */
+  /** Sends a closed file. Throws `NoAnswer` if the file must be sent again. */
   const send = async (name: string): Promise<void> => {
     const [endpoint = "", id = ""] = name.replace(".closed", "").split(".");
     const lines = readFileSync(join(folder, name), "utf8").split("\n").filter(Boolean);
@@ -40,12 +40,15 @@ export function openJournal(folder: string, api: Api, log: (text: string) => voi
   };
 
   return {
-    /** Stores an entry of a report before it returns. */
+    /** Adds entries to a report. The entries are stored when the function returns. */
     add: (endpoint: Endpoint, ...entries: Entry[]): void => {
       if (entries.length === 0) return;
       appendFileSync(openFile(endpoint), entries.map((one) => `${JSON.stringify(one)}\n`).join(""));
     },
-    /** Sends all stored entries. Rejects if the API does not accept one; the others then wait for the next call. */
+    /**
+     * Sends all stored entries. Rejects if the API cannot accept a batch now. The remaining entries then wait for the
+     * next call.
+     */
     flush: async (): Promise<void> => {
       for (const endpoint of ["usage", "events"] as const) {
         if (existsSync(openFile(endpoint)))

@@ -2,8 +2,9 @@ import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 
 /**
- * Starts a server on 127.0.0.1 whose clients send one question after the other. `take` returns the first question in a
- * text, and the text after it; undefined while the question is not complete. `answer` never rejects.
+ * Starts a server on 127.0.0.1. A client sends one question after the other on its connection. `take` returns the first
+ * question in some bytes, and the bytes after the question. It returns undefined if the first question is not complete.
+ * `answer` must not reject.
  */
 export async function startLineServer<Q>(
   port: number,

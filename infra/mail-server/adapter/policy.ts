@@ -9,7 +9,10 @@ import { sizeOf } from "./usage.ts";
 type Request = Record<string, string>;
 type PolicyWork = { api: Api; sessions: Sessions; store: string };
 
-/** Reads the first request in some bytes: lines of `name=value`, and an empty line. */
+/**
+ * Reads the first request in some bytes: lines with `name=value`, and then an empty line. Undefined while the request
+ * is not complete.
+ */
 function takeRequest(bytes: Buffer): { question: Request; rest: Buffer } | undefined {
   const end = bytes.indexOf("\n\n");
   if (end < 0) {
@@ -21,14 +24,14 @@ function takeRequest(bytes: Buffer): { question: Request; rest: Buffer } | undef
   return { question, rest: bytes.subarray(end + 2) };
 }
 
-/** The replies to refusals by their codes (docs/mail-servers.md). All others are `550 5.7.1`. */
+/** The SMTP codes of refusals, by the API's code (docs/mail-servers.md). Every other refusal has `550 5.7.1`. */
 const replies: Record<string, string> = {
   not_yours: "553 5.7.1",
   bad_recipient: "553 5.1.3",
   warm_up_limit: "451 4.7.1",
 };
 
-/** Whether a user who logged in may send a letter to a recipient. */
+/** Decides whether a user with a login may send a letter to a recipient. Returns the action for Postfix. */
 async function judgeSender(
   { sasl_username: login = "", sender = "", recipient = "" }: Request,
   { api, sessions }: PolicyWork,
@@ -41,7 +44,8 @@ async function judgeSender(
 }
 
 /**
- * Whether the mailbox of an incoming letter has room for the letter, by the API and by the size that Dovecot counts.
+ * Decides whether a mailbox has room for an incoming letter. Uses the API's answer and the size that Dovecot counts.
+ * Returns the action for Postfix.
  */
 async function judgeRecipient({ recipient = "", size = "0" }: Request, { api, store }: PolicyWork): Promise<string> {
   if (!isAddress(recipient)) return "DUNNO";

@@ -2,7 +2,7 @@ import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, sta
 
 import type { Journal } from "./journal.ts";
 
-/** The type of an event by the word of Postfix. `expired` is a letter that waited for too long. */
+/** The type of an event, by Postfix's word for the status. `expired` is the status of a letter that waited too long. */
 const typesByWord: Record<string, string> = {
   sent: "delivered",
   bounced: "bounced",
@@ -15,15 +15,15 @@ const toLine =
   /^(?<at>\w{3} +\d+ [\d:]+|\S+) \S+ postfix\/(?<service>[^[]+)\[\d+\]: (?<queue>\w+): to=<(?<recipient>[^>]+)>,.* dsn=(?<status>[\d.]+), status=(?<word>\w+) \((?<diagnostic>.*)\)$/;
 const removedLine = / postfix[^ ]*\/qmgr\[\d+\]: (?<queue>\w+): removed$/;
 
-/** The address of a dedicated IP in the name of its service; undefined for another service. */
+/** The dedicated IP address in the name of a service. Undefined for other services. */
 const sourceOf = (service: string): string | undefined => {
   const text = /^ip-([^/]+)/.exec(service)?.[1];
   return text?.includes(".") === true ? text : text?.replaceAll("-", ":");
 };
 
 /**
- * Reads the deliveries in the log of the outgoing Postfix. Each line about a recipient is an event. The sender of a
- * letter is in an earlier line, which Postfix writes before every try.
+ * Returns a function that reads one line of the outgoing Postfix's log, and returns its event. Each line about a
+ * recipient is an event. The sender of a letter is in an earlier line, which Postfix writes before every try.
  */
 function readDeliveries() {
   const senders = new Map<string, string>();
@@ -34,7 +34,8 @@ function readDeliveries() {
     if (removed !== undefined) senders.delete(removed);
     const { service = "", queue = "", recipient, status, word = "", diagnostic = "" } = toLine.exec(line)?.groups ?? {};
     const [sender, type] = [senders.get(queue), typesByWord[word]];
-    // A letter without a sender is a bounce. A letter to our own MX has not left yet, so its delivery is no event.
+    // A letter without a sender is a bounce. The service `relay` passes a letter to this system's own MX. Such a letter
+    // has not left the system yet, so this is no event.
     if (!sender || type === undefined || recipient === undefined || service.endsWith("relay/smtp")) return undefined;
     const source_ip = sourceOf(service);
     return {
@@ -55,8 +56,8 @@ const readPosition = (file: string): Position =>
   existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Position) : { inode: 0, offset: 0 };
 
 /**
- * Follows a log and adds its deliveries to the journal. The position is stored after the entries, so a crash in between
- * reports some deliveries twice, and loses none. A log that was replaced (logrotate) is read from its beginning.
+ * Follows a log and adds its deliveries to the journal. Stores the position after the entries. So a crash between the
+ * two reports some deliveries twice, but loses no delivery. Reads a replaced log (logrotate) from its beginning.
  */
 export function openPostfixLog(log: string, positionFile: string, journal: Journal) {
   const read = readDeliveries();

@@ -6,7 +6,7 @@ import { NoAnswer, type Api } from "./api.ts";
 import { readUser } from "./maps.ts";
 import type { Sessions } from "./sessions.ts";
 
-/** A revocation, as the endpoint `revocations` answers it. */
+/** A revocation in the answer of the endpoint `revocations`. */
 export type Revocation = {
   id: string;
   at: string;
@@ -18,10 +18,10 @@ export type Revocation = {
 
 type Page = { items: Revocation[]; next: string; has_more: boolean };
 
-/** The exit code of Dovecot for a user who is not connected. */
+/** Dovecot's exit code for a user without a connection. */
 const nobodyConnected = 68;
 
-/** Ends sessions of IMAP and POP3 by Dovecot's HTTP API. `mask` is a user, `*` stands for any text. */
+/** Ends IMAP and POP3 sessions by Dovecot's HTTP API. `mask` is the name of a user, with `*` for any text. */
 async function kick(mask: string, { doveadm, local_key }: { doveadm: string; local_key: string }): Promise<void> {
   const response = await fetch(doveadm, {
     method: "POST",
@@ -37,13 +37,16 @@ async function kick(mask: string, { doveadm, local_key }: { doveadm: string; loc
   if (word === "error" && result?.exitCode !== nobodyConnected) throw new Error("Dovecot could not end sessions.");
 }
 
-/** The most revocations whose ids are kept. The API repeats the revocations of the last minute. */
+/**
+ * The most ids of revocations that are kept. They are needed because the API repeats the revocations of the last
+ * minute.
+ */
 const mostDone = 10_000;
 
 /**
- * Carries out the revocations since the last call: ends sessions, and deletes the mail of purged mailboxes. The position
- * is stored afterwards. So after a crash some revocations are carried out twice, which is harmless. A position from before the
- * revocations that the API keeps ends all sessions.
+ * Returns a function that carries out the revocations since its last call: ends sessions, and deletes the mail of
+ * purged mailboxes. It stores its position at the end. So after a crash, some revocations are carried out twice, which
+ * is harmless. If the API no longer keeps the revocations since the position, all sessions end.
  */
 export function openRevocations(
   { store, state, ...settings }: { store: string; state: string; doveadm: string; local_key: string },
@@ -56,8 +59,8 @@ export function openRevocations(
   const disconnect = async ({ scope, account_id, id_of_scope, at }: Revocation): Promise<void> => {
     api.forget(account_id);
     sessions.revoke(scope === "mailbox" ? id_of_scope : account_id, Date.parse(at));
-    // A session is known by its mailbox and its account only. So the revocation of a domain ends all sessions of the
-    // account. Mail programs connect again by themselves.
+    // Dovecot knows only the mailbox and the account of a session. So the revocation of a domain ends all sessions of
+    // its account. Mail programs connect again by themselves.
     await kick(scope === "mailbox" ? `${id_of_scope}@${account_id}` : `*@${account_id}`, settings);
   };
 
@@ -73,7 +76,7 @@ export function openRevocations(
     if (done.size > mostDone && oldest !== undefined) done.delete(oldest);
   };
 
-  /** Begins anew after a time in which revocations may have been lost: all sessions end. */
+  /** Ends all sessions and deletes the position, because revocations may have been lost. */
   const beginAnew = async (): Promise<void> => {
     await kick("*", settings);
     rmSync(file);

@@ -1,6 +1,6 @@
 type LoginOwner = { ids: string[]; loggedInAt: number };
 
-/** The most logins and revocations that are kept. The oldest are forgotten first. */
+/** The most logins, and the most revocations, that are kept. The oldest are forgotten first. */
 const most = 100_000;
 
 function keep<V>(map: Map<string, V>, key: string, value: V): void {
@@ -11,19 +11,22 @@ function keep<V>(map: Map<string, V>, key: string, value: V): void {
 }
 
 /**
- * The SMTP sessions that a revocation has ended. Neither nginx nor Postfix can close the session of one user. So the
- * policy service refuses letters until the user has logged in again after the revocation.
+ * Keeps track of SMTP sessions that a revocation has ended. Neither nginx nor Postfix can close the session of one
+ * user. So the policy service refuses the user's letters until the user logs in again.
  */
 export function openSessions() {
   /** The time of the last revocation, by the id of a mailbox or an account. */
   const revoked = new Map<string, number>();
   const owners = new Map<string, LoginOwner>();
   return {
-    /** Notes that `login`, the address of a mailbox, logged in. `ids` are the ids whose revocation ends the session. */
+    /**
+     * Notes a login with the mailbox address `login`. The revocation of one of `ids`, a mailbox or an account, ends the
+     * session.
+     */
     loggedIn: (login: string, ids: string[]): void => keep(owners, login, { ids, loggedInAt: Date.now() }),
     /** Notes that the mailbox or account with this id was revoked at a time, in milliseconds since 1970. */
     revoke: (id: string, at: number): void => keep(revoked, id, at),
-    /** Whether the last login of this address was before a revocation. */
+    /** Whether the mailbox or its account was revoked after the last login with this address. */
     isRevoked: (login: string): boolean => {
       const owner = owners.get(login);
       return owner?.ids.some((id) => (revoked.get(id) ?? 0) >= owner.loggedInAt) ?? false;

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 
-/** The settings of the adapter: the file conf/adapter.json. */
+/** The settings of the adapter, from the file conf/adapter.json. */
 export type AdapterSettings = {
   /** The address of the API, such as `https://api.example.com`. */
   api: string;
-  /** The key by which the API recognises the mail servers. */
+  /** The key that the adapter sends to the API in `X-Mail-Key`. */
   mail_key: string;
-  /** The key by which nginx, Dovecot, rspamd and the adapter of this machine recognise each other. */
+  /** The key with which nginx, Dovecot, rspamd and the adapter on this machine authenticate to each other. */
   local_key: string;
   http_port: number;
   socketmap_port: number;
@@ -19,13 +19,13 @@ export type AdapterSettings = {
   state: string;
   /** The log of the outgoing Postfix. */
   postfix_log: string;
-  /** The time between two reports of usage and events. */
+  /** The time between two reports of usage and events, in seconds. */
   report_seconds: number;
-  /** The time between two questions for revocations. */
+  /** The time between two requests for revocations, in seconds. */
   revocation_seconds: number;
 };
 
-/** Reads the file of the settings, in which all values are texts. */
+/** Reads the settings file. All values in the file are strings. */
 export function readSettings(file: string): AdapterSettings {
   const texts = JSON.parse(readFileSync(file, "utf8")) as Record<keyof AdapterSettings, string>;
   return {

@@ -3,21 +3,24 @@ import type { Server } from "node:net";
 import { startLineServer } from "./lines.ts";
 import type { Table } from "./maps.ts";
 
-/** The longest question, in bytes. Postfix allows 100,000. */
+/** The longest question, in bytes. This is also the limit of Postfix. */
 const longest = 100_000;
 
-/** Reads the first netstring in some bytes: `5:hello,` (cr.yp.to/proto/netstrings.txt). */
+/**
+ * Reads the first netstring in some bytes, such as `5:hello,` (cr.yp.to/proto/netstrings.txt). Undefined while it is
+ * not complete.
+ */
 function takeNetstring(bytes: Buffer): { question: string; rest: Buffer } | undefined {
   const colon = bytes.indexOf(":");
   if (colon < 0 && bytes.length < 8) return undefined;
   const size = Number(bytes.subarray(0, colon).toString());
-  if (colon < 0 || !Number.isInteger(size) || size > longest) throw new Error("This is no netstring.");
+  if (colon < 0 || !Number.isInteger(size) || size > longest) throw new Error("The question is not a netstring.");
   const end = colon + 1 + size;
   if (bytes.length <= end) return undefined;
   return { question: bytes.subarray(colon + 1, end).toString(), rest: bytes.subarray(end + 1) };
 }
 
-/** The answer of a table, in the form of socketmap_table(5). A failure is temporary, never NOTFOUND. */
+/** The answer of a table, in the form of socketmap_table(5). A failed look-up answers TEMP, not NOTFOUND. */
 async function look(tables: Record<string, Table>, question: string): Promise<string> {
   const [name = "", ...words] = question.split(" ");
   const table = Object.hasOwn(tables, name) ? tables[name] : undefined;
@@ -30,7 +33,7 @@ async function look(tables: Record<string, Table>, question: string): Promise<st
   }
 }
 
-/** Starts the server of Postfix's tables (socketmap_table(5)). */
+/** Starts the server from which Postfix reads its tables (socketmap_table(5)). */
 export const startSocketmap = (port: number, tables: Record<string, Table>): Promise<Server> =>
   startLineServer(port, takeNetstring, async (question) => {
     const answer = Buffer.from(await look(tables, question));

@@ -4,7 +4,10 @@ import { join } from "node:path";
 import type { Journal } from "./journal.ts";
 import { readUser } from "./maps.ts";
 
-/** Reads a file `maildirsize` (Maildir++): after the first line, each line adds bytes and messages. */
+/**
+ * Reads the text of a file `maildirsize` (Maildir++). After the first line, each line adds a number of bytes and a
+ * number of messages.
+ */
 function sizesIn(text: string): { bytes: number; messages: number } {
   const lines = text.split("\n").slice(1).filter(Boolean);
   const numbers = lines.map((line) => line.trim().split(/\s+/).map(Number));
@@ -20,7 +23,7 @@ function sizesIn(text: string): { bytes: number; messages: number } {
 const sizeFile = (store: string, account: string, mailbox: string): string =>
   join(store, account, mailbox, "Maildir", "maildirsize");
 
-/** The size of a mailbox in bytes; 0 if the store of this machine does not have it. */
+/** The size of a mailbox, in bytes. 0 if the store of this machine does not have the mailbox. */
 export async function sizeOf(store: string, account: string, mailbox: string): Promise<number> {
   const text = await readFile(sizeFile(store, account, mailbox), "utf8").catch(() => "");
   return sizesIn(text).bytes;
@@ -29,8 +32,8 @@ export async function sizeOf(store: string, account: string, mailbox: string): P
 const foldersIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
 
 /**
- * Looks for the mailboxes in the store whose size has changed since the last look, and adds their sizes to the journal.
- * After a start it looks at all of them.
+ * Returns a function that adds the sizes of changed mailboxes to the journal. A mailbox is changed if its size file has
+ * changed since the last call. The first call adds the sizes of all mailboxes.
  */
 export function openUsage(store: string, journal: Journal) {
   const seen = new Map<string, number>();

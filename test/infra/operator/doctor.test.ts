@@ -103,7 +103,7 @@ test.each([
     "secrets key",
     { DescribeKey: amzRefusal({ status: 400, type: "AccessDeniedException" }) },
     "refused",
-    "credentials that may read it",
+    "credentials that may read this service",
   ],
   ["table", { ListTables: amzJson({ TableNames: ["hosted-mail-other-Table-1"] }) }, "missing", "Deploy the stage"],
   ["event bus", { DescribeEventBus: "silence" }, "failed", "no answer in time"],

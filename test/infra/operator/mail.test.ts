@@ -37,7 +37,7 @@ test("an address is shown as the endpoint for incoming mail answers it, and why"
     is_full: false,
     keep_copy: true,
     copies: [],
-    why: "The address is a mailbox's own.",
+    why: "The address is the primary address of a mailbox.",
     account_status: "active",
     domain_id: domain.id,
     domain_status: "active",
@@ -52,8 +52,8 @@ test("an address is shown as the endpoint for incoming mail answers it, and why"
     [`sales+x@${name}`, "alias", "alias"],
     [`list@${name}`, "forward", "rule"],
     [`abuse@${name}`, "role", "first mailbox"],
-    [`nobody@${name}`, "none", "nobody has the address"],
-    [`ada@${uniqueName()}`, "unknown", "No open domain"],
+    [`nobody@${name}`, "none", "no mailbox or rule has the address"],
+    [`ada@${uniqueName()}`, "unknown", "No account has an active domain"],
   ];
   for (const [address, kind, why] of kinds) {
     expect([address, await shown("address", "--address", address)]).toEqual([

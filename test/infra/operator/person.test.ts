@@ -77,7 +77,7 @@ test("an erasure first lists the rows, then erases all but the kept ones, and a 
   const [before, rows] = [await textOf(account.id), await itemsOf(account.id)];
   expect(await run("erase", options)).toMatchObject({ dry_run: true, would_erase: expect.any(Array) });
   expect(await itemsOf(account.id)).toEqual(rows);
-  await expect(run("erase", { ...options, confirm: "yes" })).rejects.toThrow("--confirm has to repeat");
+  await expect(run("erase", { ...options, confirm: "yes" })).rejects.toThrow("--confirm must have the same value");
 
   const erased = await run("erase", { ...options, confirm: person.id });
   expect(erased["dry_run"]).toBe(false);
@@ -109,14 +109,14 @@ test("access, a pending invitation and the account's own data are kept, each wit
   const invited = `new.${email}`;
   await send("POST", "auth/invitations", account.owner.token, { email: invited, roles: [{ role_key: "viewer" }] });
   const result = await run("erase", { user: person.id, account: account.id, confirm: person.id });
-  expect(JSON.stringify(result["kept"])).toContain("The user has access to the account. End it");
+  expect(JSON.stringify(result["kept"])).toContain("The user has access to the account. End the access");
   const pending = await run("erase", { email: invited, account: account.id, confirm: invited });
-  expect(JSON.stringify(pending["kept"])).toContain("It can still be accepted. Revoke it");
+  expect(JSON.stringify(pending["kept"])).toContain("The invitation can still be accepted. Revoke it");
   const theirs = await run("export", { email: mailbox.primary_email, account: account.id });
   const own = theirs.found.find(({ what }) => what === "mailbox");
   expect(own?.data).toMatchObject({ id: mailbox.id, first_name: "Ada" });
   const mine = await run("erase", { email: mailbox.primary_email, account: account.id });
-  expect(JSON.stringify(mine["kept"])).toContain("Forward the request to its owners");
+  expect(JSON.stringify(mine["kept"])).toContain("Forward the person's request to the owners");
   const list = await send("GET", "auth/members", account.owner.token);
   expect(list.body.items.map(({ subject_id: id }: { subject_id: string }) => id)).toContain(person.id);
 });

@@ -195,8 +195,8 @@ test("a name that another account holds now, and a name that was bought since, s
   const items = await itemsOf(id);
   const { conflicts } = await restoreAccount({ ...restore, dryRun: true });
   expect(conflicts).toEqual([
-    `Another account holds the name ${name} now: ${rival.id}.`,
-    `The domain ${bought} was registered since. It would be lost.`,
+    `Another account now holds the name ${name}: ${rival.id}.`,
+    `The domain ${bought} was registered after the restored time. The restore would lose this registration.`,
   ]);
   await expect(restoreAccount(restore)).rejects.toThrow("Nothing was changed");
   expect(await itemsOf(id)).toEqual(items);

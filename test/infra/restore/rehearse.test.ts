@@ -96,7 +96,7 @@ test.each<[string, (row: Row) => Row | undefined, RegExp]>([
   [
     "a lost row of a list",
     (row) => (isA("LIST#transactions#ROW", row) ? undefined : row),
-    /the count of the list of transactions differs from its rows/,
+    /the count of the list transactions differs from the number of its rows/,
   ],
 ])("%s are found, account by account, and the scratch table is deleted all the same", async (_, restored, problem) => {
   const { source, result, tables } = await rehearsing({ restored });

@@ -80,7 +80,7 @@ test("registers a name elsewhere, and answers the auth code that transfers it; b
 
   const form = new URLSearchParams({ name, elsewhere: "true", auth_code: "chosen", nameservers: "", locked: "on" });
   const page = await send("POST", { type: "application/x-www-form-urlencoded", body: String(form) });
-  expect(page.text).toContain("The auth code that transfers it is chosen.");
+  expect(page.text).toContain("The auth code for its transfer is chosen.");
   expect(await registrar.transferOffer(name, "chosen")).toMatchObject({ status: "locked" });
   expect(await delegationOf(testTable(), name)).toEqual(["ns1.example.net"]);
 });

@@ -57,7 +57,7 @@ test("data of before there was a mark can be reset too", async () => {
 
 test("where there is nothing, nobody is asked", async () => {
   const folder = join(newFolder(), "none");
-  expect(await reset(folder)).toEqual([`${folder} has nothing to delete.`]);
+  expect(await reset(folder)).toEqual([`There is nothing to delete in ${folder}.`]);
   expect(existsSync(folder)).toBe(false);
 });
 

@@ -11,7 +11,7 @@ const page = readFileSync(join(import.meta.dirname, "../../../../docs/code-mode.
 const rows: Record<keyof typeof limits, string> = {
   sourceLimitBytes: "source",
   nestingLimit: "brackets in brackets",
-  callLimit: "calls, in the source and made",
+  callLimit: "calls in the source",
   clauseLimit: "`for` and `if` of a comprehension",
   scoreLimit: "`complexity_score`",
   stepLimit: "work besides the calls",

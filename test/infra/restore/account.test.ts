@@ -208,5 +208,5 @@ test("an interrupted restore goes on from its own table only", async () => {
     request("DELETE", `/v1/public/accounts/${scene.account.id}/tags/${scene.made["tag"]}`, scene.account.owner),
   );
   await expect(restoreAccount({ ...restore, live: dyingAfter(testTable(), 1) })).rejects.toThrow("dead");
-  await expect(restoreAccount({ ...restore, pastName: "another-table" })).rejects.toThrow("is not over");
+  await expect(restoreAccount({ ...restore, pastName: "another-table" })).rejects.toThrow("is not complete");
 });

@@ -24,7 +24,7 @@ test("`-c stage=…` and STAGE pick a stage's file, and without either it is dev
 
 test.each(["prdo", "../config", "example.ts", "", 3])("a stage without a file is refused: %j", async (stage) => {
   const reading = readStage(given({ stage: stage === "" ? "nowhere" : stage }), {});
-  await expect(reading).rejects.toThrow(/There is no stage .*\. infra\/stages has .*dev.*Copy example\.ts/);
+  await expect(reading).rejects.toThrow(/There is no stage .*\. infra\/stages contains .*dev.*Copy example\.ts/);
 });
 
 test.each(stageNames())("the file of %s is a whole configuration", async (stage) => {

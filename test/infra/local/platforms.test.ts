@@ -129,10 +129,10 @@ test("an installation keeps no source maps and no headers", () => {
   expect(globSync("{zod,@aws-sdk/client-s3,vitest}/**/*.js.map", { cwd: packages })).toEqual([]);
 });
 
-test("no npm script uses words that only one shell knows, but exec in start, which cmd.exe learns at installation", async () => {
+test("no npm script uses words that only one shell knows, but exec before a program that runs on, which cmd.exe learns at installation", async () => {
   const { scripts } = JSON.parse(await readFile(join(project, "package.json"), "utf8"));
   for (const [name, script] of Object.entries<string>(scripts)) {
-    const words = name === "start" ? script.replace(/^exec /, "") : script;
+    const words = ["start", "mail-server"].includes(name) ? script.replace(/^exec /, "") : script;
     expect(words).not.toMatch(/(?:^|&& )[A-Z_]+=|\bexec\b|[;$'`{}]| & |\/dev\/|\/bin\/sh/);
   }
   expect(await readFile(join(project, scripts.postinstall.replace("node ", "")), "utf8")).toContain(

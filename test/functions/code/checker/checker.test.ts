@@ -291,7 +291,7 @@ describe("a certain failure of a program is reported before anything runs:", () 
   test.each([
     ["len(page.total)", "type_error len takes a text, a list or a dict, not a number."],
     ["-w.name", "type_error `-` takes a number, not a string."],
-    ['"a" in page.total', "not in a number."],
+    ['"a" in page.total', "not for a value in a number."],
     ["page.total in w.name", "not for a number in a text."],
     ["[i for i in range(w.name)]", "type_error range takes a whole number, not a string."],
     ["n = 200001\n[i for i in range(n)]", "too_much_work"],

@@ -2,6 +2,8 @@ import type { Issuer } from "../core/environment.ts";
 import { Problem } from "../core/errors.ts";
 import type { SeenItems } from "../table/seen-items.ts";
 import type { Table } from "../table/table.ts";
+// A dynamic import would make esbuild load zod, and all that uses zod, in a slower way.
+import { emailAtIssuer } from "./issuer-metadata.ts";
 import type { Principal } from "./principal.ts";
 import { expectedService, isServiceToken, servicePrincipal } from "./service-token.ts";
 
@@ -23,8 +25,6 @@ export function expectedPrincipal(header: string | undefined, seen: SeenItems, n
 export const askEmailOf = (header: string | undefined, issuers: readonly Issuer[]) => async () => {
   const token = bearerToken(header);
   if (token === undefined || isServiceToken(token)) return undefined;
-  // Loaded here, because few requests need it.
-  const { emailAtIssuer } = await import("./issuer-metadata.ts");
   return emailAtIssuer(token, issuers);
 };
 

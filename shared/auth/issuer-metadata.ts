@@ -5,13 +5,17 @@ import { Problem } from "../core/errors.ts";
 
 const issuerTimeoutMs = 5_000;
 
-const Metadata = z.object({
-  issuer: z.string(),
-  authorization_endpoint: z.url({ protocol: /^https$/ }).optional(),
-  token_endpoint: z.url({ protocol: /^https$/ }).optional(),
-  userinfo_endpoint: z.url({ protocol: /^https$/ }).optional(),
-});
-type Metadata = z.output<typeof Metadata>;
+// Every function loads this file, and few requests need the schemas of an issuer's answers. So they are made on use.
+function metadataSchema() {
+  const endpoint = z.url({ protocol: /^https$/ }).optional();
+  return z.object({
+    issuer: z.string(),
+    authorization_endpoint: endpoint,
+    token_endpoint: endpoint,
+    userinfo_endpoint: endpoint,
+  });
+}
+type Metadata = z.output<ReturnType<typeof metadataSchema>>;
 
 const noAnswer = (): Problem =>
   new Problem("upstream_unavailable", "The sign-in service does not answer. Try again.", { retry_after: 5 });
@@ -59,7 +63,7 @@ async function metadataOf({ issuer }: Issuer): Promise<Metadata> {
 
 async function readMetadata(issuer: string): Promise<Metadata> {
   const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
-  const { data } = Metadata.safeParse(await fetchJson(url));
+  const { data } = metadataSchema().safeParse(await fetchJson(url));
   if (data?.issuer !== issuer) throw noAnswer();
   return data;
 }
@@ -94,13 +98,14 @@ export async function signInAt(issuers: readonly Issuer[]): Promise<SignIn | nul
   return { authorization_endpoint, token_endpoint, client_id: clientId, scope, parameters };
 }
 
-const UserInfo = z.object({
-  sub: z.string(),
-  email: z.string().min(1).max(320).optional(),
-  email_verified: z.union([z.boolean(), z.literal("true"), z.literal("false")]).optional(),
-});
+const userInfoSchema = () =>
+  z.object({
+    sub: z.string(),
+    email: z.string().min(1).max(320).optional(),
+    email_verified: z.union([z.boolean(), z.literal("true"), z.literal("false")]).optional(),
+  });
 
-const Claims = z.object({ iss: z.string(), sub: z.string() });
+const claimsSchema = () => z.object({ iss: z.string(), sub: z.string() });
 
 /**
  * The verified e-mail address of a user, from the userinfo endpoint of the user's issuer (OpenID Connect Core §5.3).
@@ -110,12 +115,12 @@ const Claims = z.object({ iss: z.string(), sub: z.string() });
  */
 export async function emailAtIssuer(token: string, issuers: readonly Issuer[]): Promise<string | undefined> {
   const payload = token.split(".")[1] ?? "";
-  const { iss, sub } = Claims.parse(JSON.parse(Buffer.from(payload, "base64url").toString()));
+  const { iss, sub } = claimsSchema().parse(JSON.parse(Buffer.from(payload, "base64url").toString()));
   const issuer = issuers.find((one) => one.issuer === iss);
   if (!issuer) return undefined;
   const endpoint = issuer.userinfoEndpoint ?? (issuer.jwks ? undefined : (await metadataOf(issuer)).userinfo_endpoint);
   if (endpoint === undefined) return undefined;
-  const { data } = UserInfo.safeParse(await fetchJson(endpoint, { authorization: `Bearer ${token}` }));
+  const { data } = userInfoSchema().safeParse(await fetchJson(endpoint, { authorization: `Bearer ${token}` }));
   if (data?.sub !== sub) return undefined;
   return String(data.email_verified ?? issuer.emailsAreVerified) === "true" ? data.email : undefined;
 }

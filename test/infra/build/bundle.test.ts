@@ -175,6 +175,17 @@ test("meta.json lists the inputs of each bundle, and the DynamoDB SDK comes as E
   expect(inputs.filter((input) => /client-dynamodb\/dist-cjs/.test(input))).toEqual([]);
 });
 
+test("zod is not wrapped in a bundle, because no file with schemas is imported dynamically, which would load slower", async () => {
+  await sharedBundles();
+  const { outputs } = JSON.parse(readFileSync(join(shared, "meta.json"), "utf8"));
+  const bundles = Object.entries<{ inputs: Record<string, { bytesInOutput: number }> }>(outputs);
+  const wrapped = bundles.filter(
+    ([, { inputs }]) => (inputs["node_modules/zod/v4/classic/external.js"]?.bytesInOutput ?? 0) > 0,
+  );
+  expect(wrapped.map(([path]) => path)).toEqual([]);
+  expect(bundles.some(([, { inputs }]) => "node_modules/zod/v4/classic/external.js" in inputs)).toBe(true);
+});
+
 test("an unused schema is not in a Lambda's bundle, and a used one is", async () => {
   await sharedBundles();
   const bundle = readFileSync(join(shared, "me.get/index.js"), "utf8");

@@ -39,7 +39,8 @@ const isChanging = (write: Write): boolean => !("check" in write);
 export const ipsModule: Module = {
   name: "dedicated-ips",
   bugs: {
-    "ip-holder": (write) => /^IP#\S+ HOLDER$/.test(at(write)),
+    // Two conditions guard a claim: that of the holder, and that of the row of the free address.
+    "ip-holder": (write) => /^IP#\S+ HOLDER$|^IP_STOCK FREE#/.test(at(write)),
     "ip-version": (write) => isChanging(write) && at(write).includes("LIST#dedicated_ips#ROW#"),
     "ip-operation": (write) => isChanging(write) && at(write).includes("IP_OPERATION#"),
     "ip-fence": (write) => isDomainRow(keyOf(write).SK) && "update" in write && write.set === undefined,

@@ -108,12 +108,15 @@ async function bookEvent(
   }
   const author = { action: "system: payment", actor: { type: "system" as const, id: "payments" }, requestId: id };
   const outcome = await recorder({ table, accountId, author, now })(async (): Promise<ChangePlan<Outcome>> => {
-    const booking = await plan();
-    if (!booking) return { value: "known", writes: [], changes: [] };
-    const { book, writes, changes } = await planBilling(table, accountId, now(), (opened) => {
+    let booking: Booking | undefined;
+    // Another process can book the same event meanwhile. Then the billing is opened again, and the event planned again.
+    const { book, writes, changes } = await planBilling(table, accountId, now(), async (opened) => {
+      booking = await plan();
+      if (!booking) return;
       booking.update(opened);
       payOpen(opened);
     });
+    if (!booking) return { value: "known", writes: [], changes: [] };
     return {
       value: "handled",
       writes: [...writes, booking.write],

@@ -26,6 +26,9 @@ const placeholderIssuers = JSON.stringify([
   },
 ]);
 
+/** The alias of a stage's key that seals secrets. */
+export const sealingKeyAlias = (stage: string): string => `alias/hosted-mail/${stage}/sealing`;
+
 /** The environment variable of a setting: `LOG_RETENTION_DAYS` for `logRetentionDays`. */
 export const variableOf = (key: string): string => key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
 

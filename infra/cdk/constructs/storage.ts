@@ -4,6 +4,7 @@ import { Key } from "aws-cdk-lib/aws-kms";
 import { BlockPublicAccess, Bucket, BucketEncryption, ObjectOwnership } from "aws-cdk-lib/aws-s3";
 import type { Construct } from "constructs";
 
+import { sealingKeyAlias } from "../../config/config.ts";
 import { setLogicalId } from "./logical-id.ts";
 
 /** The logical id of the bucket: its name in the template. */
@@ -40,7 +41,7 @@ export function addFilesBucket(scope: Construct): Bucket {
  */
 export const addSecretsKey = (scope: Construct, stage: string): Key =>
   new Key(scope, "SealingKey", {
-    alias: `hosted-mail/${stage}/sealing`,
+    alias: sealingKeyAlias(stage),
     description: "Seals the secrets in the table",
     enableKeyRotation: true,
     multiRegion: true,

@@ -6,7 +6,7 @@ import { sourceLimitBytes } from "../functions/code/language/limits.ts";
 import { routes } from "../functions/routes.ts";
 import type { Route } from "../shared/http/route.ts";
 import { checkContract, checkOutcome } from "./support/contract.ts";
-import { outcomeOf, storedOf } from "./support/doors.ts";
+import { outcomeOf, storedOf } from "./support/entry-points.ts";
 import { exampleOf, type Example } from "./support/examples.ts";
 import { inputsOf, runInput, sendInput, type Input } from "./support/generated.ts";
 import { mutationsOf } from "./support/mutations.ts";

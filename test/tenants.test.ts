@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { routes } from "../functions/routes.ts";
 import type { Route } from "../shared/http/route.ts";
 import { newGroup, newWorkspace } from "./support/auth.ts";
-import { masked, storedOf } from "./support/doors.ts";
+import { masked, storedOf } from "./support/entry-points.ts";
 import { exampleOf, type Example } from "./support/examples.ts";
 import { idPlacesOf, kindsAt, withBeside, withId, type Kind, type Place } from "./support/forgery.ts";
 import { runInput, sendInput, type Input } from "./support/generated.ts";
@@ -27,12 +27,12 @@ async function inputOf(route: Route, account: Account): Promise<Input> {
   };
 }
 
-type Door = "REST" | "code mode";
+type EntryPoint = "REST" | "code mode";
 type Said = { status: number; text: string };
 
 /** What a caller is told; a program's error without the line of the program, which has the id in it. */
-async function said(route: Route, door: Door, input: Input, token?: string): Promise<Said> {
-  const ask = door === "REST" ? sendInput : runInput;
+async function said(route: Route, entryPoint: EntryPoint, input: Input, token?: string): Promise<Said> {
+  const ask = entryPoint === "REST" ? sendInput : runInput;
   const { status, body }: Answer = await ask(route, input, token);
   return { status, text: masked(JSON.parse(JSON.stringify(body, withoutExcerpt))) };
 }
@@ -41,8 +41,8 @@ const withoutExcerpt = (key: string, value: unknown): unknown =>
   key === "message" ? String(value).replace(/\n[^\n]*\n\s*\^/, "") : value;
 
 /** The status by REST of what a program came to. */
-const statusOf = (door: Door, { status, text }: Said): number => {
-  if (door === "REST" || status !== 200) return status;
+const statusOf = (entryPoint: EntryPoint, { status, text }: Said): number => {
+  if (entryPoint === "REST" || status !== 200) return status;
   const { error } = JSON.parse(text) as { error?: { detail?: { status?: number } } };
   return error === undefined ? 200 : (error.detail?.status ?? 422);
 };
@@ -50,7 +50,7 @@ const statusOf = (door: Door, { status, text }: Said): number => {
 type Asker = {
   who: string;
   token?: string;
-  doors: readonly Door[];
+  entryPoints: readonly EntryPoint[];
   /** Whose account the asker is of: `none` sees nothing of this one. */
   sees: "all" | "some" | "none";
 };
@@ -71,12 +71,12 @@ async function askersOf(route: Route, account: Account, other: Account, workspac
   const both = ["REST", "code mode"] as const;
   const rest = ["REST"] as const;
   return [
-    { who: "the owner", token: account.owner.token, doors: both, sees: "all" },
-    { who: "a viewer", token: viewer.token, doors: rest, sees: "some" },
-    { who: "a manager of one workspace", token: narrow.token, doors: rest, sees: "some" },
-    { who: "another account's owner", token: other.owner.token, doors: both, sees: "none" },
-    { who: "another account's program", token: program.token, doors: rest, sees: "none" },
-    { who: "nobody", doors: rest, sees: "none" },
+    { who: "the owner", token: account.owner.token, entryPoints: both, sees: "all" },
+    { who: "a viewer", token: viewer.token, entryPoints: rest, sees: "some" },
+    { who: "a manager of one workspace", token: narrow.token, entryPoints: rest, sees: "some" },
+    { who: "another account's owner", token: other.owner.token, entryPoints: both, sees: "none" },
+    { who: "another account's program", token: program.token, entryPoints: rest, sees: "none" },
+    { who: "nobody", entryPoints: rest, sees: "none" },
   ];
 }
 
@@ -155,20 +155,24 @@ type Stored = Awaited<ReturnType<typeof storedIn>>;
 async function tryForgery(route: Route, { place, kind, ids }: Forgery, scene: Scene, before: Stored): Promise<Stored> {
   const { input, askers } = scene;
   const attempts = askers.flatMap((asker) =>
-    asker.doors
-      .filter((door) => door === "code mode" || !place.onlyInPrograms)
-      .map(async (door) => {
+    asker.entryPoints
+      .filter((entryPoint) => entryPoint === "code mode" || !place.onlyInPrograms)
+      .map(async (entryPoint) => {
         const inputs = alike(route, place, kind, asker, ids).map((id) =>
           withId(route, withBeside(route, input, kind), place, id),
         );
-        return { asker, door, told: await Promise.all(inputs.map((one) => said(route, door, one, asker.token))) };
+        return {
+          asker,
+          entryPoint,
+          told: await Promise.all(inputs.map((one) => said(route, entryPoint, one, asker.token))),
+        };
       }),
   );
   const tried = await Promise.all(attempts);
   expect(tried.length).toBeGreaterThan(0);
-  for (const { asker, door, told } of tried) {
-    const where = `${asker.who} by ${door}, ${kind.is} at ${[place.part, ...place.steps].join(".")}`;
-    const statuses = told.map((one) => statusOf(door, one));
+  for (const { asker, entryPoint, told } of tried) {
+    const where = `${asker.who} by ${entryPoint}, ${kind.is} at ${[place.part, ...place.steps].join(".")}`;
+    const statuses = told.map((one) => statusOf(entryPoint, one));
     expectHidden(route, place, asker, statuses, where);
     if (kind.opaque !== undefined && asker.sees === "all") continue;
     for (const one of told) expect({ where, ...one }).toEqual({ where, ...told[0] });

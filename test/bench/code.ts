@@ -32,7 +32,7 @@ export async function run({ quick }: Options): Promise<Result> {
     parse150: () => parseProgram(long),
     check150: () => check(parsed, { catalogue }),
   });
-  const { accountId, door } = await newScene();
+  const { accountId, context } = await newScene();
   const code = Array.from({ length: reads }, () => `workspaces.list(account_id="${accountId}")`).join("\n");
   const input = { params: { account_id: accountId }, query: {}, body: {} };
   const checked = check(parseProgram(code), { catalogue });
@@ -41,10 +41,10 @@ export async function run({ quick }: Options): Promise<Result> {
   const withoutCalls = { perform: async () => nothing, concurrency: 8, writes: () => false };
   const { alone, ordered, together, read, overhead } = await mediansOf(rounds, {
     alone: async () => {
-      for (let index = 0; index < reads; index++) await invoke(list, input, door);
+      for (let index = 0; index < reads; index++) await invoke(list, input, context);
     },
-    ordered: () => runProgram(checked, door, { explain: explainOne, concurrency: 1 }),
-    together: () => execute({ code, requestId: "bench" }, door),
+    ordered: () => runProgram(checked, context, { explain: explainOne, concurrency: 1 }),
+    together: () => execute({ code, requestId: "bench" }, context),
     read: () => check(parseProgram(code), { catalogue }),
     overhead: () => runSteps(check(parseProgram(code), { catalogue }).steps, { ...withoutCalls, session: new Map() }),
   });

@@ -5,7 +5,7 @@ import { invoke } from "../../shared/http/invoke.ts";
 import { Empty, type Route } from "../../shared/http/route.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { asOwner, join, newGroup, newWorkspace } from "../support/auth.ts";
-import { codeDoor } from "../support/code-door.ts";
+import { codeContext } from "../support/code-context.ts";
 import { newMember, newServiceAccount, newSuperAdmin, newUser, type Account } from "../support/world.ts";
 import type { Figure, Result } from "./harness.ts";
 import { newScene } from "./scene.ts";
@@ -24,7 +24,7 @@ type Caller = { name: string; isTypical?: true; authenticate: () => Promise<Prin
 
 /** Read units of authenticating a request and of deciding it, without what the route itself reads, by caller. */
 export async function run(): Promise<Result> {
-  const { account, table, door, measure } = await newScene();
+  const { account, table, context, measure } = await newScene();
   const workspaceIds: string[] = [];
   for (const name of ["One", "Two", "Three"]) workspaceIds.push(await newWorkspace(account, name));
   const params = { account_id: account.id, workspace_id: workspaceIds[0] };
@@ -35,7 +35,7 @@ export async function run(): Promise<Result> {
     const { value: principal, readUnits } = await measure(authenticate);
     figures.push({ name: `${name}: authenticate`, value: readUnits, unit: "read units" });
     for (const [request, route] of Object.entries(requests)) {
-      const way = { ...door, authenticate: async () => principal };
+      const way = { ...context, authenticate: async () => principal };
       const decided = await measure(() => invoke(route, { params, query: {}, body: {} }, way));
       const bar = isTypical ? { bar: 2 } : {};
       figures.push({ name: `${name}: ${request}`, value: decided.readUnits, unit: "read units", ...bar });
@@ -59,7 +59,7 @@ async function callersOf(account: Account, workspaceIds: readonly string[], tabl
     await join(account, group, member.id);
     groups.push(group.idp_name);
   }
-  const user = ({ id }: { id: string }) => codeDoor({ id }).authenticate;
+  const user = ({ id }: { id: string }) => codeContext({ id }).authenticate;
   const program = () => servicePrincipal(token, table, new Date());
   const claimant: Principal = { ...(await user(newUser())()), groups };
   return [

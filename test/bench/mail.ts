@@ -1,5 +1,5 @@
 import { mapConcurrently } from "../../shared/core/concurrency.ts";
-import { logsIn, newSource, sendsAs, whereTo } from "../support/mail-door.ts";
+import { logsIn, newSource, sendsAs, whereTo } from "../support/mail-routes.ts";
 import { added, at, home, send } from "../support/mailboxes.ts";
 import { newRoomyAccount } from "../support/roomy.ts";
 import { inTurns, median, quantile, timed, type Options, type Result } from "./harness.ts";

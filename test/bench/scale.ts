@@ -46,15 +46,15 @@ type Unit = Pick<Cost, "reads" | "writes" | "calls" | "events">;
 /** One kind of work: how often a mailbox causes it on a day, and how many requests of the API it takes each time. */
 type Work = Unit & { name: string; aDay: number; requests: number };
 
-const door = (reads: number, writes: number, calls: number): Unit => ({ reads, writes, calls, events: 0 });
+const mailRoute = (reads: number, writes: number, calls: number): Unit => ({ reads, writes, calls, events: 0 });
 /** An entry of a batch of 500, as measured with batches of 100. */
-const entry = (reads: number, writes: number) => ({ ...door(reads, writes, 0.1), requests: 1 / 500 });
+const entry = (reads: number, writes: number) => ({ ...mailRoute(reads, writes, 0.1), requests: 1 / 500 });
 
 const works: readonly Work[] = [
-  { name: "login by IMAP or POP3", aDay: 24, requests: 1, ...door(8, 0.01, 3) },
-  { name: "login by SMTP", aDay: 4, requests: 1, ...door(11, 0.01, 6) },
-  { name: "look-up of a recipient", aDay: 30, requests: 1, ...door(8, 0, 4) },
-  { name: "check of a sender", aDay: 5, requests: 1, ...door(7, 0, 3) },
+  { name: "login by IMAP or POP3", aDay: 24, requests: 1, ...mailRoute(8, 0.01, 3) },
+  { name: "login by SMTP", aDay: 4, requests: 1, ...mailRoute(11, 0.01, 6) },
+  { name: "look-up of a recipient", aDay: 30, requests: 1, ...mailRoute(8, 0, 4) },
+  { name: "check of a sender", aDay: 5, requests: 1, ...mailRoute(7, 0, 3) },
   { name: "reported size", aDay: 4, ...entry(1.05, 2.08) },
   { name: "reported mail that was sent", aDay: 5, ...entry(1.11, 2.3) },
   { name: "reported login", aDay: 2, ...entry(1.03, 2.04) },

@@ -3,7 +3,7 @@ import { recorder } from "../../shared/changes/recorder.ts";
 import type { Context } from "../../shared/http/route.ts";
 import type { Usage } from "../../shared/table/client.ts";
 import type { Table } from "../../shared/table/table.ts";
-import { codeDoor } from "../support/code-door.ts";
+import { codeContext } from "../support/code-context.ts";
 import { newRoomyAccount } from "../support/roomy.ts";
 import { testTable, type Account } from "../support/world.ts";
 
@@ -17,12 +17,12 @@ export async function newScene(account?: Account) {
   const scene = account ?? (await newRoomyAccount());
   const { id: accountId, owner } = scene;
   const table = testTable(usage);
-  const door = { ...codeDoor(owner), table };
+  const context = { ...codeContext(owner), table };
   const author = { action: "bench", actor: { type: "user" as const, id: owner.id }, requestId: "bench" };
   /** What a route's `run` gets for the owner. It records no changes. */
   const plain: BenchContext = {
-    ...door,
-    principal: await door.authenticate(),
+    ...context,
+    principal: await context.authenticate(),
     permissions: { ...noPermissions, member: true, everything: true },
     commit: table.commit,
     answer: async (value) => value,
@@ -37,5 +37,5 @@ export async function newScene(account?: Account) {
     const { user, system } = process.cpuUsage(cpuAt);
     return { ...usage, ms: performance.now() - startedAt, cpuMs: (user + system) / 1000, value };
   };
-  return { account: scene, accountId, table, door, plain, recorded, measure };
+  return { account: scene, accountId, table, context, plain, recorded, measure };
 }

@@ -19,7 +19,7 @@ import { type Item, keyText } from "../../shared/table/writes.ts";
 import { openWork } from "../../shared/webhooks/deliver.ts";
 import { sweep as sweepDeliveries } from "../../shared/webhooks/sweep.ts";
 import { dig } from "../support/domain-work.ts";
-import { logsIn, whereTo } from "../support/mail-door.ts";
+import { logsIn, whereTo } from "../support/mail-routes.ts";
 import { useOwnTable } from "../support/own-table.ts";
 import { request } from "../support/request.ts";
 import { newUser, testTable } from "../support/world.ts";

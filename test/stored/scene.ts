@@ -32,8 +32,8 @@ import {
 } from "../support/domains.ts";
 import { exampleOf } from "../support/examples.ts";
 import { externalDomain } from "../support/external.ts";
-import { logsIn } from "../support/mail-door.ts";
 import { ago, of, reportEvents, reportUsage, sceneWithMailbox } from "../support/mail-reports.ts";
+import { logsIn } from "../support/mail-routes.ts";
 import { queuedExport } from "../support/mailbox-examples.ts";
 import { added, stocked } from "../support/mailboxes.ts";
 import { continued, pay, registered } from "../support/purchases.ts";

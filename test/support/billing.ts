@@ -127,7 +127,7 @@ export async function tellPayment(
   });
   const secret = process.env["PAYMENTS_WEBHOOK_SECRET"] ?? "";
   const headers = { "stripe-signature": stripeSignature(body, secret, new Date()) };
-  // Not through `request`: the provider's door is not part of the public document.
+  // Not through `request`: the provider's route is not part of the public document.
   const handler = await handlerOf({ file: "functions/workers/payment-webhook.ts" });
   return answerOf(await handler(eventOf("POST", "/v1/public/webhooks/payments", { body, headers })));
 }

@@ -1,7 +1,7 @@
 import { type Domain, domainQueue, holderKey } from "../../shared/domains/domain.ts";
 import { readDue } from "../../shared/table/due.ts";
 import { domainsRequest } from "./domains.ts";
-import { storedOf } from "./doors.ts";
+import { storedOf } from "./entry-points.ts";
 import type { Answer } from "./request.ts";
 import { testTable, type Account } from "./world.ts";
 

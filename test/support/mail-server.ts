@@ -54,8 +54,12 @@ export async function startSink(
   return { port, letters, stop: () => new Promise((settle) => server.close(() => settle())) };
 }
 
-/** The doors for mail servers behind a gateway, which can be stopped and started again at the same port. */
-export async function serveDoors(): Promise<{ base: string; start: () => Promise<void>; stop: () => Promise<void> }> {
+/** Serves the mail servers' routes by a gateway. It can be stopped and started again at the same port. */
+export async function serveMailRoutes(): Promise<{
+  base: string;
+  start: () => Promise<void>;
+  stop: () => Promise<void>;
+}> {
   const [port = 0] = await freePorts(1);
   const wanted = lambdas.filter(({ name }) => name.startsWith("mail.") || name === "fallback");
   const functions = await Promise.all(wanted.map(async (spec) => ({ ...spec, handler: await handlerOf(spec) })));
@@ -103,7 +107,7 @@ async function subjectsIn(client: ImapFlow): Promise<string[]> {
   return found;
 }
 
-/** Starts the mail server of infra/mail-server at free ports, in a new folder by default. It asks the doors at `api`. */
+/** Starts the mail server of infra/mail-server at free ports, in a new folder by default. It calls the API at `api`. */
 export async function startPost(api: string, more: Values, given?: string): Promise<Post> {
   const folder = given ?? (await mkdtemp(join(tmpdir(), "mail-server-")));
   const ports: Values = {};

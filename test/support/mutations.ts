@@ -57,7 +57,7 @@ function read(value: string, schema: Schema): unknown {
 
 const writable = (value: unknown): value is string => typeof value === "string" && value.isWellFormed();
 
-/** What does not fit at a place, as the door would carry it. */
+/** Values that do not fit at a place, as its part of the request carries them. */
 function misfits({ part, steps, schema }: Place): fc.Arbitrary<unknown> {
   const fits = schemaCheck(schema);
   const what = `an invalid ${part} ${steps.join(".")}`;

@@ -117,8 +117,8 @@ function toyCatalogue(): Catalogue {
 /** The same for all programs, as its schemas take far longer to make than a program to run. */
 const catalogue = toyCatalogue();
 
-/** A door for somebody, whose calls cost nothing. */
-export function toyDoor(now: () => Date = () => new Date()): InvocationContext {
+/** The context of a user whose calls cost nothing. */
+export function toyContext(now: () => Date = () => new Date()): InvocationContext {
   return {
     requestId: "request-1",
     table: testTable(),
@@ -139,7 +139,7 @@ export const isRight = (program: string): boolean =>
 export async function runToy(
   program: string,
   toy: Toy,
-  more: Partial<RunProgramOptions> & { door?: InvocationContext } = {},
+  more: Partial<RunProgramOptions> & { context?: InvocationContext } = {},
 ): Promise<ProgramRun> {
   const checked = check(parseProgram(program), {
     catalogue,
@@ -148,7 +148,7 @@ export async function runToy(
   const [mistake] = checked.diagnostics;
   if (mistake) throw new Error(`${mistake.at.line}:${mistake.at.column} ${mistake.code} ${mistake.message}`);
   return toys.run(toy, () =>
-    runProgram(checked, more.door ?? toyDoor(), {
+    runProgram(checked, more.context ?? toyContext(), {
       explain: (mistake) => explain([mistake], program, catalogue),
       ...more,
     }),

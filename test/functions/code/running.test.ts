@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { budgetMs, resultLimitBytes } from "../../../functions/code/language/limits.ts";
-import { runToy, toyDoor, type Toy } from "../../support/toy-functions.ts";
+import { runToy, toyContext, type Toy } from "../../support/toy-functions.ts";
 
 const newToy = (before?: Toy["before"]): Toy => ({ calls: [], ...(before ? { before } : {}) });
 
@@ -198,9 +198,9 @@ test("a program that failed tells the size of the last call's value where that i
 
 test("calls that would begin after the time budget are skipped", async () => {
   let elapsedMs = 0;
-  const door = toyDoor(() => new Date(Date.UTC(2026, 0, 1) + (elapsedMs += budgetMs / 8)));
+  const context = toyContext(() => new Date(Date.UTC(2026, 0, 1) + (elapsedMs += budgetMs / 8)));
   const program = Array.from("abcdefghijkl", (text) => `notes.add(text="${text}")`).join("\n");
-  const answer = await runToy(program, newToy(), { door });
+  const answer = await runToy(program, newToy(), { context });
   expect(answer.responses.map(({ status }) => status[0]).join("")).toMatch(/^c+s+$/);
   const completed = answer.responses.filter(({ status }) => status === "completed").length;
   expect(answer.error).toMatchObject({ code: "out_of_time", line: completed + 1, column: 1 });

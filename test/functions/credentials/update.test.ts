@@ -4,7 +4,7 @@ import { credentials, masterKey } from "../../../shared/mail/credentials/credent
 import { scopedKey } from "../../../shared/mail/scoped/family.ts";
 import type { Key } from "../../../shared/table/writes.ts";
 import { afterReading } from "../../support/between.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { home, send } from "../../support/mailboxes.ts";
 import { recorded } from "../../support/recorded.ts";
 import { statusesOf } from "../../support/request.ts";

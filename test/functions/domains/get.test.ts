@@ -4,7 +4,7 @@ import type { Capability } from "../../../shared/auth/capabilities.ts";
 import { domainByName } from "../../../shared/domains/find.ts";
 import { quicklyActive, setStored, withRecords } from "../../support/domain-work.ts";
 import { connected, domainsRequest } from "../../support/domains.ts";
-import { masked } from "../../support/doors.ts";
+import { masked } from "../../support/entry-points.ts";
 import { addMailbox, person } from "../../support/mailboxes.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";

@@ -6,7 +6,7 @@ import { newWorkspace } from "../../support/auth.ts";
 import { removeForGood } from "../../support/domain-deletions.ts";
 import { stored, write } from "../../support/domain-work.ts";
 import { contact, domainsRequest, funded, uniqueName } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { withFault } from "../../support/faults.ts";
 import { buyer, continued, pay, registered, wallet } from "../../support/purchases.ts";
 import { request } from "../../support/request.ts";

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 
 import { newWorkspace } from "../../support/auth.ts";
 import { contact, domainsRequest, funded, listedDomains, purchase, uniqueName } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { withFault } from "../../support/faults.ts";
 import {
   batchesDue,

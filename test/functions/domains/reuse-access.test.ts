@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { newWorkspace } from "../../support/auth.ts";
 import { setStored, storedAs } from "../../support/domain-work.ts";
 import { connect, connected, domainsRequest, purchase, readDomain } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { continued, buyer, happened, pay, registered, wallet } from "../../support/purchases.ts";
 import { transfer } from "../../support/transfers.ts";
 import { newMember, type Account } from "../../support/world.ts";

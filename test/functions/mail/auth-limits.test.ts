@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { dayMs, minuteMs } from "../../../shared/core/time.ts";
 import { setStored } from "../../support/domain-work.ts";
 import { withFault } from "../../support/faults.ts";
-import { ask, hashesDuring, newSource } from "../../support/mail-door.ts";
+import { ask, hashesDuring, newSource } from "../../support/mail-routes.ts";
 import { at, home, send, setPassword, stocked } from "../../support/mailboxes.ts";
 import { newAccount } from "../../support/world.ts";
 

@@ -8,7 +8,7 @@ import { newWorkspace } from "../../support/auth.ts";
 import { setStored, write } from "../../support/domain-work.ts";
 import { delegated, domainsRequest, uniqueName } from "../../support/domains.ts";
 import { faults, withFault } from "../../support/faults.ts";
-import { ask, askWith, hashesDuring, logsIn, newSource } from "../../support/mail-door.ts";
+import { ask, askWith, hashesDuring, logsIn, newSource } from "../../support/mail-routes.ts";
 import { added, at, home, send, setPassword, stocked, storedMailbox } from "../../support/mailboxes.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 

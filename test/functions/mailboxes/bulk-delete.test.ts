@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { withStep } from "../../support/between-calls.ts";
 import { storedAs } from "../../support/domain-work.ts";
 import { domainsRequest } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { withFault } from "../../support/faults.ts";
 import { added, at, home, listed, send, stocked } from "../../support/mailboxes.ts";
 import { recorded } from "../../support/recorded.ts";

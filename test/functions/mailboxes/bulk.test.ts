@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 
 import type { Mailbox } from "../../../shared/mail/mailboxes/mailbox.ts";
 import { setStored, storedAs } from "../../support/domain-work.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { withFault } from "../../support/faults.ts";
 import { at, home, listed, person, send, stocked } from "../../support/mailboxes.ts";
 import { recorded } from "../../support/recorded.ts";

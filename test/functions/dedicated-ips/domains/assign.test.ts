@@ -17,7 +17,7 @@ import {
 } from "../../../support/dedicated-ips.ts";
 import { dig, quicklyActive, setStored, storedAs, write } from "../../../support/domain-work.ts";
 import { connected, delegated, domainsRequest, funded, uniqueName } from "../../../support/domains.ts";
-import { storedOf } from "../../../support/doors.ts";
+import { storedOf } from "../../../support/entry-points.ts";
 import { withFault } from "../../../support/faults.ts";
 import { stockedDomains } from "../../../support/many-domains.ts";
 import { happened } from "../../../support/purchases.ts";

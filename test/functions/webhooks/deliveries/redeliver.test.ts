@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { dispatch } from "../../../../shared/webhooks/dispatch.ts";
 import { redeliver } from "../../../../shared/webhooks/redeliver.ts";
 import { readDue } from "../../../../shared/webhooks/schedule.ts";
-import { storedOf } from "../../../support/doors.ts";
+import { storedOf } from "../../../support/entry-points.ts";
 import { call, eventIn, keepingReceiver, newScene, verified, workOn } from "../../../support/webhooks.ts";
 import { newAccount, testTable } from "../../../support/world.ts";
 

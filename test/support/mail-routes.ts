@@ -59,17 +59,17 @@ export async function logsIn(user: string, pass: string, protocol = "smtp", sour
   return answer["auth-status"] === "OK";
 }
 
-const doors = { recipient, sender, dkim, revocations } as const;
+const mailRoutes = { recipient, sender, dkim, revocations } as const;
 
-type DoorAnswer = { status: number | undefined; headers: Headers; body: Record<string, unknown> };
+type MailRouteAnswer = { status: number | undefined; headers: Headers; body: Record<string, unknown> };
 
-/** Asks a door by GET with a query as it is on the wire. */
-export async function askDoor(
-  door: keyof typeof doors,
+/** Asks a route by GET. The query is as it is on the wire. */
+export async function askMailRoute(
+  name: keyof typeof mailRoutes,
   query: string,
   headers: Headers = { "x-mail-key": key() },
-): Promise<DoorAnswer> {
-  const answer: Response = await doors[door](eventOf(`/internal/mail/${door}`, headers, query));
+): Promise<MailRouteAnswer> {
+  const answer: Response = await mailRoutes[name](eventOf(`/internal/mail/${name}`, headers, query));
   const { statusCode: status, body = "{}" } = answer;
   return { status, headers: answer.headers as Headers, body: JSON.parse(body) as Record<string, unknown> };
 }
@@ -79,14 +79,14 @@ export async function askDoor(
  * `mailbox_status` that of the mailbox.
  */
 export async function whereTo(query: string, headers?: Headers): Promise<Record<string, unknown>> {
-  const { status, body } = await askDoor("recipient", `address=${query}`, headers);
+  const { status, body } = await askMailRoute("recipient", `address=${query}`, headers);
   const { status: mailbox_status, ...members } = body;
   return { status, ...(typeof mailbox_status === "string" ? { mailbox_status } : {}), ...members };
 }
 
 /** Whether a login may send from an address: `allowed`, or the code of the reason against it. */
 export async function sendsAs(login: string, from: string): Promise<string> {
-  const { status, body } = await askDoor("sender", new URLSearchParams({ login, from }).toString());
+  const { status, body } = await askMailRoute("sender", new URLSearchParams({ login, from }).toString());
   if (status !== 200) throw new Error(JSON.stringify(body));
   return body["allowed"] === true ? "allowed" : (body["reason"] as { code: string }).code;
 }

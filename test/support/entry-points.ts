@@ -6,9 +6,9 @@ import type { Example } from "./examples.ts";
 import type { Answer } from "./request.ts";
 import { testTable, type Account, type User } from "./world.ts";
 
-/** The ways in: every rule holds for both. */
-export const doors = ["REST", "code mode"] as const;
-export type Door = (typeof doors)[number];
+/** The entry points of the API. Every rule holds for both. */
+export const entryPoints = ["REST", "code mode"] as const;
+export type EntryPoint = (typeof entryPoints)[number];
 
 /** What came of a call, as REST would have answered it. */
 export type Outcome = Pick<Answer, "status" | "body">;
@@ -20,11 +20,11 @@ function routeOf(name: string): Route {
   return route;
 }
 
-/** Calls routes by name with flat arguments through one door. */
-export function through(door: Door): Attempt {
+/** Calls routes by name with flat arguments through one entry point. */
+export function through(entryPoint: EntryPoint): Attempt {
   return async (name, args, { token }) => {
     const route = routeOf(name);
-    if (door === "code mode") return outcomeOf(route, await callCode(route, args, token));
+    if (entryPoint === "code mode") return outcomeOf(route, await callCode(route, args, token));
     const { status, body } = await callRest(route, args, token);
     return { status, body };
   };

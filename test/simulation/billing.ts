@@ -28,7 +28,7 @@ import {
   type AskingMistake,
   type Scene,
 } from "./billing-scene.ts";
-import { standingInvariant } from "./billing-standing-books.ts";
+import { accountStatusInvariant } from "./billing-status-books.ts";
 import { walletInvariant } from "./billing-wallet-books.ts";
 import { ledgerInvariant } from "./ledger-books.ts";
 import { mustHold, type Bug, type Module, type World } from "./world.ts";
@@ -51,7 +51,7 @@ export const billingModule: Module = {
   prices: [euroPrices],
   bugs: {
     "billing-state": (write) => sortKeyOf(write) === "BILLING",
-    "account-standing": (write) => /^(ACCOUNT$|LIST#(status|client)\/)/.test(sortKeyOf(write)),
+    "account-status": (write) => /^(ACCOUNT$|LIST#(status|client)\/)/.test(sortKeyOf(write)),
     "transaction-list": (write) => sortKeyOf(write).startsWith("LIST#transactions#"),
     ...Object.fromEntries(around),
     "forgotten-day": forgotten,
@@ -85,7 +85,7 @@ export const billingModule: Module = {
           ledgerInvariant(walletOf(id)),
           walletInvariant(scene, id),
           invoiceInvariant(id),
-          standingInvariant(id),
+          accountStatusInvariant(id),
           queueInvariant(id),
         ]),
     };

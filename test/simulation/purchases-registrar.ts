@@ -23,7 +23,7 @@ import {
   isRunning,
   lifetimeMs,
   offerOf,
-  standing,
+  operationHolding,
   stateOf,
   type Mood,
 } from "./purchases-registry.ts";
@@ -134,7 +134,7 @@ type Answer = RegistrarOperation | { refused: string } | "silence";
 function register({ scene, world, random }: Place, name: string, contact: Contact, nowMs: number): Answer {
   const tag = tagOf(contact);
   const { registry } = scene;
-  const other = standing(registry, name, nowMs);
+  const other = operationHolding(registry, name, nowMs);
   if (other && isRunning(other, nowMs) && random.chance(0.5)) return stateOf(other, nowMs);
   if (other) return random.chance(0.7) ? { refused: "The name is registered already." } : "silence";
   if (random.chance(registry.mood.refusing)) return { refused: "The registry refuses." };

@@ -137,8 +137,8 @@ export const isRunning = ({ settlesMs }: Pick<Registered, "settlesMs">, nowMs: n
 export const isOurs = ({ outcome, settlesMs, goneMs }: Registered, nowMs: number): boolean =>
   outcome === "succeeded" && settlesMs <= nowMs && nowMs < goneMs;
 
-/** The operation that has a name at a moment, or is about to. */
-export const standing = ({ operations }: Registry, name: string, nowMs: number): Registered | undefined =>
+/** The operation that holds a name at a moment, or that runs to get the name. */
+export const operationHolding = ({ operations }: Registry, name: string, nowMs: number): Registered | undefined =>
   operations.find((one) => one.name === name && (isRunning(one, nowMs) || isOurs(one, nowMs)));
 
 export function stateOf(
@@ -152,7 +152,7 @@ export function stateOf(
 
 export function offerOf(registry: Registry, name: string, nowMs: number): Offer {
   const { status, price } = registry.listings.get(name) ?? { status: "unsupported_tld", price: 0 };
-  if (standing(registry, name, nowMs)) return { name, status: "unavailable" };
+  if (operationHolding(registry, name, nowMs)) return { name, status: "unavailable" };
   return { name, status, price, renewalPrice: price };
 }
 

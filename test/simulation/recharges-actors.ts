@@ -90,8 +90,8 @@ function payments({ charges, checkouts, refunds, disputes }: RechargeScene) {
     ...charges.filter(({ status }) => status === "succeeded"),
     ...checkouts.filter(({ stands }) => stands === "paid"),
   ].flatMap(({ id, accountId, amount }) => {
-    const standing = (refunds.get(id)?.all ?? []).filter(({ isFailed }) => !isFailed);
-    const left = standing.reduce((rest, refund) => rest - refund.amount, amount);
+    const valid = (refunds.get(id)?.all ?? []).filter(({ isFailed }) => !isFailed);
+    const left = valid.reduce((rest, refund) => rest - refund.amount, amount);
     return left > 0 && disputes.every(({ paymentId }) => paymentId !== id) ? [{ id, accountId, left }] : [];
   });
 }
@@ -109,11 +109,11 @@ function refund(scene: RechargeScene, random: Random): void {
 
 /** The payer's bank does not take a refund, and sends it back. */
 function failRefund(scene: RechargeScene, random: Random): void {
-  const standing = [...scene.refunds].flatMap(([paymentId, { all }]) =>
+  const valid = [...scene.refunds].flatMap(([paymentId, { all }]) =>
     all.filter(({ isFailed }) => !isFailed).map(({ id }) => ({ paymentId, id })),
   );
-  if (standing.length === 0) return;
-  const { paymentId, id } = random.pick(standing);
+  if (valid.length === 0) return;
+  const { paymentId, id } = random.pick(valid);
   const { accountId, all } = scene.refunds.get(paymentId) ?? { accountId: "", all: [] };
   const failed = { isFailed: true, ...(scene.chargeMistake === "refund-renamed" ? { id: `${id}-failed` } : {}) };
   scene.refunds.set(paymentId, { accountId, all: all.map((one) => (one.id === id ? { ...one, ...failed } : one)) });

@@ -16,7 +16,7 @@ import { mixed } from "./acting.ts";
 import { fund } from "./beforehand.ts";
 import { invoiceInvariant } from "./billing-invoice-books.ts";
 import { askingOf, contextOf, currencyOf, dayMs, euroPrices, nowOf, silent } from "./billing-scene.ts";
-import { standingInvariant } from "./billing-standing-books.ts";
+import { accountStatusInvariant } from "./billing-status-books.ts";
 import { walletInvariant } from "./billing-wallet-books.ts";
 import { ledgerInvariant } from "./ledger-books.ts";
 import type { Random } from "./random.ts";
@@ -79,7 +79,7 @@ export const rechargesModule: Module = {
           ledgerInvariant(walletOf(id)),
           walletInvariant(scene, id),
           invoiceInvariant(id),
-          standingInvariant(id),
+          accountStatusInvariant(id),
           rechargeInvariant(scene, id),
         ]),
     };

@@ -23,7 +23,7 @@ type Books = {
  * An account's status is what it owes: active when nothing, past due from the moment on when the wallet cannot pay
  * the oldest invoice, suspended once that is so for longer than the grace. What the operator suspended or closed stays so.
  */
-export function standingInvariant(accountId: string): Invariant {
+export function accountStatusInvariant(accountId: string): Invariant {
   const books: Books = {
     account: undefined,
     state: undefined,
@@ -41,9 +41,9 @@ export function standingInvariant(accountId: string): Invariant {
     if (before === undefined && (books.state || account?.version !== 1)) books.isFromStart = false;
     if (!account || own.every(({ key }) => key.SK !== "ACCOUNT" && key.SK !== "BILLING")) return;
     if (before && before.status !== account.status) checkStep(books, before, account);
-    if (books.isFromStart) checkStanding(books, account);
+    if (books.isFromStart) checkStatus(books, account);
   };
-  return { name: `the standing of ${accountId}`, check };
+  return { name: `the status of ${accountId}`, check };
 }
 
 function note(books: Books, { key, before, after }: Change): void {
@@ -81,7 +81,7 @@ function checkStep({ state, available, totals, operator }: Books, before: Stored
     mustHold(oldest === -1 && state?.owed === 0, () => `active from ${before.status}, and owes`);
 }
 
-function checkStanding({ state, operator }: Books, { status }: StoredAccount): void {
+function checkStatus({ state, operator }: Books, { status }: StoredAccount): void {
   const owes = (state?.open.length ?? 0) > 0 || (state?.owed ?? 0) > 0;
   if (operator === "suspended" || operator === "closed")
     mustHold(status === operator, () => `the operator made it ${operator}, and it is ${status}`);

@@ -53,7 +53,9 @@ async function closeDay(count: number, now: string) {
   };
 }
 
-/** The daily run over one shard by one process: on an ordinary day, and at the end of a month, when invoices are made. */
+/**
+ * The daily run over one shard by one process: on an ordinary day, and at the end of a month, when invoices are made.
+ */
 export async function run({ quick }: Options): Promise<Result> {
   const count = quick ? 40 : 1_000;
   await fillShard(count);

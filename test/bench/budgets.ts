@@ -11,9 +11,9 @@ import { root, type Figure, type Options, type Result } from "./harness.ts";
 const file = join(import.meta.dirname, "budgets.json");
 
 /**
- * Dollars for a million in us-east-1 on demand, the first tier without free tiers, as our notes of 2026-11-21 have them of
- * these pages: aws.amazon.com/dynamodb/pricing/on-demand (rates of November 2024), /lambda/pricing, /api-gateway/pricing,
- * /cloudwatch/pricing, /eventbridge/pricing.
+ * Dollars for a million in us-east-1 on demand, the first tier without free tiers, as our notes of 2026-11-21 have them
+ * of these pages: aws.amazon.com/dynamodb/pricing/on-demand (rates of November 2024), /lambda/pricing,
+ * /api-gateway/pricing, /cloudwatch/pricing, /eventbridge/pricing.
  */
 const prices = { readUnit: 0.125, writeUnit: 0.625, event: 1 };
 /** An HTTP API's call of up to 512 KB, Lambda's request, and a log line of 400 bytes. */

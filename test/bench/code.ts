@@ -20,7 +20,9 @@ async function mediansOf<Name extends string>(rounds: number, variants: Record<N
   return mapValues(await inTurns(rounds, timedRuns), median);
 }
 
-/** Milliseconds that code mode adds to its calls: reading a program, checking it and running it, beside the calls alone. */
+/**
+ * Milliseconds that code mode adds to its calls: reading a program, checking it and running it, beside the calls alone.
+ */
 export async function run({ quick }: Options): Promise<Result> {
   const rounds = quick ? 21 : 201;
   const id = randomUUID();

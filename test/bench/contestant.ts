@@ -34,8 +34,8 @@ export function startLambda(file: string, args: readonly string[] = [], env: Rec
 }
 
 /**
- * Has all runners answer in turns, `times` requests in each of the rounds. A round before these warms everything up, and
- * shows that all answer a read the same; throws if one answers otherwise than the first.
+ * Has all runners answer in turns, `times` requests in each of the rounds. A round before these warms everything up,
+ * and shows that all answer a read the same; throws if one answers otherwise than the first.
  */
 export async function race(
   runners: Record<string, (times: number) => Promise<Answer>>,

@@ -3,8 +3,9 @@ import { pathToFileURL } from "node:url";
 
 /*
  * The process of one Lambda. Arguments: its module; a name for the workspaces that it adds; the folder of V8's compile
- * cache, if it loads from one. It answers each order of its parent with the milliseconds of loading and of each request,
- * the processor's milliseconds since the order before (since before loading, in the first answer), and the last response.
+ * cache, if it loads from one. It answers each order of its parent with the milliseconds of loading and of each
+ * request, the processor's milliseconds since the order before (since before loading, in the first answer), and the
+ * last response.
  */
 const [file, name, cache] = process.argv.slice(2);
 if (cache) enableCompileCache(cache);

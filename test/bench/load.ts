@@ -11,7 +11,9 @@ const bare = { name: "bare", file: "test/bench/bare-client.ts" };
 const code = { name: "code", file: "functions/code/handler.ts" };
 const servers = { name: "servers", file: "test/bench/sdk-servers.ts" };
 
-/** Milliseconds in which a route's bundle loads, beside a bundle of the bare SDK client, and the kilobytes of bundles. */
+/**
+ * Milliseconds in which a route's bundle loads, beside a bundle of the bare SDK client, and the kilobytes of bundles.
+ */
 export async function run({ quick }: Options): Promise<Result> {
   await using folder = await newFolder();
   const at = (path: string): string => join(folder.path, path);

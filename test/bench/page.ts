@@ -89,7 +89,10 @@ export const suiteOf = ({ figures, tables = {} }: Result): string =>
     tableOf(figures.map(rowOf)),
   ].join("\n\n");
 
-/** Writes parts into a page, each between `<!-- name -->` and `<!-- end -->`. Returns the names of the parts that it has. */
+/**
+ * Writes parts into a page, each between `<!-- name -->` and `<!-- end -->`. Returns the names of the parts that it
+ * has.
+ */
 async function fillPage(file: string, parts: ReadonlyMap<string, string>): Promise<string[]> {
   const placed: string[] = [];
   const text = await readFile(file, "utf8");
@@ -119,7 +122,8 @@ export async function writeScalePage(scale: Result): Promise<void> {
 }
 
 /**
- * Writes the results into docs/benchmarks.md, docs/scale.md and docs/benchmarks-tables.md, and draws the pictures. The text around stays. Throws if a suite has no place.
+ * Writes the results into docs/benchmarks.md, docs/scale.md and docs/benchmarks-tables.md, and draws the pictures. The
+ * text around stays. Throws if a suite has no place.
  */
 export async function writePages(results: Results): Promise<void> {
   const { suites } = results;

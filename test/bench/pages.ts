@@ -16,7 +16,9 @@ const batch = 90;
 const pageSize = 25;
 const rounds = 5;
 
-/** Costs of pages, an addition and a deletion in accounts of up to 100,000 workspaces, 10 % of them deleted at random. */
+/**
+ * Costs of pages, an addition and a deletion in accounts of up to 100,000 workspaces, 10 % of them deleted at random.
+ */
 export async function run({ quick }: Options): Promise<Result> {
   const sizes: Awaited<ReturnType<typeof measureSize>>[] = [];
   for (const rows of [1_000, 10_000, ...(quick ? [] : [100_000])]) sizes.push(await measureSize(rows));

@@ -28,7 +28,9 @@ const credentials = { "@aws-sdk/credential-provider-node": join(root, "infra/bui
 const optional = ["@nestjs/microservices", "@nestjs/websockets", "class-validator", "class-transformer"];
 const ours: BuildOptions = { ...modules, alias: credentials };
 
-/** A framework, and how its bundle is made: as its own documentation says (docs/benchmarks-tables.md), or as ours are. */
+/**
+ * A framework, and how its bundle is made: as its own documentation says (docs/benchmarks-tables.md), or as ours are.
+ */
 type Peer = { framework: string; label: string; options: BuildOptions };
 
 const recommended: Peer[] = [
@@ -49,7 +51,10 @@ const coldOnly: Peer[] = [
 ];
 const warmOnly: Peer[] = [{ framework: "none", label: "no framework", options: ours }];
 
-/** What a peer does for a request: only the calls that answer it; all calls that ours makes; those, and it verifies the token. */
+/**
+ * What a peer does for a request: only the calls that answer it; all calls that ours makes; those, and it verifies the
+ * token.
+ */
 export const works = ["verified", "same", "bare"] as const;
 export type Work = (typeof works)[number];
 

@@ -6,8 +6,8 @@ import type { Options, Result, Row } from "./harness.ts";
 import { writeScalePage } from "./page.ts";
 
 /*
- * A model of load and cost by the number of mailboxes: arithmetic only. docs/scale.md shows its assumptions and results, and
- * test/bench/scale.test.ts compares the page with them.
+ * A model of load and cost by the number of mailboxes: arithmetic only. docs/scale.md shows its assumptions and
+ * results, and test/bench/scale.test.ts compares the page with them.
  */
 
 const budgets = JSON.parse(readFileSync(join(import.meta.dirname, "budgets.json"), "utf8")) as Record<string, Cost>;

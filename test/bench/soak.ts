@@ -12,7 +12,9 @@ import { startProduct } from "./product.ts";
 const workers = 8;
 /** Owners of each of the two accounts: so many that none of them reaches a rate limit. */
 const ownersEach = 53;
-/** The time before memory counts: the engine remembers the token of each transaction for ten minutes, as DynamoDB does. */
+/**
+ * The time before memory counts: the engine remembers the token of each transaction for ten minutes, as DynamoDB does.
+ */
 const warmUpSeconds = 660;
 
 type Product = Awaited<ReturnType<typeof startProduct>>;
@@ -158,8 +160,8 @@ const steps: readonly Call[][] = [
 ];
 
 /**
- * The steps, by all owners in turn; `next` runs the next one. `times` are the milliseconds of each request so far, `mix`
- * counts them by name, and `unexpected` lists the answers that are wrong.
+ * The steps, by all owners in turn; `next` runs the next one. `times` are the milliseconds of each request so far,
+ * `mix` counts them by name, and `unexpected` lists the answers that are wrong.
  */
 function newLoad(baseUrl: string, owners: readonly Owner[]) {
   const [times, unexpected, mix]: [number[], string[], Record<string, number>] = [[], [], {}];

@@ -28,9 +28,10 @@ type Books = {
 };
 
 /**
- * Invoices are numbered without gaps, never change but to be paid, and are paid by one movement of their total;
- * their lines add up to it and are what the recorded days cost; no day is on two, and none that cost something and
- * is settled on none; the ledger owes their VAT, and each settled purchase is on one; a day is recorded once, on the plan that the events said it would be on.
+ * Invoices are numbered without gaps, never change but to be paid, and are paid by one movement of their total; their
+ * lines add up to it and are what the recorded days cost; no day is on two, and none that cost something and is settled
+ * on none; the ledger owes their VAT, and each settled purchase is on one; a day is recorded once, on the plan that the
+ * events said it would be on.
  */
 export function invoiceInvariant(accountId: string): Invariant {
   const books: Books = {

@@ -42,14 +42,16 @@ export type Scene = {
   /** How far the calendar is ahead of the simulator's clock. */
   aheadMs: number;
   checkouts: Checkout[];
-  /** What the provider tells; `isKnown` once it was answered, which is when it stops to repeat it, or when it is lost. */
+  /**
+   * What the provider tells; `isKnown` once it was answered, which is when it stops to repeat it, or when it is lost.
+   */
   events: { event: PaymentEvent; isKnown: boolean; isLost?: boolean }[];
   /** Whether accounts get managed IPs: no plan is cancelled then. */
   hasIps?: boolean;
   askingMistake?: AskingMistake | undefined;
   /**
-   * `forgotten-day` takes an account out of the queue of days to close in a write of its own, before the days are closed.
-   * `default-currency` closes the days of every account in the default currency.
+   * `forgotten-day` takes an account out of the queue of days to close in a write of its own, before the days are
+   * closed. `default-currency` closes the days of every account in the default currency.
    */
   closingMistake?: "forgotten-day" | "default-currency" | undefined;
   holds: { accountId: string; id: string }[];

@@ -20,8 +20,8 @@ type Books = {
 };
 
 /**
- * An account's status is what it owes: active when nothing, past due from the moment on when the wallet cannot pay
- * the oldest invoice, suspended once that is so for longer than the grace. What the operator suspended or closed stays so.
+ * An account's status is what it owes: active when nothing, past due from the moment on when the wallet cannot pay the
+ * oldest invoice, suspended once that is so for longer than the grace. What the operator suspended or closed stays so.
  */
 export function accountStatusInvariant(accountId: string): Invariant {
   const books: Books = {

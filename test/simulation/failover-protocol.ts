@@ -8,8 +8,9 @@ import { type MemoryStore, openMemoryTable } from "../support/memory-table.ts";
 import type { Random } from "./random.ts";
 
 /*
- * What a process does for a caller, and what a region does to take over, as docs/multi-region.md describes it. The ledger is
- * the product's own. The order of steps is that of top-ups and purchases: a row first, then the provider, then the ledger.
+ * What a process does for a caller, and what a region does to take over, as docs/multi-region.md describes it. The
+ * ledger is the product's own. The order of steps is that of top-ups and purchases: a row first, then the provider,
+ * then the ledger.
  */
 const partition = "ACCOUNT#a";
 export const ledger: Ledger = { partition, limited: ["wallet"] };
@@ -106,9 +107,9 @@ export async function perform(planet: Planet, intent: Intent, random: Random): P
 }
 
 /**
- * Makes `east` ready to write the account. The copy in `east` can lack items of the last seconds, and have one half of a
- * transaction. So the ledger is made anew, from what the providers did for the ids of callers. Can be called again after it
- * died at any step.
+ * Makes `east` ready to write the account. The copy in `east` can lack items of the last seconds, and have one half of
+ * a transaction. So the ledger is made anew, from what the providers did for the ids of callers. Can be called again
+ * after it died at any step.
  */
 export async function takeOver(planet: Planet): Promise<void> {
   if (planet.bug === "torn-ledger") return;

@@ -17,7 +17,9 @@ import { createRandom, type Random } from "./random.ts";
 import { createTrace } from "./trace.ts";
 import { mustHold } from "./world.ts";
 
-/** How long a process may act without a word from the directory, and how long a call to a provider can take, in steps. */
+/**
+ * How long a process may act without a word from the directory, and how long a call to a provider can take, in steps.
+ */
 const [leaseSteps, callSteps] = [20, 30];
 
 /** A process, and the calls that it waits for, which can be several at once. */
@@ -31,9 +33,9 @@ type Options = {
 };
 
 /**
- * Runs one schedule of an account whose writer region fails: callers top up and buy names in `west`, whose table is copied
- * to `east` item by item and late. At some step `west` is cut off, and may go on, or dies. `east` takes over. Processes die
- * at any step. In the end every caller has an answer, and the providers and the ledger must agree.
+ * Runs one schedule of an account whose writer region fails: callers top up and buy names in `west`, whose table is
+ * copied to `east` item by item and late. At some step `west` is cut off, and may go on, or dies. `east` takes over.
+ * Processes die at any step. In the end every caller has an answer, and the providers and the ledger must agree.
  */
 export async function simulateFailover({ seed, steps, bug, trace }: Options): Promise<Outcome> {
   const random = createRandom(seed);

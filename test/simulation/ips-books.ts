@@ -22,8 +22,8 @@ type Books = {
 /**
  * An address is one dedicated IP's at most, and a host that is active has all of its own. What of the stock is taken is
  * some dedicated IP's, and what is free can be claimed. A managed one is paid once, when it becomes ready, or never. A
- * domain sends from a dedicated IP of its account that is there. What has something to be done is in the queue. Accounts
- * other than `accounts` are not checked: the dedicated IPs of the part `billing` have no hold.
+ * domain sends from a dedicated IP of its account that is there. What has something to be done is in the queue.
+ * Accounts other than `accounts` are not checked: the dedicated IPs of the part `billing` have no hold.
  */
 export function ipInvariant(accounts: readonly string[]): Invariant {
   const books: Books = {

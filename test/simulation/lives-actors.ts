@@ -194,8 +194,9 @@ const leave: Act = async (scene, world, random) => {
   const { registry } = scene;
   const nowMs = nowOf(scene, world)().getTime();
   const ours = namesOf(scene).flatMap((name) => tenureOf(registry, name, nowMs) ?? []);
-  // Its owner gets the auth code from the product, so the transfer of the name to us is over by then. A name does not leave
-  // on the day of its transfer to us: ICANN says 60 days, and the product relies on more minutes than clocks differ by.
+  // Its owner gets the auth code from the product, so the transfer of the name to us is over by then. A name does not
+  // leave on the day of its transfer to us: ICANN says 60 days, and the product relies on more minutes than clocks
+  // differ by.
   const staying = ours.filter(
     ({ fromMs, toMs, holdId }) => toMs === Infinity && nowMs - fromMs > dayMs && isCaptured(scene, holdId),
   );
@@ -220,7 +221,10 @@ const renew: Act = async (scene, world, random) => {
   await renewDomain(found, { years: random.between(1, 2) }, contextOf(scene, world, found.account_id), registrar);
 };
 
-/** An operator renews a name at the registrar's console, until that succeeds. The product learns it from the registrar only. */
+/**
+ * An operator renews a name at the registrar's console, until that succeeds. The product learns it from the registrar
+ * only.
+ */
 const renewByHand: Act = async (scene, world, random) => {
   const { registry } = scene;
   const nowMs = nowOf(scene, world)().getTime();
@@ -268,8 +272,8 @@ const pay: Act = async (scene, world, random, accountId) => {
 };
 
 /**
- * Whether nothing runs at the registrar, and the product knows when each registration ends. Else the worker has something to
- * do, and no time goes by that would change a registration before it has looked.
+ * Whether nothing runs at the registrar, and the product knows when each registration ends. Else the worker has
+ * something to do, and no time goes by that would change a registration before it has looked.
  */
 function isIdle({ registry, facts }: LifeScene, nowMs: number): boolean {
   const rows = [...facts.rows.values()];
@@ -281,7 +285,9 @@ function isIdle({ registry, facts }: LifeScene, nowMs: number): boolean {
   return rows.every((row) => !isTransferring(row) && !isRenewing(row) && isKnown(row));
 }
 
-/** Seconds, hours or a day; or until something is due; or, while nothing runs, weeks, or until a registration changes. */
+/**
+ * Seconds, hours or a day; or until something is due; or, while nothing runs, weeks, or until a registration changes.
+ */
 const time: Act = async (scene, world, random) => {
   const nowMs = nowOf(scene, world)().getTime();
   const isLong = isIdle(scene, nowMs);

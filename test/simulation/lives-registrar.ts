@@ -33,7 +33,9 @@ type Answer = RegistrarOperation | { refused: string } | "silence";
 
 const unavailable = () => new Problem("upstream_unavailable", "The registrar does not answer.", { retry_after: 2 });
 
-/** The registrar as one process has it: every answer may come late, or not at all, and requests may have their effect. */
+/**
+ * The registrar as one process has it: every answer may come late, or not at all, and requests may have their effect.
+ */
 export function lifeRegistrarOf(scene: LifeScene, world: World, random: Random): Registrar {
   const place = { scene, world, random };
   const { registry } = scene;

@@ -121,7 +121,9 @@ export const isNew = (registry: LifeRegistry, name: string, nowMs: number): bool
     return tenure.name === name && tenure.toMs > lostMs && lostMs <= nowMs && nowMs < lostMs + transferLockMs;
   });
 
-/** The next instants at which a registration is to be renewed, ends, enters redemption, and is lost, in milliseconds. */
+/**
+ * The next instants at which a registration is to be renewed, ends, enters redemption, and is lost, in milliseconds.
+ */
 export const turnsOf = (registry: LifeRegistry, nowMs: number): number[] =>
   registry.tenures
     .filter(({ toMs }) => toMs === Infinity)

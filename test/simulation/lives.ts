@@ -63,7 +63,9 @@ const themes = [
   ["time", "work"],
 ];
 
-/** Two accounts with a workspace and some money each. In half of the schedules those with money have transferred a name. */
+/**
+ * Two accounts with a workspace and some money each. In half of the schedules those with money have transferred a name.
+ */
 async function prepare(scene: LifeScene, world: World, random: Random): Promise<void> {
   const { table } = world;
   const isGrown = random.chance(0.5);

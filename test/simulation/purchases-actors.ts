@@ -102,7 +102,9 @@ export function dueNow(scene: PurchaseScene, world: World): Due[] {
 export const doDue = ({ queue, accountId, id, at }: Due, work: DomainWork): Promise<void> =>
   queue === "PURCHASE_DUE" ? continueBatch(accountId, id, at, work) : advanceDomain(accountId, id, at, work);
 
-/** Sends a purchase of whose process nothing is heard after one of its transactions, and sends it again a while later. */
+/**
+ * Sends a purchase of whose process nothing is heard after one of its transactions, and sends it again a while later.
+ */
 const buyTwice: Act = async (scene, world, random, accountId) => {
   const order = { ...drawOrder(scene, random, accountId), ...newOrder(scene, true) };
   try {

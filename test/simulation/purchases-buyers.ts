@@ -107,8 +107,8 @@ export async function send(scene: PurchaseScene, world: World, random: Random, o
 }
 
 /**
- * What is sent with a key is the same purchase, for a day. Nobody here uses a key for longer, not even a process that was
- * stopped meanwhile.
+ * What is sent with a key is the same purchase, for a day. Nobody here uses a key for longer, not even a process that
+ * was stopped meanwhile.
  */
 function requireSame(scene: PurchaseScene, world: World, order: Order, keyId: string | undefined): void {
   const isOther = order.keyId !== undefined && order.keyId !== keyId;

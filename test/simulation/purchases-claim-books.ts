@@ -34,7 +34,8 @@ type Books = {
 /**
  * A name is one domain's of one account, and that domain says so; none that failed has a name. One that is being
  * registered or transferred is alone at that, and takes the name from nobody before it is registered. One that is not
- * given up is not to be deleted. What has something to be done is in the queue at that instant. Lists hold as many as their heads say, and workspaces as many as they count.
+ * given up is not to be deleted. What has something to be done is in the queue at that instant. Lists hold as many as
+ * their heads say, and workspaces as many as they count.
  */
 export function claimInvariant(): Invariant {
   const books: Books = {
@@ -113,8 +114,8 @@ function noteRow(books: Books, place: string, row: StoredDomain): void {
 const isClaimed = (row: StoredDomain): boolean => row.status !== "failed" && !isDetached(row);
 
 /**
- * A name is lost to one that is registered, or that is delegated to its account; not to one that is only to be bought. It
- * is lost to nobody only if its registration ended or its account deleted it.
+ * A name is lost to one that is registered, or that is delegated to its account; not to one that is only to be bought.
+ * It is lost to nobody only if its registration ended or its account deleted it.
  */
 function checkLost({ pointers, rows }: Books, { name, account_id, status_reason }: StoredDomain): void {
   const isGivenUp = status_reason?.includes("registration of the name ended") || status_reason?.includes("was deleted");

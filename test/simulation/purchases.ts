@@ -26,7 +26,10 @@ const isDomain = (write: Write): boolean => isDomainRow(sortKeyOf(write));
 /** These drop no condition: what is otherwise than promised is the world around. */
 const around = Object.keys(mistakes).map((name): [string, Bug] => [name, () => false]);
 
-/** Names bought and connected by three accounts, from the money held for them to the name registered, or the money free again. */
+/**
+ * Names bought and connected by three accounts, from the money held for them to the name registered, or the money free
+ * again.
+ */
 export const purchasesModule: Module = {
   name: "purchases",
   bugs: {

@@ -17,8 +17,8 @@ import type { Random } from "./random.ts";
 import type { World } from "./world.ts";
 
 /**
- * What the provider does otherwise than it promises: a repeat of a request charges the card again, a page that was ended
- * can still be paid, or a refund that fails gets another id.
+ * What the provider does otherwise than it promises: a repeat of a request charges the card again, a page that was
+ * ended can still be paid, or a refund that fails gets another id.
  */
 export const chargeMistakes = ["charge-without-key", "page-goes-on", "refund-renamed"] as const;
 export type ChargeMistake = (typeof chargeMistakes)[number];

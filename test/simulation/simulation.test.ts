@@ -9,8 +9,8 @@ import { simulate, type Outcome } from "./engine.ts";
 import { bugs, modules, modulesWith } from "./modules.ts";
 import type { Module, World } from "./world.ts";
 
-// A test that runs out of time goes on beside the next ones, which share its clock and settings. So each has time enough
-// for a busy machine.
+// A test that runs out of time goes on beside the next ones, which share its clock and settings. So each has time
+// enough for a busy machine.
 vi.setConfig({ testTimeout: 240_000 });
 
 type Search = { modules: readonly Module[]; schedules: number; steps: number; from?: number };
@@ -60,7 +60,10 @@ test.for(sampleOf(Object.keys(bugs), 7, "bugs"))(
   },
 );
 
-/** Schedules with what few do: a refusal because of an open invoice, deaths before the answers to a registration and a transfer. */
+/**
+ * Schedules with what few do: a refusal because of an open invoice, deaths before the answers to a registration and a
+ * transfer.
+ */
 const rareSchedules: Readonly<Record<string, readonly number[]>> = {
   billing: [901, 908, 945],
   lives: [1138, 1164, 1687],

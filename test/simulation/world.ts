@@ -31,7 +31,9 @@ export type World = {
 /** What a process may do, from its start to its end. Whatever `run` throws is a violation. */
 export type Actor = { name: string; weight: number; run: (world: World, random: Random) => Promise<void> };
 
-/** What must hold of all that is committed. Throws a `Violation`; told of every commit at once, changes in their order. */
+/**
+ * What must hold of all that is committed. Throws a `Violation`; told of every commit at once, changes in their order.
+ */
 export type Invariant = { name: string; check: (changes: readonly Change[]) => void };
 
 /** A planted mistake: the writes whose condition is dropped. */
@@ -55,7 +57,9 @@ export type Module = {
     actors: readonly Actor[];
     /** What is there before the schedule begins. */
     prepare?: (world: World) => Promise<void>;
-    /** What is done when the schedule has ended and nothing goes wrong any more; throws when something is left amiss. */
+    /**
+     * What is done when the schedule has ended and nothing goes wrong any more; throws when something is left amiss.
+     */
     quiet?: Actor["run"];
     /** Invariants that were told of nothing yet. A second set is told of everything at the end, at once. */
     invariants: () => readonly Invariant[];

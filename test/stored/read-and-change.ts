@@ -47,8 +47,8 @@ const replaceItems = (items: readonly Item[]): Promise<void> =>
 const formerAdvice = new Set(["name=_mta-sts", "name=_smtp._tls"]);
 
 /**
- * Reads and changes the rows of an edition. Each edition has a file of tests, and so a process, because a process has one
- * table and one key for secrets.
+ * Reads and changes the rows of an edition. Each edition has a file of tests, and so a process, because a process has
+ * one table and one key for secrets.
  */
 export function readAndChange(name: string): void {
   const { frozenAt, secretsKey, superAdminId, calls, facts, items } = readEdition(name);

@@ -22,7 +22,9 @@ export type World = {
   hours: number;
   clientId: string;
   accountIds: [string, string];
-  /** A super admin, the owners of the two accounts, and two who begin with nothing, the last with groups in the token. */
+  /**
+   * A super admin, the owners of the two accounts, and two who begin with nothing, the last with groups in the token.
+   */
   users: string[];
   /** What was ever made, also when it is gone; `name` is the idp_name of a group and the token of a service account. */
   ever: { group: Made[]; service_account: Made[]; workspace: Made[] };

@@ -9,8 +9,8 @@ const steppings = new AsyncLocalStorage<Stepping>();
 let isInstalled = false;
 
 /**
- * Whether a call charges a caller's limit. All requests of the caller in this process wait for it, so a step of the same
- * caller before it would wait for ever.
+ * Whether a call charges a caller's limit. All requests of the caller in this process wait for it, so a step of the
+ * same caller before it would wait for ever.
  */
 const isCharge = ({ operation, input }: TableCall): boolean =>
   operation === "UpdateItem" && (input.Key as Key).PK.startsWith("RATE#");

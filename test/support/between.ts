@@ -26,7 +26,9 @@ function keysOf({ operation, input }: TableCall): Key[] {
 
 type Batch = Input<"BatchGetItem">;
 
-/** One batch of reads as two: the items that a step waits for are of the moment before it, the others of the one after. */
+/**
+ * One batch of reads as two: the items that a step waits for are of the moment before it, the others of the one after.
+ */
 async function readTorn(input: Batch, { which, step }: Waiting, read: (part: Batch) => Promise<unknown>) {
   const part = (isFirst: boolean): Batch => {
     const wanted = Object.entries(input.RequestItems ?? {}).map(([name, { Keys = [], ...rest }]) => {
@@ -73,9 +75,9 @@ async function through<T>(waiting: Waiting, run: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Runs something, and a step by somebody else right after its first call of the table that reads an item, or its n-th: by
- * the time it writes, what it has read is not so any more. Transactions do not count; a single conditional write does.
- * Throws when there was no such call.
+ * Runs something, and a step by somebody else right after its first call of the table that reads an item, or its n-th:
+ * by the time it writes, what it has read is not so any more. Transactions do not count; a single conditional write
+ * does. Throws when there was no such call.
  */
 export const afterReading = <T>(which: Which, step: Step, run: () => Promise<T>, nth = 1): Promise<T> =>
   through({ which, step, isTorn: false, left: nth }, run);

@@ -80,7 +80,9 @@ export async function addCreditNote(account: Pick<Account, "id">): Promise<strin
   return credit(account, { invoiceId: await addInvoice(account) });
 }
 
-/** Credits an invoice of an account: an amount in minor units, or all that is left. Returns the id of the credit note. */
+/**
+ * Credits an invoice of an account: an amount in minor units, or all that is left. Returns the id of the credit note.
+ */
 export function credit({ id }: Pick<Account, "id">, given: { invoiceId: string; amount?: number }): Promise<string> {
   const note = { id: randomUUID(), reason: "Test", ...given };
   return testTable().commit(async () => {

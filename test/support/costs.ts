@@ -47,8 +47,8 @@ export async function costOf(route: Route, workspaces = 0): Promise<Cost> {
   const account = await newAccount();
   for (let index = 0; index < workspaces; index++) await newWorkspace(account, `Workspace ${index}`);
   const example = await exampleOf(route, account);
-  // Another owner's bucket is new: how much of the first one's is charged in advance depends on the time. The owners have
-  // one address, to which an invitation may be.
+  // Another owner's bucket is new: how much of the first one's is charged in advance depends on the time. The owners
+  // have one address, to which an invitation may be.
   const { email } = account.owner;
   const caller = newUser(email === undefined ? {} : { email });
   await grant(account, caller, { owner: true });
@@ -60,8 +60,8 @@ export async function costOf(route: Route, workspaces = 0): Promise<Cost> {
 }
 
 /**
- * The cost of a route: the expected one as soon as a try costs that, else the most frequent of five tries. Other work in
- * the same table can make a plan run again, and a key's random length can lift its item over a unit's edge.
+ * The cost of a route: the expected one as soon as a try costs that, else the most frequent of five tries. Other work
+ * in the same table can make a plan run again, and a key's random length can lift its item over a unit's edge.
  */
 export async function costBeside(route: Route, expected: Cost | undefined): Promise<Cost> {
   const seen: string[] = [];

@@ -171,7 +171,9 @@ export const alsoHeld: Record<string, Given[]> = {
   "webhooks.rotate_secret": [{ capability: "mailbox.view" }, { capability: "domain.view" }],
 };
 
-/** How to call each route so that it succeeds for the account's owner. A route without an entry fails the shared tests. */
+/**
+ * How to call each route so that it succeeds for the account's owner. A route without an entry fails the shared tests.
+ */
 export const examples: Record<string, (account: Account) => Promise<Example>> = {
   "accounts.list": async () => ({}),
   "accounts.get": async ({ id }) => ({ account_id: id }),

@@ -27,8 +27,8 @@ export async function listen(server: Server): Promise<number> {
 }
 
 /**
- * Finds free ports of 127.0.0.1 for servers that start later. They lie below the ports of outgoing connections (from 32768
- * on Linux), so that no connection takes one meanwhile.
+ * Finds free ports of 127.0.0.1 for servers that start later. They lie below the ports of outgoing connections (from
+ * 32768 on Linux), so that no connection takes one meanwhile.
  */
 export async function freePorts(count: number): Promise<number[]> {
   const ports: number[] = [];

@@ -125,8 +125,8 @@ export type MailProxy = {
 };
 
 /**
- * nginx's mail proxy by the files in docs/mail-servers.md, with other addresses, ports and paths, which asks a gateway who
- * may log in. `trusted` is a certificate to trust instead of the API's.
+ * nginx's mail proxy by the files in docs/mail-servers.md, with other addresses, ports and paths, which asks a gateway
+ * who may log in. `trusted` is a certificate to trust instead of the API's.
  */
 export async function startProxy(gatewayPort: number, key: string, trusted?: string): Promise<MailProxy> {
   const folder = await mkdtemp(join(tmpdir(), "nginx-"));

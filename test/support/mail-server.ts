@@ -86,7 +86,9 @@ export type Post = MailServer & {
   session: (login: Login) => { send: (letter: SendMailOptions) => Promise<string>; close: () => void };
   /** A connection of a mail program to read mail. */
   reader: (login: Login) => Promise<ImapFlow>;
-  /** The subjects in the inbox of a mailbox, the oldest first. Waits until `awaited` is one of them, if that is given. */
+  /**
+   * The subjects in the inbox of a mailbox, the oldest first. Waits until `awaited` is one of them, if that is given.
+   */
   subjects: (login: Login, awaited?: string) => Promise<string[]>;
   /** Where a server with TLS listens: `IMAPS` or `POP3S`. */
   tlsAt: (name: string) => { port: number; ca: string; servername: string };
@@ -189,7 +191,9 @@ export async function startPost(api: string, more: Values, given?: string): Prom
 
 type OwnHost = { name: string; login: { user: string; password: string }; key: string; cert: string; nextHop: string };
 
-/** The files for a customer's own host in docs/dedicated-ips.md, with other words instead of some. Each has to be there. */
+/**
+ * The files for a customer's own host in docs/dedicated-ips.md, with other words instead of some. Each has to be there.
+ */
 function documentedHost(words: Record<string, string>): [postfix: string, dovecot: string] {
   const page = readFileSync(resolve(import.meta.dirname, "../../docs/dedicated-ips.md"), "utf8");
   const text = Object.entries(words).reduce((left, [word, instead]) => {

@@ -5,8 +5,8 @@ import { openTableAt } from "./table-at.ts";
 let ready: Promise<void> | undefined;
 
 /**
- * Gives this process an engine and name servers of its own, once: tests of other processes do not meet in the lists of all
- * accounts, nor wait for one another.
+ * Gives this process an engine and name servers of its own, once: tests of other processes do not meet in the lists of
+ * all accounts, nor wait for one another.
  */
 export const useOwnTable = (): Promise<void> => (ready ??= prepare());
 

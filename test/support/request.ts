@@ -35,7 +35,9 @@ export async function handlerOf({ file }: Pick<LambdaSpec, "file">): Promise<Han
   return (await module).handler;
 }
 
-/** Who needs no credential is told apart by where they are: each of a place of their own, the same for the same body. */
+/**
+ * Who needs no credential is told apart by where they are: each of a place of their own, the same for the same body.
+ */
 const networkFor = (text: string): string =>
   `2001:db8:${createHash("sha256").update(text).digest("hex").slice(0, 8).replace(/^.{4}/, "$&:")}::1`;
 

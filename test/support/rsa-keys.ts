@@ -3,8 +3,8 @@ import { syncBuiltinESMExports } from "node:module";
 import { promisify } from "node:util";
 
 /*
- * Gives each domain of the tests one of a few RSA keys, in turn, in place of a key of its own: to find the primes of one
- * takes 40 ms of processor time. Has to be imported before the product is.
+ * Gives each domain of the tests one of a few RSA keys, in turn, in place of a key of its own: to find the primes of
+ * one takes 40 ms of processor time. Has to be imported before the product is.
  */
 
 /** So many that the keys of domains which are made one after another differ. */

@@ -1,6 +1,8 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Files that take many times as long as others, the slowest first: begun last, one of them would be waited for alone. */
+/**
+ * Files that take many times as long as others, the slowest first: begun last, one of them would be waited for alone.
+ */
 const slowest = [
   "infra/local/main",
   "browser/playground",

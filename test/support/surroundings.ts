@@ -12,8 +12,8 @@ import { foreignEngine, startEngine, type Engine } from "../../infra/local/table
 import { openTableAt } from "./table-at.ts";
 
 /**
- * What the product has around it: an engine with a table, name servers, files, and the environment that leads there. The
- * engine is the one at AWS_ENDPOINT_URL_DYNAMODB, if that is given. Answers what ends it.
+ * What the product has around it: an engine with a table, name servers, files, and the environment that leads there.
+ * The engine is the one at AWS_ENDPOINT_URL_DYNAMODB, if that is given. Answers what ends it.
  */
 export async function startSurroundings(): Promise<() => Promise<void>> {
   const { AWS_ENDPOINT_URL_DYNAMODB: given } = process.env;

@@ -63,8 +63,8 @@ hookCalls(async ({ operation }, next) => {
 });
 
 /**
- * Waits out the millisecond of the last transaction: no table over a network commits within one, and what is made in the
- * same one has no order.
+ * Waits out the millisecond of the last transaction: no table over a network commits within one, and what is made in
+ * the same one has no order.
  */
 export async function afterCommits(): Promise<void> {
   while (Clock.now() === committedAt) await new Promise((resolve) => void wait(resolve, 1));

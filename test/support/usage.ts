@@ -4,7 +4,10 @@ import { mailboxesOf } from "../../shared/mail/mailboxes/mailbox.ts";
 import { appendRows, readList } from "../../shared/table/ranked-list.ts";
 import type { Table } from "../../shared/table/table.ts";
 
-/** What an account uses more. A dedicated IP was claimed long ago and is charged by the day, unless the times say otherwise. */
+/**
+ * What an account uses more. A dedicated IP was claimed long ago and is charged by the day, unless the times say
+ * otherwise.
+ */
 export type Usage = { mailboxes?: number; dedicated_ips?: number; created_at?: string; paid_until?: string };
 
 const longAgo = "2020-01-01T00:00:00.000Z";

@@ -11,10 +11,10 @@ import {
 import { keyOf, members, ordinalOf, client as plain, rowKey, TableName } from "./table.mjs";
 
 /*
- * The routes that all frameworks serve: what they do, without a framework. `bare` makes only the calls of the table that
- * answer: a GetItem; a Query beside the GetItem of the list's total; a GetItem of the list's head, whose next ordinal the
- * new id carries, and a TransactWriteItems. `same` makes as many calls and writes as the product, and does not look at
- * what the others return: nobody is authorized. `cold` is the one route of a cold start.
+ * The routes that all frameworks serve: what they do, without a framework. `bare` makes only the calls of the table
+ * that answer: a GetItem; a Query beside the GetItem of the list's total; a GetItem of the list's head, whose next
+ * ordinal the new id carries, and a TransactWriteItems. `same` makes as many calls and writes as the product, and does
+ * not look at what the others return: nobody is authorized. `cold` is the one route of a cold start.
  */
 
 const client = DynamoDBDocumentClient.from(plain, { marshallOptions: { removeUndefinedValues: true } });

@@ -8,7 +8,9 @@ import { continued, buyer, happened, pay, registered, wallet } from "../../suppo
 import { transfer } from "../../support/transfers.ts";
 import { newMember, type Account } from "../../support/world.ts";
 
-/** An account with two workspaces, a manager of the second one, and somebody who may also take domains out of the first. */
+/**
+ * An account with two workspaces, a manager of the second one, and somebody who may also take domains out of the first.
+ */
 async function scene(funds = 100_000) {
   const account = await buyer(funds);
   const [first, second] = [await newWorkspace(account, "First"), await newWorkspace(account, "Second")];

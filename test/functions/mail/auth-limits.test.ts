@@ -14,8 +14,8 @@ afterEach(() => void vi.useRealTimers());
 const password = "correct horse battery";
 
 /**
- * Mailboxes of a domain that does not send. So the right password is refused by SMTP, as a wrong one is, but in no time,
- * and it is accepted by IMAP.
+ * Mailboxes of a domain that does not send. So the right password is refused by SMTP, as a wrong one is, but in no
+ * time, and it is accepted by IMAP.
  */
 async function scene(locals = ["ada"]) {
   const account = await newAccount();

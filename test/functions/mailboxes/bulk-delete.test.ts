@@ -33,8 +33,8 @@ async function scene(count: number) {
 }
 
 /**
- * The keys of what is stored of mailboxes besides history, the progress of a request, the grants on them, and what is kept
- * to restore them.
+ * The keys of what is stored of mailboxes besides history, the progress of a request, the grants on them, and what is
+ * kept to restore them.
  */
 const leftOf = async (account: Account, ids: readonly string[]): Promise<string[]> =>
   (await storedOf(account))

@@ -5,7 +5,10 @@ import { domainsRequest, uniqueName } from "../../support/domains.ts";
 import { at, emailsIn, home, listed, person, send, stocked } from "../../support/mailboxes.ts";
 import { newAccount, newMember, type Account } from "../../support/world.ts";
 
-/** An account whose mailboxes are in as many domains as there are lists of local parts; each domain in its own workspace. */
+/**
+ * An account whose mailboxes are in as many domains as there are lists of local parts; each domain in its own
+ * workspace.
+ */
 async function withMailboxes(...locals: string[][]) {
   const account = await newAccount();
   const domains: { id: string; name: string; workspace_id: string; emails: string[]; ids: string[] }[] = [];

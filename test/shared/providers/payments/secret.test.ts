@@ -6,7 +6,9 @@ import { thrownBy } from "../../../support/thrown.ts";
 import { amzJson, amzRefusal, type Trouble } from "../amz-json.ts";
 import { startLoopback } from "../loopback.ts";
 
-/** Secrets Manager on 127.0.0.1 until the test is over, in trouble as long as it has one. The current version is new. */
+/**
+ * Secrets Manager on 127.0.0.1 until the test is over, in trouble as long as it has one. The current version is new.
+ */
 async function scene(value: string, trouble?: Trouble) {
   const stored: { value: string; former?: string; trouble?: Trouble | undefined } = { value, trouble };
   const { url, recorded } = await startLoopback(

@@ -10,7 +10,7 @@ import { testTable, type Account, type User } from "./world.ts";
 export const entryPoints = ["REST", "code mode"] as const;
 export type EntryPoint = (typeof entryPoints)[number];
 
-/** What came of a call, as REST would have answered it. */
+/** The outcome of a call, as REST would have answered it. */
 export type Outcome = Pick<Answer, "status" | "body">;
 export type Attempt = (name: string, args: Example, caller: Pick<User, "token">) => Promise<Outcome>;
 
@@ -30,7 +30,7 @@ export function through(entryPoint: EntryPoint): Attempt {
   };
 }
 
-/** What a program of one call came to. */
+/** The outcome of a program with one call. */
 export function outcomeOf(route: Route, { status, body }: Answer): Outcome {
   if (status !== 200) return { status, body };
   if (body.status === "completed") return { status: route.http.status, body: body.result.last_value };
@@ -39,12 +39,12 @@ export function outcomeOf(route: Route, { status, body }: Answer): Outcome {
 }
 
 /**
- * Everything stored of an account, to see that a refused attempt changed nothing. The key its passwords are tagged with
- * is made when one is first wanted, and says nothing of what is there.
+ * Everything stored of an account, to check that a refused attempt changed nothing. Leaves out the key that tags the
+ * account's passwords, because the product makes it at its first use.
  */
 export const storedOf = async ({ id }: Pick<Account, "id">): Promise<Item[]> =>
   (await testTable().between(`ACCOUNT#${id}`, "!", "~")).filter(({ SK }) => SK !== "LOGIN_KEY");
 
-/** A body without what differs by nature, to compare a hidden thing with a missing one. */
+/** A body without its request id and times, to compare a hidden thing with a missing one. */
 export const masked = (body: unknown): string =>
   JSON.stringify(body, (key, value: unknown) => (key === "request_id" || key.endsWith("_at") ? "" : value));

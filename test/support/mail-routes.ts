@@ -22,11 +22,11 @@ const eventOf = (path: string, headers: Headers, rawQueryString: string): APIGat
     requestContext: { requestId: "r", http: { method: "GET", sourceIp: "127.0.0.1" } },
   }) as unknown as APIGatewayProxyEventV2;
 
-/** A network that nobody else asks from. */
+/** A network from which no other test sends requests. */
 export const newSource = (): string =>
   `2001:db8:${randomBytes(2).toString("hex")}:${randomBytes(2).toString("hex")}::1`;
 
-/** Asks who may log in, with these headers and no others, as they are on the wire. */
+/** Asks for a login with exactly these headers, as they are on the wire. */
 export async function askWith(headers: Headers): Promise<Headers & { status: string }> {
   const answer: Response = await auth(eventOf("/internal/mail/auth", headers, ""));
   return {
@@ -36,7 +36,7 @@ export async function askWith(headers: Headers): Promise<Headers & { status: str
   };
 }
 
-/** Asks as nginx does: everything is in headers, both ways. */
+/** Asks for a login as nginx does. Request and answer are in headers. */
 export const ask = (headers: Headers): Promise<Headers & { status: string }> =>
   askWith({
     "x-mail-key": key(),
@@ -47,7 +47,7 @@ export const ask = (headers: Headers): Promise<Headers & { status: string }> =>
     ...headers,
   });
 
-/** Whether somebody is let in by a protocol, by default from a network that nobody else asks from. */
+/** Whether a login by a protocol succeeds, by default from a network of its own. */
 export async function logsIn(user: string, pass: string, protocol = "smtp", source = newSource()): Promise<boolean> {
   const escaped = (text: string) => text.replaceAll(/[^\x21-\x7e]|%/gu, (one) => encodeURIComponent(one));
   const answer = await ask({
@@ -75,8 +75,8 @@ export async function askMailRoute(
 }
 
 /**
- * Where mail for an address goes; the query is what follows `address=`. `status` is that of the answer, and
- * `mailbox_status` that of the mailbox.
+ * Asks for the recipient of an address. `query` is the text after `address=`. `status` is the status of the answer, and
+ * `mailbox_status` the status of the mailbox.
  */
 export async function whereTo(query: string, headers?: Headers): Promise<Record<string, unknown>> {
   const { status, body } = await askMailRoute("recipient", `address=${query}`, headers);
@@ -91,7 +91,7 @@ export async function sendsAs(login: string, from: string): Promise<string> {
   return body["allowed"] === true ? "allowed" : (body["reason"] as { code: string }).code;
 }
 
-/** How many passwords are hashed meanwhile. */
+/** Counts the passwords that are hashed while `work` runs. */
 export async function hashesDuring(work: () => Promise<unknown>): Promise<number> {
   let count = 0;
   const hook = createHook({

@@ -1,7 +1,7 @@
 import { type Attempt, type Outcome, entryPoints, through } from "./entry-points.ts";
 import type { Account } from "./world.ts";
 
-/** A service account as it is answered with its token. */
+/** A service account with its token, as the product answers it. */
 export type Program = { id: string; name: string; token: string; token_public_id: string };
 
 /** Makes a service account for the account's owner. */

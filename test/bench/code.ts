@@ -21,7 +21,8 @@ async function mediansOf<Name extends string>(rounds: number, variants: Record<N
 }
 
 /**
- * Milliseconds that code mode adds to its calls: reading a program, checking it and running it, beside the calls alone.
+ * Measures the milliseconds that code mode adds to its calls. It reads a program, checks it and runs it; the calls
+ * alone are measured beside it.
  */
 export async function run({ quick }: Options): Promise<Result> {
   const rounds = quick ? 21 : 201;

@@ -19,10 +19,13 @@ const requests = {
 };
 const groupCount = 20;
 
-/** Most callers are typical, and have a bar. */
+/** Most callers are typical. Typical callers have a bar. */
 type Caller = { name: string; isTypical?: true; authenticate: () => Promise<Principal> };
 
-/** Read units of authenticating a request and of deciding it, without what the route itself reads, by caller. */
+/**
+ * Measures the read units of authenticating and deciding a request, by caller. The reads of the route itself are not
+ * counted.
+ */
 export async function run(): Promise<Result> {
   const { account, table, context, measure } = await newScene();
   const workspaceIds: string[] = [];
@@ -30,7 +33,7 @@ export async function run(): Promise<Result> {
   const params = { account_id: account.id, workspace_id: workspaceIds[0] };
   const figures: Figure[] = [];
   for (const { name, isTypical, authenticate } of await callersOf(account, workspaceIds, table)) {
-    // The first request of a token writes when it was used. Later ones of the same hour do not.
+    // The first request of a token stores the time of its use. Later requests of the same hour do not.
     await authenticate();
     const { value: principal, readUnits } = await measure(authenticate);
     figures.push({ name: `${name}: authenticate`, value: readUnits, unit: "read units" });
@@ -45,7 +48,7 @@ export async function run(): Promise<Result> {
   return { figures };
 }
 
-/** The callers of an account with three workspaces, and twenty groups that each view the first one. */
+/** Makes the callers of an account with three workspaces, and with twenty groups that each view the first workspace. */
 async function callersOf(account: Account, workspaceIds: readonly string[], table: Table): Promise<Caller[]> {
   const views = workspaceIds.map((id) => ({ role: "viewer" as const, scope: { type: "workspace" as const, id } }));
   const { token } = await newServiceAccount(account, ...views);

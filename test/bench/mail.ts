@@ -6,7 +6,7 @@ import { inTurns, median, quantile, timed, type Options, type Result } from "./h
 
 const concurrency = 16;
 /**
- * Each round asks once about each of them: so few times in all that no address reaches the rate limit of its logins.
+ * The number of mailboxes. Each round asks once about each of them. So no address reaches the rate limit of its logins.
  */
 const people = 100;
 
@@ -17,13 +17,14 @@ const leastOf: Record<string, object> = {
 const mostOf: Record<string, object> = { "mail logins, right password": { bar: 0.1 } };
 
 /**
- * A mailbox with its password, the network from which its owner logs in, and what a mail server looks up: an address
- * and the kind of answer.
+ * A mailbox with its password, the network of its owner's logins, and a look-up of a mail server: an address and the
+ * kind of its answer.
  */
 type Person = { email: string; password: string; source: string; address: string; kind: string };
 
 /**
- * Logins and look-ups of recipients and senders a second, by the functions that the mail servers call, 16 at a time.
+ * Measures logins, and look-ups of recipients and senders, a second. The functions of the mail servers' routes answer,
+ * 16 at a time.
  */
 export async function run({ quick }: Options): Promise<Result> {
   const persons = await newPersons();
@@ -56,8 +57,8 @@ export async function run({ quick }: Options): Promise<Result> {
 }
 
 /**
- * Mailboxes of one domain. A quarter of what is looked up is a mailbox, an alias, an unknown address, an unknown
- * domain.
+ * Makes mailboxes of one domain. Their look-ups are of four kinds, a quarter each: a mailbox, an alias, an unknown
+ * address, an unknown domain.
  */
 async function newPersons(): Promise<Person[]> {
   const account = await newRoomyAccount();

@@ -11,7 +11,9 @@ import { newScene } from "./scene.ts";
 
 type Scene = Awaited<ReturnType<typeof newScene>>;
 
-/** What each promise of the route core adds to a GET and a POST: microseconds, table units and round trips. */
+/**
+ * Measures the cost of each promise of the route core for a GET and a POST: microseconds, table units and round trips.
+ */
 export async function run({ quick }: Options): Promise<Result> {
   const scene = await newScene(await newAccount());
   const variants = await variantsOf(scene);
@@ -32,7 +34,10 @@ export async function run({ quick }: Options): Promise<Result> {
   return { figures };
 }
 
-/** A context whose caller sends a request every `everyMs`, by the limiter's clock: five a second, or two a minute. */
+/**
+ * A context whose caller sends a request every `everyMs` by the limiter's clock, which is five a second or two a
+ * minute.
+ */
 function limited({ table, context }: Scene, everyMs: 200 | 30_000): InvocationContext {
   const memory = newLimiterMemory();
   const principalId = randomUUID();

@@ -7,11 +7,11 @@ import { codeContext } from "../support/code-context.ts";
 import { newRoomyAccount } from "../support/roomy.ts";
 import { testTable, type Account } from "../support/world.ts";
 
-/** What a call consumed of the table, its milliseconds, those of the processor, and the value that it returned. */
+/** The measures of a call: its use of the table, its milliseconds, its processor milliseconds, and its value. */
 type Measured<T> = Usage & { ms: number; cpuMs: number; value: T };
 type BenchContext = Context & { table: Table };
 
-/** A new account without tight limits, on a table that counts its use. */
+/** A new account with very high limits, on a table that counts its use. */
 export async function newScene(account?: Account) {
   const usage: Usage = { readUnits: 0, writeUnits: 0, calls: 0 };
   const scene = account ?? (await newRoomyAccount());
@@ -19,7 +19,7 @@ export async function newScene(account?: Account) {
   const table = testTable(usage);
   const context = { ...codeContext(owner), table };
   const author = { action: "bench", actor: { type: "user" as const, id: owner.id }, requestId: "bench" };
-  /** What a route's `run` gets for the owner. It records no changes. */
+  /** The context of a route's `run` for the owner. It records no changes. */
   const plain: BenchContext = {
     ...context,
     principal: await context.authenticate(),
@@ -28,7 +28,7 @@ export async function newScene(account?: Account) {
     answer: async (value) => value,
     chargeClass: async () => undefined,
   };
-  /** The same, and changes are recorded as those of a request are. */
+  /** The same context, which also records changes as a request does. */
   const recorded: BenchContext = { ...plain, commit: recorder({ table, accountId, author, now: plain.now }) };
   const measure = async <T>(run: () => Promise<T>): Promise<Measured<T>> => {
     Object.assign(usage, { readUnits: 0, writeUnits: 0, calls: 0 });

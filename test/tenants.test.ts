@@ -30,7 +30,7 @@ async function inputOf(route: Route, account: Account): Promise<Input> {
 type EntryPoint = "REST" | "code mode";
 type Said = { status: number; text: string };
 
-/** What a caller is told; a program's error without the line of the program, which has the id in it. */
+/** The answer to a caller. A program's error comes without the program's line, because that line has the id. */
 async function said(route: Route, entryPoint: EntryPoint, input: Input, token?: string): Promise<Said> {
   const ask = entryPoint === "REST" ? sendInput : runInput;
   const { status, body }: Answer = await ask(route, input, token);
@@ -40,7 +40,7 @@ async function said(route: Route, entryPoint: EntryPoint, input: Input, token?: 
 const withoutExcerpt = (key: string, value: unknown): unknown =>
   key === "message" ? String(value).replace(/\n[^\n]*\n\s*\^/, "") : value;
 
-/** The status by REST of what a program came to. */
+/** The status of a program's outcome by REST. */
 const statusOf = (entryPoint: EntryPoint, { status, text }: Said): number => {
   if (entryPoint === "REST" || status !== 200) return status;
   const { error } = JSON.parse(text) as { error?: { detail?: { status?: number } } };
@@ -51,7 +51,7 @@ type Asker = {
   who: string;
   token?: string;
   entryPoints: readonly EntryPoint[];
-  /** Whose account the asker is of: `none` sees nothing of this one. */
+  /** How much of the account the asker may see. */
   sees: "all" | "some" | "none";
 };
 
@@ -63,7 +63,7 @@ let stranger: Promise<User> | undefined;
 const strangerFor = ({ limit }: Route): Promise<User> =>
   limit === undefined ? (stranger ??= newStranger()) : newStranger();
 
-/** Everybody who might try an id of an account; `other` is another account. */
+/** The callers that try an id of an account. `other` is another account. */
 async function askersOf(route: Route, account: Account, other: Account, workspace: string): Promise<Asker[]> {
   const viewer = await newMember(account, { role: "viewer" });
   const narrow = await newMember(account, { role: "manager", scope: { type: "workspace", id: workspace } });
@@ -91,7 +91,7 @@ async function sceneOf(route: Route): Promise<Scene> {
 
 type Ids = { own: string; foreign: string; unfit: string; missing: string };
 
-/** The ids to try at a place, by what they are to the account. */
+/** The ids to try at a place: an own id, another account's, an unfit one and a missing one. */
 async function idsFor(place: Place, kind: Kind, scene: Scene): Promise<Ids> {
   const { account, other, input, otherInput, workspace } = scene;
   const at = ({ [place.part]: part }: Input): unknown => (part as Example | undefined)?.[String(place.steps[0])];
@@ -107,22 +107,22 @@ async function idsFor(place: Place, kind: Kind, scene: Scene): Promise<Ids> {
   };
 }
 
-/** Which ids an asker must not be able to tell from one another. */
+/** The ids that must have the same answer for an asker. */
 function alike(route: Route, place: Place, kind: Kind, { sees }: Asker, ids: Ids): string[] {
   const { own, foreign, unfit, missing } = ids;
   if (place.onlyInPrograms) return [foreign, unfit, missing];
-  // What is foreign to this account is the others' own.
+  // The foreign ids belong to the asker's own account.
   if (sees === "none") return [own, missing];
   return sees === "all" && isTyped(route, kind) ? [foreign, unfit, missing] : [foreign, missing];
 }
 
-/** Whether a route says of what kind the thing is: a filter that does not may name anything. */
+/** Whether a route has members for the kind of the thing. Without them, a filter may name any kind. */
 const isTyped = (route: Route, { beside = {} }: Kind): boolean => {
   const members = { ...route.params.shape, ...route.query.shape, ...route.body.shape };
   return Object.keys(beside).every((name) => name in members);
 };
 
-/** A public route tells whoever has its token, and nobody else: its own test says so. */
+/** Public routes answer every caller with their token. They have tests of their own. */
 const cases = routes
   .filter((route) => !route.public)
   .flatMap((route) => {
@@ -147,11 +147,11 @@ describe.each(cases)("%s", (_, { route, places }) => {
 
 type Forgery = { place: Place; kind: Kind; ids: Ids };
 
-/** What is stored of the account, and of the other one. */
+/** Everything stored of the account, and of the other account. */
 const storedIn = ({ account, other }: Scene) => Promise.all([storedOf(account), storedOf(other)]);
 type Stored = Awaited<ReturnType<typeof storedIn>>;
 
-/** Lets everybody try every kind of id at one place; answers what is stored after it. */
+/** Tries every kind of id at one place as every asker. Returns the stored items after it. */
 async function tryForgery(route: Route, { place, kind, ids }: Forgery, scene: Scene, before: Stored): Promise<Stored> {
   const { input, askers } = scene;
   const attempts = askers.flatMap((asker) =>
@@ -185,7 +185,7 @@ async function tryForgery(route: Route, { place, kind, ids }: Forgery, scene: Sc
   return after;
 }
 
-/** Who is not of the account sees nothing of it, and who is nobody is told so. */
+/** Checks the statuses: an asker of another account gets 404, and an asker without a token gets 401. */
 function expectHidden(route: Route, place: Place, { who, sees }: Asker, statuses: number[], where: string): void {
   const inAccount = "account_id" in route.params.shape;
   const only = who === "nobody" ? 401 : place.onlyInPrograms ? 422 : sees === "none" && inAccount ? 404 : undefined;

@@ -27,7 +27,7 @@ import { type FrozenCall, putItems, readEdition } from "./edition.ts";
 import { migrate } from "./migrate.ts";
 import { answerTo, routeOf } from "./scene.ts";
 
-/** The ids and totals in an answer: what its reader relies on, whatever members later editions add. */
+/** The ids, names and totals in an answer. Readers rely on them, and later editions may add other members. */
 function identitiesIn(answer: unknown): Set<string> {
   const found = new Set<string>();
   JSON.stringify(answer, (name, value: unknown) => {

@@ -11,7 +11,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Stops the clock a minute from now, after whatever was set up before; answers how to move it on and read it. */
+/** Stops the clock a minute from now, after the setup of the test. Returns functions that move it on and read it. */
 function stopClock() {
   const startMs = Date.now() + 60_000;
   const iso = (seconds: number) => new Date(startMs + seconds * 1000).toISOString();

@@ -9,7 +9,7 @@ import { parseProgram } from "../../../functions/code/interpreter/builtins.ts";
 import { LanguageError, type Diagnostic } from "../../../functions/code/language/errors.ts";
 import { pieces } from "../../support/code-programs.ts";
 
-/** What is wrong with a program; whatever else is thrown than the language's own error fails the test. */
+/** The mistakes in a program. Throws any error that is not the language's own. */
 function mistakesIn(program: string): Diagnostic[] {
   try {
     return check(parseProgram(program), { catalogue }).diagnostics;

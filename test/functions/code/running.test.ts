@@ -39,7 +39,7 @@ test("`and` and `or` leave out the calls that do not matter", async () => {
   expect(answer.error).toBeUndefined();
 });
 
-test("the last value is that of the last statement that holds a call, or of the last line without a name", async () => {
+test("the last value is the value of the last statement with a call, or of the last line without a name", async () => {
   const lastOf = async (program: string) => (await runToy(program, newToy())).lastValue;
   expect(await lastOf("x = notes.get(id='a')")).toMatchObject({ id: "a" });
   expect(await lastOf("x = notes.get(id='a')\nids = [x.id]")).toMatchObject({ id: "a" });
@@ -238,7 +238,7 @@ test("results of later reads are left out if an earlier read failed", async () =
   expect(answer.completed).toEqual([]);
 });
 
-test("a variable has its latest value in source order, in whatever order the calls run", async () => {
+test("a variable has its latest value in source order, in any order of the calls", async () => {
   const program =
     "x = notes.get(id='a')\ny = notes.get(id=x.text)\nx = notes.get(id='b')\nz = notes.get(id=x.text)\n[x.id, y.id, z.id]";
   expect((await runToy(program, newToy())).lastValue).toEqual(["b", "text of a", "text of b"]);

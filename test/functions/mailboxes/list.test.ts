@@ -206,7 +206,7 @@ test("sorts by age or by address, in either direction, for callers who see all a
   expect([one?.total, two?.total, three?.total]).toEqual([4, 4, 4]);
 });
 
-test("names the members to sort by to a caller who asks for another one", async () => {
+test("answers an unknown member to sort by with the known members", async () => {
   const account = await newAccount();
   const { status, body } = await send(account, "GET", "mailboxes?sort=quota");
   expect(status).toBe(422);

@@ -28,7 +28,7 @@ async function incompatibilities(document: Document): Promise<string[]> {
   return breaking.map(({ id, operationId, text }) => `${operationId}: ${id}: ${text}`);
 }
 
-test("the document is compatible with that of the latest release", async () => {
+test("the document is compatible with the document of the latest release", async () => {
   expect(await incompatibilities(openApiDocument())).toEqual([]);
 });
 

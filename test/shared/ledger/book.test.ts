@@ -28,7 +28,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   fc.record({ kind: fc.constantFrom("void" as const, "expire" as const), id }),
 );
 
-/** What was asked so many steps ago. */
+/** A repeat of the operation from `again` steps ago. */
 const again = fc.record({ again: fc.integer({ min: 1, max: 5 }) });
 
 const limited = ["wallet", "deposit"];

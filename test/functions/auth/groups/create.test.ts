@@ -177,7 +177,7 @@ describe("in code mode the body is one argument, payload:", () => {
       4,
       2,
     ],
-  ])("one that %s is refused at its place, with nothing done", async (_, rest, loc, type, line, column) => {
+  ])("a call that %s is refused at its place, and changes nothing", async (_, rest, loc, type, line, column) => {
     const before = await storedOf(await account);
     const answer = await run(call(rest));
     expect(answer).toMatchObject({ status: "failed", responses: [], result: { last_value: null } });

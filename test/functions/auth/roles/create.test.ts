@@ -91,7 +91,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
   });
 });
 
-test("an account can make so many roles, and its requests stay within the item's size", async () => {
+test("an account with the most roles gets limit_reached for another one", async () => {
   const account = await newAccount();
   const role = { name: "Role", description: null, capabilities: ["dns.view"], created_by: "x", version: 1 };
   const roles = Object.fromEntries(

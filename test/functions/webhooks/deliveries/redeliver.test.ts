@@ -69,7 +69,7 @@ test("shows the last twenty attempts and counts all", async () => {
   expect([delivery?.attempts.length, delivery?.attempt_count, delivery?.status]).toEqual([20, 22, "pending"]);
 });
 
-test("a delivery that succeeded by hand stays succeeded, whatever a running attempt brings", async () => {
+test("a delivery that succeeded by hand stays succeeded after any result of a running attempt", async () => {
   const { accountId, context, work, ...on } = await newScene();
   const [arrived, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const { url } = await keepingReceiver((count) => {

@@ -85,7 +85,7 @@ test.each(["ResourceNotFoundException", "AccessDeniedException"])("%s is our own
 });
 
 test.each(['sk_live_abc"', '{"api_key":"sk_live_abc"}', '{"api_key":"","webhook_secret":"sk_live_abc"}', ""])(
-  "a secret that holds %j says what is wrong, and nothing of what it holds",
+  "a secret that holds %j gives an error that names the fault and not the content",
   async (value) => {
     await scene(value);
     const error = await thrownBy(paymentsSecret("payments")());

@@ -10,9 +10,7 @@ export type Runtime = {
   env: Environment;
   client: TableClient;
   verifyUser: (token: string) => Promise<Principal>;
-  /**
-   * Loads the keys of all issuers. If nobody calls this, the first token of each issuer loads the keys of that issuer.
-   */
+  /** `loadKeys` of the verifier of users. */
   loadIssuerKeys: () => Promise<void>;
   limiterMemory: LimiterMemory;
   seen: SeenItems;

@@ -17,8 +17,8 @@ import type { Key, Write } from "../table/writes.ts";
 
 /*
  * Access patterns
- *   workspaces of an account, and one by the ordinal in its id   ACCOUNT#<id> / LIST#workspaces
- *   whether a name is taken                                      ACCOUNT#<id> / WORKSPACE_NAME#<SHA-256 of the folded name>
+ *   workspaces of an account, and one by its id's ordinal   ACCOUNT#<id> / LIST#workspaces
+ *   whether a name is taken                                 ACCOUNT#<id> / WORKSPACE_NAME#<SHA-256 of the folded name>
  */
 /** The list of an account's workspaces. */
 export const workspacesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "workspaces" });

@@ -22,9 +22,9 @@ export function publicIp(family: 4 | 6 = 4): string {
 }
 
 /**
- * Has the provider of an address name it (null takes the name away), and with `forward` the name lead to it; `txt` is
- * the text at `_setup.<rdns>`, where null takes it away and an absent one leaves what is there. For names outside of
- * domains that are delegated.
+ * Makes the provider of an address name it; null removes the name. With `forward`, the name leads to the address. `txt`
+ * is the text at `_setup.<rdns>`; null removes it, and without `txt` it stays. Only for names outside delegated
+ * domains.
  */
 export const reverseDns = (
   ip: string,

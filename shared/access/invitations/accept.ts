@@ -307,8 +307,7 @@ async function whatIsGiven(
     given: given.map(({ grantable }) => grantable),
     unchanged: [
       ...given.flatMap(({ present }) => (present ? [present] : [])),
-      // A request that deletes the role first checks that nobody holds the role. If a request has made this check
-      // already, this write makes the transaction of that request fail.
+      // Makes a request that deletes one of these roles meanwhile fail, as in `assign`.
       ...(given.some(({ one }) => isCustom(one)) ? [rolesWrite(accountId, own, own.roles)] : []),
     ],
   };

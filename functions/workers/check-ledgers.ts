@@ -27,8 +27,8 @@ type LedgersChecked = {
 const hoursOfDay = 24;
 
 /**
- * The accounts to check in the hour of `now`, at most `most`. Each account is checked once a day. If once a day needs
- * more than `most` accounts in an hour, a round of all accounts takes several days.
+ * The accounts to check in the hour of `now`, at most `most`. With up to 24 × `most` accounts, each account is checked
+ * once a day. With more accounts, a round of all accounts takes longer than a day.
  */
 export function turnAt(now: Date, total: number, most: number): { skip: number; take: number } {
   const turns = Math.max(hoursOfDay, Math.ceil(total / most));

@@ -256,8 +256,8 @@ export const aheadOfAccountMembers = (accountId: string): Ahead => ({
 });
 
 /**
- * A page of the members of an account: first the users and then the service accounts, each by their ids. Leaves out
- * users who are members only by the `groups` claim of their token, and service accounts without permissions.
+ * A page of the members of an account: first the users, sorted by id, and then the service accounts, sorted by id.
+ * Leaves out users who are members only by the `groups` claim of their token, and service accounts without permissions.
  */
 export async function accountMembers(
   accountId: string,

@@ -296,7 +296,9 @@ export async function rotateServiceAccount(
 
 /**
  * Revokes a service account, its tokens, its grants and its memberships. The revocation applies from the next request
- * on. Throws 404. Throws 403 `would_escalate` if the service account owns the account and the caller does not.
+ * on. Throws:
+ * - 403 `would_escalate` if the service account owns the account and the caller does not;
+ * - 404 for an unknown service account, and for a service account that is completely revoked.
  */
 export async function revokeServiceAccount(accountId: string, id: string, context: Context): Promise<void> {
   const { table, commit, now } = context;

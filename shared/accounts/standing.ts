@@ -51,8 +51,8 @@ export const AccessRecord = GrantHolder.extend({
 export type AccessRecord = z.output<typeof AccessRecord>;
 
 /**
- * The grants and parents of all groups of an account. All of them are one item. So a request reads only one item, even
- * if its principal is in many groups.
+ * The grants and parents of all groups of an account, in one item. So a request reads only one item, even if its
+ * principal is in many groups.
  */
 export const GroupsRecord = z.object({
   groups: z.record(z.string(), GrantHolder.extend({ parent_id: z.string().optional() })),
@@ -62,8 +62,8 @@ export type GroupsRecord = z.output<typeof GroupsRecord>;
 export const noGroups: GroupsRecord = { groups: {}, version: 0 };
 
 /**
- * The roles that an account has made, by their keys. All of them are one item. Authorization reads this item only if
- * the principal holds one of these roles.
+ * The roles that an account has made, by their keys, in one item. Authorization reads this item only if the principal
+ * holds one of these roles.
  */
 export const RolesRecord = z.object({
   roles: z.record(
@@ -145,7 +145,7 @@ export function expectedStanding(
 
 const everyPermission: Permissions = { member: true, everything: true, superAdmin: false, grants: [] };
 
-/** Whether a record changes the guess of `expectedStanding`. A very long record would take too much memory. */
+/** Whether to note a record: the record changes the guess of `expectedStanding`, and is not too long for the memory. */
 const isWorthNoting = (record: AccessRecord): boolean =>
   (isNarrow(record) || record.groups.length > 0 || hasCustomRole(record.grants)) && record.grants.length <= 100;
 
@@ -205,8 +205,8 @@ export type Standing = {
  * Reads the permissions of a principal in an account: the permissions of the principal and of the principal's groups.
  * - One round trip reads the access record, the groups if the token names groups, and the account if `withStatus`.
  * - A second round trip reads the groups if only the access record names groups. It also reads the account's own roles
- *   if the principal holds one. A third round trip reads the account's own roles if only a group holds one. Grants and
- *   ownership that have ended at `now` give nothing.
+ *   if the principal holds one. A third round trip reads the account's own roles if only a group holds one.
+ * - Grants and ownership that have ended at `now` give nothing.
  */
 export async function standingOf(
   table: Reader,

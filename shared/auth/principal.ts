@@ -32,7 +32,10 @@ export type Profile = z.output<typeof Profile>;
 /** The e-mail address of a user whose token has none. */
 export const placeholderEmail = (userId: string): string => `${userId}@users.invalid`;
 
-/** The e-mail address in a user's token; undefined if the token has none, or says that it is not verified. */
+/**
+ * The e-mail address in a user's token; undefined if the token has no address, or says that the address is not
+ * verified.
+ */
 export const emailOf = ({ type, id, email, email_verified }: Principal): string | undefined =>
   type !== "user" || email === "" || email === placeholderEmail(id) || email_verified === false ? undefined : email;
 

@@ -123,7 +123,7 @@ const daysOf = async (rows: readonly object[]): Promise<DaysOfLife[]> =>
 /** How many deleted mailboxes are read at once. */
 const pageSize = 500;
 
-/** Counts the mailboxes of days from `from` on. */
+/** Returns a function that counts the mailboxes of a day. The day must be `from` or later. */
 function countMailboxes(table: Reader, accountId: string, from: Day): Promise<(day: Day) => number> {
   return atOneMoment(table, async (moment) => {
     const [existing, deleted] = await moment.open([

@@ -68,7 +68,8 @@ export async function listOwnFeedback(
 
 /** Adds the feedback of an account that earlier versions stored to its submitters' lists, oldest first. */
 export async function indexFeedback(table: Table, accountId: string): Promise<void> {
-  // Feedback that is submitted meanwhile is behind feedback that is not in the lists, so it is added here too.
+  // Feedback that is submitted meanwhile comes after feedback that is not in the lists. So this loop also adds the new
+  // feedback to the lists.
   while (await newestUnlisted(table, accountId)) {
     for (const { id, place_of_submitter } of await allFeedback(table, accountId))
       if (place_of_submitter === undefined) await indexOne(table, accountId, id);

@@ -51,7 +51,7 @@ export const Grant = z
       .meta({ description: "The type of the resource to which the grant is narrowed. Null for the whole account." }),
     expires_at: Timestamp.nullable()
       .optional()
-      .meta({ description: "When the grant ends by itself. Null if it does not." }),
+      .meta({ description: "When the grant ends by itself. Null if it does not end." }),
     revoked_at: Timestamp.nullable()
       .optional()
       .meta({ description: "When the grant was revoked or ended. Null if it is in force." }),
@@ -92,7 +92,9 @@ export const RoleAssignment = z
       description: "The type of the resource to which the assignment is narrowed. Null for the whole account.",
     }),
     created_at: Timestamp.meta({ description: "When the role was assigned." }),
-    expires_at: Timestamp.nullable().meta({ description: "When the assignment ends by itself. Null if it does not." }),
+    expires_at: Timestamp.nullable().meta({
+      description: "When the assignment ends by itself. Null if it does not end.",
+    }),
     revoked_at: Timestamp.nullable().meta({
       description: "When the assignment was revoked or ended. Null if it is in force.",
     }),
@@ -144,7 +146,10 @@ export const assignmentChange = (before: Assignment | undefined, after: Assignme
     after: viewOf(after, own),
   });
 
-/** The assignment as it is kept after its revocation, or after its own end if that was earlier. */
+/**
+ * The assignment as it is kept after it was revoked, or after it has ended by itself. `revoked_at` is the earlier of
+ * these times.
+ */
 export function endedAssignment(assignment: Assignment, now: Date): Assignment {
   const { expires_at } = assignment;
   const at = now.toISOString();

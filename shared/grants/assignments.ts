@@ -105,7 +105,7 @@ export async function planAssignments(
 
 /**
  * Plans another end of an assignment that has not ended. Throws 409 `last_owner` if the subject is the only owner whose
- * ownership does not end, and the new end would change this.
+ * ownership does not end, and this ownership would get an end.
  */
 export async function planNewEnd(
   table: Reader,

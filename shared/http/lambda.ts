@@ -22,9 +22,9 @@ import { type Response, bearerChallenge, failureResponse, requestIdOf, withStand
 import { runtime } from "./runtime.ts";
 
 /**
- * The IP address of the caller, as the gateway saw it. If VIEWER_ADDRESS_HEADER names a header (in lower case), the
- * address in this header. Set VIEWER_ADDRESS_HEADER only if all requests come through a proxy of ours that writes this
- * header. Otherwise callers could forge their address.
+ * The IP address of the caller, as the gateway saw it. VIEWER_ADDRESS_HEADER can name a header (in lower case): if a
+ * request has this header, its value is the address instead. Set VIEWER_ADDRESS_HEADER only if all requests come
+ * through a proxy of ours that writes this header. Otherwise callers could forge their address.
  */
 export function callerAddress({ headers, requestContext }: Pick<APIGatewayProxyEventV2, "headers" | "requestContext">) {
   const header = process.env["VIEWER_ADDRESS_HEADER"];

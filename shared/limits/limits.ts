@@ -43,7 +43,7 @@ const Per = z.enum([
 ]);
 
 /**
- * A limit. `list` has the counted items, for a limit of the whole account. A `most` of null means that there is no
+ * A limit. For a limit of the whole account, `list` is the list of the counted items. If `most` is null, there is no
  * limit.
  */
 type Declared = {
@@ -171,7 +171,10 @@ export const Limits = z
   .object({
     requests: z
       .array(RequestLimit)
-      .meta({ description: "How many requests you can send. Each user and service account has its own." }),
+      .meta({
+        description:
+          "How many requests you can send. The requests of each user and service account are counted separately.",
+      }),
     limits: z.array(AccountLimit).meta({ description: "The limits on the contents of the account, and on requests." }),
     features: z
       .object({

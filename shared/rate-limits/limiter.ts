@@ -199,7 +199,8 @@ export function bucketOf(
 }
 
 /**
- * Runs a write of a bucket after the earlier writes of this process. Other requests of this process wait for its end.
+ * Runs a write of a bucket after the earlier writes of this process. Other requests of this process wait until this
+ * write has ended.
  */
 export async function writeInTurn<T>(bucket: Bucket, run: () => Promise<T>): Promise<T> {
   while (bucket.writing) await bucket.writing.catch(() => undefined);

@@ -121,7 +121,7 @@ export async function readDue(
 }
 
 /**
- * Removes a task from its queue if it is not due any more. `readSubject` reads whether the task is still due.
+ * Removes a task from its queue if the task is not due any more. `readSubject` reads whether the task is still due.
  * `readSubject` also returns a write that makes the transaction fail if the subject has changed since.
  */
 export const forgetDue = (

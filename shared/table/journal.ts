@@ -254,7 +254,8 @@ async function readKept(
   days: readonly Day[],
   { skip, take, order = "desc", keep }: ReadOptions & { keep: (row: Item) => boolean },
 ): Promise<JournalPage> {
-  // The counts of whole days are an upper bound. The days in part are counted exactly only if this bound is too high.
+  // The counts of whole days are an upper bound. Days that are only partly in the span are counted exactly only if this
+  // bound is above the limit.
   if (entryCount(days) > scanLimit) {
     requireScannable(entryCount(await Promise.all(days.map((day) => partOf(table, journal, day)))));
   }

@@ -43,8 +43,8 @@ export type Moment = {
 };
 
 /**
- * Runs `read` on a consistent state of lists. If a list changes meanwhile, `read` runs again, until 503 `busy`. A
- * consistent state means:
+ * Runs `read` on a consistent state of lists. If a list changes meanwhile, `read` runs again. After 30 attempts throws
+ * 503 `busy`. A consistent state means:
  * - a list has as many rows as its head says, and the items to which the rows point exist;
  * - the heads of several lists belong to the same time.
  *

@@ -37,8 +37,8 @@ export type Table = Reader & {
   /**
    * Runs `plan`: fresh reads, then up to 100 writes that happen together or not at all. A plan commits nothing itself.
    * - A failed condition throws the error of its write's `orElse`.
-   * - After a failed condition without `orElse`, or a conflict, the reads may be stale: the whole plan runs again,
-   *   until 503 `busy`.
+   * - After a failed condition without `orElse`, or a conflict, the reads may be stale. So the whole plan runs again.
+   *   If the plan does not succeed in time, throws 503 `busy`.
    * - If the conditions of two transactions of this process compare attributes of the same item, the transactions are
    *   sent one after another. After a conflict with another process the plan waits a random time.
    */

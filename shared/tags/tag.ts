@@ -109,7 +109,7 @@ export const TagChanges = z
 
 /**
  * Changes a tag. Undefined members stay as they are; null removes a colour or a description. Domains refer to a tag by
- * its id, so they show the new name. Throws 404, and 409 `tag_name_taken`.
+ * its id, so they show the new name. Throws 404 for an unknown tag, and 409 `tag_name_taken`.
  */
 export function updateTag(
   accountId: string,

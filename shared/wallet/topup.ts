@@ -130,7 +130,8 @@ type TopupPurpose = {
 type OpenedTopup = { session: z.output<typeof TopupSession>; writes: Write[]; changes: Change[] };
 
 /**
- * Opens a checkout for a top-up of `amount` minor units of the account's currency, and plans the writes that store it.
+ * Opens a checkout for a top-up of `amount` minor units of the account's currency, and plans the writes that store the
+ * top-up.
  * - The provider's webhook names the account and the reference. So a paid checkout is credited even if the process dies
  *   before it has stored the top-up.
  * - The provider is asked about stored top-ups, in case the webhook does not come.

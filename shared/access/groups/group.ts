@@ -357,7 +357,7 @@ type GroupChange = { [Name in keyof NewGroup]?: NewGroup[Name] | undefined } & {
  * - 404 if the account does not have the group;
  * - 422 if the account does not have the new parent;
  * - 409 `group_name_taken`;
- * - 409 `group_cycle` if the new parent is the group itself or inside it;
+ * - 409 `group_cycle` if the new parent is the group itself or is inside the group;
  * - 409 `limit_reached` if the groups would be nested too deep.
  */
 export async function updateGroup(

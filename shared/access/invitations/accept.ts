@@ -115,7 +115,7 @@ export const AcceptedInvitation = z
   .meta({ id: "InvitationAccepted", description: "The access that an accepted invitation gave." });
 type Accepted = z.output<typeof AcceptedInvitation>;
 
-/** The 410 for an invitation whose inviter no longer holds any of its permissions. */
+/** The 410 for an invitation if the inviter no longer holds any of the permissions in the invitation. */
 const notHeld = () =>
   invitationEnded("The person who invited you may no longer give this access. Ask for a new invitation.", "not_held");
 
@@ -316,7 +316,7 @@ async function whatIsGiven(
 
 /**
  * Plans to give permissions to a subject. Leaves out the permissions that the subject already holds without an end. If
- * the invitation gives ownership, and the subject already has an ownership with an end, this removes the end.
+ * the invitation gives ownership, and the subject already has an ownership with an end, the plan removes the end.
  */
 async function planGiven(
   table: Reader,

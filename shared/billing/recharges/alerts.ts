@@ -47,7 +47,7 @@ export const alertsWrite = (accountId: string, { version, ...alerts }: StoredAle
 
 const AlertSettings = z.object({
   low_balance_threshold: MoneyText.nullable().meta({
-    description: `The event \`billing.wallet.low_balance\` comes when less than this is left of the wallet after all charges so far. Null for the usage of ${lowBalanceDays} days.`,
+    description: `The event \`billing.wallet.low_balance\` comes when less than this amount is left of the wallet after all charges so far. Null for the cost of ${lowBalanceDays} days of usage.`,
   }),
 });
 
@@ -65,7 +65,7 @@ export const AlertsUpdate = z
     low_balance_threshold: moneyUpTo(topupLimit)
       .nullable()
       .optional()
-      .meta({ description: `The threshold. Null for the usage of ${lowBalanceDays} days.` }),
+      .meta({ description: `The threshold. Null for the cost of ${lowBalanceDays} days of usage.` }),
   })
   .meta({ id: "BillingAlertsUpdate", description: "The alerts to change." });
 
@@ -99,7 +99,7 @@ export function aheadOfAlerts(accountId: string): Ahead {
  */
 export const leftOf = (book: AccountBilling): number => book.available - usedOf(book) - totalDue(book);
 
-/** The cost of the recorded days with their VAT, in minor units. With `before`, only earlier days count. */
+/** The cost of the recorded days with their VAT, in minor units. With `before`, only the days before `before` count. */
 function usedOf({ account, accruals, profile }: AccountBilling, before?: Day): number {
   const days = before === undefined ? accruals : accruals.filter(({ day }) => day < before);
   const costs = [...Map.groupBy(days, ({ day }) => monthOf(day)).values()].map((month) =>
@@ -130,7 +130,7 @@ async function usageOf(
   return plan === null ? 0 : Math.ceil((planAt(plan, today, currency).minimum * days) / daysInMonth(today));
 }
 
-/** The threshold of the low balance in minor units: the customer's own, or the usage of a week. */
+/** The threshold of the low balance in minor units: the customer's own threshold, or the cost of a week of usage. */
 export const thresholdOf = async (
   table: Reader,
   book: AccountBilling,

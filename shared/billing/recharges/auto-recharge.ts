@@ -41,13 +41,16 @@ export const StoredSettings = z.object({
   current: Id.optional(),
   /** The recharge that began last. */
   last: Id.optional(),
-  /** How many recharges have failed since the last one that succeeded. */
+  /** How many recharges have failed since the last successful recharge. */
   failures: z.int(),
   /** No recharge begins before this time. */
   retry_at: Timestamp.optional(),
   /** The number of recharges that began on the day (UTC) of the last recharge. Failed recharges count too. */
   attempts: z.object({ day: z.string(), count: z.int() }).optional(),
-  /** The month in which the customer was last told that its recharges have reached their limit: its first day. */
+  /**
+   * The first day of the month in which the customer was last told that the recharges of the month have reached their
+   * limit.
+   */
   limit_told: z.string().optional(),
   version: z.int(),
 });
@@ -113,7 +116,7 @@ export const unchangedSettings = (accountId: string, { version }: StoredSettings
 const RechargeSettings = z.object({
   enabled: z.boolean().meta({ description: "Whether the wallet is recharged automatically." }),
   threshold: MoneyText.meta({
-    description: "The wallet is recharged when less than this is left of it after all charges so far.",
+    description: "The wallet is recharged when less than this amount is left in it after all charges so far.",
   }),
   amount: MoneyText.meta({ description: "The amount of one recharge. More if an invoice needs more." }),
   monthly_cap: MoneyText.meta({ description: "The most that the recharges of a calendar month (UTC) take." }),
@@ -139,7 +142,7 @@ export const AutoRechargeUpdate = z
   .strictObject({
     enabled: RechargeSettings.shape.enabled,
     threshold: moneyUpTo(rechargeLimits.amount).meta({
-      description: `The wallet is recharged when less than this is left of it. At most ${money(rechargeLimits.amount)}.`,
+      description: `The wallet is recharged when less than this amount is left in it. At most ${money(rechargeLimits.amount)}.`,
     }),
     amount: moneyUpTo(rechargeLimits.amount).meta({
       description: `The amount of one recharge. At most ${money(rechargeLimits.amount)}.`,
@@ -269,7 +272,10 @@ function requireBelowCap({ amount, monthly_cap }: StoredSettings, member: "amoun
 const methodRequired = (): Problem =>
   new Problem("payment_method_required", "Save a card first, with billing.payment_method_session.create.");
 
-/** Switches off automatic recharges, with an event that says why. Plans nothing if they are off. */
+/**
+ * Plans to switch off automatic recharges, with an event that gives the reason. Plans nothing if automatic recharges
+ * are off already.
+ */
 export async function planSwitchOff(
   table: Reader,
   accountId: string,

@@ -33,8 +33,8 @@ const StoredRefunds = z.object({
    */
   refunded: z.int().min(0),
   /**
-   * The ids of the refunds in `refunded`. Absent in rows of earlier versions. There, the oldest refunds whose amounts
-   * fit into `refunded` are in it.
+   * The ids of the refunds in `refunded`. Absent in rows of earlier versions. For such a row, the oldest refunds whose
+   * amounts fit into `refunded` count as taken.
    */
   taken: z.array(z.string()).optional(),
   /**

@@ -45,7 +45,7 @@ export const RechargeView = z.object({
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
   status: z.enum([...Status.options, "disabled", "limit_reached"]).meta({
     description:
-      "`charging` and `processing` until the bank has answered. `action_required` if the payer has to confirm the payment at `action_url`, and `confirmed` once it is paid there: it is a top-up then. `disabled` and `limit_reached` only in the events of these names.",
+      "`charging` and `processing` until the bank has answered. `action_required` if the payer has to confirm the payment at `action_url`. `confirmed` once the payer has paid at `action_url`: the payment is then a top-up. `disabled` and `limit_reached` occur only in the events with these names.",
   }),
   reason: z.string().nullish().meta({ description: "For people: why the recharge failed." }),
   action_url: z

@@ -93,8 +93,8 @@ function noticeBefore(date: Day, today: Day): 7 | 1 | undefined {
 }
 
 /**
- * Whether automatic recharges will pay an amount. They will pay it if they are on, the last one has not failed, and the
- * limits of the month allow the amount.
+ * Whether automatic recharges will pay an amount. This is so if automatic recharges are on, the last recharge has not
+ * failed, and the limits of the month allow the amount.
  */
 async function isCovered(table: Reader, { accountId, now }: AccountBilling, missing: number): Promise<boolean> {
   const { enabled, failures, charged, monthly_cap, count, max_per_month } = await readSettings(

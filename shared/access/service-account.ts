@@ -90,7 +90,9 @@ async function readServiceAccount(table: Reader, accountId: string, id: string):
   return stored;
 }
 
-/** The write that stores a new version of a service account. It fails unless the preceding version is stored now. */
+/**
+ * The write that stores a new version of a service account. The write fails unless the preceding version is stored now.
+ */
 const putWrite = (stored: Stored): Write => ({
   put: { ...serviceAccountKey(stored.account_id, stored.id), ...stored },
   if: stored.version === 1 ? "absent" : { version: stored.version - 1 },
@@ -363,8 +365,9 @@ async function planPurge(
 }
 
 /**
- * Revokes all permissions of a service account, removes it from its groups and deletes its access record, in several
- * transactions. The tokens of the service account are revoked already, so its remaining grants give no access.
+ * Revokes all permissions of a service account, removes the service account from its groups, and deletes its access
+ * record. Takes several transactions. The tokens of the service account are revoked already, so its remaining grants
+ * give no access.
  */
 async function purgeServiceAccount(
   { table, commit, now }: Pick<Context, "table" | "commit" | "now">,

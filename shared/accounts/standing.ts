@@ -93,7 +93,10 @@ export const StoredUser = z.object({
   access_ends: z.record(z.string(), z.string()).default({}),
 });
 
-/** Whether the principal is a super admin, and until when. A service account never is. */
+/**
+ * Tells until when the principal is a super admin. `until` is undefined if there is no end. The result is undefined if
+ * the principal is not a super admin. A service account is never a super admin.
+ */
 export async function superAdminOf(
   table: Reader,
   principal: Principal,
@@ -109,7 +112,7 @@ export async function superAdminOf(
   return { until: latestEnd(live) };
 }
 
-/** Whether the principal is a super admin. A service account never is. */
+/** Whether the principal is a super admin. A service account is never a super admin. */
 export const isSuperAdmin = async (table: Reader, principal: Principal, now: Date): Promise<boolean> =>
   (await superAdminOf(table, principal, now)) !== undefined;
 
@@ -162,7 +165,7 @@ const isNarrow = (record: AccessRecord | undefined): boolean =>
  */
 export const idpNameOf = (accountId: string, groupId: string): string => `${accountId}/${groupId}`;
 
-/** The account's id in the name of a group in a token; undefined for a name in another form than `idpNameOf`. */
+/** The account's id in a name that `idpNameOf` made; undefined for a name in another form. */
 export const accountOfGroup = (idpName: string): string | undefined =>
   /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/[0-9a-f-]{36}$/.exec(idpName)?.[1];
 
@@ -172,7 +175,7 @@ export function claimedGroups(principal: Principal, accountId: string): string[]
   return principal.groups.flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []));
 }
 
-/** The existing groups among `ids`, and all groups above them. Ends also if groups contain each other. */
+/** The existing groups among `ids`, and all groups above them. The function also ends if groups contain each other. */
 export function withAncestors({ groups }: GroupsRecord, ids: readonly string[]): string[] {
   const lineage = new Set<string>();
   const addWithParents = (id: string | undefined): void => {

@@ -8,8 +8,8 @@ export type Principal = {
   id: string;
   email: string;
   /**
-   * The claim `email_verified`. Without the claim: true if the issuer's setting says that its addresses are verified,
-   * or else undefined.
+   * The claim `email_verified`. If the claim is missing: true if the issuer has the setting `emailsAreVerified`, or
+   * else undefined.
    */
   email_verified?: boolean;
   first_name?: string;

@@ -12,8 +12,8 @@ import { checkoutQueue, StoredTopup, topupKey } from "../wallet/topup.ts";
 import { handlePayment, payOwed } from "./payments.ts";
 
 /**
- * The services that are needed to ask the payment provider about checkouts. With `isReadOnly`, result pages do not ask
- * the provider.
+ * The services with which a process asks the payment provider about checkouts. With `isReadOnly`, result pages do not
+ * ask the provider.
  */
 export type AskContext = {
   table: Table;
@@ -24,8 +24,8 @@ export type AskContext = {
 };
 
 /**
- * The greatest age, in milliseconds, of a checkout that the worker asks about. About an older checkout, only the
- * checkout's result page asks. Bank debits take up to two weeks.
+ * The greatest age, in milliseconds, at which the worker still asks about a checkout. For an older checkout, only the
+ * result page asks. Bank debits take up to two weeks.
  */
 export const askedForMs = 30 * dayMs;
 

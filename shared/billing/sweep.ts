@@ -45,7 +45,7 @@ const retryAfterMs = (failures: number): number => Math.min(6 * hourMs, 5 * minu
 
 /**
  * Closes all days that can be closed, of all accounts in the queue, for `budgetMs` milliseconds at most.
- * - Takes the shards that no other process has claimed, in turn. Begins with another shard each minute.
+ * - Goes through the shards that no other process has claimed. The first shard is a different shard in each minute.
  * - First puts accounts into the queue that are not in it yet (`queueAccounts`).
  * - An account that fails is logged and tried again later. Other accounts do not wait for it.
  * - A process may die at any time: its claim ends after `claimMs`, and another process goes on.
@@ -201,8 +201,8 @@ export async function queueAccounts(
 }
 
 /**
- * The time of the first task of an account, or null. An account whose items cannot be read is due at once: its task
- * then fails and is logged. The other accounts are queued all the same.
+ * The time of the first task of an account; null for a closed account. An account whose items cannot be read is due at
+ * once: its task then fails and is logged. The other accounts are queued all the same.
  */
 function firstTask(account: Item | undefined, state: Item | undefined, now: Date): string | null {
   const read = StoredAccount.pick({ status: true, created_at: true }).safeParse(account);

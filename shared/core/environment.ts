@@ -52,7 +52,10 @@ const Issuer = z
         parameters: z.record(z.string(), z.string()).default({}),
       })
       .optional(),
-    /** Whether the UUID subjects of this issuer are principal ids. Every other subject is hashed with its issuer. */
+    /**
+     * Whether the UUID subjects of this issuer are principal ids. Any other subject is hashed together with the name of
+     * its issuer.
+     */
     primary: z.boolean().default(false),
   })
   .refine(({ jwksUri, jwks }) => (jwksUri === undefined) !== (jwks === undefined), {

@@ -12,7 +12,7 @@ const AssignmentKind = z.enum(["capability", "account_owner", "super_admin", "ro
 
 /**
  * A stored permission of a subject: a capability, ownership or super admin (a grant in the API), or a role (a role
- * assignment in the API). A custom role is one that the account has made.
+ * assignment in the API). A custom role is a role that the account has made.
  */
 export const StoredAssignment = z.object({
   id: z.string(),
@@ -101,7 +101,7 @@ export const RoleAssignment = z
   })
   .meta({ id: "RoleAssignment", description: "A role that a subject holds in an account." });
 
-/** Whether the assignment is the assignment of a role. */
+/** Whether the assignment assigns a role. */
 export const isOfRole = ({ kind }: Pick<Assignment, "kind">): boolean => kind === "role" || kind === "custom_role";
 
 /** The API view of the assignment of a role. `own` are the roles of the account. Throws for a grant. */

@@ -202,7 +202,7 @@ async function rankWrites(
 /**
  * Plans the revocation of assignments, and moves them to the list of revoked assignments. Assignments that have ended
  * by themselves are recorded as expired. `otherChanges` are changes of holders to make in the same transaction. Throws
- * 409 `last_owner`.
+ * 409 `last_owner` if the account would have no owner whose ownership does not end.
  */
 export async function planRevocation(
   table: Reader,

@@ -169,12 +169,10 @@ const AccountLimit = z.object({
 
 export const Limits = z
   .object({
-    requests: z
-      .array(RequestLimit)
-      .meta({
-        description:
-          "How many requests you can send. The requests of each user and service account are counted separately.",
-      }),
+    requests: z.array(RequestLimit).meta({
+      description:
+        "How many requests you can send. The requests of each user and service account are counted separately.",
+    }),
     limits: z.array(AccountLimit).meta({ description: "The limits on the contents of the account, and on requests." }),
     features: z
       .object({

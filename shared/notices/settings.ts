@@ -17,7 +17,7 @@ const unique = <T extends string>(given: readonly T[]): T[] => [...new Set(given
 
 const Categories = z.array(NoticeCategory.meta({ description: "A category of mails." }));
 
-/** A user who gets mails about an account without owning the account. */
+/** A user who gets mails about an account. The user need not own the account. */
 const NoticeReader = z
   .strictObject({
     user_id: Id.meta({ description: "The id of a user who has access to the account." }),

@@ -10,10 +10,10 @@ import type { Item, Key, Write } from "./writes.ts";
  * entry. These ids are called marks. With an index, a few reads find an entry deep within the day, or the number of
  * entries before a time. Without an index, entries are read from the start or the end of the day.
  *
- * A worker extends the index, up to entries of the age `settledMs`. It leaves out newer entries, because concurrent
- * transactions do not append in the order of their ids. The counters of a day count an entry as late if it is appended
- * more than `lateMs` after its id was made. After a late entry the index is not used until the worker has made it
- * again.
+ * A worker extends the index, up to entries of the age `settledMs`. The worker leaves out newer entries, because
+ * concurrent transactions do not append in the order of their ids. The counters of a day count an entry as late if it
+ * is appended more than `lateMs` after its id was made. After a late entry the index is not used until the worker has
+ * made the index again.
  *
  * Access patterns (PK is the journal's partition)
  *   how far a day is indexed    JOURNAL#<name>#INDEX#<yyyy-mm-dd>

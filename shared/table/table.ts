@@ -17,7 +17,10 @@ export type Reader = {
    * that this process saw last. Use `glimpse` only for a pointer that the caller checks against its target.
    */
   glimpse: <S extends z.ZodType>(key: Key, schema: S) => Promise<z.output<S> | undefined>;
-  /** Drops the results that were read ahead. Call it before reads whose order matters. Undefined without read-ahead. */
+  /**
+   * Drops the results that were read ahead. Call `dropAhead` before reads whose order matters. Undefined without
+   * read-ahead.
+   */
   dropAhead?: () => void;
   /** The items that this process saw last; undefined for a table that does not remember any. */
   seen?: SeenItems;

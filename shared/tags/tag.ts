@@ -89,7 +89,7 @@ export function addTag(
   });
 }
 
-/** The write that takes a name for a tag. It fails with 409 `tag_name_taken` if another tag has the name. */
+/** The write that takes a name for a tag. The write fails with 409 `tag_name_taken` if another tag has the name. */
 const nameWrite = (accountId: string, name: string, id: string): Write => ({
   put: { ...tagNameKey(accountId, name), id },
   if: "absent",

@@ -115,7 +115,7 @@ export function resultPage(publicUrl: string, accountId: string, checkoutToken: 
   return `${publicUrl}/checkout?account_id=${accountId}&checkout_token=${checkoutToken}${hint}`;
 }
 
-/** The services to open checkouts. `publicUrl` is the address of the API. */
+/** The services with which a process opens checkouts. `publicUrl` is the address of the API. */
 export type Checkouts = { payments: Payments; publicUrl: string };
 
 type TopupPurpose = {

@@ -65,7 +65,7 @@ export const workspaceKind = defineKind({
 });
 
 export const StoredWorkspace = Workspace.extend({
-  /** The number of domains in the workspace. The transactions that add and move domains update it. */
+  /** The number of domains in the workspace. The transactions that add and move domains update this number. */
   domain_count: z.int(),
   version: z.int(),
 });

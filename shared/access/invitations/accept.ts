@@ -277,8 +277,8 @@ const isCustom = ({ custom_role }: StoredAccess): boolean => custom_role !== und
 
 /**
  * The permissions that an invitation can still give. Such a permission has not ended, its resource and role still
- * exist, and the inviter still holds it, at least until its end. `unchanged` makes a transaction fail if a resource or
- * a role is deleted meanwhile.
+ * exist, and the inviter still holds the permission, at least until the permission ends. `unchanged` makes a
+ * transaction fail if a resource or a role is deleted meanwhile.
  */
 async function whatIsGiven(
   table: Reader,

@@ -27,7 +27,10 @@ export const StoredAlerts = z.object({
   low_balance_threshold: z.int().min(0).nullable(),
   /** Whether the wallet was below the threshold at the last check. */
   is_low: z.boolean(),
-  /** The last notice of each kind: the coming date, and the number of days before it. */
+  /**
+   * The last notice of each kind, as `<day>/<days>`: the day on which the account becomes past due or is suspended, and
+   * the number of days before this day.
+   */
   past_due_notice: z.string().optional(),
   suspension_notice: z.string().optional(),
   version: z.int(),
@@ -80,7 +83,7 @@ const settingsOf = ({ low_balance_threshold: threshold }: StoredAlerts): z.input
   low_balance_threshold: threshold === null ? null : money(threshold),
 });
 
-/** The keys of the accruals of the last seven days before a day. */
+/** The first and the last key of the accruals of the seven days before a day. */
 const lastWeek = (accountId: string, today: Day): [first: Key, last: Key] => [
   accrualKey(accountId, plusDays(today, -7)),
   accrualKey(accountId, today),

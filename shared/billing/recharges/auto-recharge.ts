@@ -31,7 +31,7 @@ export const StoredSettings = z.object({
   amount: MinorUnits,
   monthly_cap: MinorUnits,
   max_per_month: z.int(),
-  /** The month of `count` and `charged`: its first day. */
+  /** The first day of the month to which `count` and `charged` belong. */
   month: z.string(),
   /** How many recharges began in the month and did not fail. */
   count: z.int(),
@@ -73,7 +73,7 @@ const firstSettings: StoredSettings = {
 export async function readSettings(table: Reader, accountId: string, day: Day): Promise<StoredSettings> {
   const stored = (await table.get(settingsKey(accountId), StoredSettings)) ?? firstSettings;
   const month = monthOf(day);
-  // A clock that is behind must not count a month anew.
+  // A clock that is behind must not begin the count of a month again.
   return stored.month >= month ? stored : { ...stored, month, count: 0, charged: 0 };
 }
 
@@ -218,7 +218,7 @@ async function autoRechargeView(
   };
 }
 
-/** A given amount in minor units, or the present one. */
+/** A given amount, in minor units. If no amount is given, the present amount. */
 const minor = (given: string | number | undefined, present: number): number =>
   given === undefined ? present : (minorUnits(given) ?? present);
 

@@ -192,7 +192,9 @@ async function setupWrites(table: Reader, accountId: string, setup: StoredSetup,
 export const readSetup = (table: Reader, accountId: string, reference: string): Promise<StoredSetup | undefined> =>
   table.get(setupKey(accountId, reference), StoredSetup);
 
-/** The stored page for saving a card that a result page's token names; undefined if there is none in this account. */
+/**
+ * Finds a stored page for saving a card, by the token of its result page. Undefined if the account has no such page.
+ */
 export async function setupOfToken(table: Reader, accountId: string, token: string): Promise<StoredSetup | undefined> {
   const [, reference = "", secret = ""] = /^([0-9a-f-]{36})\.([\w-]{22})$/.exec(token) ?? [];
   const setup = reference === "" ? undefined : await readSetup(table, accountId, reference);
@@ -210,7 +212,10 @@ export const askedWrite = (accountId: string, { id, version }: StoredSetup, at: 
   if: { version },
 });
 
-/** The writes that move the task of a page for saving a card to another due time. Null removes the task. */
+/**
+ * The writes that move the task of a page for saving a card to another due time. If `due_at` is null, the writes remove
+ * the task.
+ */
 export const postponeSetup = (accountId: string, setup: StoredSetup, due_at: string | null): Write[] => [
   {
     update: setupKey(accountId, setup.id),

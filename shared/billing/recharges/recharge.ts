@@ -128,7 +128,7 @@ async function planBeginning(table: Reader, accountId: string, now: Date): Promi
   };
 }
 
-/** The limit of the month that forbids a recharge, in words; undefined if none does. */
+/** The limit of the month that forbids a recharge, in words; undefined if no limit forbids the recharge. */
 function limitReached(settings: StoredSettings, amount: number, currency: string): string | undefined {
   const { count, charged, max_per_month, monthly_cap } = settings;
   if (count >= max_per_month) return `You allow ${max_per_month} recharges a month, and that many were made.`;
@@ -153,13 +153,13 @@ function planLimitNotice(
 
 export const isOver = ({ due_at }: StoredRecharge): boolean => due_at === null;
 
-/** The reason of a recharge that was given up before its charge. */
+/** The reason that a recharge gets when it is given up before the card is charged. */
 const givenUp = "Automatic recharges were switched off, or the account was closed, before the card was charged.";
 
 /**
- * Ends a recharge without a known charge, if the account is closed or its recharges are off. Returns whether this call
- * ended the recharge. If the card was charged after all, and the answer was lost, the provider's event of the charge
- * credits the wallet.
+ * Ends a recharge without a known charge, if the account is closed or automatic recharges are off. Returns whether this
+ * call ended the recharge. If the card was charged after all, and the answer was lost, the provider's event of the
+ * charge credits the wallet.
  */
 const giveUp = (accountId: string, id: string, context: WatchContext): Promise<boolean> =>
   context.table.commit(async () => {
@@ -274,8 +274,8 @@ export async function isCharging(table: Reader, accountId: string, cardId: strin
 }
 
 /**
- * The result of a settlement: `ended` if the recharge takes no money and the customer is told, `credited` if its money
- * is in the wallet now, undefined if neither.
+ * The result of a settlement: `ended` if the recharge takes no money and the customer is told, `credited` if the money
+ * of the recharge is in the wallet now, undefined in all other cases.
  */
 type Settled = "ended" | "credited" | undefined;
 

@@ -18,7 +18,7 @@ export const rechargeKey = (accountId: string, id: string): Key => ({
 
 const Status = z.enum(["charging", "processing", "succeeded", "action_required", "confirmed", "failed"]);
 
-/** One attempt to charge the saved card. It takes money once at most. `amount` is in minor units. */
+/** One attempt to charge the saved card. A recharge takes money once at most. `amount` is in minor units. */
 export const StoredRecharge = z.object({
   id: Id,
   amount: z.int().min(1),
@@ -86,8 +86,8 @@ export const rechargeChange = (
 ): Change => change(rechargeKind, verb, recharge.id, { after: rechargeView(recharge) });
 
 /**
- * Plans the end of the recharge that a payer confirms on a page, by the result of the page. Plans nothing without such
- * a recharge.
+ * Plans the end of a recharge after its page has a result. On this page, the payer confirms the payment. Plans nothing
+ * if there is no such recharge.
  */
 export async function planPageResult(
   table: Reader,

@@ -83,8 +83,8 @@ async function planLowBalance(table: Reader, book: AccountBilling, alerts: Store
 }
 
 /**
- * The notice that is due for a date: 7 if the date is 2 to 7 days away, 1 if it is tomorrow or today. Undefined for any
- * other date.
+ * The notice that is due for a date: 7 if the date is 2 to 7 days away, 1 if the date is tomorrow or today. Undefined
+ * for any other date.
  */
 function noticeBefore(date: Day, today: Day): 7 | 1 | undefined {
   const days = daysBetween(today, date).length - 1;

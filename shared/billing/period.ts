@@ -39,7 +39,8 @@ export const MonthUsage = z
     period_start: Day.meta({ description: "The first day of the month." }),
     period_end: Day.meta({ description: "The last day of the month." }),
     days: z.array(UsageDay).meta({
-      description: "The days of the month until today, oldest first, since the account was created.",
+      description:
+        "The days of the month, oldest first, without days before the creation of the account and days after today.",
     }),
     lines: z
       .array(LineView)

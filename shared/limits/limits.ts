@@ -148,7 +148,7 @@ export const declaredLimits: readonly Declared[] = [
 const RequestLimit = z.object({
   class: z
     .enum(limitClassNames)
-    .meta({ description: "The class of the limit. The reference names it for each route." }),
+    .meta({ description: "The class of the limit. The reference names the class of each route." }),
   description: z.string().meta({ description: "The requests that the limit counts." }),
   per_minute: z.number().meta({ description: "The number of requests per minute over a longer time." }),
   burst: z.int().meta({ description: "The number of requests that can be sent at once after a pause." }),
@@ -177,11 +177,11 @@ export const Limits = z
     features: z
       .object({
         payments: z.boolean().meta({ description: "Whether you can top up the wallet and save a card." }),
-        mail: z.boolean().meta({ description: "Whether people can be invited and recipients asked by mail." }),
+        mail: z.boolean().meta({ description: "Whether mail can be sent, to invite people and to ask recipients." }),
         registrar: z.boolean().meta({ description: "Whether names can be searched, bought, renewed and transferred." }),
         dns: z.boolean().meta({ description: "Whether our nameservers can host the zones of domains." }),
       })
-      .meta({ description: "The features of this deployment. A function of a missing feature answers 409." }),
+      .meta({ description: "The features of this deployment. A function that needs a missing feature answers 409." }),
   })
   .meta({ id: "Limits", description: "The limits of an account, with the used numbers." });
 

@@ -90,7 +90,8 @@ export const TopupSession = z
   .object({
     amount: MoneyText.meta({ description: "The amount that the wallet gets after the payment." }),
     checkout_token: z.string().meta({
-      description: "The token for `billing.checkout_result.get`. It shows the result of this checkout, and no more.",
+      description:
+        "The token for `billing.checkout_result.get`. The token gives access to the result of this checkout only.",
     }),
     hosted_page: z
       .object({

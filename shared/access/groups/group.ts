@@ -77,7 +77,7 @@ export const AuthGroup = z
     account_id: Id.meta({ description: "The account that the group belongs to." }),
     name: z.string().meta({ description: "The group's name, unique in its account ignoring case." }),
     idp_name: z.string().meta({
-      description: "The group's name in the `groups` claim of a token. It is never used again for another group.",
+      description: "The group's name in the `groups` claim of a token. No other group ever gets this name.",
     }),
     attributes: z
       .record(z.string(), z.unknown())

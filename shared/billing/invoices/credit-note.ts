@@ -45,8 +45,8 @@ const Base = z.object({
   id: Id.meta({ description: "The credit note's id." }),
   number: z.string().meta({ description: "The credit note's number. The numbers of an account have no gaps." }),
   date: Timestamp.meta({ description: "When the credit note was made." }),
-  invoice_id: Id.meta({ description: "The id of the invoice that it corrects." }),
-  invoice_number: z.string().meta({ description: "The number of the invoice that it corrects." }),
+  invoice_id: Id.meta({ description: "The id of the invoice that the credit note corrects." }),
+  invoice_number: z.string().meta({ description: "The number of the invoice that the credit note corrects." }),
   reason: z.string().meta({ description: "Why the credit note was made." }),
   amount: MoneyText.meta({ description: "The amount that the wallet got back, with VAT." }),
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
@@ -136,7 +136,7 @@ function rowsOfLines(invoice: StoredInvoice, numbers: readonly number[]): VatRow
   return left.map((row, index) => {
     const net = chosen.reduce((sum, line) => sum + ((line.vat_row ?? 0) === index ? line.amount : 0), 0);
     if (net > row.net)
-      throw new Error(`These lines are more than what is left to credit: ${money(row.net)} without VAT.`);
+      throw new Error(`These lines exceed the amount that is left to credit: ${money(row.net)} without VAT.`);
     const vat = net === row.net ? row.amount : Math.min(row.amount, divideHalfUp(net * row.rate, 10_000));
     return { ...row, net, amount: vat };
   });

@@ -50,7 +50,7 @@ export const alertsWrite = (accountId: string, { version, ...alerts }: StoredAle
 
 const AlertSettings = z.object({
   low_balance_threshold: MoneyText.nullable().meta({
-    description: `The event \`billing.wallet.low_balance\` comes when less than this amount is left of the wallet after all charges so far. Null for the cost of ${lowBalanceDays} days of usage.`,
+    description: `The event \`billing.wallet.low_balance\` comes when less than this amount is left in the wallet after all charges so far. Null for the cost of ${lowBalanceDays} days of usage.`,
   }),
 });
 
@@ -59,7 +59,7 @@ export const Alerts = AlertSettings.extend({
   left: MoneyText.meta({
     description: "The rest of the wallet: the balance without held amounts, less all charges so far.",
   }),
-  is_low: z.boolean().meta({ description: "Whether less is left than the threshold." }),
+  is_low: z.boolean().meta({ description: "Whether `left` is below the threshold." }),
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
 }).meta({ id: "BillingAlerts", description: "When the account is told that the wallet is low." });
 

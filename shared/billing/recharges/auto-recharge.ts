@@ -116,9 +116,11 @@ export const unchangedSettings = (accountId: string, { version }: StoredSettings
 const RechargeSettings = z.object({
   enabled: z.boolean().meta({ description: "Whether the wallet is recharged automatically." }),
   threshold: MoneyText.meta({
-    description: "The wallet is recharged when less than this amount is left in it after all charges so far.",
+    description: "The wallet is recharged when it has less than this amount left after all charges so far.",
   }),
-  amount: MoneyText.meta({ description: "The amount of one recharge. More if an invoice needs more." }),
+  amount: MoneyText.meta({
+    description: "The amount of one recharge. A recharge takes more if an invoice needs more.",
+  }),
   monthly_cap: MoneyText.meta({ description: "The most that the recharges of a calendar month (UTC) take." }),
   max_per_month: z.int().meta({ description: "The most recharges in a calendar month (UTC)." }),
 });
@@ -132,7 +134,9 @@ export const AutoRecharge = RechargeSettings.extend({
   retry_at: Timestamp.nullable().meta({
     description: "When the next attempt is made after a failed recharge, or after the fourth recharge of a day (UTC).",
   }),
-  month_amount: MoneyText.meta({ description: "The sum of the recharges of this month, with the running one." }),
+  month_amount: MoneyText.meta({
+    description: "The sum of the recharges of this month, including the running recharge.",
+  }),
   month_count: z.int().meta({ description: "The number of recharges in `month_amount`." }),
   last_recharge: RechargeView.nullable().meta({ description: "The recharge that began last. Null if there was none." }),
 }).meta({ id: "AutoRecharge", description: "The automatic recharges of an account's wallet." });
@@ -142,7 +146,7 @@ export const AutoRechargeUpdate = z
   .strictObject({
     enabled: RechargeSettings.shape.enabled,
     threshold: moneyUpTo(rechargeLimits.amount).meta({
-      description: `The wallet is recharged when less than this amount is left in it. At most ${money(rechargeLimits.amount)}.`,
+      description: `The wallet is recharged when it has less than this amount left. At most ${money(rechargeLimits.amount)}.`,
     }),
     amount: moneyUpTo(rechargeLimits.amount).meta({
       description: `The amount of one recharge. At most ${money(rechargeLimits.amount)}.`,

@@ -84,7 +84,7 @@ export const StoredAccount = AccountResponse.extend({
    * status.
    */
   debt: Debt.optional(),
-  /** The account's ordinal in each list of `accountsMatching` that contains it, by the list's name. */
+  /** The account's ordinal in each list of `accountsMatching` that contains the account, by the list's name. */
   ordinals: z.record(z.string(), z.int()),
   version: z.int(),
 });

@@ -10,7 +10,10 @@ export type Runtime = {
   env: Environment;
   client: TableClient;
   verifyUser: (token: string) => Promise<Principal>;
-  /** `loadKeys` of the verifier of users. */
+  /**
+   * Loads the keys of all issuers. Without a call of `loadIssuerKeys`, the first token of each issuer loads the keys of
+   * that issuer.
+   */
   loadIssuerKeys: () => Promise<void>;
   limiterMemory: LimiterMemory;
   seen: SeenItems;

@@ -145,7 +145,7 @@ export const lambdas: readonly LambdaSpec[] = [
   { name: "fallback", file: "functions/fallback.ts", access: "none", triggers: ["$default"] },
 ];
 
-/** A Lambda function without requests: its source file, its access to the table, and its trigger. */
+/** A Lambda function that answers no requests: its source file, its access to the table, and its trigger. */
 export type WorkerSpec = {
   name: string;
   /** The file that exports `handler`, relative to the project. */

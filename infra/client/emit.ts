@@ -38,8 +38,8 @@ export type ApiFunction = {
   description: string;
   parameters: Parameter[];
   /**
-   * The name of the body's schema, and its place in the arguments. `flat`: the body's members are arguments. `payload`:
-   * the argument `payload` is the body.
+   * The name of the body's schema, and the place of the body in the arguments. `flat`: the body's members are
+   * arguments. `payload`: the argument `payload` is the body.
    */
   body?: { schema: string; as: "flat" | "payload" };
   answer: Schema;

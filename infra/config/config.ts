@@ -3,7 +3,7 @@ import { noRate, withoutRate } from "../../shared/wallet/vat.ts";
 import { lambdas, workers } from "../entry-points.ts";
 import { prettySettings, Settings } from "./settings.ts";
 
-/** Thrown for invalid settings. The message is for the person who wrote them. */
+/** Thrown for invalid settings. The message is for the person who wrote the settings. */
 export class BadConfig extends Error {}
 
 /** The settings of a stack. */
@@ -74,7 +74,7 @@ export function readConfig(context: Context, env: Variables, file: Record<string
   return { ...settings, issuers, hasNoIssuers: settings.issuers === undefined };
 }
 
-/** Returns the settings with `publicUrl`. If it is not set, it is `https://<domainName>`. */
+/** Returns the settings with `publicUrl`. Its default is `https://<domainName>`. */
 const withPublicUrl = ({ publicUrl, ...settings }: Settings): Settings => {
   const { domainName } = settings;
   const url = publicUrl ?? (domainName === undefined ? undefined : `https://${domainName}`);

@@ -81,7 +81,9 @@ export const featureTable: readonly FeatureRow[] = [
   },
 ];
 
-/** The value of `FEATURES_OFF`: the missing features of a deployment that its functions have to know. */
+/**
+ * The value of `FEATURES_OFF`: the features that a deployment does not have and whose absence its functions must know.
+ */
 export const featuresOff = (config: Config): string[] => {
   const off = new Set(featureTable.filter(({ isOn }) => !isOn(config)).map(({ name }) => name));
   return featureNames.filter((name) => off.has(name));

@@ -5,7 +5,10 @@ import { join, resolve } from "node:path";
 const root = resolve(import.meta.dirname, "../..");
 const folder = join(root, "node_modules/.cache/docs-site");
 
-/** The lock file. A change of a package's version changes it, and so the cached values. */
+/**
+ * The lock file. It changes with the version of any package. The values that were cached for the earlier lock file are
+ * then not used.
+ */
 export const lockFile = join(root, "package-lock.json");
 
 /** All files in a folder and its subfolders. */

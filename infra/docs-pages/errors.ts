@@ -58,7 +58,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
   ip_in_use:
     "`domain_count` domains send from the dedicated IP. Unassign these domains with `dedicated_ips.domains.unassign`, and wait until no assignment is running. Then delete the dedicated IP.",
   ip_taken:
-    "Another dedicated IP has the address `ip`. If `conflicts_with` is present, it names this dedicated IP. If it is missing, another account has proved that it holds the address. Leave the address out, or prove with its setup record that you hold it now ([Dedicated IPs](/docs/dedicated-ips#takeover-of-an-address)).",
+    "Another dedicated IP has the address `ip`. If `conflicts_with` is present, it names this dedicated IP. If `conflicts_with` is missing, another account has proved that it holds the address. Leave the address out, or prove with the address's setup record that you hold the address now ([Dedicated IPs](/docs/dedicated-ips#takeover-of-an-address)).",
   ip_not_ready:
     "The status of the dedicated IP in `ip_status` does not allow this. Prove a host with `dedicated_ips.authorize`, and wait until the dedicated IP is `active`. `status_reason` names the missing steps. Only we can resume a `suspended` dedicated IP.",
   domain_has_ip:

@@ -4,7 +4,7 @@ const byId = (id) => document.getElementById(id);
 let token = location.hash.slice(1);
 history.replaceState(null, "", location.pathname);
 
-/** Whether an earlier try may have confirmed, although its answer was lost or an error. */
+/** Whether an earlier try may have confirmed the copies: its answer was lost, or was an error. */
 let isUnsure = false;
 
 function showStatus(text, isFailure = false) {

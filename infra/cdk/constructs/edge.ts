@@ -113,8 +113,9 @@ const managedRule = (priority: number, name: string): CfnWebACL.RuleProperty => 
 });
 
 /**
- * Matches requests of mail servers. The limit for one IP address does not hold for these requests, because all of them
- * come from the few addresses of the mail proxies. Mail servers present a secret, and have limits of their own.
+ * Matches requests of mail servers. AWS WAF's limits for one IP address and for one token do not hold for these
+ * requests. All of these requests come from the few addresses of the mail proxies. Mail servers present a secret, and
+ * have limits of their own.
  */
 const ofMailServers: CfnWebACL.StatementProperty = {
   byteMatchStatement: {

@@ -78,7 +78,10 @@ export type FunctionSpec = Pick<LambdaSpec, "name" | "access" | "uses"> & {
   policies?: Record<string, PolicyDocument>;
 };
 
-/** The rights of a Lambda that answers requests, as the name of its role: `read`, `write.registrar.secrets`. */
+/**
+ * The rights of a Lambda that answers requests, as the name of the Lambda's role, such as `read` or
+ * `write.registrar.secrets`.
+ */
 export const rightsOf = ({ access, uses = [] }: Pick<LambdaSpec, "access" | "uses">): string =>
   [access, ...uses.toSorted()].join(".");
 
@@ -187,8 +190,8 @@ function addRole(scope: Construct, spec: FunctionSpec, { table, resources, logGr
 }
 
 /**
- * Allows table actions. With `keys`, allows them only on partitions with these keys. DynamoDB checks the key of every
- * item, also in a batch and in a transaction.
+ * Allows table actions. With `keys`, allows the actions only on partitions with these keys. DynamoDB checks the key of
+ * every item, also in a batch and in a transaction.
  */
 const allowTable = (actions: readonly string[], tableArn: string, keys: readonly string[] | undefined) =>
   new PolicyDocument({

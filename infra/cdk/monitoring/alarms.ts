@@ -63,8 +63,8 @@ type AlarmSettings = {
 };
 
 /**
- * Adds all alarms. Each symptom that customers feel is a composite alarm, which pages. The alarms in its rule name the
- * cause, and notify nobody themselves. All other alarms make tickets.
+ * Adds all alarms. Each symptom that customers feel has a composite alarm, which pages. The alarms in the rule of a
+ * composite alarm name the cause, and notify nobody themselves. All other alarms make tickets.
  */
 export function addAlarms(scope: Construct, watched: Watched, targets: Targets): Alarms {
   const tickets: IAlarm[] = [];

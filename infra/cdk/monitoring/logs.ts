@@ -70,7 +70,7 @@ export function addLogMetrics(
       metricValue,
     }).metric({ statistic: metricName === "WebhooksDue" ? "Maximum" : "Sum", period });
   const atMailEndpoints = equal("route", "* /internal/mail/*");
-  // The gateway logs its numbers as texts. It also counts calls of functions that crashed.
+  // The gateway logs numbers as strings. Its log also contains the requests whose function crashed.
   const failedAtMailEndpoints = FilterPattern.all(atMailEndpoints, equal("status", "5*"));
   const answeredByMailEndpoints = FilterPattern.all(equal("message", "request"), equal("path", "/internal/mail/*"));
   const dispatched = FilterPattern.all(

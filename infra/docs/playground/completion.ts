@@ -79,7 +79,7 @@ const builtinOption = ({ name, form }: BuiltinEntry): Completion => ({
 });
 
 /**
- * The values that a parameter allows, in the form of a program. Empty if the parameter's type does not list all its
+ * The values that a parameter allows, as a program writes them. Empty if the parameter's type does not list all its
  * values.
  */
 function valuesOf(type: string): string[] {

@@ -72,7 +72,8 @@ function callItem({ index, function: name, status, result, error }: Call): HTMLL
 
 /**
  * Splits a message into mistakes with positions and texts. In a message, the text of the first mistake ends before the
- * line with its position. Each further mistake is one line. `rest` is the remaining text, about all mistakes.
+ * line with the position of this mistake. Each further mistake is one line. `rest` is the remaining text, about all
+ * mistakes.
  */
 export function mistakesIn({ message, line, column }: Omit<ProgramError, "code">): {
   mistakes: Mistake[];

@@ -92,7 +92,7 @@ function serveConnection(socket: Socket, respondOptions: RespondOptions, idleTim
       () => void socket.destroy(),
     );
   });
-  // The event `end` arrives even while the socket is paused. So the connection ends only after the answers.
+  // The event `end` arrives even while the socket is paused. The connection must end only after the answers.
   socket.on("end", () => void answering.then(() => socket.end()));
 }
 

@@ -13,8 +13,9 @@ import type { Deliver } from "./event-source.ts";
  * Replaces the table's stream on a local machine. The stream of the embedded engine would slow down every write.
  *
  * The time in a row's id is the time when its request began. The row becomes readable only after the commit, up to 30
- * seconds later. So each poll also reads rows from before the last poll: from one second before it, and every ten
- * seconds from half a minute before it (a sweep).
+ * seconds later. So each poll also reads older rows:
+ * - Every poll reads the rows since one second before the last poll.
+ * - Every ten seconds, a poll is a sweep. It reads the rows since 30 seconds before the last sweep.
  */
 const overlapMs = 30_000;
 const recentMs = 1_000;

@@ -77,7 +77,7 @@ export const PublishedEvent = z.looseObject({
 });
 export type PublishedEvent = z.output<typeof PublishedEvent>;
 
-/** A change that could not be delivered in all its retries. */
+/** A change that could not be delivered, although all retries were made. */
 export const DeadLetter = z.object({
   at: z.string(),
   /** The partition key of the change's row. */

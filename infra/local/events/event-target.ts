@@ -231,8 +231,8 @@ function typesFor(name: string): readonly string[] {
 }
 
 /**
- * Calls every worker whose rule matches an event, like the deployed bus. If one worker fails, the retry calls all of
- * them again. Workers tolerate repeated events.
+ * Calls every worker whose rule matches an event, like the deployed bus. If one worker fails, the retry calls all these
+ * workers again. Workers tolerate repeated events.
  */
 export async function callTargets(event: EventBridgeEvent<string, QueuedEvent>): Promise<void> {
   await dispatchEvent(event);

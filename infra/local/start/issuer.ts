@@ -150,8 +150,8 @@ function parseJson(text: string): unknown {
 }
 
 /**
- * Mints a token. Accepts only JSON, because a page of another site could post a form here. Before a page's JSON the
- * browser sends a preflight, which this server refuses.
+ * Mints a token. Accepts only JSON, because a page of another site could post a form here. Before a page of another
+ * site can post JSON, the browser sends a preflight. This server refuses the preflight.
  */
 function mint(issuer: TokenIssuer, { headers, body }: LocalRequest): Answer {
   if (!/^application\/json\s*(?:;|$)/i.test(headers.get("content-type") ?? "")) {

@@ -38,8 +38,8 @@ async function kick(mask: string, { doveadm, local_key }: { doveadm: string; loc
 }
 
 /**
- * The most ids of revocations that are kept. They are needed because the API repeats the revocations of the last
- * minute.
+ * The largest number of revocation ids that are kept. The ids are needed because the API repeats the revocations of the
+ * last minute.
  */
 const mostDone = 10_000;
 

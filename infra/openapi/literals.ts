@@ -2,7 +2,7 @@ type Style = {
   /** The text of a value that is neither a list nor an object. */
   atom: (value: unknown) => string;
   key: (name: string) => string;
-  /** Whether there are spaces inside the braces of an object on one line. */
+  /** Whether an object on one line has spaces inside its braces. */
   spaced: boolean;
 };
 

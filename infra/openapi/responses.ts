@@ -22,7 +22,8 @@ const gatewayCases: Record<string, string> = {
 };
 
 /**
- * A sentence about the case in which the gateway answers with a status. Undefined if the gateway never answers with it.
+ * A sentence about the case in which the gateway answers with a status. Undefined if the gateway never answers with
+ * this status.
  */
 const gatewayNote = (status: string): string | undefined =>
   gatewayCases[status] && `The gateway answers \`{"message": …}\` ${gatewayCases[status]}.`;

@@ -7,7 +7,8 @@ export type DataSubject = { userId: string | undefined; emails: ReadonlySet<stri
 const erasedEmail = "erased@erased.invalid";
 
 /**
- * A kind of row, and its treatment when a person is erased. A row is of the first kind with a prefix of its sort key.
+ * A kind of row, and its treatment when a person is erased. A row belongs to the first kind that has a prefix of the
+ * row's sort key.
  */
 type RowKind = {
   prefixes: readonly string[];

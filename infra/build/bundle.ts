@@ -80,9 +80,9 @@ const constantPattern =
   /^((?:export )?const \w+(?:: [^=\n]+)? =)(\s+(?:[{[]|(?:new )?\w[\w.]*(?:[(<]|\n\s+\.))[^]*?);$(?!\n[ \t)}\]])/gm;
 
 /**
- * Lets esbuild leave out constants that a bundle does not use. Alone, esbuild keeps every constant whose value is the
- * result of a call, such as the schema of another route: a call can have a side effect. In this project, these calls
- * have no side effects.
+ * Lets esbuild leave out constants that a bundle does not use. By itself, esbuild keeps every constant whose value is
+ * the result of a call, such as the schema of another route: a call can have a side effect. In this project, these
+ * calls have no side effects.
  */
 const leaveUnusedOut: Plugin = {
   name: "unused-constants",

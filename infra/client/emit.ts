@@ -169,7 +169,7 @@ function needsArguments({ parameters, body }: ApiFunction, schemas: Record<strin
 
 const hasArguments = ({ parameters, body }: ApiFunction): boolean => parameters.length > 0 || body !== undefined;
 
-/** The TypeScript type of a function's arguments. It combines the parameters of path and query with the body. */
+/** The TypeScript type of a function's arguments. The type combines the parameters of path and query with the body. */
 function argumentsOf(fn: ApiFunction): string {
   const { body } = fn;
   const own = fn.parameters.map(({ name, schema, required = false }) => memberOf(name, schema, required));

@@ -33,7 +33,7 @@ type Context = (key: string) => unknown;
 type Variables = Record<string, string | undefined>;
 
 /**
- * Reads a setting from the CDK context (`-c stage=prod`). If it is not there, reads it from the environment
+ * Reads a setting from the CDK context (`-c stage=prod`). If the setting is not there, reads it from the environment
  * (`STAGE=prod`).
  */
 export const settingFrom = (key: string, context: Context, env: Variables): unknown =>
@@ -74,7 +74,7 @@ export function readConfig(context: Context, env: Variables, file: Record<string
   return { ...settings, issuers, hasNoIssuers: settings.issuers === undefined };
 }
 
-/** Returns the settings with `publicUrl`. Its default is `https://<domainName>`. */
+/** Returns the settings with `publicUrl`. The default of `publicUrl` is `https://<domainName>`. */
 const withPublicUrl = ({ publicUrl, ...settings }: Settings): Settings => {
   const { domainName } = settings;
   const url = publicUrl ?? (domainName === undefined ? undefined : `https://${domainName}`);

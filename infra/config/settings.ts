@@ -232,8 +232,8 @@ export const Settings = z.object({
   mailZone: HostName.default("hosted-mail.example"),
   /**
    * The host that serves redirects of customers' domains and MTA-STS policies. The CNAME records of domains point to
-   * this host. It is a TLS proxy, which calls the API at the output `WebUrl`: docs/deploy.md. Without this setting the
-   * API at `WebUrl` does not exist.
+   * this host. The host is a TLS proxy, which calls the API at the output `WebUrl`: docs/deploy.md. Without this
+   * setting the API at `WebUrl` does not exist.
    */
   webHost: HostName.optional(),
   /** The IP addresses of the TLS proxy at `webHost`, for the A and AAAA records of domains that redirect. */

@@ -6,8 +6,8 @@ const root = resolve(import.meta.dirname, "../..");
 const folder = join(root, "node_modules/.cache/docs-site");
 
 /**
- * The lock file. It changes with the version of any package. The values that were cached for the earlier lock file are
- * then not used.
+ * The lock file. If the version of a package changes, the lock file changes. Values that were cached before are then no
+ * longer used.
  */
 export const lockFile = join(root, "package-lock.json");
 

@@ -43,7 +43,10 @@ function showMessage(title, text, { isFailure = false, isWaiting = false } = {})
 let leading;
 let leadingText = "";
 
-/** Offers the way back, if the checkout has one. Only web addresses become links, because `javascript:` is a URL too. */
+/**
+ * Offers the way back, if the checkout names an address. Only web addresses become links, because `javascript:` is a
+ * URL too.
+ */
 function offerWayBack(address, leadsBack) {
   if (!/^https?:\/\//.test(address ?? "")) return;
   const { host } = new URL(address);

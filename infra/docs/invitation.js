@@ -35,7 +35,7 @@ function showResult(title, text, isFailure = false) {
 let onPress = async () => {};
 let isBusy = false;
 
-/** Shows the one button. While the work of a press is running, another press does nothing. */
+/** Shows the only button of the page. While the work of a press is running, another press does nothing. */
 function showButton(text, work) {
   byId("go").textContent = text;
   byId("next").hidden = false;

@@ -60,8 +60,8 @@ const sometimes = ".sometimes";
 const reference = (name: AnswerHeader, suffix: string) => ({ $ref: `#/components/headers/${name}${suffix}` });
 
 /**
- * References to the headers of an answer. The answer always has the headers in `always`. It has a header in `maybe`
- * only in the cases that the header's description names.
+ * References to the headers of an answer. The answer always has the headers in `always`. The answer has a header in
+ * `maybe` only in the cases that the header's description names.
  */
 export const headersWith = (always: readonly AnswerHeader[], maybe: readonly AnswerHeader[] = []): Headers =>
   Object.fromEntries([

@@ -32,7 +32,7 @@ const longestLine = 80;
 type Layout = { indent?: string; column?: number; step?: string; space?: string };
 
 /**
- * Joins parts between an opening and a closing text. Writes all on one line if they fit there after `column`
+ * Joins parts between an opening and a closing text. Writes all parts on one line if they fit there after `column`
  * characters. If not, writes one part per line, indented by `indent` and `step`.
  */
 export function bracket(

@@ -26,7 +26,8 @@ async function find(table: Table, given: string, { isLogin }: { isLogin: boolean
 }
 
 /**
- * The facts about the account, the domain and the mailbox of an address. They decide the answers of the mail endpoints.
+ * The facts about the account, the domain and the mailbox of an address. These facts decide the answers of the mail
+ * endpoints.
  */
 const factsOf = ({ accountId, account, domain, isProved, address: found, mailbox }: Recipient) => ({
   ...(account ? { account_id: accountId, account_status: account.status } : {}),

@@ -77,8 +77,8 @@ function exported(row: Item, person: DataSubject): Record<string, unknown> {
 }
 
 /**
- * The mailboxes with the person's addresses. They are found separately, because their rows do not contain the whole
- * address.
+ * The mailboxes with the person's addresses. These mailboxes are found separately, because their rows do not contain
+ * the whole address.
  */
 async function mailboxesOfPerson(table: Reader, { emails }: DataSubject): Promise<Record<string, unknown>[]> {
   const found = await Promise.all(
@@ -154,7 +154,7 @@ const listed = (counts: Map<string, number>, name: string) =>
 
 /**
  * Erases a person. Without the option `confirm`, only lists the rows that would be erased. Every row is a separate
- * write, so an interrupted command can be run again. The user's id stays. It identifies nobody after the identity
+ * write, so an interrupted command can be run again. The user's id stays. The id identifies nobody after the identity
  * provider has deleted the user.
  */
 async function erasePerson(table: Table, options: PersonOptions): Promise<Record<string, unknown>> {

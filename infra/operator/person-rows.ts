@@ -144,7 +144,7 @@ export function ownAddresses(row: Item, userId: string | undefined): string[] {
   );
 }
 
-/** The changes of a row that erase the person from it. If they are empty, the row has nothing to erase. */
+/** The changes of a row that erase the person from it. If the changes are empty, the row has nothing to erase. */
 export function erasureOf(row: Item, person: DataSubject): { set: RowMembers; remove: string[] } {
   const pattern = addressPattern(person);
   const replace = (text: string): string => (pattern === undefined ? text : text.replaceAll(pattern, erasedEmail));

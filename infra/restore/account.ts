@@ -130,7 +130,8 @@ async function restoreZones({ live, past, accountId, now }: AccountRestore, doma
       const [before, present] = await Promise.all([past.get(key, StoredZone), live.get(key, StoredZone)]);
       const wanted = domains.past.has(id) && (before?.wanted ?? false);
       if (!before && !present) return { value: undefined, writes: [] };
-      // A zone that was removed at the provider gets another reference. With it, the provider makes a new zone.
+      // A zone that was removed at the provider gets a new reference. With a new reference, the provider makes a new
+      // zone.
       const { zone_id: _, change: __, ...former } = before ?? {};
       const zone = StoredZone.parse(present ?? { ...former, reference: randomUUID(), held: [] });
       if (!domains.past.has(id) && zone.zone_id !== undefined) left.push(`${zone.name} ${zone.zone_id}`);

@@ -105,7 +105,9 @@ function addAlias(
   return alias;
 }
 
-/** Adds the alarm that makes CodeDeploy take a new version back. It goes off at five 5xx answers within a minute. */
+/**
+ * Adds the alarm that makes CodeDeploy take a new version back. The alarm goes off at five 5xx answers within a minute.
+ */
 export function addRollbackAlarm(scope: Construct, apiId: string): void {
   new Alarm(scope, "Rollback", {
     alarmName: rollbackAlarm(scope),

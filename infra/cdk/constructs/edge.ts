@@ -86,8 +86,8 @@ function addDistribution(stack: Stack, domainName: string, edge: Edge, webAclId:
 }
 
 /**
- * Adds the function that sets the header `viewerAddressHeader` to the caller's IP address. It overwrites a value that
- * the caller sent.
+ * Adds the function that sets the header `viewerAddressHeader` to the caller's IP address. The function overwrites a
+ * value that the caller sent.
  */
 const addViewerAddress = (scope: Construct): cloudfront.Function =>
   new cloudfront.Function(scope, "NoteViewer", {
@@ -132,7 +132,7 @@ const ofMailServers: CfnWebACL.StatementProperty = {
  * - requests from addresses that AWS knows as attackers,
  * - requests that are known exploits.
  *
- * AWS's common rules are left out: they refuse bodies over 8 KB and text that looks like HTML. Both are valid here.
+ * AWS's common rules are left out: they refuse bodies over 8 KB and text that looks like HTML. The API accepts both.
  */
 function addFirewall(scope: Construct, { requestsPer5Minutes, requestsPerTokenPer5Minutes }: Edge): CfnWebACL {
   const flood: CfnWebACL.RuleProperty = {
@@ -179,8 +179,8 @@ function addFirewall(scope: Construct, { requestsPer5Minutes, requestsPerTokenPe
 }
 
 /**
- * Adds the function that authorizes requests for the gateway. It may read only the edge's secret, which has a replica
- * in this region.
+ * Adds the function that authorizes requests for the gateway. The function may read only the edge's secret. The secret
+ * has a replica in this region.
  */
 export function addOriginAuthorizer(
   scope: Construct,

@@ -60,8 +60,8 @@ const pascalCase = (name: string): string =>
     .join("");
 
 /**
- * One function with any kind of trigger. Its role has the permissions for its providers, its table access and its log.
- * `policies` adds further permissions.
+ * One function with any kind of trigger. The role of the function has the permissions for its providers, its table
+ * access and its log. `policies` adds further permissions.
  */
 export type FunctionSpec = Pick<LambdaSpec, "name" | "access" | "uses"> & {
   side: Side;

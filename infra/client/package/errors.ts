@@ -74,7 +74,7 @@ export class ApiError extends HostedMailError {
   }
 }
 
-/** The request got no answer. It may still have taken effect. The error of `fetch` is the `cause`. */
+/** The request got no answer. The request may still have taken effect. The error of `fetch` is the `cause`. */
 export class ConnectionError extends HostedMailError {
   /** The idempotency key of the request. If you send the request again with this key, it takes effect only once. */
   readonly idempotencyKey: string | undefined;

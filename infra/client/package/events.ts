@@ -15,6 +15,6 @@ export interface EventOf<Type extends string, Resource extends string, Data> {
   data?: Data;
   /** The resource before the change. Absent for a creation, for a deletion, and if the event is too long. */
   previous_data?: Data;
-  /** `true` if members are missing because the event is too long. Then read the resource by the API. */
+  /** `true` if members are missing because the event is too long. In this case, read the resource with the API. */
   truncated?: boolean;
 }

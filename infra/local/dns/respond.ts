@@ -71,7 +71,7 @@ function encodeReply(query: Message, reply: DnsReply, maxBytes: number): Buffer 
   return encodeOne(query, { ...reply, answers: [], authorities: [], additionals: [] }, true);
 }
 
-/** The reply FORMERR to a malformed message. It repeats only the id of the message. */
+/** The reply FORMERR to a malformed message. The reply repeats only the id of the message. */
 const encodeFormErr = (id: number): Buffer => encode({ type: "response", id, flags: rcode.formErr });
 
 /** A question of class IN: a name as `wireName` returns it, and a type by its mnemonic or `UNKNOWN_<number>`. */

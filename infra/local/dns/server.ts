@@ -57,7 +57,7 @@ async function bind({ port: wanted, onBusyPort }: DnsServerOptions): Promise<Soc
       return await bindBoth(port);
     } catch (error) {
       if (!isBusy(error) || tries === maxTries) throw error;
-      // With port 0, the kernel chose a port that is free for TCP but not for UDP. Asks for another port.
+      // With port 0, the kernel chose a port that is free for TCP but not for UDP. The loop asks for another port.
       if (port === 0) continue;
       if (!onBusyPort) throw error;
       port = await onBusyPort();

@@ -23,8 +23,8 @@ const sweepMs = 10_000;
 const batchSize = 100;
 
 /**
- * The content of `$DATA_DIR/change-feed.json`. These changes are delivered: all changes from before `swept_at_ms` minus
- * the overlap, and the changes with the ids in `ids`.
+ * The content of `$DATA_DIR/change-feed.json`. The delivered changes are all changes from before `swept_at_ms` minus
+ * `overlapMs`, and the changes with the ids in `ids`.
  */
 const FeedState = z.object({ swept_at_ms: z.number(), ids: z.array(z.string()) });
 type FeedState = z.output<typeof FeedState>;
@@ -38,7 +38,10 @@ export type ChangeFeedOptions = {
 };
 
 export type ChangeFeed = {
-  /** Delivers the undelivered changes of all accounts, in order for each account. Only one poll may run at a time. */
+  /**
+   * Delivers the undelivered changes of all accounts. The changes of each account are in order. Only one poll may run
+   * at a time.
+   */
   poll: () => Promise<void>;
   /** Begins no further batch. The current batch finishes. */
   stop: () => void;

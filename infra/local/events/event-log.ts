@@ -104,7 +104,7 @@ export const newestOf = async <S extends z.ZodType>({ read }: NdjsonLog, schema:
     .toReversed();
 
 type Hooks = {
-  /** Called with every event after it is logged. If it rejects, the event counts as not published. */
+  /** Called with every event after the event is logged. If `onEvent` rejects, the event counts as not published. */
   onEvent?: ((event: Event) => Promise<void> | void) | undefined;
   onError?: (source: string, error: unknown) => void;
 };

@@ -273,8 +273,8 @@ async function chargeCard(request: LocalRequest, settings: CheckoutSettings): Pr
 }
 
 /**
- * Handles the payer's answer to the bank. Pays if the payer confirms. If not, shows the checkout again, which stays
- * open.
+ * Handles the payer's answer to the bank. Pays if the payer confirms. If not, shows the checkout again. The checkout
+ * then stays open.
  */
 async function answerOfBank(request: LocalRequest, settings: CheckoutSettings): Promise<Answer> {
   const { table, now } = settings;

@@ -40,7 +40,7 @@ async function readAhead(dataDir: string): Promise<number> {
 }
 
 /**
- * `/_local/clock`: the product's clock. It never goes back. Access tokens use the machine's time instead.
+ * `/_local/clock`: the product's clock. The clock never goes back. Access tokens use the machine's time instead.
  * - GET: the time.
  * - POST: moves the clock ahead by `days`, `hours` and `minutes`. The workers then check for due work.
  */

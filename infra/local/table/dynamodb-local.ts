@@ -14,7 +14,9 @@ const runProgram = promisify(execFile);
 /** The URL of DynamoDB Local's archive, from the DynamoDB Developer Guide. */
 const archive = "https://d1ni2b6xgvw0s0.cloudfront.net/v2.x/dynamodb_local_latest.tar.gz";
 
-/** The longest time for the start of DynamoDB Local, in milliseconds. It includes the download of Docker's image. */
+/**
+ * The longest time for the start of DynamoDB Local, in milliseconds. The time includes the download of Docker's image.
+ */
 const startTimeoutMs = 300_000;
 
 /** A way to run DynamoDB Local on this machine. */

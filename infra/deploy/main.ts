@@ -10,8 +10,8 @@ const root = resolve(import.meta.dirname, "../..");
 
 const usage = `Usage: npm run deploy -- --stage <stage> [options]
 
-Deploys a stage: runs the tests, shows the changes, asks for confirmation, deploys, and runs the smoke test. Stops at the first step that
-fails. The smoke test needs a token of a test account in SMOKE_TOKEN.
+Deploys a stage: runs the tests, shows the changes, asks for confirmation, deploys, and runs the smoke test. Stops at
+the first step that fails. The smoke test needs a token of a test account in SMOKE_TOKEN.
 
     --stage <stage>   the stage; its file is infra/stages/<stage>.ts
     --skip-tests      deploys without npm test, for example because another machine ran it for this commit

@@ -27,7 +27,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
   invitation_ended:
     "`reason` is `revoked`, `expired` or `not_held`. `not_held` means that the inviter no longer holds the access in the invitation. Ask for a new invitation.",
   would_escalate:
-    "You can give only permissions that you hold on the same resource or a wider resource. The permissions that you give cannot last longer than yours. `missing` names the permissions that you lack. Leave them out, or ask somebody who holds them.",
+    "You can give only permissions that you hold on the same resource or a wider resource. The permissions that you give cannot last longer than yours. `missing` names the permissions that you lack. Leave these permissions out, or ask somebody who holds them.",
   not_found:
     "The resource does not exist, or you may not see it. Check that the id is right and belongs to the account in the path. `me.permissions` shows what you may see.",
   method_not_allowed:

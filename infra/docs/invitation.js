@@ -102,7 +102,7 @@ const retryText = (response) => {
 const invalidLink = () =>
   showResult(
     "This link is not valid",
-    "It is incomplete or too old, or a newer mail replaced it. Ask the person who invited you for a new invitation.",
+    "The link is incomplete or too old, or a newer mail replaced it. Ask the person who invited you for a new invitation.",
     true,
   );
 

@@ -10,7 +10,7 @@ import { headersBesideGateway, headersWith, rateLimit } from "./headers.ts";
 const GatewayAnswer = z.object({ message: z.string().meta({ description: "The gateway's message." }) }).meta({
   id: "GatewayAnswer",
   description:
-    "An answer of the gateway in front of the API. It has no `X-Request-Id`, and is not in the format of a problem.",
+    "An answer of the gateway in front of the API. The answer has no `X-Request-Id`, and is not in the format of a problem.",
 });
 
 const gatewayCases: Record<string, string> = {

@@ -205,7 +205,7 @@ function conflictsOf({ past, live }: Domains, ips: ReadonlySet<string>): string[
     const [ip, sends] = [before.dedicated_ip_id, present?.dedicated_ip_id ?? null];
     if (ip !== null && (ip !== sends || !ips.has(ip))) {
       conflicts.push(
-        `The domain ${before.name} sent from the dedicated IP ${ip}, but does not do so now. Assign the domain to this IP first.`,
+        `The domain ${before.name} sent from the dedicated IP ${ip} at the restored time, but not now. Assign the domain to this IP first.`,
       );
     }
     if (ip === null && sends !== null) {

@@ -14,7 +14,8 @@ type BundleEntry = Pick<LambdaSpec, "name" | "file">;
 type BundleOptions = {
   format?: "cjs" | "esm";
   /**
-   * The places where the SDK looks for credentials: only the environment, as on Lambda, or all places that it knows.
+   * The places where the SDK looks for credentials: only the environment, as on Lambda, or all places that the SDK
+   * knows.
    */
   credentials?: "environment" | "anywhere";
   /** Returns the assets of each Lambda, by the Lambda's name. Called while esbuild works. */

@@ -151,8 +151,8 @@ async function exchange(code, { token_endpoint, client_id, redirect_uri, verifie
 }
 
 /**
- * Shows the invitation and how to accept it. With `prompt`, the issuer asks the reader to sign in, even if the reader
- * is signed in already.
+ * Shows the invitation and how to accept it. With `prompt`, the issuer asks the user to sign in, even if the user is
+ * signed in already.
  */
 async function showInvitation(notice = "", prompt = {}) {
   const response = await post("preview", { token });

@@ -15,8 +15,8 @@ export type Pair = { source: Table; restored: Table; at: Date };
 export type Comparison = { accounts: number; compared: number; changes: number; problems: string[] };
 
 /**
- * The time before `at` from which no changes are compared, in milliseconds. A change is committed some seconds after
- * the time that it contains.
+ * The length of the time before `at` in which changes are not compared, in milliseconds. A change is committed some
+ * seconds after the time that it contains.
  */
 const marginMs = 60_000;
 const lookBackMs = 30 * 86_400_000;

@@ -244,8 +244,8 @@ const accessLogFormat = JSON.stringify({
 });
 
 /**
- * The most functions that one role may invoke. IAM allows 10,240 characters in the inline policies of a role, and the
- * ARN of a function has at most 117 characters.
+ * The largest number of functions that one role may invoke. IAM allows 10,240 characters in the inline policies of a
+ * role, and the ARN of a function has at most 117 characters.
  */
 const functionsPerRole = 80;
 

@@ -11,8 +11,8 @@ import type { Invocable } from "./api.ts";
 import { addFunctions, type Common } from "./functions.ts";
 
 /**
- * The most functions in a nested stack. CloudFormation allows 500 resources and 200 outputs in a stack, and a function
- * has five resources in its nested stack.
+ * The largest number of functions in a nested stack. CloudFormation allows 500 resources and 200 outputs in a stack,
+ * and a function has five resources in its nested stack.
  */
 const functionsPerStack = 80;
 

@@ -5,8 +5,8 @@ import { plainText } from "./failures.ts";
 import { type Form, print } from "./output.ts";
 
 /**
- * The time before the newest entry from which each request reads, in milliseconds. Without this time, an entry that
- * becomes visible shortly after a newer entry would be missed.
+ * How long before the newest entry each request begins to read, in milliseconds. So a request also finds an entry that
+ * became visible shortly after a newer entry.
  */
 const reachBackMs = 60_000;
 

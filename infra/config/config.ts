@@ -14,8 +14,8 @@ export type Config = Settings & {
 };
 
 /**
- * The issuers if the settings have no issuer. Every token is refused, because names below `.invalid` never resolve (RFC
- * 2606).
+ * The issuers if the settings have no issuer. With these issuers every token is refused, because names below `.invalid`
+ * never resolve (RFC 2606).
  */
 const placeholderIssuers = JSON.stringify([
   {

@@ -44,7 +44,10 @@ function readOptions(argv: readonly string[]): Options | "help" {
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
-/** Runs an npm script in the project's root, with its output on this terminal. Throws `StartProblem` if it fails. */
+/**
+ * Runs an npm script in the project's root, with its output on this terminal. Throws `StartProblem` if the script
+ * fails.
+ */
 async function runScript(name: string, ...args: readonly string[]): Promise<void> {
   const words = ["run", "--silent", name, ...(args.length === 0 ? [] : ["--", ...args])];
   say(`\n> npm ${words.filter((word) => word !== "--silent").join(" ")}`);

@@ -1,6 +1,7 @@
 const byId = (id) => document.getElementById(id);
 
-// Browsers send the fragment to no server. `replaceState` removes it from the address bar and the history too.
+// Browsers send the fragment to no server. `replaceState` also removes the fragment from the address bar and the
+// history.
 let token = location.hash.slice(1);
 history.replaceState(null, "", location.pathname);
 

@@ -47,7 +47,9 @@ export function bracket(
   return `${open}\n${parts.map((part) => `${inner}${part(inner)},\n`).join("")}${indent}${close}`;
 }
 
-/** Writes a value as a literal of a language. Writes it on one line if it fits there after `column` characters. */
+/**
+ * Writes a value as a literal of a language. Writes the literal on one line if it fits there after `column` characters.
+ */
 export function literal(value: unknown, style: Style, indent = "", column = indent.length): string {
   const step = style === styles.python ? "    " : "  ";
   if (Array.isArray(value)) {

@@ -24,7 +24,10 @@ import type { Table } from "../../shared/table/table.ts";
 /** The option `--account` of commands that work in one account. */
 export const accountOption = { description: "The account's id.", schema: Id };
 
-/** An option of a command. A switch has no value on the command line. `run` gets the value `true` for it. */
+/**
+ * An option of a command. A switch has no value on the command line. `run` gets the value `true` for a switch that is
+ * set.
+ */
 type CommandOption = { description: string; schema: z.ZodType<string | undefined>; isSwitch?: true };
 
 /** One command of the operator: its options by name, and the function that runs the command. */

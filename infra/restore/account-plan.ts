@@ -96,7 +96,7 @@ function putBack(past: Item, live: Item | undefined): Write {
   return { put, if: unchanged(live), orElse: disturbed };
 }
 
-/** The change that one row of the partition needs. Undefined if it needs none. */
+/** The change that one row of the partition needs. Undefined if the row needs no change. */
 function stepOf({ past, live }: Pair, { accountId, now }: Restore): Step | undefined {
   const row = past ?? live;
   if (!row) return undefined;

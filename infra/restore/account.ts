@@ -48,7 +48,7 @@ export type RestoreResult = {
   /** The numbers of rows by change and kind of row, such as `change LIST#mailboxes`. */
   rows: Record<string, number>;
   conflicts: string[];
-  /** The zones of domains that did not exist at the restored time. Delete them at the DNS provider. */
+  /** The zones of domains that did not exist at the restored time. Delete these zones at the DNS provider. */
   zones_left: string[];
   /** The problems that the checks of the ledger and of the lists found, and failed migrations. Empty in a dry run. */
   problems: string[];
@@ -81,7 +81,7 @@ const apply = (live: Table, { writes }: Step): Promise<void> =>
 
 /**
  * Stores that a restore has begun, and records the restore in the audit log. Does nothing for an interrupted restore,
- * because it is stored already.
+ * because such a restore is stored already.
  */
 async function begin({ live, accountId, pastName, now }: AccountRestore): Promise<void> {
   await operatorCommit(

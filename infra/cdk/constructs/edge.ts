@@ -14,8 +14,8 @@ import { addFunction, type Common } from "./functions.ts";
 import { allow, readSecret, secretArnOf } from "./permissions.ts";
 
 /**
- * The header with the caller's IP address. CloudFront sets it, because the gateway itself sees only CloudFront's
- * addresses.
+ * The header with the caller's IP address. CloudFront sets this header, because the gateway itself sees only
+ * CloudFront's addresses.
  */
 export const viewerAddressHeader = "x-viewer-address";
 

@@ -38,7 +38,7 @@ type GoTo = (position: Position) => void;
 
 const json = (value: unknown): HTMLPreElement => element("pre", { className: "json" }, JSON.stringify(value, null, 2));
 
-/** A summary of a value. The page shows it while the value is collapsed. */
+/** A summary of a value. The page shows the summary while the value is collapsed. */
 function summaryOf(value: unknown): string {
   if (Array.isArray(value)) return `${value.length} items`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);

@@ -29,7 +29,7 @@ type Sockets = { udp: UdpSocket; tcp: Server; port: number };
 const host = "127.0.0.1";
 const maxTries = 10;
 const maxConnections = 100;
-/** The most bytes of unread answers on a connection. With more, the connection is closed. */
+/** The largest number of bytes of unread answers on a connection. A connection with more unread bytes is closed. */
 const maxUnreadBytes = 1_048_576;
 
 async function bindBoth(wanted: number): Promise<Sockets> {

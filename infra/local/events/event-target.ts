@@ -25,7 +25,7 @@ type LanesOptions = {
 };
 
 type Lanes = {
-  /** Queues a task. It runs as soon as the limits allow. Does nothing if the task already waits or runs. */
+  /** Queues a task. The task runs as soon as the limits allow it. Does nothing if the task already waits or runs. */
   add: (lane: string, id: string) => void;
   /** The ids of the tasks that wait or run. */
   ids: () => ReadonlySet<string>;

@@ -52,5 +52,5 @@ export async function startPublishing({ table, dataDir, onEvent, onError }: Publ
   };
 }
 
-/** The request id of the changes that the big seed makes. The audit log shows it. */
+/** The request id of the changes that the big seed makes. The audit log shows this id. */
 export const seedRequestId = "seed-big";

@@ -32,7 +32,9 @@ export type TokenIssuer = {
   issuerConfig: (baseUrl?: string) => Issuer;
   /** Makes an RFC 9068 access token for a person. */
   mint: (person: Person, options?: { expiresInSeconds?: number; now?: Date }) => string;
-  /** Signs any header and payload as a JWS, with the issuer's key and ES256. Tests use it for forged tokens. */
+  /**
+   * Signs any header and payload as a JWS, with the issuer's key and ES256. Tests use this function for forged tokens.
+   */
   sign: (header: Record<string, unknown>, payload: Record<string, unknown>) => string;
   /** The key id, an RFC 7638 thumbprint. */
   kid: string;

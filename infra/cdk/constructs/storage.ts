@@ -34,7 +34,7 @@ export function addFilesBucket(scope: Construct): Bucket {
 
 /**
  * Adds the key that seals secrets. The key outlives the stack, because no sealed secret could ever be opened without
- * it. It is a multi-Region key: a replica in another region can open the secrets there.
+ * the key. The key is a multi-Region key: a replica in another region can open the secrets there.
  *
  * KMS refuses to make an existing key a multi-Region key. So this key has another logical id and another alias than the
  * key of earlier versions, `SecretsKey`. A stage of an earlier version gets this new key, and keeps the former key.

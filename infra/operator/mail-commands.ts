@@ -22,7 +22,7 @@ const address = { description: "The address, in any spelling.", schema: MailAddr
 async function find(table: Table, given: string, { isLogin }: { isLogin: boolean }): Promise<Recipient> {
   const { local, domain } = readAddress(given) ?? { local: "", domain: "" };
   const own = { local: isLogin ? local : withoutTag(local), domain };
-  return findRecipient(table, own, { withCatchAll: !isLogin, withAppPasswords: isLogin });
+  return findRecipient(table, own, { forDelivery: !isLogin, withAppPasswords: isLogin });
 }
 
 /**

@@ -48,9 +48,9 @@ type Quote = Pick<Renewal, "years" | "price" | "restore_fee" | "from">;
 const totalOf = ({ price, restore_fee }: Pick<Quote, "price" | "restore_fee">): number => price + restore_fee;
 
 /**
- * Begins to renew a registration: holds the price, and makes the renewal due. With `dry_run`, only answers the costs.
+ * Begins to renew a registration: holds the price, and makes the renewal due. With `dry_run`, only returns the costs.
  * Throws:
- * - 404;
+ * - 404 if the domain was deleted meanwhile;
  * - 409 `not_registered_here`, `domain_not_ready`, `renewal_running`, `too_many_years`, `other_currency`,
  *   `quote_changed` or `insufficient_funds`;
  * - 503 if the registrar or the registry gives no price.
@@ -200,8 +200,8 @@ const isUnpaid = (error: unknown): error is Problem => error instanceof Problem 
 
 /**
  * Begins the automatic renewal of a domain for a year. If the wallet does not cover the price, or the registry gives no
- * price, this stores a failed renewal, with an event. Returns the new state of the domain, or undefined if another process
- * has changed the domain.
+ * price, this stores a failed renewal, with an event. Returns the new state of the domain, or undefined if another
+ * process has changed the domain.
  */
 export async function renewAutomatically(domain: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> {
   const { table, commit, now } = systemWriter(work, domain.account_id);

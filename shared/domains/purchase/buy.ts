@@ -48,7 +48,7 @@ export class NameTaken extends Error {
 /** Thrown when each of the names needs a transaction of its own. */
 export class OneByOne extends Error {}
 
-/** The account, workspace and batch of the domains that a transaction buys, and its time. */
+/** The account, workspace and batch of the domains that a transaction buys, and the time of the transaction. */
 export type BatchPlace = { accountId: string; workspaceId: string; batchId: string; now: Date };
 
 /** The two kinds of orders: names are registered, or transferred to us. */
@@ -81,13 +81,16 @@ type Order = {
   planMore?: () => Promise<Write[]>;
 };
 
-/** The most names in one transaction. Each name takes about 14 writes, with its hold and its audit log entries. */
+/**
+ * How many names one transaction buys at most. Each name takes about 14 writes, with its hold and its audit log
+ * entries.
+ */
 const namesAtOnce = 5;
 
 /**
- * Holds the price of each name and starts its registration or transfer, for a few names in each transaction. A name that
- * fails does not affect the others. A name that the wallet does not cover gets `insufficient_funds`, and the names after
- * it are still tried.
+ * Holds the price of each name and starts its registration or transfer, for a few names in each transaction. A name
+ * that fails does not affect the others. A name that the wallet does not cover gets `insufficient_funds`, and the names
+ * after it are still tried.
  */
 export async function buyNames(order: Order, wanted: readonly Wanted[], buyer: Buyer): Promise<Outcome[]> {
   const outcomes = new Map<string, Outcome>();
@@ -103,7 +106,8 @@ export async function buyNames(order: Order, wanted: readonly Wanted[], buyer: B
       for (const bought of await buyTogether(order, some, buyer)) settle(bought);
     } catch (error) {
       if (error instanceof NameTaken) settle({ name: error.taken, code: error.code });
-      // Meanwhile another run of the batch bought one of these names at another price. The next try finds this name bought.
+      // Meanwhile another run of the batch bought one of these names at another price. The next try finds this name
+      // bought.
       else if (error instanceof MovementConflict) continue;
       else if (error instanceof OneByOne) atOnce = 1;
       else if (!(error instanceof Problem) || error.code !== "insufficient_funds") throw error;

@@ -57,8 +57,8 @@ async function readClaim(table: Reader, { id, name }: StoredDomain) {
 }
 
 /**
- * Plans that a domain becomes the holder of its name, after its registration or transfer succeeded. A domain of another
- * account, or another domain of this account, loses the name.
+ * Plans that a domain becomes the holder of its name, after its registration or transfer succeeded. If another domain
+ * holds the name, in any account, that domain loses the name.
  */
 export async function planHolder(table: Reader, domain: StoredDomain, now: Date): Promise<Write[]> {
   const { holder, ending } = await readClaim(table, domain);
@@ -71,7 +71,8 @@ export async function planHolder(table: Reader, domain: StoredDomain, now: Date)
 }
 
 /**
- * Plans that a domain whose registration or transfer failed gives up its name and its claim. Another holder keeps the name.
+ * Plans that a domain whose registration or transfer failed gives up its name and its claim. Another holder keeps the
+ * name.
  */
 export async function planGivenUp(table: Reader, domain: StoredDomain): Promise<Write[]> {
   const { holder, ending } = await readClaim(table, domain);

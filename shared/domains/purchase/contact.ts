@@ -12,7 +12,7 @@ const isPhone = (given: string): boolean => {
   return phone !== undefined && phone.number === given && phone.isPossible();
 };
 
-/** A contact, without the rules of its country. */
+/** A contact, without the checks that depend on the country. */
 export const ContactMembers = z.strictObject({
   first_name: contactLine(100, "Given name."),
   last_name: contactLine(100, "Family name."),

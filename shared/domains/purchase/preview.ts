@@ -8,8 +8,8 @@ import { priceOrder, totalCharge, type Order } from "./order.ts";
 import { boughtAs, orderAnswer, result, type OrderAnswer } from "./results.ts";
 
 /**
- * The answer that `placeOrder` would give now, with its costs. Buys nothing, and opens no checkout: names that the wallet
- * does not cover are `payment_required`, without an address to pay. Throws as `placeOrder` does.
+ * The answer that `placeOrder` would give now, with its costs. Buys nothing, and opens no checkout: names that the
+ * wallet does not cover are `payment_required`, without an address to pay. Throws as `placeOrder` does.
  */
 export async function previewOrder<Answer>(
   order: Order,
@@ -23,7 +23,7 @@ export async function previewOrder<Answer>(
     readVatRule(context.table, accountId),
   ]);
   const isCovered = totalCharge(agreed, rule) <= available;
-  // A name that is not covered is tried only after its payment.
+  // If the wallet does not cover the names, they are tried only after the payment.
   const obstacles = isCovered ? await obstaclesOf(order, agreed, own, context) : new Map<string, NameTaken["code"]>();
   for (const { name } of agreed) {
     const code = obstacles.get(name);

@@ -28,8 +28,8 @@ export const releasedWrite = (name: string, now: Date): Write => ({
 /**
  * The length of the pause, in milliseconds. It prevents two mistakes:
  * - A late request to release the former registration would release the new registration.
- * - The registrar's operations for the former registration would be taken for operations of the new registration. The
- *   search covers only operations from after the pause.
+ * - The worker would take the registrar's operations for the former registration for operations of the new
+ *   registration. With the pause, the worker can ignore all operations from before the request.
  */
 const pauseMs = skewMs + 60_000;
 

@@ -70,13 +70,15 @@ export const DnsRecord = z
   .meta({ id: "DnsRecord", description: "A DNS record of a domain." });
 export type DnsRecord = z.output<typeof DnsRecord>;
 
-/** The view of a record in events. It has no `zone_status`, because the nameservers get a record only after its event. */
+/**
+ * The view of a record in events. It has no `zone_status`, because the nameservers get a record only after its event.
+ */
 const RecordView = DnsRecord.omit({ zone_status: true });
 
 export const StoredRecord = RecordView.extend({
   account_id: z.string(),
   domain_id: z.string(),
-  /** The revision of the zone in which this record was written. */
+  /** The revision of the zone that gave the record its present state. */
   zone_revision: z.int(),
   version: z.int(),
 });

@@ -74,7 +74,9 @@ async function releaseLease(accountId: string, domainId: string, owner: string, 
   await table.attempt(write).catch(() => undefined);
 }
 
-/** Writes the noted RRsets into the zone. Returns the new state of the zone, or undefined if records changed meanwhile. */
+/**
+ * Writes the noted RRsets into the zone. Returns the new state of the zone, or undefined if records changed meanwhile.
+ */
 async function oneRound(zone: StoredZone, owner: string, work: ZoneWork): Promise<StoredZone | undefined> {
   const { dns } = work;
   if (zone.dirty.length === 0 && zone.zone_id !== undefined && zone.change) {
@@ -187,7 +189,7 @@ async function settleZone(
   });
   if (isDone) return { ...zone, ...settled, dirty: [], due_at, lease_until: "" };
   if (settled.zone_id === undefined) return undefined;
-  // The provider has the zone nevertheless, with the records of that revision.
+  // The provider has the zone nevertheless, with the records of the revision that this round read.
   const { zone_id, synced_revision } = settled;
   await table.attempt({ update: key, set: { zone_id, synced_revision }, if: { lease_owner: owner } });
   return undefined;

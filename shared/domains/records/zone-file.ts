@@ -15,8 +15,8 @@ import { recordsIn, recordsRange } from "./stored-record.ts";
 import { isQuoted, quoted, unquoted } from "./values.ts";
 
 /**
- * One word of an entry. Its escapes are kept, and the quotes around it are removed. Quotes after an equals sign are kept,
- * as in `alpn="h2"`.
+ * One word of an entry. Its escapes are kept, and the quotes around it are removed. Quotes after an equals sign are
+ * kept, as in `alpn="h2"`.
  */
 type Word = string;
 
@@ -34,13 +34,13 @@ type ZoneEntry = {
 };
 
 /**
- * The group `pair` matches a parameter of RFC 9460 with its quotes: `alpn="h2,h3"`. The group `stray` matches only a lone
- * quotation mark or backslash.
+ * The group `pair` matches a parameter of RFC 9460 with its quotes: `alpn="h2,h3"`. The group `stray` matches only a
+ * lone quotation mark or backslash.
  */
 const pieces =
   /\s+|;[^]*|(?<open>\()|(?<close>\))|(?<pair>[a-z0-9-]+="(?:[^"\\]|\\[^])*")(?=[\s;()]|$)|"(?<quoted>(?:[^"\\]|\\[^])*)"|(?<plain>(?:[^\s();"\\]|\\[^])+)|(?<stray>[^])/gu;
 
-/** Adds the words of a line to an entry; returns the number of parentheses that are open after it. */
+/** Adds the words of a line to an entry; returns the number of parentheses that are open after the line. */
 function readLine(line: string, words: Word[], openBefore: number): { open: number; fault?: string } {
   let open = openBefore;
   for (const { groups = {} } of line.matchAll(pieces)) {
@@ -109,7 +109,7 @@ const dnssec = new Set([
   "NXT",
 ]);
 
-/** The reason why records of a type are skipped; undefined when they are not. */
+/** The reason why records of a type are skipped; undefined if they can be imported. */
 function typeFault(type: string): string | undefined {
   if (RecordType.safeParse(type).success) return undefined;
   if (type === "SOA") return "The zone has an SOA record of its own";
@@ -124,7 +124,7 @@ function inFull(name: Word, origin: string): string {
   return name.endsWith(".") ? name : `${name}${origin === "." ? "" : "."}${origin}`;
 }
 
-/** A pair as the group `pair` matches it. In any other word, a quotation mark has a backslash before it. */
+/** A word that the group `pair` matched. In any other word, a quotation mark has a backslash before it. */
 const pair = /^([a-z0-9-]+=)"(.*)"$/s;
 
 /** Joins words of text. A text that cannot be unquoted keeps its quotes, so that `parseRecord` reports its fault. */
@@ -259,7 +259,7 @@ function readRecord(
 
 const longestFile = 1_048_576;
 const mostRecords = 5_000;
-/** The most characters of an entry's text that are shown. */
+/** How many characters of an entry's text are shown at most. */
 export const longestShown = 200;
 
 type ZoneFile = {
@@ -340,7 +340,7 @@ function dataIn({ type, value, priority, weight, port, flags, tag }: ParsedRecor
 const entryOf = (record: ParsedRecord, ttl = record.ttl): string =>
   `${record.name}\t${ttl}\tIN\t${record.type}\t${dataIn(record)}`;
 
-/** The lowest TTL of the records of each name and type, which is the TTL of all of them (RFC 2181 §5.2). */
+/** For each name and type, the lowest TTL of the records, which the nameservers give all of them (RFC 2181 §5.2). */
 function lowestTtls(records: readonly ParsedRecord[]): Map<string, number> {
   const ttls = new Map<string, number>();
   for (const one of records) ttls.set(rrsetName(one), Math.min(one.ttl, ttls.get(rrsetName(one)) ?? one.ttl));
@@ -348,7 +348,8 @@ function lowestTtls(records: readonly ParsedRecord[]): Map<string, number> {
 }
 
 /**
- * Writes a zone as a file that other servers can load (RFC 1035 §5), with the values and TTLs that the nameservers have.
+ * Writes a zone as a file that other servers can load (RFC 1035 §5), with the values and TTLs that the nameservers
+ * have.
  * - It has an SOA record, the nameservers, and the records in their order.
  * - Hosts are absolute; texts are ASCII strings in quotes, of at most 255 bytes each.
  * - `nameservers` must not be empty.
@@ -379,7 +380,7 @@ export function aheadOfExport(accountId: string, ref: string, expected: Expected
   return { ...ahead, keys: [...keys, zoneKey(accountId, id)], ranges: [recordsRange(accountId, id)] };
 }
 
-/** Exports a domain's records as a zone file, ordered by name and type. Throws 404. */
+/** Exports a domain's records as a zone file, ordered by name and type. Throws 404 if the domain has no zone. */
 export async function exportRecords({ account_id, id }: StoredDomain, table: Reader, now: Date) {
   const [stored, zone] = await Promise.all([recordsIn(table, account_id, id), getZone(table, account_id, id)]);
   if (!zone) throw notFound();

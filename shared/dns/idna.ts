@@ -1,8 +1,8 @@
 import { quoteCharacter } from "../core/text.ts";
 
 /**
- * The characters of RFC 5892 §2: letters, digits and marks, and the exceptions of §2.6. Unstable characters are mapped
- * before.
+ * The characters of RFC 5892 §2: letters, digits and marks, and the exceptions of §2.6. Unstable characters need no
+ * rule here, because they are mapped before.
  */
 const allowed = /^[-a-z0-9\p{Ll}\p{Lu}\p{Lo}\p{Lm}\p{Nd}\p{Mn}\p{Mc}\u06fd\u06fe\u0f0b\u3007]$/u;
 

@@ -28,8 +28,8 @@ export const releasedWrite = (name: string, now: Date): Write => ({
 /**
  * The length of the pause, in milliseconds. It prevents two mistakes:
  * - A late request to release the former registration would release the new registration.
- * - The worker would take the registrar's operations for the former registration for operations of the new
- *   registration. With the pause, the worker can ignore all operations from before the request.
+ * - The worker would mistake the registrar's operations for the former registration for operations of the new
+ *   registration. The pause is longer than the time before the request in which the worker searches operations.
  */
 const pauseMs = skewMs + 60_000;
 

@@ -17,15 +17,15 @@ import { domainById } from "../find.ts";
 import { domainUpdate, systemWriter, type ChangedMembers, type DomainWork } from "./work.ts";
 
 /*
- * A registration, a renewal and a transfer are requests to the registrar. A request has four steps, and each step is stored
- * before the next step begins:
+ * A registration, a renewal and a transfer are requests to the registrar. A request has four steps, and each step is
+ * stored before the next step begins:
  * 1. The price is held.
  * 2. The request is sent to the registrar.
  * 3. The registrar's operation runs.
  * 4. The money is captured or released.
  *
- * If the registrar's answer to the request is lost, the result is unknown. Then the registrar is asked for its operations
- * and registrations, and only a definite answer ends the request.
+ * If the registrar's answer to the request is lost, the result is unknown. Then the registrar is asked for its
+ * operations and registrations, and only a definite answer ends the request.
  *
  * Access patterns
  *   operations at the registrar whose request is over   DOMAIN#<name> / OPERATION#<operation id>
@@ -38,7 +38,9 @@ const operationKey = (name: string, id: string): Key => ({ PK: `DOMAIN#${name}`,
  */
 const operationKeptSeconds = 60 * 86_400;
 
-/** The write that stores that the request of an operation is over. No later request takes this operation for its own. */
+/**
+ * The write that stores that the request of an operation is over. No later request takes this operation for its own.
+ */
 export const operationWrite = (name: string, { id }: RegistrarOperation, now: Date): Write => ({
   put: { ...operationKey(name, id), ttl: Math.ceil(now.getTime() / 1_000) + operationKeptSeconds },
 });
@@ -47,12 +49,15 @@ const isOver = async (table: Reader, name: string, id: string): Promise<boolean>
   (await table.get(operationKey(name, id), z.object({}))) !== undefined;
 
 /**
- * The result of a request: the registration, or why the request failed. `operation` is absent if the registrar refused the
- * request, or shows the registration but no operation.
+ * The result of a request: the registration, or why the request failed. `operation` is absent if the registrar refused
+ * the request, or shows the registration but no operation.
  */
 export type Conclusion = ({ registration: Registration } | { failed: string }) & { operation?: RegistrarOperation };
 
-/** The progress of a request. `looks` is how many looks in a row found the operation still running, or got no answer. */
+/**
+ * The progress of a request. `looks` is how many times in a row the worker found the operation still running, or got no
+ * answer.
+ */
 type Progress = RegistrarRequest & { looks: number };
 
 /** A kind of request to the registrar. `D` is a domain with a request of this kind that is not over. */
@@ -65,8 +70,8 @@ export type RequestKind<D extends StoredDomain> = {
   /** Sends the request to the registrar. */
   send: (domain: D, work: DomainWork) => Promise<RegistrarOperation>;
   /**
-   * The registration that the request leads to. `absent` if the registrar shows the name without the effect of the request;
-   * undefined if the registrar does not show the name.
+   * The registration that the request leads to. `absent` if the registrar shows the name without the effect of the
+   * request; undefined if the registrar does not show the name.
    */
   effect: (domain: D, work: DomainWork) => Promise<Registration | "absent" | undefined>;
   /** Ends the request. Returns the new state of the domain, or undefined if another process has ended the request. */
@@ -80,8 +85,8 @@ export type RequestKind<D extends StoredDomain> = {
 
 /**
  * Whether another registrar has taken the name over since the name was registered or transferred here. Only a
- * `transfer_out` operation proves this. A name that the registrar does not show at the moment may still be registered here,
- * and must be renewed.
+ * `transfer_out` operation proves this. A name that the registrar does not show at the moment may still be registered
+ * here, and must be renewed.
  */
 export async function hasDeparted(
   { name, created_at, purchase, transfer }: StoredDomain,
@@ -96,13 +101,14 @@ export async function hasDeparted(
 }
 
 /**
- * How long it can take until the registrar shows the operation of a request, in milliseconds. A request whose operation is
- * not shown after this time has not arrived. The effect of an operation is shown within the same time after its success.
+ * How long it can take until the registrar shows the operation of a request, in milliseconds. A request whose operation
+ * is not shown after this time has not arrived. The effect of an operation is shown within the same time after its
+ * success.
  */
 const certainMs = 600_000;
 /** How far the registrar's clock may be behind ours, in milliseconds. */
 export const skewMs = 300_000;
-/** The waits between looks without news, in milliseconds. The last wait is repeated. */
+/** The waits between two looks at a request that has not changed, in milliseconds. The last wait is repeated. */
 const waitsMs = [2_000, 5_000, 15_000, 60_000, 300_000, 900_000, 3_600_000];
 
 const nextLook = (looks: number, now: Date): string =>
@@ -159,7 +165,7 @@ async function askFirst<D extends StoredDomain>(kind: RequestKind<D>, domain: D,
   return ask(kind, await storeProgress(kind, domain, { stage: "asked", asked_at }, work), work);
 }
 
-/** Sends the request. The stage `asked` is stored first. If the answer is lost, `reconcile` finds out the result. */
+/** Sends a request whose stage `asked` is stored already. If the answer is lost, `reconcile` finds out the result. */
 async function ask<D extends StoredDomain>(
   kind: RequestKind<D>,
   domain: StoredDomain | undefined,
@@ -191,7 +197,9 @@ async function operationOf<D extends StoredDomain>(kind: RequestKind<D>, domain:
   return operation && !(await isOver(work.table, domain.name, operation.id)) ? operation : undefined;
 }
 
-/** Finds out the result of a request whose answer was lost. If the request has certainly not arrived, sends it again. */
+/**
+ * Finds out the result of a request whose answer was lost. If the request has certainly not arrived, sends it again.
+ */
 async function reconcile<D extends StoredDomain>(
   kind: RequestKind<D>,
   domain: D,
@@ -209,7 +217,7 @@ async function reconcile<D extends StoredDomain>(
       await storeProgress(kind, domain, { looks }, work);
       return undefined;
     }
-    // A name that left and came back can belong to another account.
+    // A name that moved to another registrar and came back can belong to another account.
     if (kind.concludeDeparted && (await hasDeparted(domain, work))) {
       const failed = `Another registrar has taken ${domain.name} over.`;
       return await kind.conclude(domain, { failed }, work);

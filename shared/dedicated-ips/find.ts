@@ -29,7 +29,7 @@ export const ipInPath: ResourceLookup<{ params: IpParams }, StoredIp> = {
 };
 
 /**
- * The most domains that are read for a principal who has grants on only some domains. They are all read in one call.
+ * How many domains are read at most for a principal who has grants on only some domains. One call reads all of them.
  */
 const domainLimit = 20_000;
 

@@ -71,7 +71,7 @@ export async function findVisibleIp(
   return undefined;
 }
 
-/** Like `findVisibleIp`. Throws 404 in place of undefined. */
+/** Reads a dedicated IP as `findVisibleIp` does. Throws 404 if there is none, or if the principal may not see it. */
 export async function visibleIp(...search: Parameters<typeof findVisibleIp>): Promise<StoredIp> {
   const ip = await findVisibleIp(...search);
   if (!ip) throw notFound();

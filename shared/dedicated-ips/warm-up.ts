@@ -33,7 +33,7 @@ export const WarmUp = z
   });
 export type WarmUp = z.output<typeof WarmUp>;
 
-/** The day of a dedicated IP's warm-up and its limit. */
+/** A day of a warm-up, with the limit for this day. */
 export type WarmUpDay = Omit<WarmUp, "sent_today">;
 
 /**

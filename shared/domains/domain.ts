@@ -276,9 +276,9 @@ export type Domain = z.output<typeof Domain>;
 const RegistrarRequest = z.object({
   hold_id: z.string(),
   stage: z.enum(["held", "asked", "running", "captured", "voided"]),
-  /** When the registrar was first asked. An operation from before this time belongs to another request. */
+  /** When the registrar was first asked. An operation that is older belongs to another request. */
   asked_at: Timestamp.optional(),
-  /** When the registrar was last asked, if earlier requests had no effect. */
+  /** When the registrar was last asked again, because an earlier request had no effect. Absent if it was asked once. */
   asked_again_at: Timestamp.optional(),
   operation_id: z.string().optional(),
   /** When the registrar first reported that the operation succeeded, but did not show the operation's effect yet. */
@@ -431,9 +431,7 @@ export const StoredDomain = Domain.omit({
   renewal: Renewal.optional(),
   /** The registrar's operation for the latest change of the contact. Absent before the first change. */
   contact_update: z.object({ operation_id: z.string(), started_at: Timestamp }).optional(),
-  /**
-   * The end of the claim to the contact: until then, no second call may change the contact. Absent before the first.
-   */
+  /** The end of the last claim to change the contact. Until then, no other call may change the contact. */
   contact_claimed_until: Timestamp.optional(),
   /** The latest transfer to us; absent for a name that was never transferred. */
   transfer: Transfer.optional(),
@@ -526,17 +524,17 @@ export const hasRegistration = (domain: Pick<StoredDomain, "registration">): boo
 export const notReady = (status: DomainStatus, detail: string): Problem =>
   new Problem("domain_not_ready", detail, { domain_status: status });
 
-/** Domains with work due at a certain time, keyed by account and domain. */
+/** The queue of domains that the worker has to look at. The account and the domain identify a task. */
 export const domainQueue: Queue = { name: "DOMAIN_DUE", shards: 64 };
 
-/** Rotations of DKIM keys with work due at a certain time, keyed by account and domain. */
+/** The queue of rotations of DKIM keys. The account and the domain identify a task. */
 export const dkimQueue: Queue = { name: "DKIM_DUE", shards: 4 };
 
 /**
- * Transfers to us with work due at a certain time, keyed by account and domain. They have a queue of their own, because
- * a connected domain is still checked at its own times.
+ * The queue of transfers to us. The account and the domain identify a task. Transfers have a queue of their own,
+ * because a connected domain is still checked at other times.
  */
 export const transferQueue: Queue = { name: "TRANSFER_DUE", shards: 4 };
 
-/** Purchases and transfers whose payment has arrived, keyed by account and batch. */
+/** The queue of purchases and transfers whose payment has arrived. The account and the batch identify a task. */
 export const batchQueue: Queue = { name: "PURCHASE_DUE", shards: 4 };

@@ -21,7 +21,7 @@ export type DomainFilter = {
 export const DomainSort = z.enum(["created_at", "name", "expires_at"]);
 type DomainSort = z.output<typeof DomainSort>;
 
-/** The order of a list of domains. Without `sort` they are in the order of the account or of the workspace. */
+/** The order of a list of domains. Without `sort`, the domains are in the order of the account or of the workspace. */
 export type DomainOrder = { sort?: DomainSort | undefined; order: Order };
 
 type Compare = (a: StoredDomain, b: StoredDomain) => number;
@@ -36,7 +36,7 @@ const comparisons: Record<DomainSort, Compare> = {
   expires_at: (a, b) => (endOf(a) < endOf(b) ? -1 : endOf(a) > endOf(b) ? 1 : compareIds(a.id, b.id)),
 };
 
-/** Sorts domains. Without `sort`, the domains are sorted by `byDefault`; without both, they keep their order. */
+/** Sorts domains by `sort`, or else by `byDefault`. If both are absent, the domains keep their order. */
 export function sortDomains(
   domains: readonly StoredDomain[],
   { sort, order }: DomainOrder,

@@ -12,8 +12,8 @@ import type { Key, Write } from "../table/writes.ts";
  * zone.
  *
  * Access patterns
- *   the zone of a domain            ACCOUNT#<id> / ZONE#<domain id>
- *   zones that are behind, by time  shared/table/due.ts, queue ZONE_DUE
+ *   the zone of a domain                        ACCOUNT#<id> / ZONE#<domain id>
+ *   zones that have to be synced, by due time   shared/table/due.ts, queue ZONE_DUE
  */
 export const zoneKey = (accountId: string, domainId: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
@@ -131,8 +131,8 @@ export function noteChanges(
 ): Write[] {
   const names = [...new Set([...zone.dirty, ...changed.map(rrsetName)])];
   const isAll = names.length > dirtyLimit || names.includes(allRrsets);
-  // The zone may already have an RRset that is only noted, because the provider's answer to a change may have been
-  // lost.
+  // The zone at the provider may already have an RRset that is only noted here: the provider's answer to a change may
+  // have been lost.
   const held = isAll && !names.includes(allRrsets) ? [...new Set([...zone.held, ...names])] : zone.held;
   const place = [zone.account_id, zone.domain_id] as const;
   const isDue = wanted && zone.due_at === null;
@@ -154,7 +154,7 @@ export function noteChanges(
   ];
 }
 
-/** The key of a zone in the queue of zones that are behind. */
+/** The key of a zone in the queue of zones that have to be synced. */
 export const zoneDueKey = ({ account_id, domain_id }: Pick<StoredZone, "account_id" | "domain_id">, at: string): Key =>
   dueKey(zoneQueue, [account_id, domain_id], at);
 

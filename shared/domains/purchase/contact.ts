@@ -45,7 +45,7 @@ const companyTlds: readonly string[] = [".com.au", ".net.au"];
 
 type Address = Partial<Pick<Contact, "organization" | "state" | "zip" | "country">>;
 
-/** A member that a contact lacks, and the reason why it needs the member. */
+/** A member that a contact lacks, and the reason why the contact needs the member. */
 type Missing = { member: "organization" | "state" | "zip"; message: string };
 
 /** The members that a contact needs because of its country, and lacks. */

@@ -11,7 +11,7 @@ import type { DomainWork } from "../setup/work.ts";
  * After a name was released, there is a pause before the name is registered or transferred again.
  *
  * Access patterns
- *   the end of the last registration of a name through us      DOMAIN#<name> / RELEASED
+ *   the end of a name's last registration here      DOMAIN#<name> / RELEASED
  */
 const releasedKey = (name: string): Key => ({ PK: `DOMAIN#${name}`, SK: "RELEASED" });
 

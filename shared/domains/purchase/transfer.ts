@@ -28,7 +28,8 @@ export const sealContext = (accountId: string, name: string): Record<string, str
 });
 
 /**
- * Whether the name of `own`, a domain of the account, can be transferred to us. The domain stays as it is meanwhile.
+ * Whether the name of `own`, a domain of the account, can be transferred to us. The domain keeps its status during the
+ * transfer.
  */
 const isTransferable = (own: StoredDomain): boolean =>
   own.source === "connected" && own.is_open && !isTransferring(own);
@@ -143,8 +144,8 @@ type TransferServices = { registrar: Registrar; secrets: Secrets; checkouts: () 
 const readTransfer = (answer: OrderAnswer): TransferAnswer => TransferAnswer.parse(answer);
 
 /**
- * Transfers names to us, as `placeOrder` does: holds their prices and starts their transfers. With `dry_run`, answers as
- * `previewOrder` does.
+ * Transfers names to us, as `placeOrder` does: holds their prices and starts their transfers. With `dry_run`, answers
+ * as `previewOrder` does.
  */
 export function transferDomains(
   accountId: string,

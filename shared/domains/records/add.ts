@@ -56,7 +56,7 @@ export async function requireRoom(
   }
   const fault = sizeFault(record, others);
   if (fault !== undefined) throw new Problem("limit_reached", `${fault}.`);
-  // A record that keeps its name needs no check, because the name was checked before.
+  // A record that keeps its name needs no check against delegations, because its name was checked before.
   if (around.some(({ id, name }) => id === except && name === record.name)) return;
   const obstacle = obstacleOf(record, others, domain.name);
   if (!obstacle) return;

@@ -128,8 +128,8 @@ function reasonAgainst(
 }
 
 /**
- * How many records one transaction adds. A transaction has 100 writes at most, and the audit log entries of the records
- * count among them.
+ * How many records one transaction adds. A transaction has 100 writes at most. Each record takes several writes, with
+ * its entry in the audit log.
  */
 const recordsAtOnce = 20;
 

@@ -3,7 +3,7 @@ import { isIPv4, isIPv6 } from "node:net";
 import { quoteText } from "../../core/text.ts";
 import { domainSpecFault } from "./names.ts";
 
-/** For how many terms a receiver queries the DNS at most: the terms of a record and of all records that it includes. */
+/** How many terms may make a receiver query the DNS, in a record together with all records that it includes. */
 export const mostLookups = 10;
 const longestRecord = 1_024;
 

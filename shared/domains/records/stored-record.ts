@@ -10,7 +10,7 @@ import { StoredZone, hasRevision, zoneKey } from "../zone.ts";
 
 /*
  * A record is stored twice:
- * - in the list of its account, at the place that its id gives;
+ * - in the list of its account, at the place that the record's id gives;
  * - among the records of its domain, by name and type. There, the records of one name are read together.
  *
  * Access patterns

@@ -56,8 +56,8 @@ function readLine(line: string, words: Word[], openBefore: number): { open: numb
 }
 
 /**
- * Splits a zone file into entries (RFC 1035 §5.1): comments, quotes, escapes and parentheses. An entry with a fault
- * ends with the line of the fault, and has the words before it.
+ * Splits a zone file into entries (RFC 1035 §5.1). Reads comments, quotes, escapes and parentheses. An entry with a
+ * fault ends with the line of the fault, and has the words before the fault.
  */
 function* entriesOf(file: string): Generator<ZoneEntry> {
   let entry: ZoneEntry | undefined;
@@ -127,7 +127,9 @@ function inFull(name: Word, origin: string): string {
 /** A word that the group `pair` matched. In any other word, a quotation mark has a backslash before it. */
 const pair = /^([a-z0-9-]+=)"(.*)"$/s;
 
-/** Joins words of text. A text that cannot be unquoted keeps its quotes, so that `parseRecord` reports its fault. */
+/**
+ * Joins words to a text. If the text cannot be unquoted, it keeps its quotes, so that `parseRecord` reports the fault.
+ */
 function joinedText(words: readonly Word[]): string {
   const strings = words.flatMap((word) => pair.exec(word)?.slice(1) ?? [word]);
   const inQuotes = strings.map((word) => `"${word}"`).join(" ");
@@ -190,7 +192,7 @@ function readTtl(word: Word): number | undefined {
   return parts.reduce((sum, [, number, unit = ""]) => sum + Number(number) * (secondsIn[unit] ?? 1), 0);
 }
 
-/** Applies `$ORIGIN` and `$TTL`. A fault is fatal when the names after it cannot be known. */
+/** Applies `$ORIGIN` and `$TTL`. A fault is fatal if the names in the following entries cannot be known. */
 function readDirective(
   [directive = "", ...words]: Word[],
   state: ZoneState,
@@ -340,7 +342,10 @@ function dataIn({ type, value, priority, weight, port, flags, tag }: ParsedRecor
 const entryOf = (record: ParsedRecord, ttl = record.ttl): string =>
   `${record.name}\t${ttl}\tIN\t${record.type}\t${dataIn(record)}`;
 
-/** For each name and type, the lowest TTL of the records, which the nameservers give all of them (RFC 2181 §5.2). */
+/**
+ * For each name and type, the lowest TTL of the records. The nameservers give this TTL to all records of the name and
+ * type (RFC 2181 §5.2).
+ */
 function lowestTtls(records: readonly ParsedRecord[]): Map<string, number> {
   const ttls = new Map<string, number>();
   for (const one of records) ttls.set(rrsetName(one), Math.min(one.ttl, ttls.get(rrsetName(one)) ?? one.ttl));

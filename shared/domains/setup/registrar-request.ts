@@ -208,7 +208,7 @@ async function reconcile<D extends StoredDomain>(
   const progress = kind.progress(domain);
   const looks = progress.looks + 1;
   const { asked_at = "", asked_again_at = asked_at } = progress;
-  // The time is read before the registrar is asked, because the answer can show the state at this time and come late.
+  // The time is read before the registrar is asked: an answer that comes late still shows the state at this time.
   const isCertain = work.now().getTime() - Date.parse(asked_again_at) >= certainMs;
   try {
     const operation = await operationOf(kind, domain, work);

@@ -122,7 +122,9 @@ export function aheadOfSettings(
  * - 404 if the domain was deleted meanwhile;
  * - 422 for a setting that the domain cannot have;
  * - 429 if `spf_includes` has a new name, and the caller's limit of the class `outbound` is used up;
- * - 409 `domain_not_ready`, `redirects_unavailable` or `record_conflict`;
+ * - 409 `domain_not_ready` if the status of the domain does not allow the change;
+ * - 409 `redirects_unavailable` if a setting needs a web server, and the deployment has none;
+ * - 409 `record_conflict` if the customer has records in the places that the settings need;
  * - 503 if an SPF record to include cannot be read, or if the domain's former zone is still being removed.
  */
 export async function setDomain(

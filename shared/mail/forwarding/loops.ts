@@ -14,8 +14,8 @@ export function targetsRange(accountId: string, scope: MailScope): { partition: 
 }
 
 /**
- * The rows with the targets of a scope's rules, whether or not mail goes to these targets at present. For a pattern, the
- * result has the rows of all patterns of its domain.
+ * The rows with the targets of a scope's rules, whether or not mail goes to these targets at present. For a pattern,
+ * the result has the rows of all patterns of its domain.
  */
 export async function targetRowsOf(table: Reader, accountId: string, scope: MailScope): Promise<StoredTargets[]> {
   const { partition, from, to } = targetsRange(accountId, scope);
@@ -38,9 +38,9 @@ type PlannedRule = { id?: string; scope: MailScope };
 type Copy = { mailbox: FoundMailbox; by: MailScope; path: readonly string[] };
 
 /**
- * The ids of the rules that would forward copies of the planned rule back to its own scope; undefined if there is no such
- * loop. A rule never forwards a copy that a rule of the same scope made. A rule does not copy mail that arrives at its own
- * target. No copy arrives at an address without a mailbox, so a rule for such an address is never in a loop.
+ * The ids of the rules that would forward copies of the planned rule back to its own scope; undefined if there is no
+ * such loop. A rule never forwards a copy that a rule of the same scope made. A rule does not copy mail that arrives at
+ * its own target. No copy arrives at an address without a mailbox, so a rule for such an address is never in a loop.
  */
 async function findLoop(
   table: Reader,
@@ -75,7 +75,9 @@ async function findLoopFrom(
   return undefined;
 }
 
-/** The copies that rules of scopes other than `by` make of a copy, for other mailboxes. Leaves out rules in `visited`. */
+/**
+ * The copies that rules of scopes other than `by` make of a copy, for other mailboxes. Leaves out rules in `visited`.
+ */
 async function copiesFrom(
   table: Reader,
   accountId: string,
@@ -101,8 +103,8 @@ async function copiesFrom(
 }
 
 /**
- * Throws 409 `forwarding_loop` if rules of other scopes would forward copies of a rule back to its scope. `places` are the
- * destinations of the rule's targets.
+ * Throws 409 `forwarding_loop` if rules of other scopes would forward copies of a rule back to its scope. `places` are
+ * the destinations of the rule's targets.
  */
 export async function requireNoLoop(
   accountId: string,

@@ -51,8 +51,8 @@ export function aheadOfNewMailbox(
 }
 
 /**
- * Creates a mailbox with a generated password. Throws 409 `address_taken` or `domain_not_ready`, and 422 for a quota that
- * the plan does not allow.
+ * Creates a mailbox with a generated password. Throws 409 `address_taken` or `domain_not_ready`, and 422 for a quota
+ * that the plan does not allow.
  */
 export async function addMailbox(
   found: StoredDomain,

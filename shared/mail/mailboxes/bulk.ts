@@ -108,7 +108,9 @@ function sortItems(items: readonly BulkItem[]): { good: Candidate[]; failed: Ite
   return { good, failed };
 }
 
-/** How many mailboxes one transaction creates. A mailbox takes four of the 100 writes, and the transaction a few more. */
+/**
+ * How many mailboxes one transaction creates. A mailbox takes four of the 100 writes, and the transaction a few more.
+ */
 const mailboxesAtOnce = 23;
 const passwordsAtOnce = 10;
 /**

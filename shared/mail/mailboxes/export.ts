@@ -135,8 +135,8 @@ async function requirePlace(accountId: string, filter: MailboxFilter, context: C
 }
 
 /**
- * Exports mailboxes. If the file is small, the answer holds it. Otherwise a worker makes the file, and `getExport` shows the
- * progress. Throws 422 as `requirePlace` does.
+ * Exports mailboxes. If the file is small, the answer holds it. Otherwise a worker makes the file, and `getExport`
+ * shows the progress. Throws 422 as `requirePlace` does.
  */
 export async function exportMailboxes(
   accountId: string,

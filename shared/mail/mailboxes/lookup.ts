@@ -73,9 +73,9 @@ export const accountSources = (moment: Moment, accountId: string): Promise<RowSo
   moment.open([{ list: mailboxesOf(accountId), resolve: async (rows) => mailboxesOfRows(rows) }]);
 
 /**
- * The sources of the mailboxes of domains: one source for each domain, in the order of the domains. `since` is the head of
- * the account's list of mailboxes, if it was read before the domains. While this head does not change, the heads in the
- * domains do not change either.
+ * The sources of the mailboxes of domains: one source for each domain, in the order of the domains. `since` is the head
+ * of the account's list of mailboxes, if it was read before the domains. While this head does not change, the heads in
+ * the domains do not change either.
  */
 export async function domainSources(
   moment: Moment,
@@ -115,7 +115,10 @@ export async function domainSources(
   return domains.flatMap((domain) => (headIn(domain) ? held.shift() : others.shift()) ?? []);
 }
 
-/** The source of the mailboxes that grants name directly and that no wider grant covers; none if there are no such grants. */
+/**
+ * The source of the mailboxes that grants name directly and that no wider grant covers; none if there are no such
+ * grants.
+ */
 export async function singleSources(
   accountId: string,
   among: readonly StoredDomain[] | undefined,

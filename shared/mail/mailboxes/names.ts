@@ -10,9 +10,10 @@ import type { Item, Key, Write } from "../../table/writes.ts";
 import { mailboxesOf, StoredMailbox } from "./mailbox.ts";
 
 /*
- * A block has the addresses, names and statuses of the mailboxes at 256 ordinals of an account's list, compressed into one
- * item. So a search reads a few bytes for each mailbox.
- * - The transaction that gives out every 64th ordinal writes the block. A later change of a mailbox changes the block too.
+ * A block has the addresses, names and statuses of the mailboxes at 256 ordinals of an account's list, compressed into
+ * one item. So a search reads a few bytes for each mailbox.
+ * - The transaction that gives out every 64th ordinal writes the block. A later change of a mailbox changes the block
+ *   too.
  * - A deleted mailbox stays in its block until the next daily run. The list says which ordinals are deleted.
  * - Mailboxes that are in no block yet are searched in their rows. A migration packs the mailboxes of earlier versions.
  *
@@ -37,8 +38,8 @@ export type NamedMailbox = {
 };
 
 /**
- * A block. `version` counts its changes. `packed` has the mailboxes at the ordinals before `until`. Both are absent if a
- * mailbox was changed before the block was packed.
+ * A block. `version` counts its changes. `packed` has the mailboxes at the ordinals before `until`. Both are absent if
+ * a mailbox was changed before the block was packed.
  */
 const StoredBlock = z.object({
   version: z.int(),
@@ -205,8 +206,8 @@ export function blockKeyOf(accountId: string, mailboxId: string): Key | undefine
 }
 
 /**
- * The write that changes or adds a mailbox in its block. If the block is not packed, the write raises its version, so that
- * a transaction that packs the block at the same time fails.
+ * The write that changes or adds a mailbox in its block. If the block is not packed, the write raises its version, so
+ * that a transaction that packs the block at the same time fails.
  */
 export async function namesWrite(table: Reader, accountId: string, changed: NamedMailbox): Promise<Write> {
   const block = Math.floor(changed.ordinal / perBlock);

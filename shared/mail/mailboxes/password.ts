@@ -64,16 +64,16 @@ const macOf = (key: Buffer, password: string): Buffer =>
   createHmac("sha256", key).update(password.normalize("NFC")).digest();
 
 /**
- * A 64-bit tag by which a login finds the only hash to check among several. The tag is keyed with the account's own key.
- * Without this key, the tag reveals nothing about the password.
+ * A 64-bit tag by which a login finds the only hash to check among several. The tag is keyed with the account's own
+ * key. Without this key, the tag reveals nothing about the password.
  */
 export const passwordTag = (key: Buffer, password: string): string => macOf(key, password).toString("hex").slice(0, 16);
 
 const keyedPrefix = "$hmac-sha256$";
 
 /**
- * The hash of a password that `newPassword` generated: HMAC-SHA-256 (RFC 2104) under the account's own key. A fast hash is
- * enough, because nobody can try 2^116 passwords. A password that somebody chose needs `hashPassword`.
+ * The hash of a password that `newPassword` generated: HMAC-SHA-256 (RFC 2104) under the account's own key. A fast hash
+ * is enough, because nobody can try 2^116 passwords. A password that somebody chose needs `hashPassword`.
  */
 export const keyedHash = (key: Buffer, password: string): string => keyedPrefix + unpadded(macOf(key, password));
 
@@ -101,7 +101,9 @@ const kept = new Map<string, Promise<Buffer>>();
 /** The services for making and opening passwords. */
 export type LoginServices = { table: Table; secrets: Secrets };
 
-/** The key for an account's tags and keyed hashes. It is made at its first use, and opened once per process. Throws 503. */
+/**
+ * The key for an account's tags and keyed hashes. It is made at its first use, and opened once per process. Throws 503.
+ */
 export function loginKey(accountId: string, work: LoginServices): Promise<Buffer> {
   const known = kept.get(accountId);
   if (known) return known;

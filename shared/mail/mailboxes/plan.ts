@@ -81,8 +81,8 @@ export const rebuiltList = (table: Reader, { account_id, id }: StoredDomain): Pr
   rebuiltState(table, mailboxesIn(account_id, id), 0);
 
 /**
- * The writes that add and remove mailboxes in a domain's list. The transaction fails if the domain has changed since it was
- * read. If the head of the list is an item of its own, these writes move it into the domain.
+ * The writes that add and remove mailboxes in a domain's list. The transaction fails if the domain has changed since it
+ * was read. If the head of the list is an item of its own, these writes move it into the domain.
  */
 export function domainListWrites(
   domain: StoredDomain,

@@ -32,9 +32,9 @@ function onlyId({ mailboxes, domain }: FoundDeleted): string {
 }
 
 /**
- * Restores a deleted mailbox with its id, its place in the lists, its password, and the aliases that are still free. Throws
- * 404, 409 `address_taken`, `domain_not_ready` or `mailbox_ambiguous`, and 409 `mailbox_not_ready` for a mailbox that is
- * not deleted.
+ * Restores a deleted mailbox with its id, its place in the lists, its password, and the aliases that are still free.
+ * Throws 404, 409 `address_taken`, `domain_not_ready` or `mailbox_ambiguous`, and 409 `mailbox_not_ready` for a mailbox
+ * that is not deleted.
  */
 export async function restoreMailbox(found: FoundDeleted, context: Context): Promise<RestoredMailbox> {
   const id = onlyId(found);
@@ -70,8 +70,8 @@ export async function restoreMailbox(found: FoundDeleted, context: Context): Pro
 }
 
 /**
- * The writes that put a mailbox back into its lists, and give the mailbox its addresses. The transaction fails if another
- * mailbox takes one of the addresses meanwhile.
+ * The writes that put a mailbox back into its lists, and give the mailbox its addresses. The transaction fails if
+ * another mailbox takes one of the addresses meanwhile.
  */
 async function planReturn(domain: StoredDomain, mailbox: StoredMailbox, { table }: Context): Promise<Write[]> {
   const { account_id } = domain;

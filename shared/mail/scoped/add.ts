@@ -11,9 +11,9 @@ import { mailboxKey } from "../mailboxes/mailbox.ts";
 import { type Family, type MailScope, type Scoped, scopeKey } from "./family.ts";
 
 /**
- * Reads the list for a new entry, and the existing entries of its scope. `presence` are the writes that make the transaction
- * fail if the scope is deleted meanwhile. Throws 409 `limit_reached` or `domain_not_ready`, and 422 if the scope's domain is
- * gone.
+ * Reads the list for a new entry, and the existing entries of its scope. `presence` are the writes that make the
+ * transaction fail if the scope is deleted meanwhile. Throws 409 `limit_reached` or `domain_not_ready`, and 422 if the
+ * scope's domain is gone.
  */
 export async function placeFor<T extends Scoped>(
   family: Family<T>,

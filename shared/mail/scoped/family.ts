@@ -35,7 +35,9 @@ export type MailScope = WideScope | { type: "mailbox"; id: string } | { type: "a
 /** Whether a local part is a pattern: it has the `*` that stands for any characters. */
 export const isPattern = (local: string): boolean => local.includes("*");
 
-/** The place of a scope in sort keys. All patterns of a domain have one place, because arriving mail reads all of them. */
+/**
+ * The place of a scope in sort keys. All patterns of a domain have one place, because arriving mail reads all of them.
+ */
 function placeOf(scope: MailScope): string {
   if (scope.type !== "address") return `${scope.type}#${scope.id}`;
   return isPattern(scope.local) ? `pattern#${scope.id}` : `address#${scope.id}#${scope.local}`;

@@ -17,9 +17,9 @@ const maxGrants = 10;
 export type PlanDependents<T> = (entries: readonly T[]) => Promise<PlannedRemoval> | PlannedRemoval;
 
 /**
- * Plans the deletion of some entries, and of the grants on them. If there are too many grants for one transaction, this plans
- * to revoke some of them only, and `isAll` is false. The caller then commits and plans again. The transaction fails if an
- * entry has changed since it was read.
+ * Plans the deletion of some entries, and of the grants on them. If there are too many grants for one transaction, this
+ * plans to revoke some of them only, and `isAll` is false. The caller then commits and plans again. The transaction
+ * fails if an entry has changed since it was read.
  */
 export async function planScopedRemoval<T extends Scoped & { version: number }>(
   family: Family<T>,

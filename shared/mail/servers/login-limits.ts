@@ -17,7 +17,7 @@ import { readAddress } from "../mailboxes/local-part.ts";
  * source.
  *
  * Access patterns
- *   when somebody last logged in with an address from a network   LOGIN#<hash of the address> / SOURCE#<hash of the network>
+ *   the last login with an address from a network   LOGIN#<hash of the address> / SOURCE#<hash of the network>
  */
 export const sourceKey = ({ address, network }: LoginSource): Key => ({
   PK: `LOGIN#${address}`,
@@ -45,8 +45,8 @@ export function loginSource(user: string, ip: string): LoginSource {
 }
 
 /**
- * Charges a login to its source, and to its source and address together. Throws 429. The source is charged first, so that
- * a source beyond its limit uses up no other limit.
+ * Charges a login to its source, and to its source and address together. Throws 429. The source is charged first, so
+ * that a source beyond its limit uses up no other limit.
  */
 export async function chargeSource({ address, network }: LoginSource, limiter: LimiterContext): Promise<void> {
   await charge({ principalId: `login-from/${network}`, class: "login_source", cost: 1 }, limiter);

@@ -284,7 +284,9 @@ function update(
   });
 }
 
-/** Replaces the contact of a name of ours. If the operation is to succeed, the registry shows the new contact at once. */
+/**
+ * Replaces the contact of a name of ours. If the operation is to succeed, the registry shows the new contact at once.
+ */
 async function setContact(table: Table, name: string, contact: Contact, now: Date): Promise<RegistrarOperation> {
   if (name.startsWith("contact-refused-")) throw new Refused("The registry refuses this contact.");
   return table.commit(async () => {

@@ -46,8 +46,8 @@ export type Fees = { renewal: number; restore?: number };
 
 /**
  * Whether a name that another registrar has can be transferred to us at this moment.
- * - `transferable`: with the price in minor units of `registrarCurrency`, which includes a further year. The price is absent if
- *   the registry gives none.
+ * - `transferable`: with the price in minor units of `registrarCurrency`, which includes a further year. The price is
+ *   absent if the registry gives none.
  * - `too_soon`: the name can be transferred from `transferableAt` on (RFC 3339), if the registry gives this time.
  * - `refused`: `reason` says why, as a sentence for people.
  * - `ours`: we have the name, or are registering it.
@@ -84,7 +84,9 @@ export type Transferring = { name: string; authCode: string; contact: Contact };
  * sentence for people. It may be absent.
  */
 export type RegistrarOperation = { id: string; state: "running" | "succeeded" | "failed"; reason?: string };
-/** The kinds of operations. Another registrar begins a `transfer_out`, which transfers a name of ours to that registrar. */
+/**
+ * The kinds of operations. Another registrar begins a `transfer_out`, which transfers a name of ours to that registrar.
+ */
 export type OperationKind = "register" | "renew" | "transfer" | "transfer_out";
 
 /**

@@ -91,8 +91,8 @@ export function openZoneCuts(nowMs: () => number): ZoneCuts {
 }
 
 /**
- * Opens a cache for several questions that belong together, such as those of one import. The cache also keeps the zones
- * of domains, so that their registries are asked once.
+ * Opens a cache for several questions that belong together, such as the questions of one import. The cache also keeps
+ * the zones of domains, so that the registry of a domain is asked only once.
  */
 export function openSharedCuts(topLevel: ZoneCuts): ZoneCuts {
   const domains = new Map<string, Zone>();

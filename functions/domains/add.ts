@@ -22,7 +22,7 @@ export const route = defineRoute({
   summary: "Connect a domain you already own",
   synonyms: ["new", "use", "own", "bought elsewhere", "existing", "external", "website", "set up"],
   description:
-    "Hosted: set the `nameservers` of the answer at the domain's registrar. The domain is `active` once the parent zone delegates the domain to them. External: publish the records of `domains.dns_setup.get` where the domain's DNS is. The domain is `active` once its TXT record is there. We check this from time to time, and `domains.verify` checks it at once. If your account deleted its connected domain of this name, or lost the name, this call can restore the domain with everything it had, until the domain's `deletes_at`. This is possible if no account has the name. It is also possible if you prove the name, by its delegation or its TXT record, and the other account has not proved it.",
+    "Hosted: set the `nameservers` of the answer at the domain's registrar. The domain is `active` once the parent zone delegates the domain to these nameservers. External: publish the records of `domains.dns_setup.get` where the domain's DNS is. The domain is `active` once its TXT record is there. We check this from time to time, and `domains.verify` checks it at once. If your account deleted its connected domain of this name, or lost the name, this call can restore the domain with everything it had, until the domain's `deletes_at`. This is possible if no account has the name. If another account has the name but has not proved it, you get the name once you prove it, by its delegation or its TXT record.",
   capability: "domain.purchase",
   subject: workspaceInBody,
   access: "write",

@@ -33,7 +33,7 @@ export const route = defineRoute({
   },
 });
 
-/** Requires the target workspace to exist, and the caller to see it and be allowed to move domains there. */
+/** Requires that the target workspace exists, and that the caller may see it and move domains to it. */
 async function requireTarget(accountId: string, id: string, { table, permissions }: Context): Promise<void> {
   const target = [{ type: "workspace" as const, id }];
   const exists = (await findWorkspace(table, accountId, id)) !== undefined;

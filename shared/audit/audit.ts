@@ -97,11 +97,12 @@ export async function listAuditEntries(
   return { items: rows.map((row) => entryOf(StoredChange.parse(row))), total };
 }
 
-/** The most entries of one file. The entries of a file are in memory together, and an answer has at most 6 MB. */
+/** How many entries a file can have. All entries of a file are in memory together, and an answer has at most 6 MB. */
 const mostInFile = 1_000;
 
 /**
- * All changes that match, for a file. Throws 422 if there are more than 1,000, and the errors of `listAuditEntries`.
+ * All changes that match the query, for a file. Throws 422 if more than 1,000 changes match, and the errors of
+ * `listAuditEntries`.
  */
 export async function auditEntriesForFile(
   accountId: string,

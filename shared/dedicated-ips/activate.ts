@@ -12,8 +12,8 @@ import { addressTaken } from "./register.ts";
 const aboutADayLater = (now: Date): string => later(now, dayMs * (0.9 + Math.random() / 5));
 
 /**
- * The members to change of a dedicated IP that passed its check. Each address stores the name with which it passed. It
- * keeps this name until the host gets another setup key.
+ * The members that change when a dedicated IP has passed its check. Each address stores the reverse name with which the
+ * address passed, until the host gets another setup key.
  */
 export const passedCheck = ({ addresses }: DnsCheck, now: Date) =>
   ({
@@ -36,9 +36,9 @@ export async function planFirmHold(table: Reader, ip: StoredIp): Promise<Write[]
 }
 
 /**
- * Takes over the addresses that a host has just proved from the hosts that hold them (the rivals). A rival without its
- * proof returns to `pending_authorization`. All hosts publish their proof for an address at the same name, so `check`
- * has the texts of a rival too. Throws 409 `ip_taken`:
+ * Takes over the addresses that a host has just proved. The present holders of these addresses are the rivals of the
+ * host. A rival that loses an address returns to `pending_authorization`. All hosts publish their proof for an address
+ * at the same name, so `check` has the texts of a rival too. Throws 409 `ip_taken`:
  * - for an address in the operator's stock;
  * - for an address whose rival has a firm hold, and still publishes its proof or is suspended.
  */

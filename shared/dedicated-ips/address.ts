@@ -5,7 +5,7 @@ import * as z from "zod";
 import { isPublicUnicast } from "../core/ip.ts";
 import { canonicalAddress } from "../dns/reverse.ts";
 
-/** The most addresses of a host. The SPF record of each domain of the host lists all of these addresses. */
+/** How many addresses a host can have. The SPF record of each domain of the host lists all of these addresses. */
 const addressLimit = 16;
 
 /** An address of a host on the public internet, in its canonical spelling (RFC 5952 for IPv6). */

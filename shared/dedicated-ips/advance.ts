@@ -14,19 +14,19 @@ import { planRelease, planLoosening } from "./holder.ts";
 import { planRemoval } from "./removal.ts";
 import { ipView } from "./view.ts";
 
-/** The waits after the failed checks in a row, in milliseconds: from a minute to a day. */
+/** The waits after one, two and more failed checks in a row, in milliseconds: from a minute to a day. */
 const waitsMs = [1, 2, 5, 10, 30, 60, 180, 360, 720, 1_440].map((minutes) => minutes * minuteMs);
 /** After this many failed checks in a row the dedicated IP is `degraded`. */
 const failuresUntilDegraded = 2;
-/** The time that a host has to prove its addresses before its setup key expires. */
+/** How long a host can take to prove its addresses before its setup key expires, in milliseconds. */
 const proofTimeoutMs = 30 * dayMs;
 
 const nextCheckAt = (failures: number, now: Date): string =>
   later(now, waitsMs[Math.min(failures, waitsMs.length - 1)] ?? dayMs);
 
 /**
- * Checks a dedicated IP that is due at the time `at`, and changes the dedicated IP by the result. If the dedicated IP
- * is not due at this time, removes the task from the queue. After an error the task stays in the queue.
+ * Checks a dedicated IP that is due at the time `at`, and stores the result. If the dedicated IP is not due at this
+ * time, removes the task from the queue. After an error the task stays in the queue.
  */
 export async function advanceIp(accountId: string, id: string, at: string, context: IpContext): Promise<void> {
   const ip = await ipById(context.table, accountId, id);
@@ -169,7 +169,9 @@ function recordFailure(ip: StoredIp, { addresses, message }: DnsCheck, context: 
   return storeResult(ip, { members, moreWrites, verb: "degraded" }, context);
 }
 
-/** A managed dedicated IP fails if the reverse DNS of its address is not right within this time. */
+/**
+ * How long the reverse DNS of a managed address can take to be right before the dedicated IP fails, in milliseconds.
+ */
 const provisioningMs = dayMs;
 
 type ProvisionContext = Pick<IpContext, "table" | "now">;

@@ -43,7 +43,7 @@ export function aheadOfMove(
  * Assigns domains to a dedicated IP, or unassigns them: all of them or none.
  * - Skips domains that are assigned or unassigned already. `moved` has the ids of the domains that moved.
  * - Waits while another request moves domains of the same dedicated IP. Throws 503 `busy` after `patienceMs`.
- * - Throws 409 `ip_not_ready`, `domain_has_ip` or `domain_not_ready`, and 422 for a domain that does not exist.
+ * - Throws the errors of `readDomainIndexes` and `requireReassignable`.
  */
 export async function moveDomains(
   ip: StoredIp,

@@ -34,15 +34,18 @@ export const AuthorizedIp = DedicatedIp.extend({
 });
 type AuthorizedIp = z.output<typeof AuthorizedIp>;
 
-/** The wait before the worker first checks a host with a new key. */
+/** How long the worker waits before it first checks a host with a new key, in milliseconds. */
 const firstCheckMs = 60_000;
 
 /**
- * Issues a setup key and a relay login to a host without a key; with `reissue`, issues new ones to any host. Otherwise
- * checks whether the host proves its addresses. If so, activates the host.
- * - Throws 404.
- * - Throws 409 `ip_not_ready` for a managed dedicated IP and for a suspended host.
- * - Throws 409 `ip_taken` as `takeFromRivals` does.
+ * Authorizes a customer's own host:
+ * - If the host has no setup key, or `reissue` is true, issues a setup key and a relay login.
+ * - Otherwise checks whether the host proves its addresses. If it does, activates the host.
+ *
+ * Throws:
+ * - 404 if the host was deleted meanwhile;
+ * - 409 `ip_not_ready` for a managed dedicated IP, and for a suspended host;
+ * - 409 `ip_taken` if another holder keeps one of the addresses (`takeFromRivals`).
  */
 export async function authorizeIp(
   found: StoredIp,
@@ -57,7 +60,7 @@ export async function authorizeIp(
   if (hasPassed) await takeFromRivals(found, check, context);
   return context.commit(async () => {
     const ip = await currentIp(found, context);
-    // The key has changed since the check, so the result of the check does not count.
+    // If the key has changed since the check, the result of the check does not count.
     if (ip.key_hash !== found.key_hash) return { value: ipViewFor(ip, context), writes: [], changes: [] };
     return hasPassed ? planActivated(ip, check, context) : planFailed(ip, check, context);
   });

@@ -58,7 +58,7 @@ export function ipUpdate(ip: StoredIp, members: ChangedMembers): { after: Stored
 export const ipChange = (verb: IpVerb, before: StoredIp, after: StoredIp): Change =>
   change(ipKind, verb, before.id, { before: ipView(before), after: ipView(after) });
 
-/** Renames a dedicated IP. Throws 404. */
+/** Renames a dedicated IP. Throws 404 if there is no such dedicated IP. */
 export function renameIp(accountId: string, id: string, name: string, context: Context): Promise<DedicatedIp> {
   const { table, commit, now } = context;
   return commit(async () => {

@@ -8,7 +8,7 @@ import { setupName } from "./view.ts";
  * The result of checking one address.
  * - `failed`: something is missing or wrong.
  * - `unknown`: the DNS gave no answer.
- * - `texts`: all texts at `_setup` of the address's name. They may contain the proofs of several hosts.
+ * - `texts`: all texts at `_setup` below the address's reverse name. They may contain the proofs of several hosts.
  */
 type AddressCheck = {
   status: "passed" | "failed" | "unknown";
@@ -31,12 +31,12 @@ export type DnsCheck = {
 
 const timeoutMs = 4_500;
 /**
- * The most questions of one check. The owner of an address chooses which servers we ask, so questions are limited.
+ * How many questions one check may ask. The owner of an address chooses which servers we ask, so questions are limited.
  * Sixteen addresses with one name each need 48 questions. Each address needs three: for its name, for the address of
  * this name, and for the text at `_setup`.
  */
 const maxQuestions = 64;
-/** The most DNS messages of one check. */
+/** How many DNS messages one check may send. */
 const maxMessages = 320;
 
 type LimitedResolver = Pick<Resolver, "resolve">;

@@ -68,8 +68,13 @@ export async function planClaim({ accountId, optionId, name }: Claim, table: Rea
 
 /**
  * Takes a free address of the stock, and in the same transaction holds the price of its first days. The worker captures
- * the price when the address is ready. Throws 409 `out_of_stock`, `insufficient_funds`, `plan_cancelled` or
- * `limit_reached`, and 422 for an unknown option.
+ * the price when the address is ready. Throws:
+ * - 409 `out_of_stock` if the option has no free address;
+ * - 409 `insufficient_funds` if the wallet does not cover the price;
+ * - 409 `plan_cancelled` if the account has no plan, or its plan ends;
+ * - 409 `limit_reached` if the account has 100 dedicated IPs already;
+ * - 422 if there is no such option;
+ * - 503 `busy` if other claims are always faster.
  */
 export function reserveIp(claim: Claim, { table, commit, now }: Context): Promise<DedicatedIp> {
   return commit(async () => {
@@ -84,7 +89,7 @@ export function reserveIp(claim: Claim, { table, commit, now }: Context): Promis
   });
 }
 
-/** The 409 for an account that already has the most dedicated IPs that are allowed. */
+/** The 409 for an account that cannot have another dedicated IP. */
 export const ipLimitReached = (): Problem =>
   new Problem("limit_reached", `An account can have ${accountLimit} dedicated IPs at most.`);
 

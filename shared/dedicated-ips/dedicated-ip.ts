@@ -19,7 +19,7 @@ import type { Key } from "../table/writes.ts";
  */
 /** The list of an account's dedicated IPs. */
 export const ipsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "dedicated_ips" });
-/** The key of the dedicated IP with this id. An id in another form gets a key that no dedicated IP has. */
+/** The key of the dedicated IP with this id. An id that contains no ordinal gets a key that no dedicated IP has. */
 export const ipKey = (accountId: string, id: string): Key => rowKey(ipsOf(accountId), ordinalOf(id) ?? 2 ** 40);
 /** The key of the entry of a domain that sends from a dedicated IP. */
 export const ipDomainKey = (accountId: string, id: string, domainId = ""): Key => ({
@@ -27,7 +27,7 @@ export const ipDomainKey = (accountId: string, id: string, domainId = ""): Key =
   SK: `IP_DOMAIN#${id}#${domainId}`,
 });
 
-/** The most dedicated IPs of an account. */
+/** How many dedicated IPs an account can have. */
 export const accountLimit = 100;
 
 export const IpType = z.enum(["managed", "byoh"]);
@@ -115,9 +115,8 @@ export type DedicatedIpWithDomains = z.output<typeof DedicatedIpWithDomains>;
 
 const StoredIpAddress = Address.omit({ setup_record: true }).extend({
   /**
-   * The reverse name with which a host proved the address when it became active. The proof is public, so a later owner
-   * of the address could publish this proof at another name. Absent if no check has passed since the product stores
-   * this name.
+   * The reverse name with which the host last proved the address. The proof is public, so a later owner of the address
+   * could publish the proof at another name. Absent until a check passes; earlier versions did not store the name.
    */
   proved_name: z.string().optional(),
 });
@@ -141,7 +140,7 @@ export const StoredIp = DedicatedIp.omit({ ip_addresses: true }).extend({
   activated_at: Timestamp.optional(),
   /** The SHA-256 of the setup key of a host, in hexadecimal. */
   key_hash: z.string().optional(),
-  /** The password with which our mail servers log in at a host, sealed. It is made with each setup key. */
+  /** The sealed password with which our mail servers log in at a host. Each new setup key comes with a new password. */
   sealed_relay_password: z.string().optional(),
   /** When the setup key of a host was issued. */
   key_issued_at: Timestamp.optional(),

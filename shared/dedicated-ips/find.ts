@@ -29,7 +29,7 @@ export const ipInPath: ResourceLookup<{ params: IpParams }, StoredIp> = {
 };
 
 /**
- * The most domains that are read for a principal who has grants on only some domains. They are all read in one call.
+ * How many domains are read at most for a principal who has grants on only some domains. One call reads all of them.
  */
 const domainLimit = 20_000;
 
@@ -71,7 +71,7 @@ export async function findVisibleIp(
   return undefined;
 }
 
-/** Like `findVisibleIp`. Throws 404 in place of undefined. */
+/** Reads a dedicated IP as `findVisibleIp` does. Throws 404 if there is none, or if the principal may not see it. */
 export async function visibleIp(...search: Parameters<typeof findVisibleIp>): Promise<StoredIp> {
   const ip = await findVisibleIp(...search);
   if (!ip) throw notFound();

@@ -40,8 +40,8 @@ export const StockHolder = z.object({
 export type StockHolder = z.output<typeof StockHolder>;
 
 /**
- * A customer's own host that holds an address. Another host takes over the address by proving it. But if the hold is
- * `firm`, the holder keeps the address while it still proves the address or is suspended.
+ * A customer's own host that holds an address. Another host takes over the address by proving it. But a holder with a
+ * `firm` hold keeps the address as long as the holder proves the address too, or is suspended.
  */
 const HostHolder = z.object({ account_id: z.string(), dedicated_ip_id: z.string(), firm: z.boolean() });
 export type HostHolder = z.output<typeof HostHolder>;
@@ -62,7 +62,7 @@ export async function readHolders(table: Reader, ips: readonly string[]): Promis
 export const readHolder = async (table: Reader, ip: string): Promise<Holder | undefined> =>
   (await readHolders(table, [ip]))[0];
 
-/** Whether an address is in stock or a host holds it firmly. Then the operator cannot add the address to the stock. */
+/** Whether an address is in stock or a host holds it firmly. Such an address cannot be added to the stock. */
 export const isFirm = (holder: Holder): boolean => isStock(holder) || holder.firm;
 
 type Owner = { account_id: string; id: string };

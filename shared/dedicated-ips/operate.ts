@@ -14,8 +14,8 @@ async function currentIp(table: Table, { accountId, id }: IpRef): Promise<Stored
 }
 
 /**
- * Suspends a dedicated IP, so that no mail leaves from it until it is resumed. Changes nothing if the dedicated IP is
- * suspended already. Throws 404, and 409 `ip_not_ready` for the status `provisioning`.
+ * Suspends a dedicated IP. No mail leaves from the dedicated IP until it is resumed. Changes nothing if the dedicated
+ * IP is suspended already. Throws 404 if there is no such dedicated IP, and 409 `ip_not_ready` if it is `provisioning`.
  */
 export function suspendIp(table: Table, ref: IpRef, reason: string | null, now: Date): Promise<DedicatedIp> {
   return operatorCommit(
@@ -40,7 +40,7 @@ export function suspendIp(table: Table, ref: IpRef, reason: string | null, now: 
 
 /**
  * Gives a suspended dedicated IP its earlier status back, and schedules a check unless this status is
- * `pending_authorization`. Throws 404, and 409 `ip_not_ready` if the dedicated IP is not suspended.
+ * `pending_authorization`. Throws 404 if there is no such dedicated IP, and 409 `ip_not_ready` if it is not suspended.
  */
 export function resumeIp(table: Table, ref: IpRef, now: Date): Promise<DedicatedIp> {
   return operatorCommit(

@@ -43,7 +43,7 @@ export type StoredOperation = z.output<typeof StoredOperation>;
 export const readOperation = (table: Reader, accountId: string, id: string): Promise<StoredOperation | undefined> =>
   table.get(operationKey(accountId, id), StoredOperation);
 
-/** The age from which on a running operation counts as abandoned, in milliseconds. No request runs this long. */
+/** The age at which a running operation counts as abandoned, in milliseconds. No request runs this long. */
 const graceMs = 60_000;
 
 /** Whether the request of an operation has ended without finishing the operation. */

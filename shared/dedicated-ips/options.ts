@@ -39,7 +39,7 @@ export const aheadOfState = (accountId: string): Key[] => [
   accountKey(accountId),
 ];
 
-/** Reads the billing state and the currency of an account. Throws 404. */
+/** Reads the billing state and the currency of an account. Throws 404 if there is no such account. */
 export async function billingOf(table: Reader, accountId: string): Promise<{ state: BillingState; currency: string }> {
   const [state, { created_at, currency }] = await Promise.all([
     table.get(stateKey(accountId), BillingState),

@@ -20,8 +20,9 @@ export function aheadOfHost(accountId: string, ips: readonly string[]): Ahead {
 }
 
 /**
- * Registers a customer's own host, which must then prove its addresses (`authorizeIp`). Throws 409 `ip_taken` or
- * `limit_reached`.
+ * Registers a customer's own host, which must then prove its addresses (`authorizeIp`). Throws:
+ * - 409 `ip_taken` if one of the addresses is not free (`requireFree`);
+ * - 409 `limit_reached` if the account has 100 dedicated IPs already.
  */
 export function addHost(
   accountId: string,
@@ -29,8 +30,8 @@ export function addHost(
   { table, commit, now }: Context,
 ): Promise<DedicatedIp> {
   return commit(async () => {
-    // Read before `requireFree`: if another dedicated IP is added in between, the head of the list changes, and the
-    // transaction fails.
+    // The head of the list is read before `requireFree`. If another dedicated IP is added meanwhile, the head changes,
+    // and the transaction fails.
     const { state } = await readList(table, ipsOf(accountId));
     if (state.live >= accountLimit) throw ipLimitReached();
     await requireFree(table, accountId, ips);

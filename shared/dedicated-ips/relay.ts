@@ -50,14 +50,20 @@ export type HostAccess = {
   relay_login?: { user: string; password: string };
 };
 
-/** Seals the password of our mail servers at a host for the host's row. Throws 503. */
+/**
+ * Seals the password with which our mail servers log in at a host, for storage with the host. Throws 503 if the secrets
+ * service does not answer.
+ */
 export const sealRelayPassword = (
   { account_id, id }: Pick<StoredIp, "account_id" | "id">,
   password: string,
   secrets: Secrets,
 ): Promise<string> => secrets.seal(password, { account_id, relay_of: id });
 
-/** How to connect to a customer's own host. Without `secrets` the login is left out. Throws 503. */
+/**
+ * How to connect to a customer's own host. Without `secrets` the login is left out. Throws 503 if the secrets service
+ * does not answer.
+ */
 export async function hostAccess(ip: StoredIp, secrets: Pick<Secrets, "open"> | undefined): Promise<HostAccess> {
   const { id: user, account_id, sealed_relay_password: sealed, addresses } = ip;
   const [first] = addresses;

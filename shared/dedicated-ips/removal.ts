@@ -72,9 +72,9 @@ export async function planUnassigned(
 }
 
 /**
- * Plans that a domain leaves its dedicated IP, with the change to the domain's SPF record. `left` has the member of the
- * domain to change. Plans nothing while an operation moves domains of the dedicated IP: the operation and this
- * transaction must not both move the domain.
+ * Plans that a domain leaves its dedicated IP, with the change to the domain's SPF record. `left` has the new value of
+ * the domain's `dedicated_ip_id`. Plans nothing while an operation moves domains of the dedicated IP: the operation and
+ * this transaction must not both move the domain.
  */
 export async function planLeaving(
   table: Reader,
@@ -120,14 +120,11 @@ export function aheadOfIpDeletion(accountId: string, id: string, { seen }: Expec
 }
 
 /**
- * Deletes a dedicated IP.
- * - If a managed dedicated IP is `provisioning`, voids the hold on its price, and frees its address. Otherwise nothing
- *   is refunded, and the address becomes `resting`.
- * - Throws 404.
- * - Throws 409 `ip_in_use` while domains send from the dedicated IP, or while an operation assigns or unassigns
- *   domains.
- * - Throws 409 `ip_not_ready` for a suspended host, because the customer could add the host again without the
- *   suspension.
+ * Deletes a dedicated IP. If a managed dedicated IP is `provisioning`, voids the hold on its price, and frees its
+ * address. Otherwise nothing is refunded, and the address becomes `resting`. Throws:
+ * - 404 if the dedicated IP was deleted meanwhile;
+ * - 409 `ip_in_use` while domains send from the dedicated IP, or while an operation assigns or unassigns domains;
+ * - 409 `ip_not_ready` for a suspended host, because the customer could add the host again without the suspension.
  */
 export function deleteIp({ account_id, id }: StoredIp, context: Context): Promise<void> {
   const { table, commit, now } = context;

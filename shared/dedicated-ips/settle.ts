@@ -15,7 +15,10 @@ import { hasMoved } from "./moves.ts";
 import { readOperation, shrinkWrites, type StoredOperation } from "./operation.ts";
 import { spfEdits } from "./spf.ts";
 
-/** A domain takes about eight of the 100 writes, with its SPF record and its entries in the audit log. */
+/**
+ * How many domains one transaction settles. A domain takes about eight of the transaction's 100 writes, with its SPF
+ * record and its entries in the audit log.
+ */
 const domainsPerTransaction = 10;
 
 /**

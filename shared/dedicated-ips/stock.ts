@@ -76,7 +76,7 @@ export function addStock(table: Table, input: NewStock): Promise<StockHolder> {
       writes: [
         {
           put: { ...holderKey(ip), ...added },
-          // A host whose hold is not firm loses the address. It notices this at its next check.
+          // A host whose hold is not firm loses the address. The next check of the host notices this.
           if: holder ? { account_id: holder.account_id ?? "", firm: false } : "absent",
         },
         { put: { ...rdnsKey(rdns), ip }, if: name ? { ip } : "absent" },
@@ -170,7 +170,7 @@ export async function readOptions(table: Reader): Promise<(StoredOption & { avai
   });
 }
 
-/** A claim chooses among this many free addresses at most. */
+/** Among how many free addresses a claim chooses at most. */
 export const maxCandidates = 20;
 
 /**

@@ -34,7 +34,8 @@ export async function resumeOne(accountId: string, id: string, at: string, conte
 const concurrency = 5;
 
 /**
- * Sends the SPF records of the first five domains to the nameservers. The worker sends the records of later domains.
+ * Sends the SPF records of the first five domains to the nameservers. The worker sends the records of the other
+ * domains.
  */
 export async function syncFirst(accountId: string, domainIds: readonly string[], context: Context): Promise<void> {
   await mapConcurrently(domainIds.slice(0, concurrency), concurrency, (id) =>

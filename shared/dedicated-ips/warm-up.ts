@@ -6,7 +6,7 @@ import type { Reader } from "../table/table.ts";
 import type { StoredIp } from "./dedicated-ip.ts";
 
 /**
- * The most mails that a new managed dedicated IP sends on each of its first days, counted by recipients. Receivers
+ * How many mails a new managed dedicated IP may send on each of its first days, one for each recipient. Receivers
  * distrust an address that suddenly sends much, so the limit grows slowly. After the last day there is no limit.
  */
 export const warmUpLimits = [
@@ -16,10 +16,11 @@ export const warmUpLimits = [
 
 export const WarmUp = z
   .object({
-    day: z.int().min(1).meta({ description: "The number of today among the days of the warm-up, from 1." }),
+    day: z.int().min(1).meta({ description: "Which day of the warm-up today is, from 1." }),
     days: z.int().meta({ description: "The number of days of the whole warm-up." }),
     daily_limit: z.int().meta({
-      description: "The most mails that leave from the dedicated IP today, one for each recipient. More are refused.",
+      description:
+        "How many mails may leave from the dedicated IP today, one for each recipient. Further mails are refused.",
     }),
     sent_today: z.int().min(0).meta({
       description: "The mails that left from the dedicated IP today, as far as the mail servers have reported them.",
@@ -32,7 +33,7 @@ export const WarmUp = z
   });
 export type WarmUp = z.output<typeof WarmUp>;
 
-/** The day of a dedicated IP's warm-up and its limit. */
+/** A day of a warm-up, with the limit for this day. */
 export type WarmUpDay = Omit<WarmUp, "sent_today">;
 
 /**

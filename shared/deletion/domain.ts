@@ -53,8 +53,9 @@ import { removeZone, zoneRemoved } from "./zone.ts";
 const graceMs = 120_000;
 
 /**
- * How a domain is deleted. `release`: the caller agrees to give up a registered name. `purge`: the domain is not kept
- * to be restored.
+ * How a domain is deleted:
+ * - `release`: the caller agrees to give up a registered name.
+ * - `purge`: the domain is deleted at once, and cannot be restored.
  */
 export type DeletionWish = { release: boolean; purge: boolean };
 
@@ -65,7 +66,7 @@ export type DeletionWish = { release: boolean; purge: boolean };
  *   domain.
  * - Any other domain is deleted at once.
  * - With `purge` every domain is deleted at once. This includes deleted domains that are still kept.
- * - Otherwise nothing changes for a domain that is `releasing` already.
+ * - Without `purge`, nothing changes for a domain that is `releasing` already.
  *
  * Throws:
  * - 404 if the domain is gone;

@@ -17,7 +17,7 @@ import type { Context } from "../http/route.ts";
  * - Any other name is claimed again, as `addDomain` claims it.
  *
  * Throws:
- * - 404;
+ * - 404 if the domain is gone;
  * - 409 `domain_taken` if another account has the name;
  * - 409 `domain_not_ready` if the domain is not kept, its registration has ended, or its zone is being removed.
  */

@@ -15,9 +15,11 @@ import {
 import { planScopePurge } from "./scope.ts";
 
 /**
- * Deletes a workspace without domains, with the grants, master passwords and forwarding rules on it. Throws 404, and
- * 409 `workspace_not_empty` if the workspace has domains. An interrupted deletion can leave grants behind. These grants
- * give no access, because an id is never used again. A repeated call deletes them.
+ * Deletes a workspace that has no domains. Also deletes the grants, master passwords and forwarding rules of the
+ * workspace. An interrupted deletion can leave grants behind. These grants give no access, because an id is never used
+ * again. A repeated call deletes them. Throws:
+ * - 404 if there is no such workspace;
+ * - 409 `workspace_not_empty` if the workspace has domains.
  */
 export async function deleteWorkspace(accountId: string, id: string, context: Context): Promise<void> {
   const { commit } = context;
@@ -38,8 +40,10 @@ export const aheadOfWorkspace = (accountId: string, id: string): Ahead =>
   aheadOfList(workspacesOf(accountId), [ordinalOf(id) ?? 0], [workspaceKey(accountId, id)]);
 
 /**
- * Deletes the workspace with the first few grants on it. Returns `more` if other grants remain, `missing` if there is
- * no workspace, or else `gone`.
+ * Deletes the workspace together with the first few grants on it. Returns:
+ * - `more` if further grants may remain;
+ * - `missing` if there is no such workspace;
+ * - `gone` if nothing remains.
  */
 async function dropWorkspace(accountId: string, id: string, context: Context): Promise<"gone" | "more" | "missing"> {
   const { table, commit } = context;
@@ -53,7 +57,7 @@ async function dropWorkspace(accountId: string, id: string, context: Context): P
       const { domain_count } = workspace;
       const isSeen = covers(context.permissions, "domain.view", [{ type: "workspace", id }]);
       const detail =
-        "The workspace still has domains. Move or delete them first. Delete those that are releasing with purge=true.";
+        "The workspace still has domains. Move or delete them first. To delete a releasing domain at once, call domains.delete with purge=true.";
       throw new Problem("workspace_not_empty", detail, isSeen ? { domain_count } : {});
     }
     const writes = removeRows(state, [ordinal], { if: { id, version: workspace.version } });

@@ -17,8 +17,8 @@ export type AnsweredRecord = { name: string; ttl: number } & (
  * The result of a question.
  * - `none`: the name has no record of the type (NODATA).
  * - `absent`: the name does not exist (NXDOMAIN).
- * - `unknown`: the question could not be answered, so nothing is known about the name. Its `reason` is a clause for
- *   people, such as "the nameservers of example.com do not answer".
+ * - `unknown`: the question could not be answered, so nothing is known about the name. `reason` is a clause for people,
+ *   such as "the nameservers of example.com do not answer".
  */
 export type DnsAnswer =
   | { status: "found"; records: readonly AnsweredRecord[] }
@@ -52,7 +52,7 @@ export type Resolver = {
 /** A resolver that also transfers whole zones. */
 export type ZoneResolver = Resolver & {
   /**
-   * All records of a zone, from the first of its nameservers that transfers it (AXFR). Undefined if no nameserver
+   * All records of a zone, from the first nameserver that transfers the zone (AXFR). Undefined if no nameserver
    * transfers the zone, or if the name is not delegated. Takes some seconds at most.
    */
   transfer: (name: string) => Promise<ZoneTransfer | undefined>;

@@ -13,11 +13,11 @@ export type AddressSettings = {
   route: (address: string) => Endpoint;
 };
 
-/** The most servers of a zone that are asked: as many as the root has. */
+/** How many servers of a zone are asked at most: as many as the root has. */
 const maxServers = 13;
 /**
- * The most server names of a zone that are looked up. Each name needs a separate question, and a referral can name many
- * (NXNSAttack, CVE-2020-8616 and others).
+ * How many server names of a zone are looked up at most. Each name needs a separate question, and a referral can name
+ * many servers (NXNSAttack, CVE-2020-8616 and others).
  */
 const maxHosts = 3;
 const maxAddressesOfHost = 4;
@@ -40,8 +40,8 @@ function distinct(endpoints: readonly Endpoint[]): Endpoint[] {
 }
 
 /**
- * The zone that a referral leads to. A server inside that zone without glue is left out: its address could only be
- * found in the zone itself.
+ * The zone that a referral leads to. A server without glue is left out if its name is in this zone, because only the
+ * zone itself has the server's address.
  */
 export function zoneOf({ zone: name, nameservers }: Referral, settings: AddressSettings): Zone {
   const knownOf = (host: string): Endpoint | undefined =>
@@ -57,7 +57,7 @@ export function zoneOf({ zone: name, nameservers }: Referral, settings: AddressS
   };
 }
 
-/** The cached zones of top-level domains, kept for their TTL, an hour at most. */
+/** The cached zones of top-level domains. Each zone is kept for its TTL, but for an hour at most. */
 export type ZoneCuts = {
   /** The cached zone that is nearest to a name. */
   find: (name: string) => Zone | undefined;
@@ -69,8 +69,8 @@ const maxKept = 500;
 const longestMs = 3_600_000;
 
 /**
- * Opens a cache for the zones of top-level domains. Delegations of domains are not cached. A customer who changes a
- * delegation wants to see the result at once. Asking the registry takes only one query.
+ * Opens a cache for the zones of top-level domains. Delegations of domains are not cached, because a customer who
+ * changes a delegation wants to see the result at once. Asking the registry takes only one query.
  */
 export function openZoneCuts(nowMs: () => number): ZoneCuts {
   const cachedZones = new Map<string, { zone: Zone; untilMs: number }>();
@@ -91,8 +91,8 @@ export function openZoneCuts(nowMs: () => number): ZoneCuts {
 }
 
 /**
- * Opens a cache for several questions that belong together, such as those of one import. The cache also keeps the zones
- * of domains, so that their registries are asked once.
+ * Opens a cache for several questions that belong together, such as the questions of one import. The cache also keeps
+ * the zones of domains, so that the registry of a domain is asked only once.
  */
 export function openSharedCuts(topLevel: ZoneCuts): ZoneCuts {
   const domains = new Map<string, Zone>();

@@ -1,12 +1,12 @@
 import { quoteCharacter } from "../core/text.ts";
 
 /**
- * The characters of RFC 5892 §2: letters, digits and marks, and the exceptions of §2.6. Unstable characters are mapped
- * before.
+ * The characters of RFC 5892 §2: letters, digits and marks, and the exceptions of §2.6. Unstable characters need no
+ * rule here, because they are mapped before.
  */
 const allowed = /^[-a-z0-9\p{Ll}\p{Lu}\p{Lo}\p{Lm}\p{Nd}\p{Mn}\p{Mc}\u06fd\u06fe\u0f0b\u3007]$/u;
 
-/** The characters with the category of a letter or mark that are not allowed (RFC 5892 §2.3, 2.4, 2.6 and 2.9). */
+/** The letters and marks that are not allowed (RFC 5892 §2.3, 2.4, 2.6 and 2.9). */
 const disallowed = new RegExp(
   String.raw`^[\u0640\u07fa\u1100-\u11ff\u20d0-\u20ff\u302e\u302f\u3031-\u3035\u303b\ua960-\ua97c\ud7b0-\ud7fb\u{1d100}-\u{1d24f}]$`,
   "u",

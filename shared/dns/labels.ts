@@ -4,9 +4,9 @@ import { quoteCharacter, quoteText, type Reading } from "../core/text.ts";
 import { notAllowed, uLabelFault } from "./idna.ts";
 
 const longestLabel = 63;
-/** The most bytes of a name as text. RFC 1035 §2.3.4 allows 255 on the wire, with a byte of length for each label. */
+/** The longest name as text, in bytes. RFC 1035 §2.3.4 allows 255 on the wire, with a length byte for each label. */
 export const longestName = 253;
-/** The most characters of an unparsed name. No reasonable spelling of a name of 253 bytes is longer. */
+/** The longest spelling of a name, in characters. No reasonable spelling of a name of 253 bytes is longer. */
 export const longestSpelling = 1_000;
 
 export const tooLong = `The name is longer than ${longestName} bytes`;

@@ -6,7 +6,7 @@ import { wireName } from "./wire-name.ts";
 /** The response codes that we send or distinguish (RFC 1035 §4.1.1; 16 is from RFC 6891). */
 export const rcode = { noError: 0, formErr: 1, servFail: 2, nxDomain: 3, notImp: 4, refused: 5, badVers: 16 } as const;
 
-/** The largest UDP payload in bytes that every network passes without fragments (DNS flag day 2020). */
+/** The largest UDP payload that every network passes without fragments, in bytes (DNS flag day 2020). */
 const ednsBytes = 1232;
 
 /**

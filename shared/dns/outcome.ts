@@ -78,8 +78,8 @@ function authoritative(message: Message, question: Question, zone: string): Outc
 }
 
 /**
- * The meaning of a message from a server of this zone for a question. In a message without the authority bit, only a
- * referral to a zone below counts.
+ * The meaning of a message as the answer to a question. `zone` is the zone whose server was asked. In a message without
+ * the authority bit, only a referral to a zone below counts.
  */
 export function outcomeOf(message: Message, question: Question, zone: string): Outcome {
   if (message.isTruncated) return useless("garbled");

@@ -2,12 +2,12 @@
 export type RecordOwner = { labels: readonly Buffer[]; type: number };
 
 const headerBytes = 12;
-/** A name has 127 labels at most, so a longer chain of labels and pointers is a circle. */
+/** How many labels and pointers of one name are read. A name has 127 labels at most, so a longer chain is a circle. */
 const mostSteps = 255;
 
 /**
- * Reads a name at an offset (RFC 1035 §4.1.4), and returns its labels and the offset after it. Throws RangeError beyond
- * the end of the message.
+ * Reads the name at an offset (RFC 1035 §4.1.4). Returns the labels, and the offset after the name. Throws RangeError
+ * if the name has no end, or goes beyond the end of the message.
  */
 function readLabels(bytes: Buffer, start: number): { labels: Buffer[]; end: number } {
   const labels: Buffer[] = [];
@@ -46,7 +46,7 @@ export function answerOwners(bytes: Buffer): RecordOwner[] | undefined {
   }
 }
 
-/** Whether every label has only characters that `wireName` keeps apart: printable ASCII without the dot. */
+/** Whether every label is printable ASCII without a dot, so that `wireName` reads the name correctly. */
 export const isPlain = ({ labels }: RecordOwner): boolean =>
   labels.every((label) => /^[\x21-\x2d\x2f-\x7e]+$/.test(label.toString("latin1")));
 

@@ -30,13 +30,13 @@ export type ResolverOptions = {
   roots?: readonly Endpoint[];
   /** Nameservers whose names are within `suffix` are reached at `endpoint`, which is trusted and need not be public. */
   known?: readonly { suffix: string; endpoint: Endpoint }[];
-  /** The endpoint for an address from the DNS, after it was found to be public. For tests. */
+  /** The endpoint for an address from the DNS. The address has been found to be public. For tests. */
   route?: (address: string) => Endpoint;
-  /** The most milliseconds of one question, with all its servers and retries. */
+  /** How long one question may take, with all its servers and retries, in milliseconds. */
   timeoutMs?: number;
-  /** The most milliseconds that one server may take for one message. */
+  /** How long one server may take for one message, in milliseconds. */
   tryTimeoutMs?: number;
-  /** The most messages that one question may send. */
+  /** How many messages one question may send. */
   maxQueries?: number;
   /** The clock for the age of cached delegations, in milliseconds. */
   nowMs?: () => number;
@@ -136,7 +136,8 @@ function suffixOf(text: string): string {
  * top-level domains.
  * - Only authoritative answers are used.
  * - Servers at addresses that are not public are not asked, except `roots` and `known`.
- * - Without a usable answer within `timeoutMs`, the result is `unknown`; the result of `transfer` is undefined.
+ * - If there is no usable answer within `timeoutMs`, the result is `unknown`. The result of `transfer` is then
+ *   undefined.
  */
 export function openResolver(options: ResolverOptions = {}): ZoneResolver {
   const { roots = ianaRoots, known = [], route = (address) => ({ address, port: 53 }) } = options;

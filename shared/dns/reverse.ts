@@ -5,16 +5,16 @@ import ipaddr from "ipaddr.js";
 import type { DnsAnswer, Resolver } from "./answer.ts";
 
 /**
- * The name of an address by its PTR records, and whether one of these names leads back to the address (FCrDNS, RFC 8601
- * §3). `unknown` means that the check failed, so it says nothing about the address. `message` explains the result to
- * the user and says what to do.
+ * The name that the PTR records give an address, and whether this name leads back to the address (FCrDNS, RFC 8601 §3).
+ * `unknown` means that the check could not be completed, so it says nothing about the address. `message` explains the
+ * result to the user and says what to do.
  */
 export type ReverseState =
   | { status: "confirmed"; rdns: string; message: string }
   | { status: "unconfirmed"; rdns: string | null; message: string }
   | { status: "unknown"; rdns: string | null; message: string };
 
-/** The most names of an address that are checked. The owner of an address can publish any number of names. */
+/** How many names of an address are checked at most. The owner of an address can publish any number of names. */
 const maxNames = 3;
 
 type ParsedIp = ipaddr.IPv4 | ipaddr.IPv6;

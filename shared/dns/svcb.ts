@@ -213,7 +213,7 @@ function paramText(name: string, value: Buffer): string {
   return /^[\w.:+/=-]+$/.test(text) ? `${name}=${text}` : `${name}="${text}"`;
 }
 
-/** The value of a parameter before the escapes of a character-string. */
+/** The value of a parameter as text, before the escapes of a character-string are added. */
 function valueText(key: number, value: Buffer): Buffer {
   switch (keyNames[key]) {
     case "mandatory":

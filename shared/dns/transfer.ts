@@ -16,7 +16,7 @@ type Transferred = { records: WireRecord[]; odd: OddRecord[]; isWhole: boolean }
 
 /**
  * Adds the records of a message (RFC 5936 §2.2). The first and the last record of a transfer are the zone's SOA. False
- * for a message that does not belong to the transfer, or refuses it.
+ * for a message that does not belong to the transfer, or that refuses the transfer.
  */
 function addMessage(bytes: Buffer, { id, zone }: { id: number; zone: string }, transferred: Transferred): boolean {
   const message = readMessage(bytes);

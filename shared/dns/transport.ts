@@ -7,7 +7,7 @@ import type { Budget } from "./budget.ts";
 import { encodeQuery, rcode, readMessage, type Message } from "./message.ts";
 import { wireName } from "./wire-name.ts";
 
-/** One query in wire format, with the test for its answer. */
+/** One query in wire format. `isAnswer` tests whether a message is the answer to this query. */
 type DnsQuery = { bytes: Buffer; isAnswer: (message: Message) => boolean };
 
 const longestUdpBytes = 4_096;

@@ -14,10 +14,10 @@ import { MtaStsMode } from "./records/mta-sts.ts";
 /*
  * Access patterns
  *   domains of an account, oldest first, and one by the ordinal in its id   ACCOUNT#<id> / LIST#domains
- *   domains of a workspace, in the order of their arrival (references)      ACCOUNT#<id> / LIST#workspace/<id>/domains
- *   the domain of the account with a name                                   ACCOUNT#<id> / DOMAIN_NAME#<name>
+ *   references to the domains of a workspace, in the order of their arrival ACCOUNT#<id> / LIST#workspace/<id>/domains
+ *   the id of an account's domain, by the domain's name                     ACCOUNT#<id> / DOMAIN_NAME#<name>
  *   the account that holds a name, among all accounts                       DOMAIN#<name> / HOLDER
- *   the domain with the claim to register or transfer a name, in any account   DOMAIN#<name> / BUYER
+ *   the domain that is registering or transferring a name, in any account   DOMAIN#<name> / BUYER
  */
 export const domainsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "domains" });
 export const domainsIn = (accountId: string, workspaceId: string): List => ({
@@ -30,7 +30,7 @@ export const domainNameKey = (accountId: string, name: string): Key => ({
 });
 export const holderKey = (name: string): Key => ({ PK: `DOMAIN#${name}`, SK: "HOLDER" });
 export const buyerKey = (name: string): Key => ({ PK: `DOMAIN#${name}`, SK: "BUYER" });
-/** The row key of the domain with this id. An id in another form gets an ordinal that no domain ever has. */
+/** The row key of the domain with this id. An id that contains no ordinal gets a key that no domain ever has. */
 export const domainKey = (accountId: string, id: string): Key => rowKey(domainsOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
 export const DomainStatus = z.enum([
@@ -80,16 +80,16 @@ const RegistrationView = z
     redemption_ends_at: Timestamp.nullable().meta({ description: "When the name is lost if it is not renewed." }),
     locked: z.boolean().meta({
       description:
-        "Whether the name is to be locked against transfer. `registrar_status` has `clientTransferProhibited` while the name is locked. Not every registry has this lock.",
+        "Whether the account wants the name locked against transfer. `registrar_status` has `clientTransferProhibited` while the name is locked. Not every registry has this lock.",
     }),
     privacy: z.boolean().meta({
       description:
-        "Whether the registry's public data are to hide the contact. Some registries hide every contact or none.",
+        "Whether the account wants the registry's public data to hide the contact. Some registries hide every contact or none.",
     }),
   })
   .meta({ id: "DomainRegistration", description: "The registration of a domain that was purchased here." });
 
-/** A stored registration. Earlier versions stored its status, end and lock only. */
+/** A stored registration. Earlier versions stored only the status, the end and the lock of a registration. */
 const StoredRegistration = RegistrationView.extend({
   registrar_status: RegistrationView.shape.registrar_status.default([]),
   grace_ends_at: RegistrationView.shape.grace_ends_at.default(null),
@@ -114,7 +114,7 @@ const registrationStatuses = { registered: "active", grace: "grace", redemption:
 /** The settings of a registration that customers choose: the lock against transfer, and the privacy of the contact. */
 export type Protection = Pick<StoredRegistration, "locked" | "privacy">;
 
-/** The registration as the registrar shows it, with the settings that the customer wants: both on by default. */
+/** The registration as the registrar shows it, with the customer's settings. Both settings are on by default. */
 export const registrationOf = (
   found: Registration,
   { locked, privacy }: Protection = { locked: true, privacy: true },
@@ -181,7 +181,7 @@ export const Domain = z
     workspace_id: Id.meta({ description: "The domain's workspace." }),
     status: DomainStatus.meta({
       description:
-        "`pending_registration` or `pending_transfer` → `pending_delegation` → `active` ⇄ `degraded`. A `failed` domain could not be registered or transferred, and costs nothing. The registration of an `expired` domain has ended, and its grace too. A `releasing` domain was deleted, or has lost its name.",
+        "`pending_registration` or `pending_transfer` → `pending_delegation` → `active` ⇄ `degraded`. A `failed` domain could not be registered or transferred, and costs nothing. The registration and the grace of an `expired` domain have ended. A `releasing` domain was deleted, or has lost its name.",
     }),
     status_reason: z
       .string()
@@ -209,7 +209,7 @@ export const Domain = z
     }),
     nameservers: z
       .array(z.string())
-      .meta({ description: "The two nameservers to delegate the domain to. No other account has them." }),
+      .meta({ description: "The two nameservers to delegate the domain to. No other account has the same two." }),
     registration: RegistrationView.nullable().meta({
       description: "The domain's registration. Null if it was not purchased here.",
     }),
@@ -276,12 +276,12 @@ export type Domain = z.output<typeof Domain>;
 const RegistrarRequest = z.object({
   hold_id: z.string(),
   stage: z.enum(["held", "asked", "running", "captured", "voided"]),
-  /** When the registrar was first asked. An operation from before this time belongs to another request. */
+  /** When the registrar was first asked. An operation that is older belongs to another request. */
   asked_at: Timestamp.optional(),
-  /** When the registrar was last asked, if earlier requests had no effect. */
+  /** When the registrar was last asked again, because an earlier request had no effect. Absent if it was asked once. */
   asked_again_at: Timestamp.optional(),
   operation_id: z.string().optional(),
-  /** When the operation was first reported as succeeded, while the registrar did not show its effect yet. */
+  /** When the registrar first reported that the operation succeeded, but did not show the operation's effect yet. */
   done_at: Timestamp.optional(),
 });
 export type RegistrarRequest = z.output<typeof RegistrarRequest>;
@@ -315,7 +315,7 @@ const Renewal = RegistrarRequest.extend({
   by: z.enum(["request", "auto"]),
   started_at: Timestamp,
   reason: z.string().nullable(),
-  /** How many looks in a row found the registrar silent or the operation still running. */
+  /** How many times in a row the worker got no answer from the registrar, or found the operation still running. */
   looks: z.int(),
 });
 export type Renewal = z.output<typeof Renewal>;
@@ -330,9 +330,9 @@ const Transfer = RegistrarRequest.extend({
   sealed_auth_code: z.string().optional(),
   started_at: Timestamp,
   reason: z.string().nullable(),
-  /** How many looks in a row found the registrar silent or the operation still running. */
+  /** How many times in a row the worker got no answer from the registrar, or found the operation still running. */
   looks: z.int(),
-  /** When the worker looks at the transfer next; null once it is over. */
+  /** When the worker looks at the transfer next; null once the transfer is over. */
   due_at: Timestamp.nullable(),
 });
 export type Transfer = z.output<typeof Transfer>;
@@ -346,9 +346,9 @@ const DkimState = z.object({
   next: z.object({ selector: z.string(), since: Timestamp }).optional(),
   /** The key that signed before; absent once the key's record is removed. */
   former: z.object({ selector: z.string(), removes_at: Timestamp }).optional(),
-  /** When the worker advances the rotation; null if no rotation runs. */
+  /** When the worker advances the rotation next; null if no rotation runs. */
   due_at: Timestamp.nullable(),
-  /** How often the worker has looked for the record of the next key. */
+  /** How many times the worker has looked for the record of the next key. */
   looks: z.int(),
 });
 export type DkimState = z.output<typeof DkimState>;
@@ -367,30 +367,30 @@ export const StoredDomain = Domain.omit({
   dns_mode: Domain.shape.dns_mode.default("hosted"),
   broken_records: Domain.shape.broken_records.default([]),
   /**
-   * Whether an external domain may send mail: its SPF and DKIM records were once right in the public DNS, or it could
-   * send before its DNS mode changed. Also true for a hosted domain that continues to send while it waits for its
-   * delegation.
+   * Whether an external domain may send mail. True in two cases:
+   * - The domain's SPF and DKIM records were right in the public DNS at least once.
+   * - The domain could send mail before its DNS mode changed.
+   *
+   * Also true for a hosted domain that continues to send mail while it waits for its delegation.
    */
   sending_ready: z.boolean().default(false),
   /**
-   * True if the name was verified before the domain lost the name. `verified_at` covers only the time since the domain
-   * got the name back.
+   * True if the name was verified before the domain lost the name and got it back. `verified_at` says nothing about
+   * that earlier time.
    */
   was_verified: z.boolean().optional(),
   /**
-   * The checks that have passed at least once; for an external domain only. If another check fails, except `proof`,
-   * this is no fault: the customer has not set up the record yet.
+   * The checks that have passed at least once, for an external domain only. Other checks may fail without a fault,
+   * because the customer has not set up their records yet. A failure of `proof` is always a fault.
    */
   seen_right: z.array(BrokenRecord).default([]),
   /**
-   * Present while our nameservers still serve the zone of an external domain. `gone_at` is when the parent zone was
-   * first seen to delegate the name elsewhere; null before that.
+   * Present while our nameservers still serve the zone of an external domain. `gone_at` is the time at which a check
+   * first found that the parent zone delegates the name elsewhere; null until then.
    */
   handover: z.object({ gone_at: Timestamp.nullable() }).nullable().default(null),
   spf_includes: z.array(z.string()).default([]),
-  /**
-   * Null until the domain has a policy. After that `none` is a policy too: it ends the former policy at the senders.
-   */
+  /** Null until the domain has its first policy. From then on, `none` is also a policy: it ends the former policy. */
   mta_sts_mode: MtaStsMode.nullable().default(null),
   tls_report_email: z.string().nullable().default(null),
   dkim_rotation_months: z.int().nullable().default(null),
@@ -400,16 +400,17 @@ export const StoredDomain = Domain.omit({
   workspace_ordinal: z.int(),
   mailbox_count: z.int(),
   /**
-   * The head of the domain's list of mailboxes, together with `mailbox_count`, the number of rows.
+   * Three members are the head of the domain's list of mailboxes:
+   * - `mailbox_count` is the number of rows.
    * - `mailbox_next` is the ordinal that the next row gets.
    * - `mailbox_holes` has the deleted ordinals of each block.
    *
-   * A domain of an earlier version has neither until it gets or loses a mailbox. Until then the list has a head item of
-   * its own.
+   * A domain that an earlier version stored lacks `mailbox_next` and `mailbox_holes` until the domain gets or loses a
+   * mailbox. Until then, the head of the list is a separate item.
    */
   mailbox_next: z.int().optional(),
   mailbox_holes: z.instanceof(Uint8Array).optional(),
-  /** How many deleted mailboxes were restored into this list; absent before the first restoration. */
+  /** How many deleted mailboxes were restored into the domain's list; absent before the first restoration. */
   mailbox_returned: z.int().optional(),
   record_count: z.int(),
   /**
@@ -420,8 +421,8 @@ export const StoredDomain = Domain.omit({
   /** When the worker looks at the domain next; null if there is nothing to do. */
   due_at: Timestamp.nullable(),
   /**
-   * How many checks in a row found a fault. During a registration: how many looks in a row found the registration still
-   * running, or got no answer.
+   * How many checks in a row found a fault. During a registration: how many times in a row the worker found the
+   * registration still running, or got no answer from the registrar.
    */
   failures: z.int(),
   registration: StoredRegistration.nullable(),
@@ -430,7 +431,7 @@ export const StoredDomain = Domain.omit({
   renewal: Renewal.optional(),
   /** The registrar's operation for the latest change of the contact. Absent before the first change. */
   contact_update: z.object({ operation_id: z.string(), started_at: Timestamp }).optional(),
-  /** The end of the time in which one call alone may change the contact. Absent before the first change. */
+  /** The end of the last claim to change the contact. Until then, no other call may change the contact. */
   contact_claimed_until: Timestamp.optional(),
   /** The latest transfer to us; absent for a name that was never transferred. */
   transfer: Transfer.optional(),
@@ -480,8 +481,8 @@ export const domainKind = defineKind({
 export const noSuchDomain = "There is no such domain in this account, or you cannot see it";
 
 /**
- * Whether a domain may send mail. A degraded domain may send; its health reports the fault. A domain that could send
- * may also send while it waits for the proof of a new DNS mode.
+ * Whether a domain may send mail. A degraded domain may send mail; its health reports the fault. If a domain could send
+ * mail before a change of its DNS mode, it may also send mail while it waits for the new proof.
  */
 export function sendsMail({ status, dns_mode, sending_ready }: Sending): boolean {
   if (status === "pending_delegation") return sending_ready;
@@ -523,17 +524,17 @@ export const hasRegistration = (domain: Pick<StoredDomain, "registration">): boo
 export const notReady = (status: DomainStatus, detail: string): Problem =>
   new Problem("domain_not_ready", detail, { domain_status: status });
 
-/** Domains with work due at a certain time, keyed by account and domain. */
+/** The queue of domains that the worker has to look at. The account and the domain identify a task. */
 export const domainQueue: Queue = { name: "DOMAIN_DUE", shards: 64 };
 
-/** Rotations of DKIM keys with work due at a certain time, keyed by account and domain. */
+/** The queue of rotations of DKIM keys. The account and the domain identify a task. */
 export const dkimQueue: Queue = { name: "DKIM_DUE", shards: 4 };
 
 /**
- * Transfers to us with work due at a certain time, keyed by account and domain. They have a queue of their own, because
- * a connected domain is still checked at its own times.
+ * The queue of transfers to us. The account and the domain identify a task. Transfers have a queue of their own,
+ * because a connected domain is still checked at other times.
  */
 export const transferQueue: Queue = { name: "TRANSFER_DUE", shards: 4 };
 
-/** Purchases and transfers whose payment has arrived, keyed by account and batch. */
+/** The queue of purchases and transfers whose payment has arrived. The account and the batch identify a task. */
 export const batchQueue: Queue = { name: "PURCHASE_DUE", shards: 4 };

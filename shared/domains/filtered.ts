@@ -21,7 +21,7 @@ export type DomainFilter = {
 export const DomainSort = z.enum(["created_at", "name", "expires_at"]);
 type DomainSort = z.output<typeof DomainSort>;
 
-/** The order of a list of domains. Without `sort` they are in the order of the account or of the workspace. */
+/** The order of a list of domains. Without `sort`, the domains are in the order of the account or of the workspace. */
 export type DomainOrder = { sort?: DomainSort | undefined; order: Order };
 
 type Compare = (a: StoredDomain, b: StoredDomain) => number;
@@ -36,7 +36,7 @@ const comparisons: Record<DomainSort, Compare> = {
   expires_at: (a, b) => (endOf(a) < endOf(b) ? -1 : endOf(a) > endOf(b) ? 1 : compareIds(a.id, b.id)),
 };
 
-/** Sorts domains that were read. Without `sort` they stay in their order, or are sorted by `byDefault`. */
+/** Sorts domains by `sort`, or else by `byDefault`. If both are absent, the domains keep their order. */
 export function sortDomains(
   domains: readonly StoredDomain[],
   { sort, order }: DomainOrder,
@@ -47,9 +47,9 @@ export function sortDomains(
 }
 
 /**
- * The approximate cost of one domain, in read units:
- * - `pointer`, `reference` and `row`: one item in a query of many,
- * - `byId`: one row that is read alone, by its key.
+ * The approximate cost of reading one item, in read units:
+ * - `pointer`, `reference` and `row`: an item in a query that reads many items.
+ * - `byId`: a row that is read alone, by its key.
  */
 const units = { pointer: 0.03, reference: 0.04, row: 0.16, byId: 1 };
 
@@ -106,13 +106,14 @@ async function readRows(table: Reader, accountId: string, ids?: readonly string[
 }
 
 /**
- * A page of the domains that fulfil a filter, in an order. They are domains of the account, or of one workspace.
- * Undefined if more than `limit` domains would have to be filtered or sorted. Reads ids before rows, in the cheapest
- * way:
- * - names from the pointers to the account's domains,
- * - a workspace from its references, or from all rows of the account.
+ * A sorted page of the domains that fulfil a filter, among the domains of the account or of one workspace. Undefined if
+ * more than `limit` domains would have to be filtered or sorted.
  *
- * If the ids decide which domains are on the page, only the rows of the page are read.
+ * Reads the ids of the domains before their rows:
+ * - A condition on names reads the account's pointers from names to ids.
+ * - A workspace reads its references to domains. If all rows of the account cost less, these rows are read instead.
+ *
+ * If the ids alone decide which domains are on the page, only the rows of these domains are read.
  */
 export async function filteredDomains(
   moment: Moment,

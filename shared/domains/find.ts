@@ -35,7 +35,7 @@ export async function domainByName(table: Reader, accountId: string, name: strin
   return domainOfNewName(table, accountId, name);
 }
 
-/** The domain with a name that the account probably does not have. Costs one read unit if the account has none. */
+/** The domain with this name, which is probably new to the account. Costs one read unit if the name is new. */
 export async function domainOfNewName(
   table: Reader,
   accountId: string,
@@ -67,7 +67,7 @@ export const aheadOfDomainOnce = (expected: Expected, accountId: string, ref: st
   keys: aheadOfDomain(expected, accountId, ref).keys.slice(0, 1),
 });
 
-/** A domain as this process saw it last. */
+/** The last state of a domain that this process has seen; undefined if the process has not seen the domain. */
 export const seenDomain = (
   { seen }: Pick<Expected, "seen">,
   accountId: string,

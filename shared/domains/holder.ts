@@ -22,8 +22,8 @@ type Named = Pick<StoredDomain, "account_id" | "id" | "name">;
 
 /**
  * The write that makes a domain the holder of its name. The transaction fails unless the present holder's row meets
- * `condition`. The write makes the hold firm for a purchased name only, and not while the name is still being
- * transferred. The hold of a connected name becomes firm once the name is proved.
+ * `condition`. The hold is firm if the name was purchased and is not being transferred any more. The hold of a
+ * connected name becomes firm later, once the name is proved.
  */
 export const holderWrite = (
   { account_id, id, name, source, status }: Named & Pick<StoredDomain, "source" | "status">,
@@ -48,8 +48,8 @@ export const buyerWrite = ({ account_id, id, name }: Named, former?: StoredBuyer
 });
 
 /**
- * A claim to register or transfer a name. It is over once the registration or transfer of its domain is over, or the
- * domain is deleted.
+ * A claim of a domain to register or transfer a name. `isOver` is true once the registration or transfer is over, or
+ * the domain is deleted.
  */
 export type BuyerClaim = { buyer: StoredBuyer; isOver: boolean };
 
@@ -87,8 +87,8 @@ export async function readHolders(table: Reader, names: readonly string[]): Prom
 }
 
 /**
- * The account and domain that are registering or transferring a name. Undefined if there are none, or if an earlier
- * version of this product began the registration.
+ * The account and domain that are registering or transferring a name. Undefined if no domain is doing so, or if an
+ * earlier version of this product began the registration.
  */
 export const readBuyer = (table: Reader, name: string): Promise<StoredBuyer | undefined> =>
   table.get(buyerKey(name), StoredBuyer);

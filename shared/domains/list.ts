@@ -36,7 +36,7 @@ export const domainQuery = {
     description: "Only domains whose registration here ends before this time (RFC 3339).",
   }),
   tag: line({ most: 50, description: "Only domains with this tag, by its name or id." }).optional(),
-  tag_id: Id.optional().meta({ description: "Only domains with the tag of this id, like `tag`." }),
+  tag_id: Id.optional().meta({ description: "Only domains with the tag that has this id." }),
   search: line({
     most: 253,
     description: "Only domains whose name contains this text, in either form of the name.",
@@ -53,7 +53,7 @@ export const domainOrder = {
 };
 type DomainQuery = PageQuery & z.output<z.ZodObject<typeof domainQuery>> & DomainOrder;
 
-/** Whether the domains that a principal sees are stored in the order of their creation. */
+/** Whether the principal lists the whole account, whose domains are stored in the order of their creation. */
 const isByAge = (permissions: Permissions, workspaceId: string | undefined): boolean =>
   workspaceId === undefined && covers(permissions, "domain.view", []);
 
@@ -73,8 +73,8 @@ const filterLimit = 20_000;
 
 /**
  * A page of the domains that the principal sees, oldest first unless the query says otherwise. A principal that does
- * not see the whole account gets them grouped by workspace. Throws 422 when a filter or a sort would look at more than
- * 20,000 domains.
+ * not see the whole account gets the domains grouped by workspace. Throws 422 if a filter or a sort would look at more
+ * than 20,000 domains.
  */
 export async function listDomains(
   accountId: string,

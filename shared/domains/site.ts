@@ -3,11 +3,11 @@ import type { StoredDomain } from "./domain.ts";
 import { domainById } from "./find.ts";
 import { readHolders } from "./holder.ts";
 
-/** The names below a domain at which this product answers HTTP; empty for the domain itself. */
+/** The labels in front of a domain's name at which this product answers HTTP; empty for the domain's name itself. */
 const siteLabels = ["", "www", "mta-sts", "autoconfig", "autodiscover"] as const;
 type SiteLabel = (typeof siteLabels)[number];
 
-/** The domain that a host name belongs to, and the first label of the host name; empty for the domain itself. */
+/** The domain that a host name belongs to, and the label in front of the domain's name; empty if there is none. */
 export type Site = { domain: StoredDomain; label: SiteLabel };
 
 /**

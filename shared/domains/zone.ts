@@ -8,11 +8,12 @@ import type { Key, Write } from "../table/writes.ts";
 
 /*
  * The zone of a domain is a copy of the domain's records on the nameservers. A transaction that changes records also
- * notes the changed RRsets here. The process with the lease then writes these RRsets into the zone.
+ * notes the changed RRsets in a `StoredZone`. The process that holds the zone's lease then writes these RRsets into the
+ * zone.
  *
  * Access patterns
- *   the zone of a domain            ACCOUNT#<id> / ZONE#<domain id>
- *   zones that are behind, by time  shared/table/due.ts, queue ZONE_DUE
+ *   the zone of a domain                        ACCOUNT#<id> / ZONE#<domain id>
+ *   zones that have to be synced, by due time   shared/table/due.ts, queue ZONE_DUE
  */
 export const zoneKey = (accountId: string, domainId: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
@@ -21,7 +22,8 @@ export const zoneKey = (accountId: string, domainId: string): Key => ({
 export const zoneQueue: Queue = { name: "ZONE_DUE", shards: 16 };
 
 /**
- * The most changed RRsets that are noted one by one, by name and type. If there are more, `allRrsets` is noted instead.
+ * How many changed RRsets are noted one by one, by name and type. If more RRsets have changed, `allRrsets` is noted
+ * instead.
  */
 const dirtyLimit = 200;
 /** The member of `dirty` that stands for all RRsets of the zone. */
@@ -49,7 +51,7 @@ export const StoredZone = z.object({
   held: z.array(z.string()),
   /** `<name> <type>` of the RRsets with a record that the provider cannot hold. */
   refused: z.array(z.string()).default([]),
-  /** The last change that the provider has accepted, while not all servers of the provider have the change. */
+  /** The last change that the provider accepted. Absent once all servers of the provider have the change. */
   change: z.object({ id: z.string(), revision: z.int() }).optional(),
   due_at: Timestamp.nullable(),
   /** The process that syncs the zone. Its lease ends at `lease_until`. */
@@ -112,7 +114,8 @@ export const soaOwner = ({ name, nameservers, serial }: ZoneHead): SoaOwner => (
 export const rrsetName = ({ name, type }: { name: string; type: string }): string => `${name} ${type}`;
 
 /**
- * How long the request has to sync the zone after a change of records, in milliseconds. Then the worker syncs the zone.
+ * How long the worker waits after a change of records, in milliseconds, before it syncs the zone. In this time, the
+ * request that made the change can sync the zone itself.
  */
 const requestGraceMs = 60_000;
 
@@ -128,8 +131,8 @@ export function noteChanges(
 ): Write[] {
   const names = [...new Set([...zone.dirty, ...changed.map(rrsetName)])];
   const isAll = names.length > dirtyLimit || names.includes(allRrsets);
-  // The zone may have each RRset that was noted one by one: the answer to the change that wrote the RRset may have been
-  // lost.
+  // The zone at the provider may already have an RRset that is only noted here: the provider's answer to a change may
+  // have been lost.
   const held = isAll && !names.includes(allRrsets) ? [...new Set([...zone.held, ...names])] : zone.held;
   const place = [zone.account_id, zone.domain_id] as const;
   const isDue = wanted && zone.due_at === null;
@@ -151,7 +154,7 @@ export function noteChanges(
   ];
 }
 
-/** The key of a zone in the queue of zones that are behind. */
+/** The key of a zone in the queue of zones that have to be synced. */
 export const zoneDueKey = ({ account_id, domain_id }: Pick<StoredZone, "account_id" | "domain_id">, at: string): Key =>
   dueKey(zoneQueue, [account_id, domain_id], at);
 

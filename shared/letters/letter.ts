@@ -121,8 +121,8 @@ function htmlOf(block: Block): string {
 }
 
 /**
- * The subject of a letter, and its content as text and as HTML. The HTML loads nothing, and its only links are those of
- * buttons. Inserted texts are no markup, no links and no further lines. A subject has at most 150 characters.
+ * The subject of a letter, and its content as text and as HTML. The HTML loads nothing, and has no links except those
+ * of buttons. Texts of other people add no markup, no links and no lines. A subject has at most 150 characters.
  */
 export function letterOf({ subject: parts, blocks, foot }: LetterContent): Pick<Letter, "subject" | "text" | "html"> {
   const subject = subjectOf(parts);

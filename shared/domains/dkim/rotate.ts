@@ -21,8 +21,11 @@ import { getZone } from "../zone.ts";
 /**
  * Begins to rotate the DKIM key of a domain: makes a new key. If our nameservers publish the domain's mail records,
  * adds the record of the new key beside the record of the old key. The old key signs until the worker sees the new
- * record in the DNS. `isServed` says whether our nameservers should serve the new record. Throws 404, and 409
- * `domain_not_ready`, `rotation_running` or `record_conflict`.
+ * record in the DNS. `isServed` says whether our nameservers should serve the new record. Throws:
+ * - 404 if the domain was deleted meanwhile;
+ * - 409 `domain_not_ready` if the domain is not in use;
+ * - 409 `rotation_running` until the last rotation is complete;
+ * - 409 `record_conflict` if another record has the name of the new key's record.
  */
 export async function rotateDkim(
   found: StoredDomain,
@@ -63,7 +66,8 @@ const firstLookMs = minuteMs;
 type Rotation = { planned: ChangePlan<StoredDomain>; isServed: boolean };
 
 /**
- * Plans the beginning of a rotation. The caller makes the new key first, because a transaction must not wait for it.
+ * Plans the beginning of a rotation. The caller makes the key `next` first, because a transaction must not wait for a
+ * new key.
  */
 async function planRotation(table: Reader, domain: StoredDomain, next: KeyPair, now: Date): Promise<Rotation> {
   const { account_id, id, name } = domain;

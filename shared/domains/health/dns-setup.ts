@@ -88,7 +88,7 @@ const isOtherKey = ({ purpose }: SystemRecord): boolean => purpose === "dkim_nex
 const placeOf = ({ purpose }: SetupRecord): number => Purpose.options.indexOf(purpose);
 
 /**
- * The records to publish for a domain, with the values that the public DNS has at their places. The domain can have
+ * The records to publish for a domain, with the present values of these records in the public DNS. The domain can have
  * either DNS mode, and need not be proved. Writes nothing.
  */
 export async function dnsSetup(
@@ -193,7 +193,7 @@ async function mailRecord(
 
 const askable = new Set(["A", "AAAA", "TXT", "CNAME"] as const);
 
-/** The values that the public DNS has at a record's place, or the reason why there was no answer. */
+/** The values that the public DNS has for a record's name and type, or the reason why there was no answer. */
 async function valuesAt({ name, type }: SystemRecord, domain: StoredDomain, resolver: Resolver) {
   const asked = [...askable].find((one) => one === type) ?? "TXT";
   const answer = await resolver.resolve(absoluteName(name, domain.name), asked);
@@ -240,7 +240,7 @@ const benefits: Partial<Record<SystemRecord["purpose"], string>> = {
   redirect: "browsers reach the domain's redirect",
 };
 
-/** A record that mail does not depend on, with the values that the public DNS has at its place. */
+/** A record that mail does not depend on, with its present values in the public DNS. */
 async function optionalRecord(record: SystemRecord, domain: StoredDomain, resolver: Resolver): Promise<SetupRecord> {
   const { values: observed = [], fault } = await valuesAt(record, domain, resolver);
   if (fault !== undefined) return setupRecord(domain, record, record.value, unknownNow(fault));

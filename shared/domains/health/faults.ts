@@ -4,8 +4,8 @@ import type { Check } from "./mail-checks.ts";
 import type { ProofState } from "./proof.ts";
 
 /**
- * Whether a check shows a fault of the domain. The owner of an external domain sets up one record after another. So a
- * record of such a domain is at fault only if the record was right before.
+ * Whether a check shows a fault of the domain. The owner of an external domain sets up one mail record after another.
+ * So a wrong mail record of such a domain is a fault only if the record was right before.
  */
 export function isFault({ name, status }: Check, { dns_mode, seen_right }: StoredDomain): boolean {
   if (status !== "fail" || name === "dmarc") return false;

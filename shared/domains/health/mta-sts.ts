@@ -44,7 +44,7 @@ async function policySource(domain: string, resolver: Resolver): Promise<Source 
   return { fault: addresses.length === 0 ? `${host} has no address` : `${host} has no public address` };
 }
 
-/** The codes of Node for a certificate that is not valid for the host, such as `CERT_HAS_EXPIRED`. */
+/** Whether an error code of Node says that a certificate is not valid for the host, such as `CERT_HAS_EXPIRED`. */
 const isCertificateFault = (code: string): boolean =>
   /^(?:CERT_|ERR_TLS_CERT|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY))/.test(code);
 

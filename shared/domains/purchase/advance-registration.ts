@@ -32,8 +32,8 @@ const registering: RequestKind<Registering> = {
     if (!batch) throw new Error(`The purchase of ${name} has no contact any more.`);
     return work.registrar.register({ name, contact: batch.contact });
   },
-  // If no operation is known, the worker looks for the registration 10 minutes after the request. By then the registrar
-  // shows no former registration that was released just before this purchase.
+  // If no operation is known, the worker looks for the registration 10 minutes after the request. If a former
+  // registration was released just before this purchase, the registrar does not show it any more by then.
   effect: ({ name }, work) => work.registrar.registration(name),
   conclude,
 };

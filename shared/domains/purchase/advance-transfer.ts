@@ -108,7 +108,7 @@ function ended(
 
 /**
  * The members of a domain whose transfer succeeded. A new domain, or a domain that has lost its name meanwhile, waits
- * until the name is proved. All others keep their status.
+ * until the name is proved. All other domains keep their status.
  */
 function membersAfterSuccess(domain: Transferring, found: Registration, now: Date): ChangedMembers {
   const isLost = isDetached(domain);
@@ -133,7 +133,9 @@ function membersAfterSuccess(domain: Transferring, found: Registration, now: Dat
   };
 }
 
-/** The members of a domain whose transfer failed. A new domain is `failed` then. All others keep their status. */
+/**
+ * The members of a domain whose transfer failed. A new domain becomes `failed`. All other domains keep their status.
+ */
 function membersAfterFailure(domain: Transferring, reason: string): ChangedMembers {
   const transfer = ended(domain.transfer, "voided", reason);
   if (domain.status !== "pending_transfer") return { transfer, auto_renew: false };

@@ -48,7 +48,7 @@ export class NameTaken extends Error {
 /** Thrown when each of the names needs a transaction of its own. */
 export class OneByOne extends Error {}
 
-/** The account, workspace and batch of the domains that a transaction buys, and its time. */
+/** The account, workspace and batch of the domains that a transaction buys, and the time of the transaction. */
 export type BatchPlace = { accountId: string; workspaceId: string; batchId: string; now: Date };
 
 /** The two kinds of orders: names are registered, or transferred to us. */
@@ -81,7 +81,10 @@ type Order = {
   planMore?: () => Promise<Write[]>;
 };
 
-/** The most names in one transaction. Each name takes about 14 writes, with its hold and its audit log entries. */
+/**
+ * How many names one transaction buys at most. Each name takes about 14 writes, with its hold and its audit log
+ * entries.
+ */
 const namesAtOnce = 5;
 
 /**

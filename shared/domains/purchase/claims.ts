@@ -21,7 +21,7 @@ import { refuse, type Wanted } from "./buy.ts";
 /**
  * Reads the holders of names and the claims to them. Returns a function that makes the writes for the claim of one
  * domain. Throws `NameTaken` for a name that another account holds with a proof. An account that holds the name without
- * a proof loses it only when the registration or the transfer succeeds.
+ * a proof loses the name only when the registration or the transfer succeeds.
  */
 export async function planClaims(
   table: Reader,
@@ -57,8 +57,8 @@ async function readClaim(table: Reader, { id, name }: StoredDomain) {
 }
 
 /**
- * Plans that a domain becomes the holder of its name, after its registration or transfer succeeded. A domain of another
- * account, or another domain of this account, loses the name.
+ * Plans that a domain becomes the holder of its name, after its registration or transfer succeeded. If another domain
+ * holds the name, in any account, that domain loses the name.
  */
 export async function planHolder(table: Reader, domain: StoredDomain, now: Date): Promise<Write[]> {
   const { holder, ending } = await readClaim(table, domain);

@@ -12,7 +12,7 @@ const isPhone = (given: string): boolean => {
   return phone !== undefined && phone.number === given && phone.isPossible();
 };
 
-/** A contact, without the rules of its country. */
+/** A contact, without the checks that depend on the country. */
 export const ContactMembers = z.strictObject({
   first_name: contactLine(100, "Given name."),
   last_name: contactLine(100, "Family name."),
@@ -45,7 +45,7 @@ const companyTlds: readonly string[] = [".com.au", ".net.au"];
 
 type Address = Partial<Pick<Contact, "organization" | "state" | "zip" | "country">>;
 
-/** A member that a contact lacks, and the reason why it needs the member. */
+/** A member that a contact lacks, and the reason why the contact needs the member. */
 type Missing = { member: "organization" | "state" | "zip"; message: string };
 
 /** The members that a contact needs because of its country, and lacks. */

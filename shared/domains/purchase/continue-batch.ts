@@ -16,7 +16,7 @@ import { sealContext, transferOrder } from "./transfer.ts";
 
 /** How long one run waits for the prices of the names, in milliseconds. */
 const budgetMs = 20_000;
-/** The time after the payment in which a registry that does not answer is asked again, in milliseconds. */
+/** How long after the payment a registry that does not answer is still asked again, in milliseconds. */
 const patienceMs = 3_600_000;
 
 /** The reason why a name is not bought. */

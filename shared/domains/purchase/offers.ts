@@ -117,7 +117,7 @@ export async function askQuotes<Reason extends string>(
   { budgetMs, log }: Patience,
 ): Promise<Quote<Reason | RefusalReason>[]> {
   const ended = new AbortController();
-  // The timer does not keep the process alive: while a caller waits, its open request to the registrar does.
+  // The timer need not keep the process alive. While a caller waits, the open request to the registrar does that.
   const timer = setTimeout(() => ended.abort(), budgetMs).unref();
   const late = new Promise<"late">((settle) => ended.signal.addEventListener("abort", () => settle("late")));
   const ask = async (name: string): Promise<Quote<Reason | RefusalReason>> => {

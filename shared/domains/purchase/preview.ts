@@ -23,7 +23,7 @@ export async function previewOrder<Answer>(
     readVatRule(context.table, accountId),
   ]);
   const isCovered = totalCharge(agreed, rule) <= available;
-  // A name that is not covered is tried only after its payment.
+  // If the wallet does not cover the names, they are tried only after the payment.
   const obstacles = isCovered ? await obstaclesOf(order, agreed, own, context) : new Map<string, NameTaken["code"]>();
   for (const { name } of agreed) {
     const code = obstacles.get(name);

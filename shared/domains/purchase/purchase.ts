@@ -37,7 +37,8 @@ export const registrationOrder = (registrar: Registrar, mayTake: (own: StoredDom
     const lost = owns.find((own) => own && isDetached(own));
     const [first] = wanted;
     if (!lost || !first) return planNew(table, place, wanted, claim);
-    // This moves the domain to the workspace of the order. A transaction changes the list of a workspace only once.
+    // The order also moves this domain to its workspace. A transaction can change the list of a workspace only once, so
+    // each name needs a transaction of its own.
     if (wanted.length > 1) throw new OneByOne();
     if (!mayTake(lost)) throw refuse("domain_exists")(first.name)();
     return planRegained(table, place, first, lost, claim);
@@ -77,7 +78,7 @@ async function planRegained(
   claim: Claim,
 ): Planned {
   const { deletes_at } = domain;
-  // The zone of the domain is still being removed from the nameservers.
+  // In this case the zone of the domain is still being removed from the nameservers.
   if (deletes_at === null || domain.due_at !== deletes_at) throw refuse("domain_not_ready")(wanted.name)();
   const { place: position, writes: moved } = await planMove(table, domain, place.workspaceId);
   const begun = registrationMembers(place, wanted);

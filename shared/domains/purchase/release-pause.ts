@@ -11,7 +11,7 @@ import type { DomainWork } from "../setup/work.ts";
  * After a name was released, there is a pause before the name is registered or transferred again.
  *
  * Access patterns
- *   the end of the last registration of a name through us      DOMAIN#<name> / RELEASED
+ *   the end of a name's last registration here      DOMAIN#<name> / RELEASED
  */
 const releasedKey = (name: string): Key => ({ PK: `DOMAIN#${name}`, SK: "RELEASED" });
 
@@ -28,8 +28,8 @@ export const releasedWrite = (name: string, now: Date): Write => ({
 /**
  * The length of the pause, in milliseconds. It prevents two mistakes:
  * - A late request to release the former registration would release the new registration.
- * - The registrar's operations for the former registration would be taken for operations of the new registration. The
- *   search covers only operations from after the pause.
+ * - The worker would mistake the registrar's operations for the former registration for operations of the new
+ *   registration. The worker searches operations from `skewMs` before the request on, and the pause is longer.
  */
 const pauseMs = skewMs + 60_000;
 

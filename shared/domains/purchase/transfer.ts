@@ -28,7 +28,8 @@ export const sealContext = (accountId: string, name: string): Record<string, str
 });
 
 /**
- * Whether the name of `own`, a domain of the account, can be transferred to us. The domain stays as it is meanwhile.
+ * Whether the name of `own`, a domain of the account, can be transferred to us. The domain keeps its status during the
+ * transfer.
  */
 const isTransferable = (own: StoredDomain): boolean =>
   own.source === "connected" && own.is_open && !isTransferring(own);

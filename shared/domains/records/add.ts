@@ -25,13 +25,13 @@ export function readRecord(input: RecordInput, zone: string): ParsedRecord {
 }
 
 /**
- * Refuses a record that the domain cannot have together with its present records. `except` is the id of a record that
- * the new record replaces, so it is not compared.
- * - 409 `system_managed`: the place is reserved for a system record.
- * - 409 `record_exists`: the same record is there.
- * - 409 `record_conflict`: another record excludes the new record.
- * - 409 `limit_reached`: the name has too many records of the type, or their values are too long together.
- * - 409 `below_delegation`: a delegation excludes the new record.
+ * Refuses a record that the domain cannot have together with its present records. If the new record replaces another
+ * record, `except` is the id of the replaced record, which is not compared. Throws:
+ * - 409 `system_managed` if the name, or the type at this name, is reserved for a system record;
+ * - 409 `record_exists` if the domain has the same record already;
+ * - 409 `record_conflict` if another record excludes the new record;
+ * - 409 `limit_reached` if the name has too many records of the type, or their values are too long together;
+ * - 409 `below_delegation` if a delegation excludes the new record.
  */
 export async function requireRoom(
   table: Reader,
@@ -56,7 +56,7 @@ export async function requireRoom(
   }
   const fault = sizeFault(record, others);
   if (fault !== undefined) throw new Problem("limit_reached", `${fault}.`);
-  // A record that keeps its name needs no check, because the name was checked before.
+  // A record that keeps its name needs no check against delegations, because its name was checked before.
   if (around.some(({ id, name }) => id === except && name === record.name)) return;
   const obstacle = obstacleOf(record, others, domain.name);
   if (!obstacle) return;
@@ -64,15 +64,17 @@ export async function requireRoom(
   throw new Problem("below_delegation", message, { delegation, conflicts_with: ids.slice(0, namedAtMost) });
 }
 
-/** The most records that a problem names. */
+/** How many records a problem names at most. */
 export const namedAtMost = 20;
 
-/** A record after a commit. `isServed` says whether the nameservers should have its zone. */
+/** A record after a commit. `isServed` says whether the nameservers should have the record's zone. */
 export type ChangedRecord = { record: StoredRecord; isServed: boolean };
 
 /**
- * Reads a domain and its zone for a transaction that changes records. Throws 404, 409 `domain_not_ready` if the records
- * of the domain cannot be changed, and 409 `dns_external` if our nameservers do not serve the records.
+ * Reads a domain and its zone for a transaction that changes records. Throws:
+ * - 404 if there is no such domain;
+ * - 409 `domain_not_ready` if the records of the domain cannot be changed;
+ * - 409 `dns_external` if our nameservers do not serve the records.
  */
 export async function openDomain(
   table: Reader,
@@ -114,7 +116,7 @@ export function requireSpace({ record_count }: StoredDomain, more: number): void
   throw new Problem("limit_reached", `A domain can have ${recordLimit} records at most.`);
 }
 
-/** The items that `domainInBody` and `addRecord` read, except the records of the same name. */
+/** The items that `domainInBody` and `addRecord` read, except the domain's other records of the same name. */
 export function aheadOfNewRecord(accountId: string, ref: string, expected: Expected): Ahead {
   const { keys, again } = aheadOfDomain(expected, accountId, ref);
   const id = expectedDomainId(expected.seen, accountId, ref);
@@ -122,7 +124,7 @@ export function aheadOfNewRecord(accountId: string, ref: string, expected: Expec
   return { ...aheadOfList(recordsOf(accountId), [], others), ...(again ? { again } : {}) };
 }
 
-/** Adds a record to a domain. Throws 422, 409 `limit_reached`, and the errors of `openDomain` and `requireRoom`. */
+/** Adds a record to a domain. Throws the errors of `readRecord`, `openDomain`, `requireRoom` and `requireSpace`. */
 export async function addRecord(
   found: StoredDomain,
   input: RecordInput,

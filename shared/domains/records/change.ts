@@ -46,8 +46,8 @@ export const recordInPath: ResourceLookup<{ params: z.output<typeof RecordParams
 type RecordParams = z.output<typeof RecordParams>;
 
 /**
- * The items that `recordInPath` reads, and that the plan or view after it reads. Only the record itself if this process
- * has not seen the record.
+ * The items that `recordInPath` reads, and that the later plan or view reads again. If this process has not seen the
+ * record, only the item of the record.
  */
 export function aheadOfRecord({ account_id, record_id }: RecordParams, { seen }: Expected): Ahead & { keys: Key[] } {
   const key = recordKey(account_id, record_id);
@@ -70,7 +70,7 @@ function requireOwn({ is_system_managed }: StoredRecord): void {
   );
 }
 
-/** Reads the current state of a record, for one transaction. Throws 404. */
+/** Reads the current state of a record, for one transaction. Throws 404 if the record was deleted. */
 async function currentRecord({ account_id, id }: StoredRecord, { table }: Context): Promise<StoredRecord> {
   const record = await recordById(table, account_id, id);
   if (!record) throw notFound();
@@ -83,7 +83,12 @@ async function currentRecord({ account_id, id }: StoredRecord, { table }: Contex
  */
 export type RecordChange = { [M in Exclude<keyof RecordInput, "type">]?: RecordInput[M] | undefined };
 
-/** Changes a record. Throws 404, 422, 409 `system_managed`, and the errors of `openDomain` and `requireRoom`. */
+/**
+ * Changes a record. Throws:
+ * - 404 if the record was deleted;
+ * - 409 `system_managed` if the record is a system record;
+ * - the errors of `readRecord`, `openDomain` and `requireRoom`.
+ */
 export async function changeRecord(found: FoundRecord, change: RecordChange, context: Context): Promise<ChangedRecord> {
   const { table, commit, now } = context;
   let isServed = false;
@@ -113,8 +118,10 @@ export async function changeRecord(found: FoundRecord, change: RecordChange, con
 }
 
 /**
- * Removes a record, and returns whether the nameservers should have its zone. Throws 404, 409 `system_managed`, and the
- * errors of `openDomain`.
+ * Removes a record, and returns whether the nameservers should have the record's zone. Throws:
+ * - 404 if the record was deleted;
+ * - 409 `system_managed` if the record is a system record;
+ * - the errors of `openDomain`.
  */
 export async function removeRecord(found: FoundRecord, context: Context): Promise<{ isServed: boolean }> {
   const { table, commit, now } = context;

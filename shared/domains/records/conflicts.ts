@@ -18,7 +18,7 @@ const isSpfRecord = ({ type, value }: ParsedRecord): boolean => type === "TXT" &
 
 /** The rules by which one record excludes another of the same name. The first rule that gives a reason counts. */
 const rules: Record<Conflict["kind"], Rule> = {
-  // All data of a type have the same members in the same order.
+  // The data of one type always have the same members in the same order, so equal data give equal JSON.
   duplicate: (candidate, other) =>
     JSON.stringify(dataOf(candidate)) === JSON.stringify(dataOf(other))
       ? "The domain has this record already"
@@ -55,8 +55,8 @@ const kinds = Object.keys(rules) as Conflict["kind"][];
 /**
  * The first conflict of a record with other records of the same name; records of other names are ignored.
  * - The kinds are tried in this order: `duplicate`, `cname`, `ns`, `spf`, `dmarc`, `null_mx`.
- * - Two records with the same data are duplicates, even with different TTLs.
- * - Different TTLs are no conflict.
+ * - Two records with the same data are duplicates, even if their TTLs differ.
+ * - Records with different data may have different TTLs.
  * - `others` must not include the record itself.
  */
 export function conflictOf(candidate: ParsedRecord, others: readonly Existing[]): Conflict | undefined {

@@ -24,7 +24,7 @@ export const dkimKey = (accountId: string, domainId: string): Key => ({
  */
 export const selectors = ["hm1", "hm2"] as const;
 
-/** The selector that a rotation changes to. */
+/** The other one of the two selectors, to which a rotation changes. */
 export const otherSelector = (selector: string): string => (selector === selectors[0] ? selectors[1] : selectors[0]);
 
 /** The selector of the key that signs a domain's mail, and since when the key signs. */
@@ -43,7 +43,10 @@ export type PublicKey = z.output<typeof PublicKey>;
 const KeyPair = PublicKey.extend({ sealed_private_key: z.string(), created_at: Timestamp });
 export type KeyPair = z.output<typeof KeyPair>;
 
-/** The DKIM keys of a domain: the key that signs. During a rotation also the next key, and then the former key. */
+/**
+ * The DKIM keys of a domain. The members of `KeyPair` are the key that signs. `next` is the key that signs next, and
+ * `former` is the key that signed before; each exists only during a part of a rotation.
+ */
 export const Dkim = KeyPair.extend({ next: KeyPair.optional(), former: PublicKey.optional() });
 export type Dkim = z.output<typeof Dkim>;
 
@@ -83,7 +86,9 @@ export async function missingDkim(
   return known ? undefined : newDkim(domain, secrets, now());
 }
 
-/** Makes and stores the key of a domain that has none, so that its record can be published. */
+/**
+ * Makes and stores a DKIM key if the domain has none. The domain's DKIM record publishes the public half of the key.
+ */
 export async function ensureDkim(
   domain: { account_id: string; id: string },
   work: { table: Table; secrets: Secrets; now: () => Date },

@@ -18,13 +18,13 @@ export type FoundRecords = {
   records: ParsedRecord[];
   /** The records that zones here cannot have, as texts, with the reasons. */
   skipped: { text: string; reason: string }[];
-  /** How many questions got no answer. Each of these questions may hide records. */
+  /** How many questions got no answer. `records` may lack the records that such an answer would have. */
   unanswered: number;
 };
 
 /**
- * Finds the records of a zone in the public DNS. If one of its nameservers transfers the zone, finds all records.
- * Otherwise finds the records at the usual names, and at the names in the zone to which these records lead. Records of
+ * Finds the records of a zone in the public DNS. If a nameserver of the zone transfers the zone, finds all records.
+ * Otherwise finds the records at the usual names, and at the names in the zone to which these records point. Records of
  * DNSSEC are left out, because they belong to the former nameservers. Takes some 15 seconds at most.
  */
 export async function findRecords(resolver: ZoneResolver, zone: string): Promise<FoundRecords> {
@@ -48,7 +48,7 @@ const isRecordType = (type: string): boolean => RecordType.safeParse(type).succe
 /** The reason why a zone here cannot have a transferred record; undefined for a type that is left out, such as SOA. */
 function reasonAgainst(wire: WireRecord, record: ParsedRecord | undefined): string | undefined {
   if (!record) return isRecordType(wire.type) ? "The data of the record cannot be read" : undefined;
-  // A label `@` is not the zone itself, and backslashes and quotation marks would be read as escapes.
+  // `parseRecord` would read a name `@` as the zone itself, and backslashes and quotation marks as escapes.
   if (!/^[a-z0-9_*.-]*$/.test(wire.name)) return oddName;
   return isLossy(record) ? notUtf8 : undefined;
 }
@@ -60,7 +60,7 @@ const isLossy = ({ type, value }: ParsedRecord): boolean => type === "TXT" && va
 
 const relativeName = (name: string, zone: string): string => (name === zone ? "@" : name.slice(0, -zone.length - 1));
 
-/** A record of an answer in the form in which zones are stored; undefined for a type that zones cannot have. */
+/** Converts a record of an answer into the form of stored records; undefined for a type that zones here cannot have. */
 function parsedRecord(found: AnsweredRecord, zone: string): ParsedRecord | undefined {
   const { ttl } = found;
   const name = relativeName(found.name, zone);
@@ -151,7 +151,7 @@ async function recordsAt(name: string, lookup: Lookup): Promise<Answers> {
   };
 }
 
-/** The names in the zone to which records lead. */
+/** The names in the zone to which records point. */
 const targetsIn = (records: readonly ParsedRecord[], zone: string): string[] =>
   records.flatMap(({ type, value }) =>
     ["CNAME", "MX", "SRV"].includes(type) && value !== zone && isWithin(value, zone) ? [relativeName(value, zone)] : [],
@@ -159,7 +159,7 @@ const targetsIn = (records: readonly ParsedRecord[], zone: string): string[] =>
 
 const contentOf = ({ type, value, priority = 0 }: ParsedRecord): string => `${type} ${priority} ${value}`;
 
-/** Looks up the records of a zone at the usual names. Leaves out the answers of a wildcard. */
+/** Looks up the records of a zone at the usual names. Records of a wildcard are returned once, with the name `*`. */
 async function lookUpRecords(resolver: ZoneResolver, zone: string): Promise<FoundRecords> {
   const lookup = { resolver, zone, budget: openBudget(timeoutMs, maxQueries) };
   const wildcard = await recordsAt(randomBytes(10).toString("hex"), lookup);

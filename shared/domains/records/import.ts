@@ -18,8 +18,8 @@ import { quoted } from "./values.ts";
 import { longestShown, readZoneFile } from "./zone-file.ts";
 
 /**
- * The most records and skipped entries in an answer. The answer is stored for its Idempotency-Key, and the table limits
- * the size of an item.
+ * How many records, and how many skipped entries, an answer shows at most. The answer is stored for its
+ * Idempotency-Key, and the table limits the size of an item.
  */
 const shownAtMost = 100;
 
@@ -114,7 +114,7 @@ function sortEntries({ records, skipped }: Entries, domain: StoredDomain, known:
 
 const recordText = ({ name, type, value }: RecordInput): string => `${name} ${type} ${value}`.slice(0, longestShown);
 
-/** The reason why a domain cannot take a record beside these records; undefined if it can. */
+/** The reason why a domain cannot have a record together with the records `beside`; undefined if it can. */
 function reasonAgainst(
   record: ParsedRecord,
   beside: readonly (ParsedRecord & { id: number })[],
@@ -127,7 +127,10 @@ function reasonAgainst(
   return conflict.kind === "duplicate" ? "The domain has this record already" : conflict.message;
 }
 
-/** How many records one transaction adds. The records' entries in the audit log also count among the 100 writes. */
+/**
+ * How many records one transaction adds. A transaction has 100 writes at most. Each record takes several writes, with
+ * its entry in the audit log.
+ */
 const recordsAtOnce = 20;
 
 /** Where records come from: the text of a zone file, or the public DNS. */
@@ -140,7 +143,8 @@ function entriesOfFile(file: string, name: string): Entries {
 }
 
 /**
- * The records of the public DNS as entries, with their numbers as lines. Records that no zone here can have come last.
+ * The records of the public DNS as entries. The line of an entry is the number of the record. The last entries are the
+ * records that zones here cannot have.
  */
 function entriesOfDns({ records, skipped }: FoundRecords, zone: string): Entries {
   return {
@@ -179,9 +183,11 @@ async function entriesFrom({ zone_file, source }: ImportSource, name: string, re
 }
 
 /**
- * Adds the records of a zone file or of the public DNS that the domain does not have. The present records of the domain
- * do not change. Each transaction adds a few records. After an interruption, the same request adds the rest. Throws
- * 422, 409 `limit_reached`, and the errors of `openDomain`.
+ * Adds records from a zone file or from the public DNS to a domain. The present records of the domain do not change.
+ * Each transaction adds a few records. After an interruption, the same request adds the rest. Throws:
+ * - 422 if `zone_file` does not fit `source`;
+ * - 409 `limit_reached` if the domain got too many records meanwhile;
+ * - the errors of `openDomain`.
  */
 export async function importRecords(
   found: StoredDomain,
@@ -198,7 +204,7 @@ export async function importRecords(
     const some = wanted.slice(from, from + recordsAtOnce);
     const added = await commit(async () => {
       const { domain: current, zone } = await openDomain(table, found.account_id, found.id);
-      // Records that others have added since the check win over the records to import.
+      // If another request has added records since the check, these records win over the records to import.
       const known = (await recordsAround(table, current, some)).map(parsedOf);
       const still = some.filter((record) => reasonAgainst(record, known, current) === undefined);
       if (still.length === 0) return { value: [], writes: [], changes: [] };

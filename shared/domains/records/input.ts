@@ -33,18 +33,22 @@ const members = {
   }),
   priority: port.meta({
     description:
-      "The priority, required for MX, SRV, HTTPS and SVCB records only. The lowest is tried first. An HTTPS or SVCB record with 0 is an alias.",
+      "The priority: required for MX, SRV, HTTPS and SVCB records, refused for others. The lowest is tried first. An HTTPS or SVCB record with 0 is an alias.",
   }),
   weight: port.meta({
     description: "The share among SRV records of the same priority. For SRV records only. The default is 0.",
   }),
-  port: port.meta({ description: "The port of the service, required for SRV records only." }),
+  port: port.meta({ description: "The port of the service: required for SRV records, refused for others." }),
   flags: z
     .int()
     .min(0)
     .max(255)
     .meta({ description: "The flags, for CAA records only. 128 is critical. The default is 0." }),
-  tag: z.string().min(1).max(15).meta({ description: "The property, such as `issue`, required for CAA records only." }),
+  tag: z
+    .string()
+    .min(1)
+    .max(15)
+    .meta({ description: "The property, such as `issue`: required for CAA records, refused for others." }),
 };
 
 /** The members of a new record. `parseRecord` checks which values the type allows. */
@@ -79,8 +83,8 @@ const shortestTtl = 60;
 const longestTtl = 86_400;
 
 /**
- * For each member, the types that have it, with the default; a default of `undefined` means that the member is
- * required.
+ * For each member: the types of records that have the member, with the member's default for the type. If the default is
+ * `undefined`, the member is required.
  */
 const rules: Record<NumberMember, { types: Partial<Record<RecordType, number | undefined>>; rule: string }> = {
   priority: {
@@ -117,7 +121,7 @@ function readTag({ type, tag }: RecordInput): { value?: string } | { fault: stri
   return caaTags.includes(value) ? { value } : { fault: `tag must be one of ${known}` };
 }
 
-/** Reads all members except name and value. Without faults, the result has a member if and only if the type has it. */
+/** Reads all members except name and value. If there are no faults, the result has exactly the members of the type. */
 function readMembers(input: RecordInput): { members: Members; faults: RecordFault[] } {
   const { ttl = defaultTtl } = input;
   const members: Members = { ttl };
@@ -139,7 +143,7 @@ function readMembers(input: RecordInput): { members: Members; faults: RecordFaul
   return { members, faults };
 }
 
-/** The reason why a valid name is not allowed for a type of record; undefined when it is. */
+/** The reason why a valid name is not allowed for a type of record; undefined if the name is allowed. */
 function ownerFault({ type }: RecordInput, name: string, zone: string): string | undefined {
   if (type === "CNAME" && name === "@") {
     return `${zone} itself cannot be a CNAME, because it has other records. Use A and AAAA records, or a name such as www`;
@@ -164,7 +168,7 @@ function readName(input: RecordInput, zone: string): Reading {
 /**
  * Brings a customer's record into its normal form, or returns all faults of the record.
  * - `zone` is in lower-case A-labels.
- * - Reading a normal form gives the same form again.
+ * - A record in normal form does not change.
  * - Spaces around names and values are ignored, except in the text of TXT records.
  * - Addresses may be of any network. Private addresses are allowed, because people point names at them.
  * - Conflicts with other records are checked by `conflictOf`.

@@ -48,9 +48,9 @@ type RecordQuery = PageQuery & z.output<z.ZodObject<typeof recordQuery>>;
 type RecordFilter = Omit<RecordQuery, "domain" | keyof PageQuery>;
 type RecordPage = { items: DnsRecord[]; total: number };
 
-/** The most records of an account that one filtered list reads. */
+/** How many records of an account a filtered list reads at most. */
 const filterLimit = 20_000;
-/** The most domains whose records one list reads, for a principal who does not see the whole account. */
+/** From how many domains a list reads records at most, for a principal who does not see the whole account. */
 const domainLimit = 200;
 
 const isFiltered = ({ type, name, value, search }: RecordFilter): boolean =>

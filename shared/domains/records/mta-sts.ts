@@ -8,7 +8,7 @@ import { platform } from "../../core/platform.ts";
 export const MtaStsMode = z.enum(["none", "testing", "enforce"]);
 export type MtaStsMode = z.output<typeof MtaStsMode>;
 
-/** How long senders keep a policy, in seconds: a week, or a day while it can still be wrong. */
+/** How long senders keep a policy, in seconds: a week if the policy is enforced, otherwise a day. */
 const maxAgeSeconds = { none: 86_400, testing: 86_400, enforce: 604_800 } as const;
 
 /**

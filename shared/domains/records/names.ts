@@ -51,7 +51,7 @@ export function readRecordName(text: string, zone: string): Reading {
   return { fault: `Together with .${zone}, the name is longer than ${longestName} bytes` };
 }
 
-/** The form of a full name relative to the zone; undefined for a name that is not in the zone. */
+/** Makes a full name relative to the zone; undefined for a name that is not in the zone. */
 export function relativeTo(zone: string, name: string): string | undefined {
   if (name === zone) return "@";
   return name.endsWith(`.${zone}`) ? name.slice(0, -zone.length - 1) : undefined;
@@ -95,7 +95,7 @@ export function readHostName(text: string, { zone, underscores }: { zone: string
 
 const clipped = (label: string): string => (label.length > 20 ? "mail" : label);
 
-/** A macro of RFC 7208 §7.1. The letters c, r and t are left out: they are for explanations only. */
+/** A macro of RFC 7208 §7.1. The letters c, r and t are left out, because only explanations may have them. */
 const macro = /%(?:[%_-]|\{[slodiphv](?:[1-9]\d?\d?)?r?[.\-+,/_=]*\})/gi;
 const label = "[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?";
 const topLabel = "(?!\\d+\\.?$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?";

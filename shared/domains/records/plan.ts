@@ -12,7 +12,7 @@ const rowsOf = (record: StoredRecord): [inList: Item, inDomain: Item] => [
   { ...recordPlaceKey(record), ...record },
 ];
 
-/** The members of a record for storage; a member that its type does not have is null. */
+/** The members of a record for storage; a member that the record's type does not have is null. */
 const membersOf = ({ name, type, value, ttl, priority, weight, port, flags, tag }: ParsedRecord) => ({
   name,
   type,
@@ -50,11 +50,11 @@ export type RecordEdit = {
   removed?: readonly StoredRecord[];
   /** Whether the added records are managed by the product. */
   isSystem?: boolean;
-  /** Whether the nameservers should have the zone from then on. */
+  /** Whether the nameservers should have the zone after these changes. The default is the present state of the zone. */
   wanted?: boolean;
 };
 
-/** All changes that one transaction makes to DNS records. A plan takes `sole` once only (`SoleWrites`). */
+/** All changes that one transaction makes to DNS records. `sole` becomes the `ChangePlan.sole` of the transaction. */
 export type RecordsPlan = {
   /** The added and updated records, in their new state. */
   records: StoredRecord[];

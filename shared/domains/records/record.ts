@@ -21,8 +21,8 @@ export type Members = {
  * A DNS record in its normal form.
  * - All names, also in `value`, are lower-case A-labels without a final dot.
  * - `name` is relative to the zone: `@`, `www`, `*.sub`.
- * - Hosts in `value` are absolute. The value `.` of an MX or SRV record says that there is no host; the target `.` of
- *   an HTTPS or SVCB record is its own name.
+ * - Hosts in `value` are absolute. The value `.` of an MX or SRV record says that there is no host. The target `.` of
+ *   an HTTPS or SVCB record stands for the record's own name.
  * - The value of a TXT record is its whole text.
  * - The value of an HTTPS or SVCB record is its target and, after a space, its parameters in presentation format.
  */
@@ -76,7 +76,8 @@ export function dataOf({
 }
 
 /**
- * The RRsets of a zone's records, ordered by the first record of each. The TTL of a set is the lowest of its records.
+ * The RRsets of a zone's records, in the order in which their first records come. The TTL of an RRset is the lowest TTL
+ * of its records.
  */
 export function rrsetsOf(records: readonly ParsedRecord[], zone: string): RRset[] {
   const sets = Map.groupBy(records, ({ name, type }) => `${type} ${name}`);
@@ -89,13 +90,13 @@ export function rrsetsOf(records: readonly ParsedRecord[], zone: string): RRset[
 }
 
 /**
- * The most records of one RRset, and the most bytes of their values together. Route 53 allows 400 records in an RRset.
- * For the values, it allows half of the 32,000 characters of a request.
+ * The limits of one RRset: the number of its records, and the bytes of all their values together. Route 53 allows 400
+ * records in an RRset. A request to Route 53 can have 32,000 characters, and the values of an RRset half of them.
  */
 export const rrsetLimits = { records: 400, bytes: 12_000 };
 
 /**
- * Explains why the RRset of a record would be too large, as a sentence without its period; undefined if it would not.
+ * Explains why the RRset of a record would be too large, as a sentence without its period; undefined if the RRset fits.
  * `others` may have records of other names and types, and must not include the record itself.
  */
 export function sizeFault(record: ParsedRecord, others: readonly ParsedRecord[]): string | undefined {

@@ -3,7 +3,7 @@ import type { DnsAnswer, Resolver } from "../../dns/answer.ts";
 import { openBudget, type Budget } from "../../dns/budget.ts";
 import { type Term, isSpf, lookupTerms, mostLookups } from "./spf.ts";
 
-/** The most look-ups that may find nothing (RFC 7208 §4.6.4). */
+/** How many look-ups may find nothing (RFC 7208 §4.6.4). */
 const mostVoids = 2;
 const timeoutMs = 8_000;
 const maxQueries = 100;
@@ -15,10 +15,7 @@ const maxQueries = 100;
  */
 type TermCost = { term: string; lookups: number; voids: number; fault?: string; unknown?: string };
 
-/**
- * The state of counting the look-ups for a record. `lookups` is the number so far. Above 10 the DNS is not asked any
- * more.
- */
+/** The state of the count for a record. `lookups` is the number of look-ups so far. Above 10, the DNS is not asked. */
 type Walk = { resolver: Resolver; budget: Budget; lookups: number };
 
 /** The name in a term, or the domain of the record if the term has no name. Undefined for a name with a macro. */

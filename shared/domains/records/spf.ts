@@ -3,11 +3,11 @@ import { isIPv4, isIPv6 } from "node:net";
 import { quoteText } from "../../core/text.ts";
 import { domainSpecFault } from "./names.ts";
 
-/** The most terms for which a receiver queries the DNS, in a record and all records that it includes together. */
+/** How many terms may make a receiver query the DNS, in a record together with all records that it includes. */
 export const mostLookups = 10;
 const longestRecord = 1_024;
 
-/** The terms for which a receiver queries the DNS (RFC 7208 §4.6.4). */
+/** The names of the terms for which a receiver queries the DNS (RFC 7208 §4.6.4). */
 const asking = new Set(["include", "a", "mx", "ptr", "exists", "redirect"]);
 const mechanisms = new Set(["all", "include", "a", "mx", "ptr", "ip4", "ip6", "exists"]);
 /** Common misspellings of mechanisms, with the right name. */
@@ -164,9 +164,9 @@ const isLast = (term: string): boolean => /^[+?~-]?all$/i.test(term) || /^[a-z][
 const withoutPlus = (term: string): string => term.toLowerCase().replace(/^\+/, "");
 
 /**
- * Makes one SPF record that has the mechanisms of all `records`, and `terms`. Receivers accept no domain with several
- * records, so the first record gets the missing terms. The missing terms stand before `all` and before modifiers, which
- * receivers evaluate last (RFC 7208 §4.6.2).
+ * Makes one SPF record that has the mechanisms of all `records`, and all `terms`. Receivers reject a domain that has
+ * several SPF records, so the first record gets the missing terms. The missing terms stand before `all` and before
+ * modifiers, which receivers evaluate last (RFC 7208 §4.6.2).
  */
 export function withSpfTerms(records: readonly string[], terms: readonly string[]): string {
   const [first = [], ...others] = records.map((text) => text.split(" ").filter((term) => term !== ""));

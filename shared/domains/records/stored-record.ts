@@ -10,7 +10,7 @@ import { StoredZone, hasRevision, zoneKey } from "../zone.ts";
 
 /*
  * A record is stored twice:
- * - in the list of its account, at the place that its id gives;
+ * - in the list of its account, at the place that the record's id gives;
  * - among the records of its domain, by name and type. There, the records of one name are read together.
  *
  * Access patterns
@@ -78,7 +78,7 @@ const RecordView = DnsRecord.omit({ zone_status: true });
 export const StoredRecord = RecordView.extend({
   account_id: z.string(),
   domain_id: z.string(),
-  /** The revision of the zone in which this record was written. */
+  /** The revision of the zone that gave the record its present state. */
   zone_revision: z.int(),
   version: z.int(),
 });

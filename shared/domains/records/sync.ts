@@ -189,7 +189,7 @@ async function settleZone(
   });
   if (isDone) return { ...zone, ...settled, dirty: [], due_at, lease_until: "" };
   if (settled.zone_id === undefined) return undefined;
-  // The provider has the zone nevertheless, with the records of that revision.
+  // The provider has the zone nevertheless, with the records of the revision that this round read.
   const { zone_id, synced_revision } = settled;
   await table.attempt({ update: key, set: { zone_id, synced_revision }, if: { lease_owner: owner } });
   return undefined;

@@ -26,7 +26,9 @@ type Purpose =
 /** A record that a domain's mail or its settings need. */
 export type SystemRecord = ParsedRecord & { purpose: Purpose };
 
-/** The optional settings of a domain. Each needs records at names that are free for customers without this setting. */
+/**
+ * The optional settings of a domain. The names of a setting's records are reserved only while the setting is in use.
+ */
 type OptionalSettings = Pick<StoredDomain, "redirect_url" | "mta_sts_mode" | "tls_report_email">;
 
 type Settings = Pick<StoredDomain, "dmarc_policy" | "dmarc_report_email"> &
@@ -44,7 +46,7 @@ export const dmarcRecord = ({
   ttl,
 });
 
-/** The name of the record of the key with this selector. */
+/** The name of the DKIM record for the key with this selector. */
 export const dkimNameOf = (selector: string): string => `${selector}._domainkey`;
 
 /** The record of a DKIM key (RFC 6376 §3.6.1). The default `purpose` is for the key that signs. */
@@ -89,7 +91,7 @@ const policyRecords = (settings: Settings): SystemRecord[] => [
   ...tlsRptRecords(settings),
 ];
 
-/** The records by which the web hosts of this deployment get the requests for a domain that redirects. */
+/** The records that lead the web requests for a redirecting domain to the web hosts of this deployment. */
 function redirectRecords({ redirect_url }: OptionalSettings): SystemRecord[] {
   const { webHost, webAddresses } = platform();
   if (redirect_url === null || webHost === undefined) return [];
@@ -154,8 +156,8 @@ const reservedNames = ({ redirect_url, mta_sts_mode, tls_report_email }: Optiona
 ];
 
 /**
- * The reason why a customer cannot have a record in a domain with these settings: its place is reserved for a system
- * record, which may or may not exist yet. Undefined when the place is free.
+ * The reason why a customer cannot have a record in a domain with these settings: the record's name, or its type at
+ * this name, is reserved for system records. The system records need not exist yet. Undefined if nothing is reserved.
  */
 export function reservedFor(
   { name, type, value }: Pick<ParsedRecord, "name" | "type" | "value">,
@@ -169,7 +171,7 @@ export function reservedFor(
   if (name !== "@") return undefined;
   if (type === "MX") return "The domain's MX records are fixed, because its mail comes to us";
   if (type === "TXT" && isSpf(value))
-    return "The domain has one SPF record, which follows the addresses that it sends from";
+    return "The domain has one SPF record, which follows the addresses that the domain sends from";
   if (settings.redirect_url !== null && addressTypes.has(type)) {
     return "The domain's addresses are fixed while it redirects";
   }

@@ -84,8 +84,8 @@ const parameter = /^([a-z0-9](?:[a-z0-9-]*[a-z0-9])?)\s*=\s*([!-:<-~]*)$/i;
 const mailbox = /^[^\s@<>()[\],;:"\\]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i;
 
 /**
- * Reads the value of an issue property (RFC 8659 §4.2): an issuer with its parameters, or `;` for nobody: `ca.example;
- * account=1`.
+ * Reads the value of an issue property (RFC 8659 §4.2): an issuer with its parameters (`ca.example; account=1`), or `;`
+ * for nobody.
  */
 function readIssuer(text: string): Reading {
   const [first = "", ...others] = text.split(";").map((part) => part.trim());
@@ -144,7 +144,8 @@ function readCaaValue(tag: string, given: string): Reading {
 
 const longestBytes = 2_048;
 /**
- * The longest text in quotes, in characters: each byte as an escape in a string of its own, with some space to spare.
+ * The longest text in quotes, in characters. Even a text whose bytes are all escaped, each in a string of its own, is
+ * shorter.
  */
 const longestQuoted = 8 * longestBytes;
 
@@ -216,7 +217,7 @@ function readAlias(type: "CNAME" | "NS", value: string, { name, zone }: Around):
   return { fault: `${read.value} cannot be its own nameserver, because a name with NS records has no address` };
 }
 
-/** The most characters of a value. Route 53 allows 4,000, including the priority and the final dot of a target. */
+/** The longest value, in characters. Route 53 allows 4,000, including the priority and the final dot of a target. */
 const longestData = 3_990;
 
 const tooLongData = `The value is longer than ${longestData} characters`;
@@ -242,7 +243,7 @@ function readService(value: string, { name, zone, priority }: Around): Reading {
   return normal.length > longestData ? { fault: tooLongData } : { value: normal };
 }
 
-/** The form of a value that is some numbers and a hexadecimal text. */
+/** The form of a value that consists of some numbers and a hexadecimal text. */
 type HexForm = {
   /** The numbers in their order, with their allowed values. */
   numbers: readonly { name: string; allowed: readonly number[] }[];

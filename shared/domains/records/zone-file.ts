@@ -40,7 +40,7 @@ type ZoneEntry = {
 const pieces =
   /\s+|;[^]*|(?<open>\()|(?<close>\))|(?<pair>[a-z0-9-]+="(?:[^"\\]|\\[^])*")(?=[\s;()]|$)|"(?<quoted>(?:[^"\\]|\\[^])*)"|(?<plain>(?:[^\s();"\\]|\\[^])+)|(?<stray>[^])/gu;
 
-/** Adds the words of a line to an entry; returns the number of parentheses that are open after it. */
+/** Adds the words of a line to an entry; returns the number of parentheses that are open after the line. */
 function readLine(line: string, words: Word[], openBefore: number): { open: number; fault?: string } {
   let open = openBefore;
   for (const { groups = {} } of line.matchAll(pieces)) {
@@ -56,8 +56,8 @@ function readLine(line: string, words: Word[], openBefore: number): { open: numb
 }
 
 /**
- * Splits a zone file into entries (RFC 1035 §5.1): comments, quotes, escapes and parentheses. An entry with a fault
- * ends with the line of the fault, and has the words before it.
+ * Splits a zone file into entries (RFC 1035 §5.1). Reads comments, quotes, escapes and parentheses. An entry with a
+ * fault ends with the line of the fault, and has the words before the fault.
  */
 function* entriesOf(file: string): Generator<ZoneEntry> {
   let entry: ZoneEntry | undefined;
@@ -109,7 +109,7 @@ const dnssec = new Set([
   "NXT",
 ]);
 
-/** The reason why records of a type are skipped; undefined when they are not. */
+/** The reason why records of a type are skipped; undefined if they can be imported. */
 function typeFault(type: string): string | undefined {
   if (RecordType.safeParse(type).success) return undefined;
   if (type === "SOA") return "The zone has an SOA record of its own";
@@ -124,10 +124,12 @@ function inFull(name: Word, origin: string): string {
   return name.endsWith(".") ? name : `${name}${origin === "." ? "" : "."}${origin}`;
 }
 
-/** A pair as the group `pair` matches it. In any other word, a quotation mark has a backslash before it. */
+/** A word that the group `pair` matched. In any other word, a quotation mark has a backslash before it. */
 const pair = /^([a-z0-9-]+=)"(.*)"$/s;
 
-/** Joins words of text. A text that cannot be unquoted keeps its quotes, so that `parseRecord` reports its fault. */
+/**
+ * Joins words to a text. If the text cannot be unquoted, it keeps its quotes, so that `parseRecord` reports the fault.
+ */
 function joinedText(words: readonly Word[]): string {
   const strings = words.flatMap((word) => pair.exec(word)?.slice(1) ?? [word]);
   const inQuotes = strings.map((word) => `"${word}"`).join(" ");
@@ -190,7 +192,7 @@ function readTtl(word: Word): number | undefined {
   return parts.reduce((sum, [, number, unit = ""]) => sum + Number(number) * (secondsIn[unit] ?? 1), 0);
 }
 
-/** Applies `$ORIGIN` and `$TTL`. A fault is fatal when the names after it cannot be known. */
+/** Applies `$ORIGIN` and `$TTL`. A fault is fatal if the names in the following entries cannot be known. */
 function readDirective(
   [directive = "", ...words]: Word[],
   state: ZoneState,
@@ -259,7 +261,7 @@ function readRecord(
 
 const longestFile = 1_048_576;
 const mostRecords = 5_000;
-/** The most characters of an entry's text that are shown. */
+/** How many characters of an entry's text are shown at most. */
 export const longestShown = 200;
 
 type ZoneFile = {
@@ -340,7 +342,10 @@ function dataIn({ type, value, priority, weight, port, flags, tag }: ParsedRecor
 const entryOf = (record: ParsedRecord, ttl = record.ttl): string =>
   `${record.name}\t${ttl}\tIN\t${record.type}\t${dataIn(record)}`;
 
-/** The lowest TTL of the records of each name and type, which is the TTL of all of them (RFC 2181 §5.2). */
+/**
+ * For each name and type, the lowest TTL of the records. The nameservers give this TTL to all records of the name and
+ * type (RFC 2181 §5.2).
+ */
 function lowestTtls(records: readonly ParsedRecord[]): Map<string, number> {
   const ttls = new Map<string, number>();
   for (const one of records) ttls.set(rrsetName(one), Math.min(one.ttl, ttls.get(rrsetName(one)) ?? one.ttl));
@@ -380,7 +385,7 @@ export function aheadOfExport(accountId: string, ref: string, expected: Expected
   return { ...ahead, keys: [...keys, zoneKey(accountId, id)], ranges: [recordsRange(accountId, id)] };
 }
 
-/** Exports a domain's records as a zone file, ordered by name and type. Throws 404. */
+/** Exports a domain's records as a zone file, ordered by name and type. Throws 404 if the domain has no zone. */
 export async function exportRecords({ account_id, id }: StoredDomain, table: Reader, now: Date) {
   const [stored, zone] = await Promise.all([recordsIn(table, account_id, id), getZone(table, account_id, id)]);
   if (!zone) throw notFound();

@@ -22,8 +22,11 @@ type AuthCode = z.output<typeof AuthCode>;
 
 /**
  * Asks the registrar for the auth code of a name, and records in the audit log that the caller got a code. The code
- * itself is stored nowhere. Throws 404, 409 `not_registered_here`, `domain_not_ready`, `transfer_locked` or
- * `transfer_too_soon`, and 503 if the registrar does not answer.
+ * itself is stored nowhere. Throws:
+ * - 404 if the domain was deleted meanwhile;
+ * - 409 `not_registered_here` if the name was not purchased here;
+ * - 409 `domain_not_ready`, `transfer_locked` or `transfer_too_soon` if the name cannot be transferred at present;
+ * - 503 if the registrar does not answer.
  */
 export async function createAuthCode(found: StoredDomain, context: Context, registrar: Registrar): Promise<AuthCode> {
   const { table, commit, now } = context;

@@ -56,8 +56,10 @@ type RegistrantUpdate = z.output<typeof RegistrantUpdate>;
 const changeShownMs = 7 * dayMs;
 
 /**
- * Reads the contact of a name from the registrar. Throws 409 `not_registered_here` or `domain_not_ready`, and 503 if
- * the registrar does not answer.
+ * Reads the contact of a name from the registrar. Throws:
+ * - 409 `not_registered_here` if the name was not purchased here;
+ * - 409 `domain_not_ready` if the name is not registered at present, or the registrar has no contact of it;
+ * - 503 if the registrar does not answer.
  */
 export async function readRegistrant(
   domain: StoredDomain,
@@ -71,11 +73,12 @@ export async function readRegistrant(
 }
 
 /**
- * Changes members of a name's contact at the registrar, and records the change. The registrar takes whole contacts, so
- * changes run one after the other: a change that began from an older contact would undo another. Throws:
+ * Changes members of a name's contact at the registrar, and records the change. Only one change runs at a time: the
+ * registrar takes whole contacts, so a change that began from an older contact would undo a newer change. Throws:
+ * - 404 if the domain was deleted meanwhile;
  * - 409 `domain_not_ready` while another change runs;
- * - 422 at each member that the country or the registry requires, or if the registrar refuses the contact;
- * - 404, and 409 `not_registered_here` or `domain_not_ready`;
+ * - 409 `not_registered_here` or `domain_not_ready`, as `readRegistrant` does;
+ * - 422 for each missing member that the country or the registry requires, or if the registrar refuses the contact;
  * - 503 if the registrar does not answer.
  */
 export async function updateRegistrant(
@@ -126,7 +129,7 @@ export async function updateRegistrant(
 }
 
 /**
- * How long a claim lasts, in milliseconds. No request runs this long. The claim of a request that died ends after this
+ * How long a claim lasts, in milliseconds. No request runs this long. If a request dies, its claim ends after this
  * time.
  */
 const claimMs = 60_000;
@@ -135,7 +138,8 @@ const changing = ({ name, status }: StoredDomain): Problem =>
   notReady(status, `The contact of ${name} is being changed. Try again once that change is complete.`);
 
 /**
- * Claims the contact for one change. Throws 409 if another call has claimed or changed it since the domain was read.
+ * Claims the contact for one change. Throws 409 if another call has claimed or changed the contact since `found` was
+ * read.
  */
 function claimChange(
   found: StoredDomain,

@@ -34,9 +34,9 @@ export const advanceRenewal = (domain: StoredDomain, work: DomainWork): Promise<
   advanceRequest(renewing, domain, work);
 
 /**
- * Ends a renewal: captures the money and stores the later end, or releases the money and marks the renewal as failed. A
- * conclusion that has only an operation is a success: another registrar has taken the name over since. Returns the new
- * state of the domain. Returns undefined:
+ * Ends a renewal. After a success, captures the money and stores the new end of the registration. After a failure,
+ * releases the money and marks the renewal as failed. A conclusion that has only an operation is also a success: the
+ * name was renewed, but has moved to another registrar since. Returns the new state of the domain. Returns undefined:
  * - if the renewal was over before;
  * - if the renewal failed, but another process has changed the domain meanwhile.
  */
@@ -86,7 +86,7 @@ function conclude(
   });
 }
 
-/** The members of a domain that a renewal brought back from redemption: its mail waits for the proof of the name. */
+/** The members that change if the renewal has ended a redemption. The domain then waits for a new proof of the name. */
 const outOfRedemption = ({ status }: StoredDomain): Partial<StoredDomain> =>
   status === "expired" ? { status: "pending_delegation", status_reason: null, failures: 0 } : {};
 

@@ -48,11 +48,14 @@ type Quote = Pick<Renewal, "years" | "price" | "restore_fee" | "from">;
 const totalOf = ({ price, restore_fee }: Pick<Quote, "price" | "restore_fee">): number => price + restore_fee;
 
 /**
- * Begins to renew a registration: holds the price, and makes the renewal due. With `dry_run`, only answers the costs.
+ * Begins to renew a registration: holds the price, and makes the renewal due. With `dry_run`, only returns the costs.
  * Throws:
- * - 404;
- * - 409 `not_registered_here`, `domain_not_ready`, `renewal_running`, `too_many_years`, `other_currency`,
- *   `quote_changed` or `insufficient_funds`;
+ * - 404 if the domain was deleted meanwhile;
+ * - 409 `not_registered_here`, `domain_not_ready` or `renewal_running` if the domain cannot be renewed now;
+ * - 409 `too_many_years` if the registration would end later than registries allow;
+ * - 409 `other_currency` if the account does not pay in the registrar's currency;
+ * - 409 `quote_changed` if the renewal costs more than `max_total`;
+ * - 409 `insufficient_funds` if the wallet does not cover the renewal;
  * - 503 if the registrar or the registry gives no price.
  */
 export async function renewDomain(

@@ -22,8 +22,8 @@ import { domainUpdate } from "./work.ts";
 export const inAboutADay = (now: Date): string => later(now, dayMs * (0.9 + Math.random() / 5));
 
 /**
- * The time of the next check of a domain without faults: a day later. An external domain that cannot send yet is
- * checked sooner: after as much time as has passed since the proof of its name, and at least a minute.
+ * The time of the next check of a domain without faults: about a day later. An external domain that cannot send yet is
+ * checked sooner: the wait is as long as the time since the proof of its name, but at least a minute.
  */
 export function nextRecheck({ dns_mode, sending_ready, verified_at }: StoredDomain, now: Date): string {
   const tomorrow = inAboutADay(now);
@@ -33,7 +33,7 @@ export function nextRecheck({ dns_mode, sending_ready, verified_at }: StoredDoma
   return soon < tomorrow ? soon : tomorrow;
 }
 
-/** The system records that a hosted domain lacks: all or none. A domain that was hosted before has them. */
+/** The system records that a hosted domain lacks: all or none. A domain that was hosted before has all of them. */
 async function lackingRecords(table: Reader, domain: StoredDomain, dkim: KeyPair | undefined): Promise<SystemRecord[]> {
   const { account_id, id, name } = domain;
   const [records, senders] = await Promise.all([recordsIn(table, account_id, id), sendersOf(table, domain)]);
@@ -46,7 +46,7 @@ async function lackingRecords(table: Reader, domain: StoredDomain, dkim: KeyPair
  * Plans the activation of a domain whose name was proved.
  * - The account holds the name firmly.
  * - A domain without a DKIM key gets the key `dkim`. The caller makes this key first, because a transaction must not
- *   wait.
+ *   wait for a new key.
  * - A hosted domain gets its system records, and the nameservers get its zone soon.
  *
  * The transaction fails with 409 `domain_not_ready` if the domain has lost its name.

@@ -61,11 +61,13 @@ export const aheadOfNewDomain = (accountId: string, name: string, workspaceId: s
  * - If another account connected the name but never proved it, this account takes the name over by a proof.
  * - If a domain of this account has lost the name, that domain gets the name back.
  * - A `failed` domain of this account is deleted first.
- * - For the last two, the caller needs `domain.delete` on this domain. To get the name back in another workspace, the
- *   caller also needs `domain.move`.
+ * - In the last two cases, the caller needs `domain.delete` on the account's domain. To get the name back in another
+ *   workspace, the caller also needs `domain.move`.
  *
- * Throws 409 `domain_exists`, 409 `domain_taken`, and 409 `domain_not_ready` while the account's own domain of this
- * name is being deleted.
+ * Throws:
+ * - 409 `domain_exists` if the account has the name, and the caller cannot get it from the account's domain;
+ * - 409 `domain_taken` if another account keeps the name;
+ * - 409 `domain_not_ready` if the account's domain of this name was deleted, or is being deleted.
  */
 export async function addDomain(
   accountId: string,
@@ -107,9 +109,10 @@ export async function addDomain(
 type Taking = { rival: StoredHolder; why: "proved" | "published" };
 
 /**
- * Finds out whether an account can have a name, given the present holder of the name. Returns a function that makes the
- * writes which give the name to a domain, and the takeover if another account loses the name. Throws 409 `domain_taken`
- * if another account keeps the name.
+ * Finds out whether an account can have a name. `holder` is the present holder of the name. Throws 409 `domain_taken`
+ * if another account keeps the name. Returns:
+ * - `claim`, a function that makes the writes which give the name to a domain;
+ * - `taking`, the takeover if another account loses the name.
  */
 export async function claimName(
   accountId: string,
@@ -162,7 +165,8 @@ export function requireZoneRemoved({ name, status, due_at, deletes_at }: StoredD
 /**
  * Gives a domain back the name that it had lost. The domain keeps its contents, and its name must be proved again, as
  * for a new domain. Throws:
- * - 404, and the error of `inTheWay`;
+ * - 404 if the domain was deleted meanwhile;
+ * - the error of `inTheWay` if the domain has its name;
  * - 409 `domain_exists` if the caller may not have the domain (`mayReuse`);
  * - 409 `domain_not_ready` while the zone of the domain is being removed from the nameservers.
  */
@@ -198,7 +202,7 @@ export function regainDomain(
       auto_renew: isTransferring(domain) && domain.auto_renew,
       is_open: true,
       failures: 0,
-      // A domain that was deleted by mistake is probably still delegated to us, so its mail goes on at once.
+      // A domain that was deleted by mistake is probably still delegated to us. With a check at once, its mail goes on.
       due_at: verb === "restored" ? at.toISOString() : later(at, firstCheckMs),
       updated_at: at.toISOString(),
     });

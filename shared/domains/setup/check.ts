@@ -31,8 +31,8 @@ const waitsMs = [1, 2, 5, 10, 30, 60, 180, 360, 720, 1_440].map((minutes) => min
 /** How many checks in a row must fail before the domain is `degraded`. */
 const failuresUntilDegraded = 2;
 /**
- * How many checks in a row must find the name not proved before the account's hold on the name is not firm any more.
- * The last of these checks are a day apart.
+ * After this many checks in a row that did not see the proof of the name, the account's hold on the name is not firm
+ * any more. The last of these checks are a day apart.
  */
 const failuresUntilLoosened = waitsMs.length + 3;
 
@@ -49,8 +49,8 @@ export async function advanceChecks(domain: StoredDomain, work: DomainWork): Pro
  * - If another registrar has the name, the domain becomes a connected domain.
  * - If the registration has ended and cannot be renewed, the domain is released.
  *
- * Returns the new state of the domain. Undefined if the domain is released, or another process has changed it
- * meanwhile. Throws 503 if the registrar does not answer.
+ * Returns the new state of the domain. Undefined if the domain is released, or another process has changed the domain.
+ * Throws 503 if the registrar does not answer.
  */
 export async function checkRegistration(domain: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> {
   const before = domain.registration;
@@ -101,7 +101,7 @@ async function noteDeparture(found: StoredDomain, work: DomainWork): Promise<Sto
 
 const ended = "The domain's registration has ended.";
 
-/** Whether a name that the registrar does not show can no longer be renewed, because its redemption is over. */
+/** Whether the redemption of a name is over, if the registrar does not show the name. It can then not be renewed. */
 const isLost = ({ expires_at, redemption_ends_at }: StoredRegistration, now: Date): boolean =>
   expires_at !== null &&
   (redemption_ends_at ?? later(new Date(expires_at), renewalGraceMs + redemptionMs)) <= now.toISOString();
@@ -181,8 +181,8 @@ async function awaitProof(domain: StoredDomain, work: DomainWork): Promise<void>
 }
 
 /**
- * Stores that the proof was not seen. A domain that moves to our nameservers sends mail meanwhile. If the domain waits
- * for long, its hold on the name is firm only while the TXT record of the name is there.
+ * Stores that the proof was not seen. A domain that moves to our nameservers sends mail while it waits for the proof.
+ * If this takes long, its hold on the name is firm only while the TXT record of the name is there.
  */
 async function recordWaiting(domain: StoredDomain, work: DomainWork): Promise<void> {
   const failures = domain.failures + 1;

@@ -46,7 +46,7 @@ export type DomainDetail = z.output<typeof DomainDetail>;
 
 /**
  * The items that `domainInPath` and `domainDetail` read, if this process has seen the domain. The mailboxes are not
- * among them, because their keys are not known before.
+ * included, because their keys are not known yet.
  */
 export function aheadOfDetail(accountId: string, name: string, expected: Expected): Ahead {
   const { keys, ...ahead } = aheadOfDomain(expected, accountId, name);

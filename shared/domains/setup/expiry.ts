@@ -7,12 +7,12 @@ const noticeDays = [30, 7, 1, 0];
 /** How many days before the end of the grace period the account gets a notice. After the grace period, mail stops. */
 const graceNoticeDays = [7, 1];
 
-/** How long before the end of a registration it is renewed automatically, in milliseconds. */
+/** How long before its end a registration is renewed automatically, in milliseconds. */
 const renewalMs = 30 * dayMs;
 
 /**
- * The wait between two attempts to renew a name automatically, in milliseconds. It is less than a day, so that the next
- * daily check, whose time of day varies at random, tries again.
+ * The shortest wait between two attempts to renew a name automatically, in milliseconds. Daily checks are 0.9 to 1.1
+ * days apart, so that each daily check can try again.
  */
 const retryMs = 0.8 * dayMs;
 

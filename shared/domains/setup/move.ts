@@ -34,7 +34,9 @@ export function aheadOfDomainMove(
 
 /**
  * Moves a domain with all its contents to another workspace of its account. Writes nothing if the domain is there
- * already. Throws 404, and 409 `domain_not_ready`.
+ * already. Throws:
+ * - 404 if the domain was deleted meanwhile;
+ * - 409 `domain_not_ready` if the domain is not open, such as a deleted domain that is still kept.
  */
 export function moveDomain(found: StoredDomain, workspaceId: string, { table, commit, now }: Context): Promise<Domain> {
   const { account_id, id } = found;

@@ -13,12 +13,12 @@ const graceMs = 120_000;
 
 type Given = { [M in keyof Protection]?: Protection[M] | undefined };
 
-/** Whether a change has a setting of the registration. */
+/** Whether a change sets the lock or the privacy of a registration. */
 export const hasProtection = ({ locked, privacy }: Given): boolean => locked !== undefined || privacy !== undefined;
 
 /**
- * The members of a domain that store its new lock and privacy, and make the worker correct the registrar soon. Throws
- * 422 if the domain was not purchased here, and 409 `domain_not_ready` while its name is not registered.
+ * The members of a domain that store its new lock and privacy. They also make the worker check the registrar's settings
+ * soon. Throws 422 if the domain was not purchased here, and 409 `domain_not_ready` while its name is not registered.
  */
 export function protectionMembers(domain: StoredDomain, given: Given, now: Date): ChangedMembers {
   if (!hasProtection(given)) return {};
@@ -31,7 +31,7 @@ export function protectionMembers(domain: StoredDomain, given: Given, now: Date)
   if (registration.locked === locked && registration.privacy === privacy) return {};
   return {
     registration: { ...registration, locked, privacy },
-    // After a renewal the registration is checked at once.
+    // A renewal keeps its due time, because the registration is checked at once after the renewal.
     due_at: isRenewing(domain) ? domain.due_at : later(now, graceMs),
   };
 }
@@ -51,7 +51,10 @@ const notHere = (given: Given): InvalidInput =>
     ),
   );
 
-/** Sets the lock and the privacy at the registrar if they differ from what the customer wants. Throws 503. */
+/**
+ * Sets the lock and the privacy at the registrar if they differ from the customer's settings. Throws 503 if the
+ * registrar does not answer.
+ */
 export async function correctProtection(
   found: Registration,
   { locked, privacy }: Protection,

@@ -46,7 +46,7 @@ export const RedirectUrl = z
   .refine((href) => href.length <= longestUrl, { error: `The encoded address is longer than ${longestUrl} characters` })
   .meta({ format: "uri" });
 
-/** The most redirects that are followed from one domain here to the next. Browsers follow 20. */
+/** How many redirects from one domain here to the next are followed at most. Browsers follow 20. */
 const longestChain = 10;
 
 const targetHost = (url: string): string => new URL(url).hostname.replace(/\.$/, "");

@@ -55,7 +55,8 @@ const isOver = async (table: Reader, name: string, id: string): Promise<boolean>
 export type Conclusion = ({ registration: Registration } | { failed: string }) & { operation?: RegistrarOperation };
 
 /**
- * The progress of a request. `looks` is how many looks in a row found the operation still running, or got no answer.
+ * The progress of a request. `looks` is how many times in a row the worker found the operation still running, or got no
+ * answer.
  */
 type Progress = RegistrarRequest & { looks: number };
 
@@ -107,7 +108,7 @@ export async function hasDeparted(
 const certainMs = 600_000;
 /** How far the registrar's clock may be behind ours, in milliseconds. */
 export const skewMs = 300_000;
-/** The waits between looks without news, in milliseconds. The last wait is repeated. */
+/** The waits between two looks at a request that has not changed, in milliseconds. The last wait is repeated. */
 const waitsMs = [2_000, 5_000, 15_000, 60_000, 300_000, 900_000, 3_600_000];
 
 const nextLook = (looks: number, now: Date): string =>
@@ -164,7 +165,7 @@ async function askFirst<D extends StoredDomain>(kind: RequestKind<D>, domain: D,
   return ask(kind, await storeProgress(kind, domain, { stage: "asked", asked_at }, work), work);
 }
 
-/** Sends the request. The stage `asked` is stored first. If the answer is lost, `reconcile` finds out the result. */
+/** Sends a request whose stage `asked` is stored already. If the answer is lost, `reconcile` finds out the result. */
 async function ask<D extends StoredDomain>(
   kind: RequestKind<D>,
   domain: StoredDomain | undefined,
@@ -207,7 +208,7 @@ async function reconcile<D extends StoredDomain>(
   const progress = kind.progress(domain);
   const looks = progress.looks + 1;
   const { asked_at = "", asked_again_at = asked_at } = progress;
-  // The time is read before the registrar is asked, because the answer can show the state at this time and come late.
+  // The time is read before the registrar is asked: an answer that comes late still shows the state at this time.
   const isCertain = work.now().getTime() - Date.parse(asked_again_at) >= certainMs;
   try {
     const operation = await operationOf(kind, domain, work);
@@ -216,7 +217,7 @@ async function reconcile<D extends StoredDomain>(
       await storeProgress(kind, domain, { looks }, work);
       return undefined;
     }
-    // A name that left and came back can belong to another account.
+    // A name that moved to another registrar and came back can belong to another account.
     if (kind.concludeDeparted && (await hasDeparted(domain, work))) {
       const failed = `Another registrar has taken ${domain.name} over.`;
       return await kind.conclude(domain, { failed }, work);

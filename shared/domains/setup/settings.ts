@@ -119,9 +119,12 @@ export function aheadOfSettings(
 /**
  * Changes settings of a domain, and the records that depend on these settings. `isServed` says whether the nameservers
  * should have these records. Throws:
- * - 404, and 422 for a setting that the domain cannot have;
+ * - 404 if the domain was deleted meanwhile;
+ * - 422 for a setting that the domain cannot have;
  * - 429 if `spf_includes` has a new name, and the caller's limit of the class `outbound` is used up;
- * - 409 `domain_not_ready`, `redirects_unavailable` or `record_conflict`;
+ * - 409 `domain_not_ready` if the status of the domain does not allow the change;
+ * - 409 `redirects_unavailable` if a setting needs a web server, and the deployment has none;
+ * - 409 `record_conflict` if the customer has records in the places that the settings need;
  * - 503 if an SPF record to include cannot be read, or if the domain's former zone is still being removed.
  */
 export async function setDomain(
@@ -182,7 +185,7 @@ function changedMembers(domain: StoredDomain, settings: DomainSettings, now: Dat
   };
 }
 
-/** Whether a mode differs from the policy that the domain has. Without a policy, `none` is no difference. */
+/** Whether a mode differs from the mode of the domain's policy. A domain without a policy has the mode `none`. */
 const isPolicyChange = (domain: StoredDomain, mode: MtaStsMode | undefined): mode is MtaStsMode =>
   mode !== undefined && mode !== (domain.mta_sts_mode ?? "none");
 

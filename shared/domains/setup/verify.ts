@@ -45,7 +45,7 @@ export const Verification = z
       .meta({ description: "The TXT record that proves an external domain. Null for a hosted one." }),
     observed_txt: z
       .array(z.string())
-      .meta({ description: "The texts at the name of that record. Empty for a hosted domain." }),
+      .meta({ description: "The texts at the name of `expected_txt`. Empty for a hosted domain." }),
     checked_at: Timestamp.meta({ description: "When the DNS was queried." }),
     message: z.string().meta({ description: "The result, or what to do, for people." }),
   })
@@ -54,8 +54,8 @@ type Verification = z.output<typeof Verification>;
 
 /**
  * Asks the public DNS for the proof of the domain's name. If the name is proved, a domain that waits for the proof
- * becomes active, as `planActivation` says. The mail records are checked as well if the domain is degraded, or if it is
- * external and cannot send yet:
+ * becomes active (`planActivation`). If the domain is degraded, or is external and cannot send yet, this also checks
+ * the mail records:
  * - A degraded domain recovers if no check fails any more. Otherwise it stays as it is.
  * - An external domain can send mail once its SPF and DKIM records are right.
  *

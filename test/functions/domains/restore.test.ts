@@ -314,7 +314,7 @@ test("a workspace is deleted once its releasing domains are purged, as the refus
   await domainsRequest(account, "DELETE", `/${name}`);
   expect((await deleteWorkspace(account, workspaceId)).body).toMatchObject({
     code: "workspace_not_empty",
-    detail: expect.stringContaining("Delete those that are releasing with purge=true"),
+    detail: expect.stringContaining("To delete a releasing domain at once, call domains.delete with purge=true"),
   });
   expect((await domainsRequest(account, "DELETE", `/${name}?purge=true`)).status).toBe(200);
   expect((await deleteWorkspace(account, workspaceId)).status).toBe(200);

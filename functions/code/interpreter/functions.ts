@@ -217,7 +217,7 @@ const countOf = (start: number, end: number, step: number): number => Math.max(0
 /** The start and the end of a range, from its first two arguments. */
 const startAndEnd = <T>(n: T, stop: T | undefined, zero: T): [T, T] => (stop === undefined ? [zero, n] : [n, stop]);
 
-const zeroStep = "The step of a range is not 0.";
+const zeroStep = "The step of a range cannot be 0.";
 
 function rangeType(args: readonly (StaticArgument | undefined)[]): StaticType | InvalidArgument {
   const item = plainType("number");

@@ -155,7 +155,7 @@ export function memberOf(value: unknown, name: string, of: () => string, at: Pos
   if (isDict(value)) {
     if (Object.hasOwn(value, name)) return value[name];
     const hint = didYouMean(name, Object.keys(value));
-    // A misspelt name exists in no dict, so testing for it would not help.
+    // A misspelt name is in no dict, so a test for the name would not help.
     const test = hint.includes("Did you mean")
       ? ""
       : ` If the member may be missing, test \`"${clip(name)}" in ${of()}\` first.`;

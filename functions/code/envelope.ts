@@ -100,7 +100,9 @@ const PlannedWrite = z.object({
       message: z.string().meta({ description: "Why the call would be refused now." }),
     })
     .optional()
-    .meta({ description: "The error that the call would get now. An earlier write of the program may prevent the error." }),
+    .meta({
+      description: "The error that the call would get now. An earlier write of the program may prevent the error.",
+    }),
 });
 export type PlannedWrite = z.output<typeof PlannedWrite>;
 

@@ -145,7 +145,7 @@ export const createWrites = (delivery: StoredDelivery, body: string, now: Date):
   ];
 };
 
-/** The write that stores a new version of a delivery. It fails unless the preceding version is stored now. */
+/** The write that stores a new version of a delivery. The write fails unless the preceding version is stored now. */
 export const updateWrite = ({ attempts, version, ...rest }: StoredDelivery): Write => ({
   update: deliveryKey(rest),
   set: {

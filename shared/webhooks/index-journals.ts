@@ -38,7 +38,7 @@ const journalOf = (accountId: string, name: string): Journal =>
 
 const indexedDays = 2;
 
-/** Extends the indexes of today and of yesterday of the journals that are due. */
+/** Extends the indexes of the journals that are due, for today and for yesterday. */
 export async function sweepJournals(context: IndexContext): Promise<SweepResult> {
   const indexOne = async (accountId: string, name: string, at: string, { table, now }: IndexContext): Promise<void> => {
     const since = new Date(later(now(), -(indexedDays - 1) * 24 * 60 * minuteMs));

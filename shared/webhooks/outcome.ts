@@ -55,7 +55,9 @@ export function afterManual(delivery: StoredDelivery, { attempt }: AttemptResult
   return attempt.error === null ? { ...next, status: "succeeded", next_attempt_at: null } : next;
 }
 
-/** A delivery that fails without an attempt. The reason is listed as its last attempt, but not counted. */
+/**
+ * A delivery that fails without an attempt. The reason is listed as the last attempt, but not counted as an attempt.
+ */
 export function afterAbandoning(
   delivery: StoredDelivery,
   error: "webhook_disabled" | "webhook_deleted",

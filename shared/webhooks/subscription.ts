@@ -10,7 +10,7 @@ import { EventPattern, matches } from "./filters.ts";
 
 const allEventTypes = eventTypes();
 
-/** The event types to suggest for a pattern that matches none: the types of its family, or all types. */
+/** The event types to suggest for a pattern that matches no type: the types with the same first part, or all types. */
 function alternatives(pattern: string): string {
   const family = allEventTypes.filter(({ type }) => type.startsWith(`${pattern.split(".")[0]}.`));
   return (family.length > 0 ? family : allEventTypes).map(({ type }) => type).join(", ");

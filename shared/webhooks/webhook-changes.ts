@@ -135,7 +135,8 @@ export async function rotateSecret(
   { secrets }: WebhookServices,
 ): Promise<WithSecret> {
   const { table, commit, now } = context;
-  // With the secret, the caller can forge every event of the webhook. So the caller must be allowed to see all of them.
+  // With the secret, the caller can forge every event of the webhook. So the caller must be allowed to see all of these
+  // events.
   const { event_types } = await getWebhook(table, accountId, id);
   await requireToSee(accountId, event_types, context);
   const { secret, sealed } = await mintSecret(secrets, { account_id: accountId, id });

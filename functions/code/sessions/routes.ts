@@ -26,7 +26,10 @@ const CodeSession = z
         id: z.string().meta({ description: "The principal's id." }),
         email: z.string().meta({ description: "The principal's e-mail address." }),
       })
-      .meta({ description: "The principal that the session belongs to. Only the programs of this principal can see the session." }),
+      .meta({
+        description:
+          "The principal that the session belongs to. Only the programs of this principal can see the session.",
+      }),
     variables: z
       .array(
         z.object({

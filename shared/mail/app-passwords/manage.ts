@@ -85,7 +85,8 @@ export async function addAppPassword(
     return {
       value: { ...view, generated_secret },
       writes: [
-        // A mailbox that is deleted meanwhile gets no app password, so that its purge leaves none behind.
+        // If the mailbox is deleted meanwhile, the transaction fails. Otherwise the purge of the mailbox could leave
+        // this app password behind.
         { check: mailboxKey(account_id, mailbox.id), if: { id: mailbox.id } },
         {
           update: appPasswordsKey(account_id, mailbox.id),

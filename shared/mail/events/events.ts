@@ -223,7 +223,7 @@ const recorded = (accountId: string, changes: readonly Change[], at: Date): Writ
   return changes.length === 0 ? [] : recordWrites(accountId, changes, { ...author, requestId: randomUUID() }, at);
 };
 
-/** The senders of some events, by the names of their domains. Only an account that has proved a domain sends from it. */
+/** The senders of some events, by domain name. A domain has a sender only if an account has proved the domain. */
 async function sendersOf(table: Table, units: readonly Unit[]): Promise<Map<string, Sender>> {
   const names = [...new Set(units.map(({ domain }) => domain))].filter((name) => name !== "");
   const holders = (await table.getMany(names.map(holderKey))).map((item) =>

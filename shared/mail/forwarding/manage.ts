@@ -60,9 +60,9 @@ export function ruleUpdate(accountId: string, before: StoredRule, after: StoredR
 type Places = ReadonlyMap<string, Destination>;
 
 /**
- * For each target that is a mailbox of the account: its address → the id of its domain. Leaves out a mailbox that the
- * caller may not see: then the recipient has to agree. Throws 422 for an address without a mailbox, if its domain is
- * proved and the caller has `mailbox.view` on the domain.
+ * Maps the address of each target that is a mailbox of the account to the id of the mailbox's domain. Leaves out a
+ * mailbox that the caller may not see: its recipient then has to agree. Throws 422 for an address without a mailbox, if
+ * the address's domain is proved and the caller has `mailbox.view` on the domain.
  */
 function homesOf({ emails, locOf }: GivenTargets, places: Places, { permissions }: Context): Map<string, string> {
   const homes = new Map<string, string>();
@@ -208,7 +208,7 @@ function atLeastOne(targets: readonly Target[]): [Target, ...Target[]] {
  */
 type ChangedRule = { rule: StoredRule; writes: Write[]; isAsked: boolean; verb?: "updated" | "paused" | "resumed" };
 
-/** Changes a rule by `step`; writes nothing when `step` returns the same rule. */
+/** Changes a rule as the function `step` says. Writes nothing if `step` returns the same rule. */
 function changeRule(
   accountId: string,
   id: string,
@@ -270,7 +270,7 @@ export function aheadOfRequest(accountId: string, id: string, expected: Expected
   };
 }
 
-/** A change to a rule: `target_emails` instead of its targets, or `target_email` instead of its first target. */
+/** A change to a rule. `target_emails` replaces all targets, and `target_email` replaces the first target. */
 type RuleChange = {
   target_email?: string | undefined;
   target_emails?: readonly string[] | undefined;
@@ -391,12 +391,13 @@ export function requireTarget(rule: StoredRule, email: string): Target {
 
 /**
  * Requests mails that ask the recipients of a rule to agree: the recipient with the address `email`, or without `email`
- * all that have not agreed. Mails can be requested again.
+ * all recipients who have not agreed. Mails can be requested again.
  * - A target that has become a mailbox of the account needs no agreement.
  * - A target that is no longer a mailbox of the account needs an agreement.
  *
  * Throws:
- * - 404, and 409 `verification_not_needed`;
+ * - 404;
+ * - 409 `verification_not_needed` if these recipients have agreed already, or are mailboxes of the account;
  * - 422 for an address that is no target, and for the addresses that `homesOf` refuses;
  * - 429 if a limit on such mails leaves no mail to send.
  */

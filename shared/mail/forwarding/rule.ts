@@ -195,7 +195,7 @@ export const StoredTargets = z.object({
 });
 export type StoredTargets = z.output<typeof StoredTargets>;
 
-/** All targets in a row that is looked up when mail arrives, also those that get no mail at present. */
+/** All targets in a row that is looked up when mail arrives, also the targets that get no mail at present. */
 export const targetsInRow = ({ target_email, target_domain_id, flows, others }: StoredTargets) => [
   { target_email, target_domain_id, flows },
   ...others,

@@ -27,7 +27,9 @@ export function addressTaken(
   return new Problem("address_taken", what, extras);
 }
 
-/** Reads the current state of a domain. Throws 404, and 409 `domain_not_ready` if it accepts no new addresses. */
+/**
+ * Reads the current state of a domain. Throws 404, and 409 `domain_not_ready` if the domain accepts no new addresses.
+ */
 export async function readReadyDomain({ account_id, id }: StoredDomain, { table }: Context): Promise<StoredDomain> {
   const domain = await domainById(table, account_id, id);
   if (!domain) throw notFound();

@@ -19,7 +19,7 @@ const canonicalName = (given: string): string => given.trim().toLowerCase();
 
 const notAnAddress = "Write an address such as sales@example.com, or only its local part";
 
-/** Explains why a text cannot be an alias in any domain; undefined if it can. */
+/** Explains why a text can be an alias in no domain. Undefined if the text can be an alias. */
 function aliasFault(text: string): string | undefined {
   if (text.includes("@")) return readAddress(text) ? undefined : notAnAddress;
   return text === anyLocal ? undefined : localPartFault(text);

@@ -191,7 +191,7 @@ const tooBroad = (): InvalidInput =>
     },
   ]);
 
-/** The items that `listDeleted` reads first for a principal who could restore all of them. */
+/** The items that `listDeleted` reads first for a principal who could restore all deleted mailboxes of the account. */
 export const aheadOfDeleted = (
   accountId: string,
   { domain, ...page }: OrderedPage & { domain?: string | undefined },
@@ -206,8 +206,8 @@ const parseDeleted = (rows: readonly object[]): Promise<StoredDeleted[]> =>
   Promise.resolve(rows.map((row) => StoredDeleted.parse(row)));
 
 /**
- * A page of the deleted mailboxes that the principal could restore, in the order of their deletion or its reverse. Throws
- * 422 `too_broad` if more than 20,000 would have to be filtered.
+ * A page of the deleted mailboxes that the principal could restore, in the order of their deletion or its reverse.
+ * Throws 422 `too_broad` if more than 20,000 deleted mailboxes would have to be filtered.
  */
 export async function listDeleted(
   accountId: string,

@@ -81,7 +81,10 @@ const inlineRows = 500;
  * most 400 KB.
  */
 const inlineBytes = 200_000;
-/** The most chunks that are read while the caller waits. Each takes a few round trips and has at most 250 mailboxes. */
+/**
+ * The most chunks that are read while the caller waits. Each chunk takes a few round trips and has at most 250
+ * mailboxes.
+ */
 const inlineLooks = 100;
 const keptDays = 7;
 const downloadSeconds = 3_600;
@@ -108,7 +111,7 @@ async function firstOf(
 const missingMember = (member: string, msg: string): InvalidInput =>
   new InvalidInput([{ loc: ["body", member], msg, type: "not_found" }]);
 
-/** Whether the caller may export any mailbox in a domain or workspace. */
+/** Whether the caller may export at least one mailbox in a domain or workspace. */
 async function hasAny(accountId: string, place: MailboxFilter, context: Context): Promise<boolean> {
   for await (const mailboxes of eachMailbox(accountId, place, context)) if (mailboxes.length > 0) return true;
   return false;

@@ -77,10 +77,10 @@ const keyedPrefix = "$hmac-sha256$";
  */
 export const keyedHash = (key: Buffer, password: string): string => keyedPrefix + unpadded(macOf(key, password));
 
-/** Whether a hash is one of `keyedHash`. */
+/** Whether `keyedHash` made a hash. */
 export const isKeyed = (hash: string): boolean => hash.startsWith(keyedPrefix);
 
-/** Whether a password matches a hash of `keyedHash`. Takes equally long for a match and a mismatch. */
+/** Whether a password matches a hash that `keyedHash` made. Takes equally long for a match and a mismatch. */
 export const isKeyedPassword = (key: Buffer, password: string, hash: string): boolean => {
   const expected = Buffer.from(hash.slice(keyedPrefix.length), "base64");
   const found = macOf(key, password);
@@ -101,7 +101,10 @@ const kept = new Map<string, Promise<Buffer>>();
 /** The services for making and opening passwords. */
 export type LoginServices = { table: Table; secrets: Secrets };
 
-/** The key for an account's tags and keyed hashes. It is made at its first use, and opened once per process. Throws 503. */
+/**
+ * The key for an account's tags and keyed hashes. The key is made at its first use, and opened once per process. Throws
+ * 503.
+ */
 export function loginKey(accountId: string, work: LoginServices): Promise<Buffer> {
   const known = kept.get(accountId);
   if (known) return known;

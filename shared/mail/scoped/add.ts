@@ -26,7 +26,8 @@ export async function placeFor<T extends Scoped>(
     presenceOf(table, accountId, scope, family.noun),
     readList(table, family.list(accountId)),
   ]);
-  // Read after the head of the list. An entry that is added later changes the head, so the transaction fails.
+  // The entries are read after the head of the list. An entry that is added later changes the head, and then the
+  // transaction fails.
   const existing = await table.between(beside.PK, beside.SK, `${beside.SK}~`, { limit: family.perScope });
   if (existing.length < family.perScope && state.live < family.perAccount) return { state, presence, existing };
   const { noun, perScope, perAccount } = family;
@@ -49,7 +50,8 @@ export function aheadOfPlace<T extends Scoped>(
 async function presenceOf(table: Reader, accountId: string, scope: MailScope, noun: string): Promise<Write[]> {
   const { type, id } = scope;
   if (type === "account") return [];
-  // This raises the workspace's version. So a deletion of the workspace at the same time has to read its entries again.
+  // This raises the workspace's version. So a deletion of the workspace at the same time has to read the workspace's
+  // entries again.
   if (type === "workspace") return [domainCountWrite(accountId, id, 0)];
   if (type !== "mailbox") return [await openDomain(table, accountId, id, noun)];
   const mailbox = await mailboxById(table, accountId, id);

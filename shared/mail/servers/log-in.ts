@@ -122,7 +122,7 @@ async function isRight(password: string, hash: string, key: Buffer, mayUse: bool
   return false;
 }
 
-/** The time of the last use is stored again only if the stored time is at least this old. */
+/** The time of the last use is stored again only if the stored time is at least this old, in milliseconds. */
 const usedEveryMs = 300_000;
 
 /**
@@ -169,7 +169,7 @@ export const addressOf = (user: string): { local: string; domain: string } =>
   readAddress(user) ?? { local: "nobody", domain: "nobody.invalid" };
 
 /**
- * Logs in to the mailbox of an address: its own address or one of its aliases. Undefined when the login is refused.
+ * Logs in to the mailbox that has the user name as its address or as an alias. Undefined when the login is refused.
  * Throws 503.
  * - The password is the password of the mailbox, or an app password of the mailbox for the protocol. For sending, it
  *   can be a master password for a scope that the mailbox is in.

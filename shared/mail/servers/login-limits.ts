@@ -13,8 +13,8 @@ import { readAddress } from "../mailboxes/local-part.ts";
 
 /*
  * Wrong guesses must not keep the owner of a mailbox out. So a login is charged to its source, and to its source and
- * address together. It is charged to the address as well only if nobody has logged in with the address from this
- * source.
+ * address together. The login is charged to the address alone too, but only if nobody has logged in with the address
+ * from this source.
  *
  * Access patterns
  *   when somebody last logged in with an address from a network   LOGIN#<hash of the address> / SOURCE#<hash of the network>

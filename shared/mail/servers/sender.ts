@@ -49,7 +49,10 @@ type SenderWork = { table: Reader; secrets?: Pick<Secrets, "open">; now: () => D
 /** The mailbox of a login. */
 type Mailbox = { mailbox_id: string; account_id: string; domain_id: string; address: string };
 
-/** The mails that a managed dedicated IP may send today during its warm-up, and has sent. */
+/**
+ * The number of mails that a managed dedicated IP may send today during its warm-up, and the number that it has sent
+ * today.
+ */
 type Limit = { per_day: number; sent_today: number };
 
 /**

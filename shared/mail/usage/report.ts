@@ -171,7 +171,7 @@ async function planUnits(
 
 const ipName = (accountId: string, ipId: string): string => `${accountId}#${ipId}`;
 
-/** The dedicated IPs that the units name and their accounts have, by `ipName`. */
+/** The dedicated IPs that the units name, by `ipName`. Leaves out an IP that the account of the unit does not have. */
 async function namedIps(table: Table, units: readonly Unit[]): Promise<Set<string>> {
   const named = new Map(
     units.flatMap(({ accountId, ipId }) =>
@@ -200,7 +200,7 @@ type Reported = {
   domain: StoredDomain | undefined;
   /** The dedicated IP from which the domain sends. */
   ipId: string | undefined;
-  /** The dedicated IPs that entries name and their accounts have. */
+  /** The dedicated IPs that entries name. An IP that the account of the entry does not have is missing. */
   named: ReadonlySet<string>;
 };
 

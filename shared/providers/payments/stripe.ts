@@ -144,7 +144,9 @@ async function createCardSetup(
   return { id, url, expiresAt: new Date(expires_at * 1_000) };
 }
 
-/** Stripe says only which payment a refund or a dispute is about. Our metadata says whose payment it is. */
+/**
+ * Finds the account of a payment. Stripe's refunds and disputes name only the payment. Our metadata names the account.
+ */
 async function accountOfPayment(client: Stripe, paymentId: string): Promise<string | undefined> {
   const { metadata } = await client.paymentIntents.retrieve(paymentId);
   const charge = ChargeMetadata.safeParse(metadata);

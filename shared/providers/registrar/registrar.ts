@@ -80,8 +80,8 @@ export type TransferOffer = {
 export type Transferring = { name: string; authCode: string; contact: Contact };
 
 /**
- * An operation of the registrar on a name, which runs or is over. `reason` says why a `failed` operation failed, as a
- * sentence for people. It may be absent.
+ * An operation of the registrar on a name. The operation is running or over. `reason` says why a `failed` operation
+ * failed, as a sentence for people. `reason` may be absent.
  */
 export type RegistrarOperation = { id: string; state: "running" | "succeeded" | "failed"; reason?: string };
 /** The kinds of operations. Another registrar begins a `transfer_out`, which transfers a name of ours to that registrar. */
@@ -90,8 +90,9 @@ export type OperationKind = "register" | "renew" | "transfer" | "transfer_out";
 /**
  * The registration of a name through us. Times are RFC 3339.
  * - `registered`: until `expiresAt`.
- * - `grace`: from then until `graceEndsAt`. The name works, and is renewed at the usual price.
- * - `redemption`: from then until `redemptionEndsAt`. The name is not delegated, and a renewal also restores the name.
+ * - `grace`: from `expiresAt` until `graceEndsAt`. The name works, and is renewed at the usual price.
+ * - `redemption`: from `graceEndsAt` until `redemptionEndsAt`. The name is not delegated, and a renewal also restores
+ *   the name.
  */
 export type Registration = {
   expiresAt: string;
@@ -113,9 +114,9 @@ export type Registration = {
 export const isLocked = ({ statuses }: Pick<Registration, "statuses">): boolean =>
   statuses.includes("clientTransferProhibited");
 
-/** How long the grace of a name lasts at most registries, in milliseconds (ICANN's ERRP). */
+/** How long the grace of a name lasts, in milliseconds (ICANN's ERRP). Most registries have this time. */
 export const renewalGraceMs = 30 * dayMs;
-/** How long the redemption of a name lasts at most registries, in milliseconds (ICANN's ERRP). */
+/** How long the redemption of a name lasts, in milliseconds (ICANN's ERRP). Most registries have this time. */
 export const redemptionMs = 30 * dayMs;
 
 /**
@@ -124,7 +125,7 @@ export const redemptionMs = 30 * dayMs;
  */
 export const transferLockMs = 60 * dayMs;
 
-/** The most years for which a name can be registered at any moment, at most registries. */
+/** The longest time that a registration can have left, in years. Most registries have this limit. */
 export const mostYears = 10;
 
 /**
@@ -143,9 +144,9 @@ export type Registrar = {
    */
   register: (input: { name: string; contact: Contact }) => Promise<RegistrarOperation>;
   /**
-   * Begins to renew a name whose registration ends in the year of `expiresAt`, so that a repeated request renews the
-   * name only once. `restore` says whether to pay for the restoration of a name in redemption. Throws `Refused` only if
-   * this request certainly renews nothing.
+   * Begins to renew a name. Renews only a registration that ends in the year of `expiresAt`. So a repeated request
+   * renews the name only once. `restore` says whether to pay for the restoration of a name in redemption. Throws
+   * `Refused` only if this request certainly renews nothing.
    */
   renew: (input: Renewing) => Promise<RegistrarOperation>;
   /** Whether a name can be transferred to us with an auth code. */
@@ -158,16 +159,19 @@ export type Registrar = {
   /** The state of an operation. */
   operation: (id: string) => Promise<RegistrarOperation>;
   /**
-   * The latest operation of a kind for a name that began at `since` or later, even if its answer was lost; undefined
-   * when there is none.
+   * The latest operation of a kind for a name, even if the answer to its request was lost. Undefined if no such
+   * operation began at `since` or later.
    */
   findOperation: (name: string, since: Date, kind: OperationKind) => Promise<RegistrarOperation | undefined>;
   /** The registration of a name through us; undefined when there is none. */
   registration: (name: string) => Promise<Registration | undefined>;
   setNameservers: (name: string, nameservers: readonly string[]) => Promise<void>;
-  /** Locks a name against transfer, or unlocks it. Does nothing where the registry has no such lock. */
+  /** Locks a name against transfer, or unlocks it. Does nothing if the registry has no such lock. */
   setLock: (name: string, locked: boolean) => Promise<void>;
-  /** Hides the contact in the registry's public data, or shows it. Does nothing where the registry decides that. */
+  /**
+   * Hides the contact in the registry's public data, or shows it. Does nothing if the registry decides whether the
+   * contact is hidden.
+   */
   setPrivacy: (name: string, privacy: boolean) => Promise<void>;
   /** The contact of a name that is registered through us; undefined when the registrar has none. */
   contact: (name: string) => Promise<Contact | undefined>;

@@ -86,7 +86,7 @@ function refusalOf(error: unknown, kind: Begun): string | undefined {
       return `Names under this top-level domain cannot be ${participles[kind]} here.`;
     case "TLDRulesViolation":
       return `The rules of the registry do not allow this ${nouns[kind]}.`;
-    // An operator has to request a higher limit; no customer's money should wait for that.
+    // An operator has to request a higher limit. A customer's money should not wait for that, so this is a refusal.
     case "DomainLimitExceeded":
       return "No more names can be registered at the moment.";
     default:

@@ -31,9 +31,9 @@ export async function expiryOf(domains: Domains, name: string): Promise<Date | u
 const statusOf = (status: string): string => status.split(/\s/, 1)[0] ?? "";
 
 /**
- * The registration of a name in our AWS account, from Route 53's own records; undefined when there is none. Route 53 does
- * not say how long the grace and the redemption last, so this uses the times of most registries. Route 53 does not say when
- * the name was last transferred either, so `transferableAt` counts from the registration.
+ * The registration of a name in our AWS account, from Route 53's own records; undefined when there is none. Route 53
+ * does not say how long the grace and the redemption last, so this function uses the times of most registries. Route 53
+ * does not say when the name was last transferred either, so `transferableAt` counts from the registration.
  */
 export async function registration(domains: Domains, name: string, now: Date): Promise<Registration | undefined> {
   const detail = await domainDetail(domains, name);

@@ -23,7 +23,7 @@ const refusalPatterns: readonly [RegExp, TransferOffer["status"]][] = [
   [/TransferProhibited|\block/i, "locked"],
 ];
 
-const movedBetweenAccounts = "The name is in another account of the same registrar, which has to hand it over.";
+const movedBetweenAccounts = "The name is in another account of the same registrar, which has to hand the name over.";
 
 /** Whether Route 53 can transfer a name to our AWS account, with its reason for a refusal. */
 export async function transferability(

@@ -193,8 +193,8 @@ export const deliveryQuery = {
 type DeliveryQuery = PageQuery & z.output<z.ZodObject<typeof deliveryQuery>>;
 
 /**
- * A page of a webhook's deliveries, newest first. Throws 404. Throws 422 if a filter by status would have to search
- * more than 20,000 deliveries.
+ * A page of a webhook's deliveries, newest first. Throws 404 if there is no such webhook. Throws 422 if a filter by
+ * status would have to search more than 20,000 deliveries.
  */
 export async function listDeliveries(
   accountId: string,

@@ -8,7 +8,9 @@ import type { DeliveryContext } from "./deliver.ts";
 import { deliveriesOf } from "./delivery.ts";
 import type { PublishedEvent } from "./signing.ts";
 
-/** The queue of journals to index. A task's names are the account's id, and `changes` or the id of a webhook. */
+/**
+ * The queue of journals to index. A task has two names: the account's id, and either `changes` or the id of a webhook.
+ */
 const queue: Queue = { name: "JOURNAL_DUE", shards: 16 };
 
 /** One event in this many schedules the indexing, because an index is extended by dozens of entries at a time. */

@@ -168,7 +168,10 @@ async function disablingReason(table: Reader, delivery: StoredDelivery): Promise
   return (await hasSucceededSince(table, delivery, delivery.created_at)) ? undefined : "failing";
 }
 
-/** The writes and the change that disable the webhook of a failed delivery; none if the webhook stays as it is. */
+/**
+ * The writes and the change that disable the webhook of a failed delivery; none if the delivery does not disable the
+ * webhook.
+ */
 export async function planDisabling(
   table: Reader,
   delivery: StoredDelivery,

@@ -85,7 +85,7 @@ async function activeAndFailing(due: readonly DueDelivery[], { table }: Delivery
   return new Set(candidates.filter(isActive).map(({ webhook_id }) => webhook_id));
 }
 
-/** The accounts in turn, and in each account the webhooks in turn. */
+/** Orders deliveries: takes the accounts in turn, and in each account the webhooks in turn. */
 const inFairOrder = (due: readonly DueDelivery[]): DueDelivery[] =>
   roundRobin(
     roundRobin(due, ({ webhook_id }) => webhook_id),

@@ -51,7 +51,7 @@ const members = (schema: Schema, describe: (part: Schema | boolean) => string): 
     .map(([name, member]) => `${name}${schema.required?.includes(name) ? "" : "?"}: ${describe(member)}`)
     .join(", ");
 
-/** Drops the bounds of safe integers, which zod adds to every integer. */
+/** Drops a bound at the limit of safe integers. zod adds such bounds to every integer. */
 const ownBound = (value: number | undefined): number | undefined =>
   value === undefined || Math.abs(value) >= Number.MAX_SAFE_INTEGER ? undefined : value;
 

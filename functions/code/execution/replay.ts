@@ -52,13 +52,13 @@ type Stored = z.output<typeof Stored>;
 
 /**
  * Runs a program at most once per `requestId`.
- * - The same id, program, session and principal within an hour get the stored envelope, if the caller still holds the
- *   permissions of the first run.
+ * - A repeat with the same id, program, session and principal within an hour gets the stored envelope. The caller must
+ *   still hold the permissions of the first run.
  * - A program runs again if it failed, if it was cut off before its envelope was stored, or if the envelope must not be
  *   stored. Finished writes are replayed, and the remaining writes are made.
  * - A cancelled program does not run again.
- * - An `idempotencyKey` replaces the id. The key is valid for a day and for one program. Throws 422 if the key was used for
- *   another program that began to run.
+ * - An `idempotencyKey` replaces the id. The key is valid for a day and for one program. Throws 422 if the key was used
+ *   for another program that began to run.
  * - Throws 409 `idempotency_in_flight` while the first run goes on.
  * - Dry runs have no effect and are never replayed.
  */

@@ -52,7 +52,10 @@ export async function listAppPasswords(
 type NewAppPassword = { name: string; protocols: AppProtocol[]; expires_at?: string | null | undefined };
 
 /**
- * Creates an app password of a mailbox. Only this answer shows the password. Throws 404, 409 `limit_reached` and 503.
+ * Creates an app password of a mailbox. Only this answer shows the password. Throws:
+ * - 404 if the mailbox does not exist any more
+ * - 409 `limit_reached` if the mailbox has 25 app passwords already
+ * - 503 if the key service does not answer
  */
 export async function addAppPassword(
   found: FoundMailbox,

@@ -199,7 +199,7 @@ const askedTargets = (rule: StoredRule, email: string | undefined): Target[] =>
 /**
  * The target that a code is for: the target with the address `email`, or else the only target that waits. A code is
  * tried for one target only. Otherwise a guess would be more likely to be right for a rule with more targets. Throws:
- * - 409 `verification_not_needed`;
+ * - 409 `verification_not_needed` if the target is not pending, or if no address is given and no target is pending;
  * - 422 if no target has the address, or if no address is given and several targets wait.
  */
 function targetOfCode(rule: StoredRule, email: string | undefined): Target {
@@ -217,8 +217,10 @@ function targetOfCode(rule: StoredRule, email: string | undefined): Target {
 
 /**
  * Records the agreement of a recipient by the code that the customer enters. `email` is the recipient's address; it can
- * be left out if only one target waits. The attempt is counted before the code is checked. Throws 404, 422, and 409
- * `verification_failed` or `verification_not_needed`.
+ * be left out if only one target waits. The attempt is counted before the code is checked. Throws:
+ * - 404 if there is no such rule
+ * - 409 `verification_failed` if the code is wrong, or if no code may be tried
+ * - 409 `verification_not_needed` and 422 as `targetOfCode` does
  */
 export async function agreeByCode(
   accountId: string,

@@ -153,7 +153,9 @@ const requestChange = (rule: StoredRule, isAsked: boolean, now: Date): Change[] 
 
 /**
  * Creates a rule. Its recipients are asked by mail, unless they are mailboxes of the account. Throws:
- * - 409 `address_taken`, `forwarding_exists`, `forwarding_loop`, `limit_reached` or `domain_not_ready`;
+ * - 409 `address_taken` as `requireFree` does;
+ * - 409 `forwarding_exists` or `forwarding_loop` as `requireFit` does;
+ * - 409 `limit_reached` or `domain_not_ready` as `placeFor` does;
  * - 422 if the scope is gone;
  * - 422 for an address of the mailbox whose mail the rule sends on, and for the addresses that `homesOf` refuses.
  */
@@ -280,7 +282,8 @@ type RuleChange = {
 /**
  * Changes the targets of a rule, and whether mailboxes keep the mail. A new recipient has to agree; a target that stays
  * keeps its state. Throws:
- * - 404, and 409 `forwarding_exists` or `forwarding_loop`;
+ * - 404 if there is no such rule;
+ * - 409 `forwarding_exists` or `forwarding_loop` as `requireFit` does;
  * - 422 for an address of the mailbox whose mail the rule sends on, and for the new addresses that `homesOf` refuses;
  * - 422 if a rule for an address without a mailbox is to keep the mail.
  */
@@ -396,7 +399,7 @@ export function requireTarget(rule: StoredRule, email: string): Target {
  * - A target that is no longer a mailbox of the account needs an agreement.
  *
  * Throws:
- * - 404;
+ * - 404 if there is no such rule;
  * - 409 `verification_not_needed` if these recipients have agreed already, or are mailboxes of the account;
  * - 422 for an address that is no target, and for the addresses that `homesOf` refuses;
  * - 429 if a limit on such mails leaves no mail to send.

@@ -90,7 +90,7 @@ async function sendTo(account: StoredAccount, recipient: Recipient, work: SendWo
 }
 
 /**
- * Takes the lease of a due mail. Stores the hashes of the new link and code in place of the former hashes, and the
+ * Takes the lease of a due mail. Replaces the former hashes by the hashes of the new link and code. Also stores the
  * rules that the mail lists. Returns undefined if no mail is due. Throws while another worker is sending.
  */
 async function takeLease(

@@ -67,8 +67,12 @@ export function requireAliasPermission({ domain }: FoundMailbox, { permissions }
 export type NewAlias = { alias: string; is_catch_all: boolean };
 
 /**
- * Adds an address to a mailbox. Throws 404, 409 `address_taken`, `limit_reached` or `domain_not_ready`, and 422 for an
- * alias that is not valid.
+ * Adds an address to a mailbox. Throws:
+ * - 404 if the mailbox does not exist any more
+ * - 409 `address_taken` if a mailbox has the address already
+ * - 409 `limit_reached` if the mailbox has 30 aliases already
+ * - 409 `domain_not_ready` if the domain accepts no new addresses
+ * - 422 for an alias that is not valid
  */
 export async function addAlias(
   found: FoundMailbox,

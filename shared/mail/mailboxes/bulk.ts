@@ -125,7 +125,8 @@ type Progress = { made: Made[]; failed: ItemFailure[]; left: Candidate[] };
 type Logins = Map<Candidate, Login>;
 
 /**
- * Creates many mailboxes of one domain, a few dozen in each transaction. Throws 409 `domain_not_ready`.
+ * Creates many mailboxes of one domain, a few dozen in each transaction. Throws 409 `domain_not_ready` if the domain
+ * accepts no new addresses.
  * - A fault in one item is reported for that item only.
  * - Items that are left when time runs out are reported as `not_attempted`.
  * - If a request with an `Idempotency-Key` is sent again after an interruption, the repeat finds the mailboxes that

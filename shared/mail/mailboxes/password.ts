@@ -103,7 +103,7 @@ export type LoginServices = { table: Table; secrets: Secrets };
 
 /**
  * The key for an account's tags and keyed hashes. The key is made at its first use, and opened once per process. Throws
- * 503.
+ * 503 if the key service does not answer.
  */
 export function loginKey(accountId: string, work: LoginServices): Promise<Buffer> {
   const known = kept.get(accountId);
@@ -142,7 +142,10 @@ export const sealContext = ({ account_id, domain_id, local_part }: MailboxAddres
   purpose: "mailbox_password",
 });
 
-/** Generates a password: its hash, and a sealed copy that is revealed once. Throws 503. */
+/**
+ * Generates a password: its hash, and a sealed copy that is revealed once. Throws 503 if the key service does not
+ * answer.
+ */
 export async function newLogin(mailbox: MailboxAddress, work: LoginServices): Promise<Login> {
   const password = newPassword();
   const [sealed, key] = await Promise.all([

@@ -11,9 +11,11 @@ import { mailboxKey } from "../mailboxes/mailbox.ts";
 import { type Family, type MailScope, type Scoped, scopeKey } from "./family.ts";
 
 /**
- * Reads the list for a new entry, and the existing entries of its scope. `presence` are the writes that make the transaction
- * fail if the scope is deleted meanwhile. Throws 409 `limit_reached` or `domain_not_ready`, and 422 if the scope's domain is
- * gone.
+ * Reads the list for a new entry, and the existing entries of its scope. `presence` are the writes that make the
+ * transaction fail if the scope is deleted meanwhile. Throws:
+ * - 409 `limit_reached` if the scope or the account can have no more entries
+ * - 409 `domain_not_ready` if the scope's domain takes no new entries
+ * - 422 if the scope's domain or mailbox is gone
  */
 export async function placeFor<T extends Scoped>(
   family: Family<T>,
@@ -62,7 +64,10 @@ async function presenceOf(table: Reader, accountId: string, scope: MailScope, no
   ];
 }
 
-/** The check that a domain takes new entries. Throws 409 `domain_not_ready`, and 422 if the domain is gone. */
+/**
+ * The check that a domain takes new entries. Throws 409 `domain_not_ready` if the domain takes none, and 422 if the
+ * domain is gone.
+ */
 async function openDomain(table: Reader, accountId: string, id: string, noun: string): Promise<Write> {
   const domain = await domainById(table, accountId, id);
   if (!domain) throw new InvalidInput([{ loc: ["body", "domain"], msg: noSuchDomain, type: "not_found" }]);

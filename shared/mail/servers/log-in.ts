@@ -66,7 +66,7 @@ export async function mastersOf(
 /** Why nobody can log in to a mailbox by a protocol, whatever the password. */
 export type LoginObstacle = "no_such_mailbox" | "account_suspended" | "mailbox_paused" | "domain_not_ready";
 
-/** Why nobody can log in to the mailbox by this protocol now; undefined if the right password logs in. */
+/** Why nobody can log in to the mailbox by this protocol now; undefined if the right password is accepted. */
 export function loginObstacle(
   { account, plan, domain, isProved, address, mailbox }: Recipient,
   protocol: Protocol,
@@ -170,7 +170,7 @@ export const addressOf = (user: string): { local: string; domain: string } =>
 
 /**
  * Logs in to the mailbox that has the user name as its address or as an alias. Undefined when the login is refused.
- * Throws 503.
+ * Throws 503 if the key service does not answer.
  * - The password is the password of the mailbox, or an app password of the mailbox for the protocol. For sending, it
  *   can be a master password for a scope that the mailbox is in.
  * - An app password or a master password that has expired or is inactive is refused as a wrong password is.

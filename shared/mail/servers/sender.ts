@@ -94,7 +94,7 @@ const readFrom = (from: string) => (from.includes(" ") ? undefined : readAddress
  * - The mailbox with the catch-all sends also from every address of the domain that no mailbox has.
  * - An empty `from` is the null reverse-path of RFC 5321 §4.5.5, from which every mailbox sends.
  * - With `to`, no mail goes to a recipient that the account has suppressed, and none to a text that is no address.
- * - A managed dedicated IP sends only so many mails on each day of its warm-up.
+ * - During its warm-up, a managed dedicated IP sends no more mails a day than the limit of the day.
  *
  * Throws 503.
  */

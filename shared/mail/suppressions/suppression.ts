@@ -106,8 +106,8 @@ export type Addition = Omit<Suppression, "id" | "created_at">;
 export const writesPerSuppression = 2;
 
 /**
- * Plans to suppress addresses, which must differ. An address that is suppressed already stays as it is. `suppressions`
- * has the new or existing suppression of each addition, in the order of the additions.
+ * Plans to suppress addresses. No address may be given twice. An address that is suppressed already does not change.
+ * `suppressions` has the new or existing suppression of each addition, in the order of the additions.
  */
 export async function planSuppressions(
   table: Reader,

@@ -117,8 +117,8 @@ type ReportWork = { table: Table; now: () => Date };
  * - A measurement that is not newer than the stored measurement changes nothing.
  * - Sent mail is counted for the dedicated IP that the entry names, if the account has this IP. If the entry names no
  *   IP, the mail is counted for the dedicated IP from which the domain sends.
- * - Sent mail is billed for the day on which it is reported, and counted for the mailbox on the day on which it was
- *   sent.
+ * - Sent mail is billed for the day of the report. The mailbox's own count has the mail on the day on which the mailbox
+ *   sent it.
  *
  * Throws as `runBatch` does.
  */
@@ -193,7 +193,7 @@ const needsDomain = (units: readonly Unit[], stored: StoredMailbox | undefined):
 type Reported = {
   accountId: string;
   mailboxId: string;
-  /** The mailbox; undefined if it is deleted or unknown. */
+  /** The mailbox; undefined if the mailbox is deleted or unknown. */
   stored: StoredMailbox | undefined;
   /** The id of the mailbox's domain; undefined for an unknown mailbox. */
   domainId: string | undefined;

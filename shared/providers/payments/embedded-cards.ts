@@ -124,7 +124,7 @@ export const EnteredCard = z.object({
 });
 
 /**
- * Saves the card that a payer entered on the page `id`. Throws 404. Returns undefined:
+ * Saves the card that a payer entered on the page `id`. Throws 404 if there is no such page. Returns undefined:
  * - if the page has expired, or has saved a card already;
  * - if the number is not the number of a test card.
  */

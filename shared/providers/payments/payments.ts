@@ -37,7 +37,7 @@ export type CheckoutState = {
 
 /**
  * A report of the provider about a checkout. Events may come late, more than once, twice at the same time and in any
- * order; a repeated event has the same `id`. A checkout is paid at most once, whatever the ids of its events.
+ * order; a repeated event has the same `id`. A checkout is paid at most once, even if its events have different ids.
  */
 export type PaymentEvent = {
   id: string;
@@ -120,7 +120,7 @@ export type ChargeEvent = {
   isSucceeded: boolean;
 };
 
-/** A refund of a payment. A refund that failed stays failed: the bank has sent the money back. */
+/** A refund of a payment. A refund that failed stays failed: the payer's bank has returned the money. */
 export type Refund = { id: string; amount: number; isFailed: boolean };
 
 /** A report of a refund: all refunds of the payment so far, oldest first. */

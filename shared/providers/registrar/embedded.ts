@@ -335,9 +335,9 @@ function releaseName(table: Table, name: string, now: Date): Promise<void> {
  * - `renewal-silent-`: the registry does not answer to a renewal. `renewal-refused-`: a renewal is refused.
  *   `renewal-fails-`: a renewal fails after 30 seconds. The registration of these names succeeds at once.
  * - `transfer-silent-`: the registry does not answer to a transfer to us. `transfer-fails-`: a transfer to us fails
- *   after 30 seconds. `transfer-refused-`: the present registrar refuses a transfer to us after 30 seconds. The
- *   transfer of a `slow-` name to us or away from us takes 5 days, the time that ICANN gives the present registrar to
- *   refuse a transfer.
+ *   after 30 seconds. `transfer-refused-`: the present registrar refuses a transfer to us after 30 seconds. A transfer
+ *   of a `slow-` name, to us or away from us, takes 5 days. ICANN gives the present registrar this time to refuse a
+ *   transfer.
  * - `contact-refused-`: a change of the contact is refused. `contact-fails-`: a change of the contact fails after 30
  *   seconds. The registration of these names succeeds at once.
  * - All other names are registered, renewed and transferred at once. A transfer costs as much as a renewal.

@@ -105,7 +105,7 @@ export type Registration = {
   statuses: readonly string[];
   /** Whether the registry's public data hide the contact. */
   privacy: boolean;
-  /** Whether the registrar renews the name by itself. */
+  /** Whether the registrar renews the name automatically. */
   autoRenew: boolean;
   nameservers: readonly string[];
 };
@@ -179,7 +179,7 @@ export type Registrar = {
   setContact: (name: string, contact: Contact) => Promise<RegistrarOperation>;
   /** The code by which another registrar transfers a name. It is a secret. Throws `Refused` if the name has none. */
   authCode: (name: string) => Promise<string>;
-  /** Stops the registrar from renewing a name by itself. */
+  /** Stops the automatic renewal of a name by the registrar. */
   stopAutoRenew: (name: string) => Promise<void>;
   /** Releases a name permanently; does nothing for a name that is not ours any more. */
   release: (name: string) => Promise<void>;

@@ -24,7 +24,7 @@ const types: Record<OperationKind, readonly OperationType[]> = {
   register: ["REGISTER_DOMAIN"],
   renew: ["RENEW_DOMAIN"],
   transfer: ["TRANSFER_IN_DOMAIN"],
-  // The second type hands a name over to another AWS account.
+  // The second type is the transfer of a name to another AWS account.
   transfer_out: ["TRANSFER_OUT_DOMAIN", "INTERNAL_TRANSFER_OUT_DOMAIN"],
 };
 /** The types of the operations that we begin. */

@@ -65,7 +65,7 @@ export async function setNameservers(
   await client.send(new sdk.UpdateDomainNameserversCommand({ DomainName: name, Nameservers: named }));
 }
 
-/** Stops Route 53 from renewing a name by itself. */
+/** Stops the automatic renewal of a name by Route 53. */
 export async function stopAutoRenew({ client, sdk }: Domains, name: string): Promise<void> {
   await client.send(new sdk.DisableDomainAutoRenewCommand({ DomainName: name }));
 }

@@ -83,7 +83,8 @@ export const functionTable: readonly Builtin[] = [
     ],
     check: ([xs, key]) => {
       const [item, name] = [elementOf(xs?.type), key?.literal];
-      // Dicts that the program wrote (`members`) are not checked: a condition may select those that have the member.
+      // Dicts that the program wrote (`members`) are not checked: a condition may select the dicts that have the
+      // member.
       const member = typeof name === "string" && !item.members ? memberType(item, name) : { type: {} };
       if (!("members" in member)) return listOf(xs, item);
       const message = `An item has no member ${name}.${didYouMean(String(name), member.members())}`;

@@ -6,7 +6,7 @@ export type Position = { line: number; column: number };
 type Node<Kind extends string, Members = unknown> = {
   kind: Kind;
   at: Position;
-  /** The calls in the node; set by the first `callsIn`. */
+  /** The calls in the node. The first `callsIn` of the node sets this member. */
   calls?: readonly Call[];
 } & Members;
 

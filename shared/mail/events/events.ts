@@ -124,7 +124,7 @@ async function eventsOf({ events, reports }: EventBatch): Promise<{ events: Mail
     entry: { list: "events", index },
   }));
   const ignored: Ignored[] = [];
-  // One after another: a report takes memory while it is read.
+  // The reports are read one after another, because a report takes memory while it is read.
   for (const [index, { sender, recipient, raw }] of reports.entries()) {
     const entry = { list: "reports", index };
     const read = await readReport(raw, recipient);

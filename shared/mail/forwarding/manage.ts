@@ -143,7 +143,7 @@ export function aheadOfRule(
   expected: Expected,
 ): Ahead {
   const targets = aheadOfTargets(input.params.account_id, emails, expected);
-  // The lookup of the route reads the scope, and the plan of `addRule` reads it again.
+  // The lookup of the route reads the scope, and the plan of `addRule` reads the scope again.
   return { keys: [...aheadOfRuleScope(input, expected), ...targets], again: true };
 }
 

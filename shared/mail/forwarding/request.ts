@@ -36,7 +36,7 @@ export const perAccount = 200;
  */
 const perDomain = 40;
 
-/** The time until a mail may be sent, and the limit that forbids it earlier. */
+/** The time until a mail may be sent, and the limit that forbids the mail before this time. */
 type Wait = { waitMs: number; limit: string };
 
 const Mailed = z.object({ at: z.array(z.string()), version: z.int() });

@@ -66,7 +66,7 @@ export function targetsFault({ target_email, target_emails = [] }: TargetBody): 
   return again < 0 ? undefined : { path: ["target_emails", again], message: "The address is given twice" };
 }
 
-/** The addresses of targets as a caller gives them, each address once, and the place of each in the request. */
+/** The addresses of targets as a caller gives them, each address once, and the place of each address in the request. */
 export type GivenTargets = { emails: readonly string[]; locOf: (email: string) => (string | number)[] };
 
 /** The targets in a body; no addresses if the body gives none. */

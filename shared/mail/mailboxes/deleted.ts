@@ -114,7 +114,7 @@ export async function deletedRemovals(
 
 const Pointer = z.object({ SK: z.string(), ordinal: z.int() });
 
-/** The deleted mailboxes at ordinals of the list, without mailboxes that are gone meanwhile. */
+/** The deleted mailboxes at some ordinals of the list, without the mailboxes that are gone meanwhile. */
 async function deletedAt(table: Reader, accountId: string, ordinals: readonly number[]): Promise<Deleted[]> {
   const rows = await table.getMany(ordinals.map((ordinal) => rowKey(deletedMailboxesOf(accountId), ordinal)));
   return ordinals.flatMap((ordinal, index) => {
@@ -147,8 +147,8 @@ export async function deletedIn(
 }
 
 /**
- * The mailboxes of one domain that a reference names: the deleted mailbox with an id, or all deleted mailboxes that had
- * an address. If there are none, this is the existing mailbox that the reference names, because the request may repeat
+ * The deleted mailboxes of one domain that a reference names: the mailbox with an id, or all mailboxes that had an
+ * address. If no deleted mailbox matches, the existing mailbox that the reference names, because the request may repeat
  * a restoration.
  */
 export type FoundDeleted = { mailboxes: readonly [StoredMailbox, ...StoredMailbox[]]; domain: StoredDomain };

@@ -138,8 +138,8 @@ async function requirePlace(accountId: string, filter: MailboxFilter, context: C
 }
 
 /**
- * Exports mailboxes. If the file is small, the answer holds it. Otherwise a worker makes the file, and `getExport` shows the
- * progress. Throws 422 as `requirePlace` does.
+ * Exports mailboxes. If the file is small, the answer holds the file. Otherwise a worker makes the file, and
+ * `getExport` shows the progress. Throws 422 as `requirePlace` does.
  */
 export async function exportMailboxes(
   accountId: string,
@@ -198,7 +198,7 @@ const exportView = ({ id, status, row_count, created_at, finished_at, expires_at
   expires_at,
 });
 
-/** The file name of an export that was created at that time. */
+/** The file name of an export that was created at a time. */
 export const csvNameOf = (createdAt: string): string => `mailboxes-${createdAt.slice(0, 10)}.csv`;
 
 /**

@@ -169,7 +169,10 @@ async function wholePlace(
   return isWhole ? { accountId, domain, workspaceId } : undefined;
 }
 
-/** The mailbox with an address, if the principal sees it and it is in the domain and the workspace of the filter. */
+/**
+ * The mailbox with an address, if the principal sees this mailbox and if it is in the domain and the workspace of the
+ * filter.
+ */
 async function byAddress(
   accountId: string,
   search: string,

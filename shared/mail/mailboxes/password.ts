@@ -64,8 +64,8 @@ const macOf = (key: Buffer, password: string): Buffer =>
   createHmac("sha256", key).update(password.normalize("NFC")).digest();
 
 /**
- * A 64-bit tag by which a login finds the only hash to check among several. The tag is keyed with the account's own key.
- * Without this key, the tag reveals nothing about the password.
+ * A 64-bit tag. By this tag, a login finds the only hash to check among several hashes. The tag is keyed with the
+ * account's own key. Without this key, the tag reveals nothing about the password.
  */
 export const passwordTag = (key: Buffer, password: string): string => macOf(key, password).toString("hex").slice(0, 16);
 

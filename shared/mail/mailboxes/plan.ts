@@ -44,7 +44,9 @@ export class AddressTaken extends Error {
   }
 }
 
-/** The write that gives an address of a domain to a mailbox; throws `AddressTaken` when another mailbox has it. */
+/**
+ * The write that gives an address of a domain to a mailbox; throws `AddressTaken` when another mailbox has the address.
+ */
 export const addressWrite = (
   { account_id, id }: Pick<StoredDomain, "account_id" | "id">,
   local: string,

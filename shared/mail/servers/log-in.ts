@@ -36,7 +36,10 @@ export type LoggedIn = {
 
 export type LoginWork = { table: Table; secrets: Secrets; now: () => Date; log: Log };
 
-/** The hash of a password, whether it is a master password, and the function that stores when the password was used. */
+/**
+ * The hash of a password, whether the password is a master password, and the function that stores when the password was
+ * used.
+ */
 type Hash = { hash: string; isByMaster: boolean; noteUse?: () => Promise<unknown> };
 
 type Master = z.output<typeof StoredMaster>;
@@ -63,7 +66,7 @@ export async function mastersOf(
   return Masters.parse(found.flat());
 }
 
-/** Why nobody can log in to a mailbox by a protocol, whatever the password. */
+/** Why nobody can log in to a mailbox by a protocol, even with the right password. */
 export type LoginObstacle = "no_such_mailbox" | "account_suspended" | "mailbox_paused" | "domain_not_ready";
 
 /** Why nobody can log in to the mailbox by this protocol now; undefined if the right password is accepted. */

@@ -96,7 +96,7 @@ const readFrom = (from: string) => (from.includes(" ") ? undefined : readAddress
  * - With `to`, no mail goes to a recipient that the account has suppressed, and none to a text that is no address.
  * - During its warm-up, a managed dedicated IP sends no more mails a day than the limit of the day.
  *
- * Throws 503.
+ * Throws 503 if the key service does not answer.
  */
 export async function senderVerdict(
   work: SenderWork,

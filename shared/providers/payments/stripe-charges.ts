@@ -62,8 +62,8 @@ const waitedForPayer = "abandoned";
 type PaymentIntents = Pick<Stripe, "paymentIntents">;
 
 /**
- * The final state of a payment, or `processing`. Cancels a payment that waits for anything, so that it never takes
- * money later. If the payment changed meanwhile, reads the payment again.
+ * The final state of a payment, or `processing`. Cancels a payment that waits for anything, so that this payment never
+ * takes money later. If the payment changed meanwhile, reads the payment again.
  */
 export async function settledIntent(given: unknown, client: PaymentIntents): Promise<ChargeState> {
   const intent = Intent.parse(given);

@@ -46,8 +46,8 @@ export type Fees = { renewal: number; restore?: number };
 
 /**
  * Whether a name that another registrar has can be transferred to us at this moment.
- * - `transferable`: with the price in minor units of `registrarCurrency`, which includes a further year. The price is absent if
- *   the registry gives none.
+ * - `transferable`: `price` is in minor units of `registrarCurrency`, and includes a further year. `price` is absent if
+ *   the registry gives no price.
  * - `too_soon`: the name can be transferred from `transferableAt` on (RFC 3339), if the registry gives this time.
  * - `refused`: `reason` says why, as a sentence for people.
  * - `ours`: we have the name, or are registering it.

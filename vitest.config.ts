@@ -11,8 +11,8 @@ const setupFiles = ["test/support/setup.ts"];
 const common = { testTimeout: 60_000, hookTimeout: 60_000, experimental, setupFiles };
 
 /**
- * Tests that change their process for good (its environment, or the state it keeps of it), or that read their whole table.
- * Each has a process of its own.
+ * Tests that change their process for good (its environment, or the state it keeps of it), or that read their whole
+ * table. Each has a process of its own.
  */
 const apart = [
   "test/browser/invitation.test.ts",

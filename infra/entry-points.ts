@@ -14,7 +14,7 @@ export type LambdaSpec = {
   access: "none" | "read" | "append" | "write";
   /**
    * The providers that the function uses besides the table. With `secrets`, a function may open secrets, and seal
-   * secrets unless its access is `read`. With `files`, it may sign the URLs of files.
+   * secrets unless its access is `read`. With `files`, a function may sign the URLs of files.
    */
   uses?: readonly ProviderName[];
   /** The time limit of a request, in seconds. By default 10. */
@@ -45,8 +45,8 @@ export const originAuthorizer: LambdaSpec = {
 };
 
 /**
- * The function that makes a new key of the mail servers. Secrets Manager calls it. Only a deployment with a rotation
- * has this function.
+ * The function that makes a new key of the mail servers. Secrets Manager calls this function. Only a deployment with a
+ * rotation has this function.
  */
 export const secretRotator: LambdaSpec = {
   name: "workers.rotate_secret",
@@ -145,7 +145,7 @@ export const lambdas: readonly LambdaSpec[] = [
   { name: "fallback", file: "functions/fallback.ts", access: "none", triggers: ["$default"] },
 ];
 
-/** A Lambda function without requests: its source file, its access to the table, and its trigger. */
+/** A Lambda function that answers no requests: its source file, its access to the table, and its trigger. */
 export type WorkerSpec = {
   name: string;
   /** The file that exports `handler`, relative to the project. */
@@ -155,7 +155,7 @@ export type WorkerSpec = {
   keys?: readonly string[];
   /**
    * The providers that the worker uses besides the table. With `secrets`, a worker may open and seal secrets. With
-   * `files`, it may write files.
+   * `files`, a worker may write files.
    */
   uses?: LambdaSpec["uses"];
   /** Whether the worker may only open secrets, and not seal them. */

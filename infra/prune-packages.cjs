@@ -1,8 +1,8 @@
 // npm runs this script after an installation. It deletes unused files of the installed packages: the headers of Node's
 // C++ interface, source maps, and encodings of a tokenizer.
 //
-// It also makes the command `exec` work in cmd.exe. In every other shell, `exec` passes a signal to npm start on to the
-// product.
+// The script also makes the command `exec` work in cmd.exe. In every other shell, `exec` makes a signal to `npm start`
+// reach the product.
 const { readdirSync, rmSync, writeFileSync } = require("node:fs");
 const { join } = require("node:path");
 

@@ -23,8 +23,8 @@ beforeAll(async () => {
 });
 
 /**
- * Routes whose reads for several names share a batch or not, as the answers of the registrar come. Their budget is the most
- * calls.
+ * Routes whose reads for several names share a batch or not, as the answers of the registrar come. Their budget is the
+ * most calls.
  */
 const varying: ReadonlySet<string> = new Set(["domains.transfer"]);
 

@@ -14,8 +14,8 @@ import type { Account } from "./support/world.ts";
 const contentionLimitMs = 15_000;
 
 /**
- * Sends a request as a client does, which asks again after a 503 `busy`. No answer is one before the product has tried for as
- * long as it does: on a busy machine a hundred requests take longer than that.
+ * Sends a request as a client does, which asks again after a 503 `busy`. No answer is one before the product has tried
+ * for as long as it does: on a busy machine a hundred requests take longer than that.
  */
 async function sendPatiently(account: Account, path: string, body: object): Promise<Answer> {
   const startedAt = performance.now();

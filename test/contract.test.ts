@@ -6,7 +6,7 @@ import { sourceLimitBytes } from "../functions/code/language/limits.ts";
 import { routes } from "../functions/routes.ts";
 import type { Route } from "../shared/http/route.ts";
 import { checkContract, checkOutcome } from "./support/contract.ts";
-import { outcomeOf, storedOf } from "./support/doors.ts";
+import { outcomeOf, storedOf } from "./support/entry-points.ts";
 import { exampleOf, type Example } from "./support/examples.ts";
 import { inputsOf, runInput, sendInput, type Input } from "./support/generated.ts";
 import { mutationsOf } from "./support/mutations.ts";
@@ -15,7 +15,10 @@ import { newRoomyAccount } from "./support/roomy.ts";
 import { isExhaustive } from "./support/sample.ts";
 import { newSuperAdmin } from "./support/world.ts";
 
-/** So many that the file takes about as long however many routes there are; a run that samples tries fewer. */
+/**
+ * The number of runs for each route. It falls with the number of routes, so that the file always takes about as long. A
+ * run that samples makes fewer.
+ */
 const runsFor = (atMost: number, inAll: number): number =>
   isExhaustive ? Math.max(4, atMost) : Math.max(2, Math.min(atMost, Math.ceil(inAll / routes.length)));
 

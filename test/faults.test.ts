@@ -7,7 +7,7 @@ import { changeJournalOf } from "../shared/changes/record.ts";
 import type { Route } from "../shared/http/route.ts";
 import { readEntries } from "../shared/table/journal.ts";
 import { callRest } from "./support/call.ts";
-import { storedOf } from "./support/doors.ts";
+import { storedOf } from "./support/entry-points.ts";
 import { examples, type Example } from "./support/examples.ts";
 import { faults, withFault, type Fault } from "./support/faults.ts";
 import type { Answer } from "./support/request.ts";

@@ -22,7 +22,10 @@ async function readPatiently(reading: Reading, query: string): Promise<Answer> {
 const idOf = (item: Record<string, unknown>): string =>
   String(item["transaction_id"] ?? item["id"] ?? item["subject_id"] ?? item["key"]);
 
-/** What is wrong with a page, which must hold all that was there from before it was asked for; undefined when nothing is. */
+/**
+ * What is wrong with a page, which must hold all that was there from before it was asked for; undefined when nothing
+ * is.
+ */
 function faultOf(stable: readonly string[], { status, body, text }: Answer): string | undefined {
   if (status !== 200) return text;
   const items: Record<string, unknown>[] = Array.isArray(body) ? body : body.items;

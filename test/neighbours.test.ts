@@ -119,7 +119,10 @@ async function sendAll(sender: Sender, beside: () => Promise<unknown>): Promise<
   return all;
 }
 
-/** The partitions without the id of an account or of the caller, and what keeps accounts from waiting for one another there. */
+/**
+ * The partitions without the id of an account or of the caller, and what keeps accounts from waiting for one another
+ * there.
+ */
 const partitions: Readonly<Record<string, string>> = {
   DOMAIN: "one for each name",
   TOKEN: "one for each token",

@@ -35,7 +35,10 @@ test("imports run one way: functions to shared, infra to both, test to all", () 
   expect(wrong).toEqual([]);
 });
 
-/** The layers of a folder, from the top to the ground: each imports only from those after it. A name with `/` is a folder. */
+/**
+ * The layers of a folder, from the top to the ground: each imports only from those after it. A name with `/` is a
+ * folder.
+ */
 const layers: Record<string, readonly string[]> = {
   "functions/code": [
     "handler.ts",
@@ -112,7 +115,9 @@ const layers: Record<string, readonly string[]> = {
   ],
 };
 
-/** A domain that could not be registered makes room for another try: adding and buying remove it, as a deletion does. */
+/**
+ * A domain that could not be registered makes room for another try: adding and buying remove it, as a deletion does.
+ */
 const upwards = new Set([
   "shared/domains/setup/add.ts → shared/deletion/domain.ts",
   "shared/domains/purchase/order.ts → shared/deletion/domain.ts",

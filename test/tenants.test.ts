@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { routes } from "../functions/routes.ts";
 import type { Route } from "../shared/http/route.ts";
 import { newGroup, newWorkspace } from "./support/auth.ts";
-import { masked, storedOf } from "./support/doors.ts";
+import { masked, storedOf } from "./support/entry-points.ts";
 import { exampleOf, type Example } from "./support/examples.ts";
 import { idPlacesOf, kindsAt, withBeside, withId, type Kind, type Place } from "./support/forgery.ts";
 import { runInput, sendInput, type Input } from "./support/generated.ts";
@@ -27,12 +27,12 @@ async function inputOf(route: Route, account: Account): Promise<Input> {
   };
 }
 
-type Door = "REST" | "code mode";
+type EntryPoint = "REST" | "code mode";
 type Said = { status: number; text: string };
 
-/** What a caller is told; a program's error without the line of the program, which has the id in it. */
-async function said(route: Route, door: Door, input: Input, token?: string): Promise<Said> {
-  const ask = door === "REST" ? sendInput : runInput;
+/** The answer to a caller. A program's error comes without the program's line, because that line has the id. */
+async function said(route: Route, entryPoint: EntryPoint, input: Input, token?: string): Promise<Said> {
+  const ask = entryPoint === "REST" ? sendInput : runInput;
   const { status, body }: Answer = await ask(route, input, token);
   return { status, text: masked(JSON.parse(JSON.stringify(body, withoutExcerpt))) };
 }
@@ -40,9 +40,9 @@ async function said(route: Route, door: Door, input: Input, token?: string): Pro
 const withoutExcerpt = (key: string, value: unknown): unknown =>
   key === "message" ? String(value).replace(/\n[^\n]*\n\s*\^/, "") : value;
 
-/** The status by REST of what a program came to. */
-const statusOf = (door: Door, { status, text }: Said): number => {
-  if (door === "REST" || status !== 200) return status;
+/** The status of a program's outcome by REST. */
+const statusOf = (entryPoint: EntryPoint, { status, text }: Said): number => {
+  if (entryPoint === "REST" || status !== 200) return status;
   const { error } = JSON.parse(text) as { error?: { detail?: { status?: number } } };
   return error === undefined ? 200 : (error.detail?.status ?? 422);
 };
@@ -50,8 +50,8 @@ const statusOf = (door: Door, { status, text }: Said): number => {
 type Asker = {
   who: string;
   token?: string;
-  doors: readonly Door[];
-  /** Whose account the asker is of: `none` sees nothing of this one. */
+  entryPoints: readonly EntryPoint[];
+  /** How much of the account the asker may see. */
   sees: "all" | "some" | "none";
 };
 
@@ -63,7 +63,7 @@ let stranger: Promise<User> | undefined;
 const strangerFor = ({ limit }: Route): Promise<User> =>
   limit === undefined ? (stranger ??= newStranger()) : newStranger();
 
-/** Everybody who might try an id of an account; `other` is another account. */
+/** The callers that try an id of an account. `other` is another account. */
 async function askersOf(route: Route, account: Account, other: Account, workspace: string): Promise<Asker[]> {
   const viewer = await newMember(account, { role: "viewer" });
   const narrow = await newMember(account, { role: "manager", scope: { type: "workspace", id: workspace } });
@@ -71,12 +71,12 @@ async function askersOf(route: Route, account: Account, other: Account, workspac
   const both = ["REST", "code mode"] as const;
   const rest = ["REST"] as const;
   return [
-    { who: "the owner", token: account.owner.token, doors: both, sees: "all" },
-    { who: "a viewer", token: viewer.token, doors: rest, sees: "some" },
-    { who: "a manager of one workspace", token: narrow.token, doors: rest, sees: "some" },
-    { who: "another account's owner", token: other.owner.token, doors: both, sees: "none" },
-    { who: "another account's program", token: program.token, doors: rest, sees: "none" },
-    { who: "nobody", doors: rest, sees: "none" },
+    { who: "the owner", token: account.owner.token, entryPoints: both, sees: "all" },
+    { who: "a viewer", token: viewer.token, entryPoints: rest, sees: "some" },
+    { who: "a manager of one workspace", token: narrow.token, entryPoints: rest, sees: "some" },
+    { who: "another account's owner", token: other.owner.token, entryPoints: both, sees: "none" },
+    { who: "another account's program", token: program.token, entryPoints: rest, sees: "none" },
+    { who: "nobody", entryPoints: rest, sees: "none" },
   ];
 }
 
@@ -91,7 +91,7 @@ async function sceneOf(route: Route): Promise<Scene> {
 
 type Ids = { own: string; foreign: string; unfit: string; missing: string };
 
-/** The ids to try at a place, by what they are to the account. */
+/** The ids to try at a place: an own id, another account's, an unfit one and a missing one. */
 async function idsFor(place: Place, kind: Kind, scene: Scene): Promise<Ids> {
   const { account, other, input, otherInput, workspace } = scene;
   const at = ({ [place.part]: part }: Input): unknown => (part as Example | undefined)?.[String(place.steps[0])];
@@ -107,22 +107,22 @@ async function idsFor(place: Place, kind: Kind, scene: Scene): Promise<Ids> {
   };
 }
 
-/** Which ids an asker must not be able to tell from one another. */
+/** The ids that must have the same answer for an asker. */
 function alike(route: Route, place: Place, kind: Kind, { sees }: Asker, ids: Ids): string[] {
   const { own, foreign, unfit, missing } = ids;
   if (place.onlyInPrograms) return [foreign, unfit, missing];
-  // What is foreign to this account is the others' own.
+  // The foreign ids belong to the asker's own account.
   if (sees === "none") return [own, missing];
   return sees === "all" && isTyped(route, kind) ? [foreign, unfit, missing] : [foreign, missing];
 }
 
-/** Whether a route says of what kind the thing is: a filter that does not may name anything. */
+/** Whether a route has members for the kind of the thing. Without them, a filter may name any kind. */
 const isTyped = (route: Route, { beside = {} }: Kind): boolean => {
   const members = { ...route.params.shape, ...route.query.shape, ...route.body.shape };
   return Object.keys(beside).every((name) => name in members);
 };
 
-/** A public route tells whoever has its token, and nobody else: its own test says so. */
+/** Public routes answer every caller with their token. They have tests of their own. */
 const cases = routes
   .filter((route) => !route.public)
   .flatMap((route) => {
@@ -147,28 +147,32 @@ describe.each(cases)("%s", (_, { route, places }) => {
 
 type Forgery = { place: Place; kind: Kind; ids: Ids };
 
-/** What is stored of the account, and of the other one. */
+/** Everything stored of the account, and of the other account. */
 const storedIn = ({ account, other }: Scene) => Promise.all([storedOf(account), storedOf(other)]);
 type Stored = Awaited<ReturnType<typeof storedIn>>;
 
-/** Lets everybody try every kind of id at one place; answers what is stored after it. */
+/** Tries every kind of id at one place as every asker. Returns the stored items after it. */
 async function tryForgery(route: Route, { place, kind, ids }: Forgery, scene: Scene, before: Stored): Promise<Stored> {
   const { input, askers } = scene;
   const attempts = askers.flatMap((asker) =>
-    asker.doors
-      .filter((door) => door === "code mode" || !place.onlyInPrograms)
-      .map(async (door) => {
+    asker.entryPoints
+      .filter((entryPoint) => entryPoint === "code mode" || !place.onlyInPrograms)
+      .map(async (entryPoint) => {
         const inputs = alike(route, place, kind, asker, ids).map((id) =>
           withId(route, withBeside(route, input, kind), place, id),
         );
-        return { asker, door, told: await Promise.all(inputs.map((one) => said(route, door, one, asker.token))) };
+        return {
+          asker,
+          entryPoint,
+          told: await Promise.all(inputs.map((one) => said(route, entryPoint, one, asker.token))),
+        };
       }),
   );
   const tried = await Promise.all(attempts);
   expect(tried.length).toBeGreaterThan(0);
-  for (const { asker, door, told } of tried) {
-    const where = `${asker.who} by ${door}, ${kind.is} at ${[place.part, ...place.steps].join(".")}`;
-    const statuses = told.map((one) => statusOf(door, one));
+  for (const { asker, entryPoint, told } of tried) {
+    const where = `${asker.who} by ${entryPoint}, ${kind.is} at ${[place.part, ...place.steps].join(".")}`;
+    const statuses = told.map((one) => statusOf(entryPoint, one));
     expectHidden(route, place, asker, statuses, where);
     if (kind.opaque !== undefined && asker.sees === "all") continue;
     for (const one of told) expect({ where, ...one }).toEqual({ where, ...told[0] });
@@ -181,7 +185,7 @@ async function tryForgery(route: Route, { place, kind, ids }: Forgery, scene: Sc
   return after;
 }
 
-/** Who is not of the account sees nothing of it, and who is nobody is told so. */
+/** Checks the statuses: an asker of another account gets 404, and an asker without a token gets 401. */
 function expectHidden(route: Route, place: Place, { who, sees }: Asker, statuses: number[], where: string): void {
   const inAccount = "account_id" in route.params.shape;
   const only = who === "nobody" ? 401 : place.onlyInPrograms ? 422 : sees === "none" && inAccount ? 404 : undefined;

@@ -65,7 +65,7 @@ type DueAt = (domain: StoredDomain | undefined) => string | null | undefined;
 const dueAt: DueAt = (domain) => domain?.due_at;
 const transferDueAt: DueAt = (domain) => domain?.transfer?.due_at;
 
-/** Removes a queue entry, if its domain is still not due at the time of the entry. */
+/** Reads the domain of a queue entry again, and removes the entry if the domain is not due at the time of the entry. */
 const forget = (
   queue: Queue,
   dueAtOf: DueAt,

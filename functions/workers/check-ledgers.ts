@@ -27,8 +27,8 @@ type LedgersChecked = {
 const hoursOfDay = 24;
 
 /**
- * The accounts to check in the hour of `now`, at most `most`. Each account is checked once a day. If once a day needs
- * more than `most` accounts in an hour, a round of all accounts takes several days.
+ * The accounts to check in the hour of `now`, at most `most`. With up to 24 × `most` accounts, each account is checked
+ * once a day. With more accounts, a round of all accounts takes longer than a day.
  */
 export function turnAt(now: Date, total: number, most: number): { skip: number; take: number } {
   const turns = Math.max(hoursOfDay, Math.ceil(total / most));
@@ -37,8 +37,8 @@ export function turnAt(now: Date, total: number, most: number): { skip: number; 
 }
 
 /**
- * Checks the ledgers of this hour's accounts, up to `most`. After `budgetMs` no further check begins. Each account
- * whose ledger has problems or could not be read is logged as an error.
+ * Checks the ledgers of this hour's accounts, of `most` accounts at most. After `budgetMs` milliseconds, no further
+ * check begins. Each account whose ledger has problems or could not be read is logged as an error.
  */
 export async function checkLedgers({ table, log, now }: CheckContext, bounds: Bounds = {}): Promise<LedgersChecked> {
   const { most = 2_000, atOnce = 8, budgetMs = 40_000 } = bounds;

@@ -61,8 +61,8 @@ const isChange = ({ eventName, dynamodb }: DynamoDBRecord): boolean =>
   eventName === "INSERT" && (dynamodb?.Keys?.["SK"]?.S ?? "").startsWith(changeKeyPrefix);
 
 /**
- * Reads the event in a record; undefined if it is unreadable. The content is not logged, because it may hold names and
- * addresses.
+ * Reads the event in a record; undefined if the record is unreadable. The content is not logged, because it may hold
+ * names and addresses.
  */
 function readEvent({ dynamodb = {} }: DynamoDBRecord, log: Log): Event | undefined {
   const { SequenceNumber: sequence_number, NewImage = {}, Keys } = dynamodb;

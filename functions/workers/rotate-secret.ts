@@ -50,7 +50,7 @@ async function takeStep(rotation: RotationEvent, client: Client, sdk: Sdk): Prom
   await client.send(new sdk.UpdateSecretVersionStageCommand({ SecretId, ...move, ...from }));
 }
 
-/** The text of a version; undefined if the version has none yet. */
+/** The text of a version; undefined if the version has no text yet. */
 async function secretText(SecretId: string, version: object, client: Client, sdk: Sdk): Promise<string | undefined> {
   try {
     const { SecretString } = await client.send(new sdk.GetSecretValueCommand({ SecretId, ...version }));
@@ -63,7 +63,7 @@ async function secretText(SecretId: string, version: object, client: Client, sdk
 
 const pending = ({ ClientRequestToken: VersionId }: RotationEvent) => ({ VersionId, VersionStage: "AWSPENDING" });
 
-/** Stores 256 random bits as the new version, unless an earlier call has stored it. */
+/** Stores 256 random bits as the new version, unless an earlier call has stored the new version. */
 async function createVersion(rotation: RotationEvent, client: Client, sdk: Sdk): Promise<void> {
   const { SecretId, ClientRequestToken } = rotation;
   if ((await secretText(SecretId, pending(rotation), client, sdk)) !== undefined) return;

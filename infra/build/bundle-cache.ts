@@ -5,7 +5,10 @@ import { dirname, join, relative, resolve } from "node:path";
 
 import { version, type Metafile } from "esbuild";
 
-/** The files on which a bundle may depend: the sources, the code that bundles, and the lists of installed packages. */
+/**
+ * The folders and files of this project on which a bundle can depend: the sources, the bundling code, and the lists of
+ * installed packages.
+ */
 const ownFolders = ["functions", "shared", "infra"];
 const ownFiles = ["package.json", "package-lock.json", "node_modules/.package-lock.json", "tsconfig.json"];
 
@@ -21,8 +24,8 @@ async function addFile(hash: Hash, root: string, path: string): Promise<void> {
 }
 
 /**
- * Hashes the paths and contents of this project's files. Leaves `node_modules` inside its folders out: no bundle
- * contains these packages.
+ * Hashes the paths and contents of this project's files. Leaves out every `node_modules` inside the project's folders,
+ * because no bundle contains these packages.
  */
 async function hashOfProject(root: string, options: unknown): Promise<string> {
   const hash = createHash("sha256").update(JSON.stringify([version, options]));
@@ -36,7 +39,10 @@ async function hashOfProject(root: string, options: unknown): Promise<string> {
   return hash.digest("hex");
 }
 
-/** The `package.json` of the package to which a file belongs. It decides which file an import of the package loads. */
+/**
+ * The `package.json` of the package to which a file belongs. This `package.json` decides which file an import of the
+ * package loads.
+ */
 function packageFileOf(root: string, path: string): string | undefined {
   for (let folder = dirname(path); folder.includes("node_modules"); folder = dirname(folder)) {
     const file = join(folder, "package.json");
@@ -56,14 +62,17 @@ async function hashOfPackages(root: string, inputs: readonly string[]): Promise<
 const ownRoot = resolve(import.meta.dirname, "../..");
 const ownPaths = { root: ownRoot, cache: join(ownRoot, "node_modules/.cache/lambda") };
 
-/** The inputs of the cached bundles: the hashes of the project and of the packages, and the files of the packages. */
+/**
+ * The inputs of the cached bundles: a hash of the project, a hash of the packages' files, and the paths of the
+ * packages' files.
+ */
 type CachedInputs = { project: string; packages: string; inputs: string[] };
 
 /**
- * Fills the empty folder `outdir` with bundles and their report `meta.json`. Calls `bundle` for this. If the inputs are
- * the same as at the last call, copies the bundles of the last call instead. The inputs are the files of this project,
- * the package files in the bundles, esbuild's version and the `options`. The folder `cache` keeps the bundles of the
- * last call.
+ * Fills the empty folder `outdir` with bundles and their report `meta.json`. If the inputs are the same as at the last
+ * call, copies the bundles of the last call. If not, calls `bundle`. The inputs are the files of this project, the
+ * package files in the bundles, esbuild's version and the `options`. The folder `cache` keeps the bundles of the last
+ * call.
  */
 export async function bundleOnce(
   outdir: string,

@@ -13,7 +13,10 @@ type BundleEntry = Pick<LambdaSpec, "name" | "file">;
 
 type BundleOptions = {
   format?: "cjs" | "esm";
-  /** Where the SDK looks for credentials: in the environment only, as on Lambda, or in every place of a machine. */
+  /**
+   * The places where the SDK looks for credentials: only the environment, as on Lambda, or all places that the SDK
+   * knows.
+   */
   credentials?: "environment" | "anywhere";
   /** Returns the assets of each Lambda, by the Lambda's name. Called while esbuild works. */
   assets?: () => Promise<Record<string, readonly Asset[]>>;
@@ -78,9 +81,9 @@ const constantPattern =
   /^((?:export )?const \w+(?:: [^=\n]+)? =)(\s+(?:[{[]|(?:new )?\w[\w.]*(?:[(<]|\n\s+\.))[^]*?);$(?!\n[ \t)}\]])/gm;
 
 /**
- * Lets esbuild leave out constants that a bundle does not use. esbuild keeps the result of a call, such as the schema
- * of another route, because a call can have a side effect. The calls in this project have none: importing a file has no
- * side effect.
+ * Lets esbuild leave out constants that a bundle does not use. By itself, esbuild keeps every constant whose value is
+ * the result of a call, such as the schema of another route: a call can have a side effect. In this project, these
+ * calls have no side effects.
  */
 const leaveUnusedOut: Plugin = {
   name: "unused-constants",
@@ -93,7 +96,7 @@ const leaveUnusedOut: Plugin = {
   },
 };
 
-/** ES modules have no `require`, which packages in CommonJS call. */
+/** Defines `require` in an ES module. CommonJS packages call `require`, but ES modules do not have it. */
 const withRequire: BuildOptions = {
   banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
 };
@@ -160,7 +163,7 @@ type Entries = { in: string; out: string }[];
 const entriesOf = (specs: readonly BundleEntry[]): Entries =>
   specs.map(({ name, file }) => ({ in: file, out: `${name}/index` }));
 
-/** Copies the table's SDK beside every bundle that may load it, and adds its inputs to the report. */
+/** Copies the table's SDK beside every bundle that may load it, and adds the SDK's inputs to the report. */
 async function shareTableSdk(outdir: string, metafile: Metafile, sdk: Metafile): Promise<void> {
   const [[built, report] = []] = Object.entries(sdk.outputs);
   if (built === undefined || report === undefined) throw new Error("The table's SDK was not built");
@@ -203,9 +206,10 @@ const packageOf: Record<"cjs" | "esm", Asset> = {
 };
 
 /**
- * The module that Lambda loads. It waits for the handler's `prime`, if there is one, before Lambda's init phase ends.
- * `prime` prepares the handler for its first request. Only an ES module can wait here. The module loads the code with
- * `require`, because an `import` of CommonJS first searches the whole text for the names of exports.
+ * The module that Lambda loads. If the handler has a function `prime`, the module waits for it. `prime` prepares the
+ * handler for its first request, and ends before Lambda's init phase ends. Only an ES module can wait here. The module
+ * loads the code with `require`, because an `import` of CommonJS first searches the whole text for the names of
+ * exports.
  */
 const initFile: Asset = {
   to: "init.mjs",

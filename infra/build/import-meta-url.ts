@@ -1,7 +1,7 @@
 import { pathToFileURL } from "node:url";
 
 /**
- * The value of `import.meta.url` for CommonJS bundles, which have no such value. Injected only into bundles that need
- * it.
+ * The value of `import.meta.url` for CommonJS bundles, which have no such value. The build injects this value only into
+ * bundles that need it.
  */
 export const importMetaUrl = /* @__PURE__ */ (() => pathToFileURL(__filename).href)();

@@ -21,7 +21,7 @@ try {
   await bundling;
   const stack = addStack(app, { lambdas, workers }, bundleDir, config);
   app.synth();
-  // The CDK CLI sets CDK_OUTDIR, and names the folder itself.
+  // The CDK CLI sets CDK_OUTDIR, and also prints the folder. So this line is only for a start without the CDK CLI.
   if (process.env["CDK_OUTDIR"] === undefined)
     process.stdout.write(`${app.outdir}: the templates of ${stack.stackName}\n`);
   for (const line of featureWarnings(config)) process.stderr.write(`${line}\n`);

@@ -129,7 +129,10 @@ function exampleOf(
   return [`hosted-mail ${spec.name.replaceAll(".", " ").replaceAll("_", "-")}`, ...words, ...options].join(" ");
 }
 
-/** The columns of a list in a table: the first five members of an item with plain values, and the item's id. */
+/**
+ * Chooses the members of a list's items that become the columns of a table. These are the first five members with a
+ * text, a number or a boolean, except ids. The last column is the member `id`, if the items have one.
+ */
 function columnsOf(item: Schema, schemas: Schemas): string[] {
   const { properties = {} } = resolved(item, schemas);
   const isPlain = (schema: Schema): boolean =>

@@ -38,8 +38,8 @@ export type ApiFunction = {
   description: string;
   parameters: Parameter[];
   /**
-   * The name of the body's schema, and its place in the arguments. `flat`: the body's members are arguments. `payload`:
-   * the argument `payload` is the body.
+   * The name of the body's schema, and the place of the body in the arguments. `flat`: the body's members are
+   * arguments. `payload`: the argument `payload` is the body.
    */
   body?: { schema: string; as: "flat" | "payload" };
   answer: Schema;
@@ -169,7 +169,7 @@ function needsArguments({ parameters, body }: ApiFunction, schemas: Record<strin
 
 const hasArguments = ({ parameters, body }: ApiFunction): boolean => parameters.length > 0 || body !== undefined;
 
-/** The TypeScript type of a function's arguments. It combines the parameters of path and query with the body. */
+/** The TypeScript type of a function's arguments. The type combines the parameters of path and query with the body. */
 function argumentsOf(fn: ApiFunction): string {
   const { body } = fn;
   const own = fn.parameters.map(({ name, schema, required = false }) => memberOf(name, schema, required));

@@ -3,7 +3,7 @@ import { noRate, withoutRate } from "../../shared/wallet/vat.ts";
 import { lambdas, workers } from "../entry-points.ts";
 import { prettySettings, Settings } from "./settings.ts";
 
-/** Thrown for invalid settings. The message is for the person who wrote them. */
+/** Thrown for invalid settings. The message is for the person who wrote the settings. */
 export class BadConfig extends Error {}
 
 /** The settings of a stack. */
@@ -14,8 +14,8 @@ export type Config = Settings & {
 };
 
 /**
- * The issuers if the settings have no issuer. Every token is refused, because names below `.invalid` never resolve (RFC
- * 2606).
+ * The issuers if the settings have no issuer. With these issuers every token is refused, because names below `.invalid`
+ * never resolve (RFC 2606).
  */
 const placeholderIssuers = JSON.stringify([
   {
@@ -26,6 +26,9 @@ const placeholderIssuers = JSON.stringify([
   },
 ]);
 
+/** The alias of a stage's key that seals secrets. */
+export const sealingKeyAlias = (stage: string): string => `alias/hosted-mail/${stage}/sealing`;
+
 /** The environment variable of a setting: `LOG_RETENTION_DAYS` for `logRetentionDays`. */
 export const variableOf = (key: string): string => key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
 
@@ -33,7 +36,7 @@ type Context = (key: string) => unknown;
 type Variables = Record<string, string | undefined>;
 
 /**
- * Reads a setting from the CDK context (`-c stage=prod`). If it is not there, reads it from the environment
+ * Reads a setting from the CDK context (`-c stage=prod`). If the setting is not there, reads it from the environment
  * (`STAGE=prod`).
  */
 export const settingFrom = (key: string, context: Context, env: Variables): unknown =>
@@ -74,7 +77,7 @@ export function readConfig(context: Context, env: Variables, file: Record<string
   return { ...settings, issuers, hasNoIssuers: settings.issuers === undefined };
 }
 
-/** Returns the settings with `publicUrl`. If it is not set, it is `https://<domainName>`. */
+/** Returns the settings with `publicUrl`. The default of `publicUrl` is `https://<domainName>`. */
 const withPublicUrl = ({ publicUrl, ...settings }: Settings): Settings => {
   const { domainName } = settings;
   const url = publicUrl ?? (domainName === undefined ? undefined : `https://${domainName}`);

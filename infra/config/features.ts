@@ -81,7 +81,10 @@ export const featureTable: readonly FeatureRow[] = [
   },
 ];
 
-/** The value of `FEATURES_OFF`: the missing features of a deployment that its functions have to know. */
+/**
+ * The value of `FEATURES_OFF`: the features that a deployment does not have. Leaves out the features about which the
+ * functions need not know.
+ */
 export const featuresOff = (config: Config): string[] => {
   const off = new Set(featureTable.filter(({ isOn }) => !isOn(config)).map(({ name }) => name));
   return featureNames.filter((name) => off.has(name));

@@ -112,8 +112,8 @@ const Backup = z.strictObject({
    */
   lock: z.enum(["governance", "compliance"]).default("governance"),
   /**
-   * The number of days after the first deployment in which a `compliance` lock can still be removed. AWS requires at
-   * least 3.
+   * The number of days for which a `compliance` lock can still be removed after the first deployment. AWS requires at
+   * least 3 days.
    */
   lockDays: z.number().int().min(3).max(365).default(7),
   /** The ARNs of vaults in other regions or accounts. Each vault gets a copy of each backup. */
@@ -170,8 +170,8 @@ export const Settings = z.object({
   /** The number of days for which logs are kept: one of the numbers that CloudWatch Logs offers. */
   logRetentionDays: z.coerce.number<number | string>().pipe(z.literal(retentionDays)).default(30),
   /**
-   * Whether a new version of a function gets only 10 % of the calls in its first five minutes: docs/deploy.md. 5xx
-   * answers take the version back. With this setting the functions are in nested stacks.
+   * Whether a new version of a function gets only 10 % of the calls in its first five minutes: docs/deploy.md. After
+   * 5xx answers, CodeDeploy takes the version back. With this setting the functions are in nested stacks.
    */
   canary: Switch.default(false),
   /** Whether X-Ray traces every function. */
@@ -232,8 +232,8 @@ export const Settings = z.object({
   mailZone: HostName.default("hosted-mail.example"),
   /**
    * The host that serves redirects of customers' domains and MTA-STS policies. The CNAME records of domains point to
-   * this host. It is a TLS proxy, which calls the API at the output `WebUrl`: docs/deploy.md. Without this setting the
-   * API at `WebUrl` does not exist.
+   * this host. The host is a TLS proxy, which calls the API at the output `WebUrl`: docs/deploy.md. Without this
+   * setting the API at `WebUrl` does not exist.
    */
   webHost: HostName.optional(),
   /** The IP addresses of the TLS proxy at `webHost`, for the A and AAAA records of domains that redirect. */

@@ -10,8 +10,8 @@ const root = resolve(import.meta.dirname, "../..");
 
 const usage = `Usage: npm run deploy -- --stage <stage> [options]
 
-Deploys a stage: runs the tests, shows the changes, asks for confirmation, deploys, and runs the smoke test. Stops at the first step that
-fails. The smoke test needs a token of a test account in SMOKE_TOKEN.
+Deploys a stage: runs the tests, shows the changes, asks for confirmation, deploys, and runs the smoke test. Stops at
+the first step that fails. The smoke test needs a token of a test account in SMOKE_TOKEN.
 
     --stage <stage>   the stage; its file is infra/stages/<stage>.ts
     --skip-tests      deploys without npm test, for example because another machine ran it for this commit
@@ -44,7 +44,10 @@ function readOptions(argv: readonly string[]): Options | "help" {
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
-/** Runs an npm script in the project's root, with its output on this terminal. Throws `StartProblem` if it fails. */
+/**
+ * Runs an npm script in the project's root, with its output on this terminal. Throws `StartProblem` if the script
+ * fails.
+ */
 async function runScript(name: string, ...args: readonly string[]): Promise<void> {
   const words = ["run", "--silent", name, ...(args.length === 0 ? [] : ["--", ...args])];
   say(`\n> npm ${words.filter((word) => word !== "--silent").join(" ")}`);

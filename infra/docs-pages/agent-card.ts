@@ -6,7 +6,7 @@ import { a2aVersion } from "../../functions/code/protocols/a2a/rpc.ts";
 import { productName } from "../../shared/core/product.ts";
 import { families } from "../openapi/routes.ts";
 
-/** The placeholder for the API's address. The `docs` Lambda replaces it when it serves the card. */
+/** The placeholder for the API's address. The `docs` Lambda replaces this placeholder when it serves the card. */
 const addressPlaceholder = "{address}";
 
 const familyOf = ({ route }: CodeFunction): string => route.name.split(".")[0] ?? "";

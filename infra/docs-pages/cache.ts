@@ -5,7 +5,10 @@ import { join, resolve } from "node:path";
 const root = resolve(import.meta.dirname, "../..");
 const folder = join(root, "node_modules/.cache/docs-site");
 
-/** The lock file. A change of a package's version changes it, and so the cached values. */
+/**
+ * The lock file. If the version of a package changes, the lock file changes. Values that were cached before are then no
+ * longer used.
+ */
 export const lockFile = join(root, "package-lock.json");
 
 /** All files in a folder and its subfolders. */

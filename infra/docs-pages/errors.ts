@@ -27,7 +27,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
   invitation_ended:
     "`reason` is `revoked`, `expired` or `not_held`. `not_held` means that the inviter no longer holds the access in the invitation. Ask for a new invitation.",
   would_escalate:
-    "You can give only permissions that you hold on the same resource or a wider resource. The permissions that you give cannot last longer than yours. `missing` names the permissions that you lack. Leave them out, or ask somebody who holds them.",
+    "You can give only permissions that you hold on the same resource or a wider resource. The permissions that you give cannot last longer than yours. `missing` names the permissions that you lack. Leave these permissions out, or ask somebody who holds them.",
   not_found:
     "The resource does not exist, or you may not see it. Check that the id is right and belongs to the account in the path. `me.permissions` shows what you may see.",
   method_not_allowed:
@@ -58,7 +58,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
   ip_in_use:
     "`domain_count` domains send from the dedicated IP. Unassign these domains with `dedicated_ips.domains.unassign`, and wait until no assignment is running. Then delete the dedicated IP.",
   ip_taken:
-    "Another dedicated IP has the address `ip`. If `conflicts_with` is present, it names this dedicated IP. If it is missing, another account has proved that it holds the address. Leave the address out, or prove with its setup record that you hold it now ([Dedicated IPs](/docs/dedicated-ips#takeover-of-an-address)).",
+    "Another dedicated IP has the address `ip`. If `conflicts_with` is present, it names this dedicated IP. If `conflicts_with` is missing, another account has proved that it holds the address. Leave the address out, or prove with the address's setup record that you hold the address now ([Dedicated IPs](/docs/dedicated-ips#takeover-of-an-address)).",
   ip_not_ready:
     "The status of the dedicated IP in `ip_status` does not allow this. Prove a host with `dedicated_ips.authorize`, and wait until the dedicated IP is `active`. `status_reason` names the missing steps. Only we can resume a `suspended` dedicated IP.",
   domain_has_ip:

@@ -67,8 +67,8 @@ export async function loadHighlighted(): Promise<void> {
 export const keepHighlighted = async (): Promise<void> => writeCache(cacheName, await hashOfInputs(), used);
 
 /**
- * Highlights code as HTML: spans with the classes `s-keyword`, `s-string` and so on, and no inline styles. Only escapes
- * code in an unknown language.
+ * Highlights code as HTML: spans with the classes `s-keyword`, `s-string` and so on, and no inline styles. For an
+ * unknown language, only escapes the code.
  */
 export function highlight(code: string, language = ""): string {
   const lang = languages.get(language);

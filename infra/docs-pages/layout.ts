@@ -99,8 +99,8 @@ const withoutLinks = (html: string): string => html.replaceAll(/<\/?a\b[^>]*>/g,
 const fewSections = 3;
 
 /**
- * The table of contents of a page. Empty for a page with few sections. It is beside the text on wide screens, and above
- * the text on narrow screens.
+ * The table of contents of a page. Empty for a page with few sections. The table is beside the text on wide screens,
+ * and above the text on narrow screens.
  */
 export function contentsOf(headings: readonly Heading[]): string {
   const sections = headings.filter(({ depth }) => depth === 2);

@@ -7,7 +7,7 @@ export type Group = { title: string; pages: readonly DocsPage[] };
 
 const page = (name: string, title: string): DocsPage => ({ name, file: `docs/${name}.md`, title });
 
-/** The pages for customers, in reading order. The build adds the table of problems to the page of errors. */
+/** The pages for customers, in reading order. The build adds a section about each problem to the page of errors. */
 export const groups: readonly Group[] = [
   {
     title: "Begin",

@@ -84,7 +84,7 @@ function picture(href: string, file: string, alt: string): string {
   const path = posix.normalize(posix.join(posix.dirname(file), href));
   if (!/^docs\/(?:images|benchmarks)\/[a-z-]+\.svg$/.test(path)) throw new Error(`${file} shows ${href}`);
   const svg = readFileSync(join(root, path), "utf8").replace(/<style>[^]*?<\/style>\s*/, "");
-  // A chart has no title of its own, but the other pictures have one.
+  // A chart has no title of its own, but the other pictures have a title.
   const named = svg.includes("<title") ? svg : svg.replace("<svg ", `<svg role="img" aria-label="${escapeHtml(alt)}" `);
   return `<span class="picture" tabindex="0">${named.trim()}</span>`;
 }

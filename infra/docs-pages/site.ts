@@ -78,5 +78,5 @@ export function fallbackAssets(lambdas: readonly LambdaSpec[]): Asset[] {
   return [{ to: "methods.json", content: JSON.stringify(methods) }];
 }
 
-/** The file with the page for browsers at an unknown path. The `docs` and the `fallback` Lambda read it. */
+/** The file with the page for browsers at an unknown path. The `docs` and the `fallback` Lambda read this file. */
 export const missingPageFile = "not-found.html";

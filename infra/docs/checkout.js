@@ -5,10 +5,13 @@ const accountId = query.get("account_id") ?? "";
 const token = query.get("checkout_token") ?? "";
 const isCancelled = query.get("status_hint") === "cancelled";
 
-/** The seconds before each further question, some six minutes in all. The provider is asked every four at most. */
+/**
+ * The waits before the further requests, in seconds: some six minutes in all. The API asks the payment provider at most
+ * every four seconds.
+ */
 const waits = [1, 2, 3, 5, 8, 13, 20, 30, 45, 60, 60, 60, 60];
 
-/** The seconds until a payer whose payment arrived is led back. */
+/** The time until the page leads the payer back after a payment, in seconds. */
 const leadsBackAfter = 6;
 
 const titles = {
@@ -32,7 +35,7 @@ function showMessage(title, text, { isFailure = false, isWaiting = false } = {})
   document.title = `${title} · Hosted Mail`;
   byId("outcome").toggleAttribute("data-failed", isFailure);
   byId("outcome").toggleAttribute("data-waiting", isWaiting);
-  // The same text again would be read out again.
+  // If the same text were set again, a screen reader would read it out again.
   if (byId("outcome").textContent !== text) byId("outcome").textContent = text;
   if (isNew && !isWaiting) byId("title").focus();
 }
@@ -40,7 +43,10 @@ function showMessage(title, text, { isFailure = false, isWaiting = false } = {})
 let leading;
 let leadingText = "";
 
-/** Offers the way back, if the checkout has one. Only web addresses become links, because `javascript:` is a URL too. */
+/**
+ * Offers the way back, if the checkout names an address. Only web addresses become links, because `javascript:` is a
+ * URL too.
+ */
 function offerWayBack(address, leadsBack) {
   if (!/^https?:\/\//.test(address ?? "")) return;
   const { host } = new URL(address);
@@ -72,7 +78,7 @@ function showInvalidLink() {
 let asked = 0;
 let timer;
 
-/** Asks again after a while; after the last time by the button only. */
+/** Asks for the result again after the next wait. After the last wait, shows the button that asks again. */
 function askLater(atLeastSeconds = 0) {
   const seconds = waits[asked++];
   if (seconds === undefined) {
@@ -124,7 +130,7 @@ async function ask() {
     if (response.ok) showResult(await response.json());
     else if (response.status === 404 || response.status === 422) showInvalidLink();
     else if (response.status === 429) {
-      showNoAnswer("There were too many questions.", Number(response.headers.get("retry-after")));
+      showNoAnswer("There were too many requests.", Number(response.headers.get("retry-after")));
     } else showNoAnswer("Something went wrong on our side.");
   } catch {
     showNoAnswer("We got no answer from our server. Check your connection.");

@@ -35,7 +35,7 @@ function showResult(title, text, isFailure = false) {
 let onPress = async () => {};
 let isBusy = false;
 
-/** Shows the one button. A press while its work is not done does nothing. */
+/** Shows the only button of the page. While the work of a press is running, another press does nothing. */
 function showButton(text, work) {
   byId("go").textContent = text;
   byId("next").hidden = false;
@@ -102,7 +102,7 @@ const retryText = (response) => {
 const invalidLink = () =>
   showResult(
     "This link is not valid",
-    "It is incomplete or too old, or a newer mail replaced it. Ask the person who invited you for a new invitation.",
+    "The link is incomplete or too old, or a newer mail replaced it. Ask the person who invited you for a new invitation.",
     true,
   );
 
@@ -129,7 +129,7 @@ async function signIn({ authorization_endpoint, token_endpoint, client_id, scope
   location.assign(url);
 }
 
-/** Gets an access token for the code that the issuer sent; undefined if it gives none. */
+/** Gets an access token for the code that the issuer sent. Undefined if the issuer gives no token. */
 async function exchange(code, { token_endpoint, client_id, redirect_uri, verifier }) {
   try {
     const response = await fetch(token_endpoint, {
@@ -150,7 +150,10 @@ async function exchange(code, { token_endpoint, client_id, redirect_uri, verifie
   }
 }
 
-/** Shows the invitation and how to accept it. With `prompt` the issuer asks who one is, also if it knows. */
+/**
+ * Shows the invitation and how to accept it. With `prompt`, the issuer asks the user to sign in, even if the user is
+ * signed in already.
+ */
 async function showInvitation(notice = "", prompt = {}) {
   const response = await post("preview", { token });
   if (response === undefined || response.status === 429 || response.status >= 500) {
@@ -203,7 +206,7 @@ function showAccepted({ account_id, account_name, access }) {
   const missing = given.length < access.length;
   showResult(
     `Welcome to ${account_name}`,
-    `You have access now. The account's id is ${account_id}.${missing ? " Some of what the invitation promised could not be given." : ""}`,
+    `You have access now. The account's id is ${account_id}.${missing ? " Some of the access in the invitation could not be given." : ""}`,
   );
   fillList("given", given);
   byId("given").hidden = false;

@@ -1,10 +1,11 @@
 const byId = (id) => document.getElementById(id);
 
-// Browsers send the fragment to no server. `replaceState` removes it from the address bar and the history too.
+// Browsers send the fragment to no server. `replaceState` also removes the fragment from the address bar and the
+// history.
 let token = location.hash.slice(1);
 history.replaceState(null, "", location.pathname);
 
-/** Whether an earlier try may have confirmed, although its answer was lost or an error. */
+/** Whether an earlier try may have confirmed the copies: its answer was lost, or was an error. */
 let isUnsure = false;
 
 function showStatus(text, isFailure = false) {

@@ -33,8 +33,8 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`);
 const complain = (text: string): void => void process.stderr.write(`${text}\n`);
 
 /**
- * Writes the files that the functions `docs` and `fallback` read into a folder. Returns the folder. On Lambda these
- * files are beside the bundles.
+ * Fills a folder with the files that the functions `docs` and `fallback` read. Returns the path of the folder. On
+ * Lambda, these files are beside the bundles.
  */
 async function prepareDocs(dataDir: string): Promise<string> {
   const folder = join(dataDir, "docs");
@@ -70,7 +70,7 @@ function stopOnSignal(stop: () => Promise<void>): void {
   process.on("SIGTERM", onSignal);
 }
 
-// Only their owner can read the files of the engine and of the product.
+// Only the owner of the process can read the files that the engine and the product create.
 process.umask(0o077);
 
 async function startProduct(settings: Settings, { reset, yes, showTokens, seed }: StartArguments): Promise<void> {

@@ -1,4 +1,4 @@
-/** The members that this code uses of an entry in `packages` of package-lock.json. */
+/** An entry of `packages` in package-lock.json, with only the members that this code uses. */
 type LockEntry = { version?: string; integrity?: string; link?: boolean; inBundle?: boolean };
 
 export type LockFile = { packages: Record<string, LockEntry> };

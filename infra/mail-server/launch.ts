@@ -107,7 +107,7 @@ function prepare(values: Values & Needed): void {
   if (!existsSync(inDir("tls/key.pem"))) makeCertificate(inDir("tls"), values["HOSTNAME"] ?? "");
 }
 
-/** Makes a self-signed certificate. It is only an example for one machine. */
+/** Makes a self-signed certificate. The certificate is only an example for one machine. */
 function makeCertificate(folder: string, name: string): void {
   const options = `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj /CN=${name}`.split(" ");
   const files = ["-keyout", join(folder, "key.pem"), "-out", join(folder, "cert.pem")];

@@ -37,7 +37,10 @@ const A2aAnswer = z
   })
   .meta({ id: "A2aAnswer", description: "An answer of the A2A protocol, version 1.0." });
 
-/** The A2A endpoint in the document. It accepts the envelope of the specification and messages of the A2A protocol. */
+/**
+ * The A2A endpoint in the document. The endpoint accepts the envelope of the specification and messages of the A2A
+ * protocol.
+ */
 export const a2aRoute: Route = { ...route, output: z.union([route.output, A2aAnswer]) };
 export const a2aBody = z.union([route.body, A2aMessage]);
 
@@ -49,7 +52,7 @@ export const a2aHeaders = z.object({
     .meta({ description: "The version of the A2A protocol, `1.0`. A message of the protocol must have this header." }),
 });
 
-/** The request headers of MCP. They repeat members of the body. */
+/** The request headers of MCP. These headers repeat members of the body. */
 export const mcpHeaders = z.object({
   "MCP-Protocol-Version": z.string().optional().meta({
     description: "The MCP revision. For revision `2026-07-28`, `params._meta` must also contain the revision.",
@@ -64,7 +67,10 @@ export const mcpHeaders = z.object({
   }),
 });
 
-/** The MCP endpoint in the document. It is not in the list of routes, because its bodies are JSON-RPC messages. */
+/**
+ * The MCP endpoint in the document. The endpoint is not in the list of routes, because its bodies are JSON-RPC
+ * messages.
+ */
 export const mcpRoute = defineRoute({
   name: "code.mcp",
   http: { method: "POST", path: "/v1/public/mcp" },

@@ -58,7 +58,7 @@ function operation(route: Route): ZodOpenApiOperationObject {
   };
 }
 
-/** Whether a request needs a body. It needs none if an empty object is valid. */
+/** Whether a request needs a body. A request needs no body if an empty object is valid. */
 const needsBody = (route: Route): boolean => !route.body.safeParse({}).success;
 
 const jsonBody = (route: Route) => ({

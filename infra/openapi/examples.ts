@@ -9,8 +9,8 @@ import { a2aRoute, mcpRoute } from "./code-mode.ts";
 type Members = Record<string, unknown>;
 
 /**
- * A recorded call of an operation in a live account, with its answers. `npm run examples` records it, with fixed
- * values.
+ * A recorded call of an operation in a live account, with its answers. `npm run examples` records the call, and puts
+ * fixed values in the place of ids and other values that differ from run to run.
  */
 type RecordedExample = {
   /** All members of the path, the query and the body by name, in the form of code mode's arguments. */

@@ -60,8 +60,8 @@ const sometimes = ".sometimes";
 const reference = (name: AnswerHeader, suffix: string) => ({ $ref: `#/components/headers/${name}${suffix}` });
 
 /**
- * References to the headers of an answer. The answer always has the headers in `always`. It has a header in `maybe`
- * only in the cases that the header's description names.
+ * References to the headers of an answer. The answer always has the headers in `always`. The answer has a header in
+ * `maybe` only in the cases that the header's description names.
  */
 export const headersWith = (always: readonly AnswerHeader[], maybe: readonly AnswerHeader[] = []): Headers =>
   Object.fromEntries([
@@ -124,7 +124,7 @@ const fields = {
 /** The request headers that a route supports. `isFunction` is false for the endpoints of code mode. */
 export function requestHeaders(route: Route, isFunction: boolean, takesKey: boolean): z.ZodObject {
   const conditional = {
-    "If-Match": `${route.http.method === "GET" ? "Answer" : "Change"} the resource only if it still has one of these entity tags (RFC 9110 §13.1.1). If it has none of them, the answer is 412 \`precondition_failed\`. Write \`*\` for any tag, or tags in quotes as in \`ETag\`, separated by commas. Any other value gets a 422. Without this header the last write wins.`,
+    "If-Match": `${route.http.method === "GET" ? "Return" : "Change"} the resource only if it still has one of these entity tags (RFC 9110 §13.1.1). If it has none of them, the answer is 412 \`precondition_failed\`. Write \`*\` for any tag, or tags in quotes as in \`ETag\`, separated by commas. Any other value gets a 422. Without this header the last write wins.`,
     "If-None-Match":
       "The entity tags of the versions that you already have (RFC 9110 §13.1.2). If the resource still has one of them, the answer is 304 without a body. A value that cannot be read is ignored.",
   };

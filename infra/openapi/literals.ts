@@ -2,7 +2,7 @@ type Style = {
   /** The text of a value that is neither a list nor an object. */
   atom: (value: unknown) => string;
   key: (name: string) => string;
-  /** Whether there are spaces inside the braces of an object on one line. */
+  /** Whether an object on one line has spaces inside its braces. */
   spaced: boolean;
 };
 
@@ -32,7 +32,7 @@ const longestLine = 80;
 type Layout = { indent?: string; column?: number; step?: string; space?: string };
 
 /**
- * Joins parts between an opening and a closing text. Writes all on one line if they fit there after `column`
+ * Joins parts between an opening and a closing text. Writes all parts on one line if they fit there after `column`
  * characters. If not, writes one part per line, indented by `indent` and `step`.
  */
 export function bracket(
@@ -47,7 +47,9 @@ export function bracket(
   return `${open}\n${parts.map((part) => `${inner}${part(inner)},\n`).join("")}${indent}${close}`;
 }
 
-/** Writes a value as a literal of a language. Writes it on one line if it fits there after `column` characters. */
+/**
+ * Writes a value as a literal of a language. Writes the literal on one line if it fits there after `column` characters.
+ */
 export function literal(value: unknown, style: Style, indent = "", column = indent.length): string {
   const step = style === styles.python ? "    " : "  ";
   if (Array.isArray(value)) {

@@ -10,7 +10,7 @@ import { headersBesideGateway, headersWith, rateLimit } from "./headers.ts";
 const GatewayAnswer = z.object({ message: z.string().meta({ description: "The gateway's message." }) }).meta({
   id: "GatewayAnswer",
   description:
-    "An answer of the gateway in front of the API. It has no `X-Request-Id`, and is not in the format of a problem.",
+    "An answer of the gateway in front of the API. The answer has no `X-Request-Id`, and is not in the format of a problem.",
 });
 
 const gatewayCases: Record<string, string> = {
@@ -22,7 +22,8 @@ const gatewayCases: Record<string, string> = {
 };
 
 /**
- * A sentence about the case in which the gateway answers with a status. Undefined if the gateway never answers with it.
+ * A sentence about the case in which the gateway answers with a status. Undefined if the gateway never answers with
+ * this status.
  */
 const gatewayNote = (status: string): string | undefined =>
   gatewayCases[status] && `The gateway answers \`{"message": …}\` ${gatewayCases[status]}.`;

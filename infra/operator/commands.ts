@@ -24,7 +24,10 @@ import type { Table } from "../../shared/table/table.ts";
 /** The option `--account` of commands that work in one account. */
 export const accountOption = { description: "The account's id.", schema: Id };
 
-/** An option of a command. A switch has no value on the command line. `run` gets the value `true` for it. */
+/**
+ * An option of a command. A switch has no value on the command line. `run` gets the value `true` for a switch that is
+ * set.
+ */
 type CommandOption = { description: string; schema: z.ZodType<string | undefined>; isSwitch?: true };
 
 /** One command of the operator: its options by name, and the function that runs the command. */
@@ -50,11 +53,11 @@ export type TableLocation = { dataDir?: string; open: (name: string) => Table };
 const named = (description: string) => ({ description, schema: line({ most: 255, description }) });
 const option = (options: Record<string, string>, name: string): string => options[name] ?? "";
 
-const user = { description: "The user's id: the `id` in the user's answer of GET /v1/public/me.", schema: Id };
+const user = { description: "The user's id. GET /v1/public/me with the user's token shows it as `id`.", schema: Id };
 
 /**
- * Makes a user an owner of an account without an end date. Does nothing if the user is one already. Checks only that
- * the account exists, because the operator needs no permission.
+ * Makes a user an owner of an account. The ownership has no end date. Does nothing if the user already has an ownership
+ * without an end date. Checks only that the account exists, because the operator needs no permission.
  */
 async function addOwner(table: Table, accountId: string, userId: string): Promise<Record<string, unknown>> {
   await getAccount(table, accountId);
@@ -142,7 +145,7 @@ export const commands: Record<string, Command> = {
         schema: AccountCurrency.optional(),
       },
       owner: {
-        description: "The first owner's user id: the `id` in the user's answer of GET /v1/public/me.",
+        description: "The first owner's user id. GET /v1/public/me with the user's token shows it as `id`.",
         schema: Id,
       },
       "owner-email": {
@@ -193,7 +196,7 @@ export const commands: Record<string, Command> = {
     run: (table, options) => setSuperAdmin(table, option(options, "user"), true),
   },
   "super-admin remove": {
-    summary: "Take super admin rights from a user, whoever gave these rights.",
+    summary: "Take all super admin rights from a user. It does not matter who gave the rights.",
     options: { user },
     run: (table, options) => setSuperAdmin(table, option(options, "user"), false),
   },

@@ -47,7 +47,7 @@ const EngineAddress = z.object({ endpoint: z.url(), pid: z.int() });
 
 /**
  * The endpoint that the running product has written to `file`. Undefined if there is no valid file, or if the process
- * in it has ended.
+ * that the file names has ended.
  */
 async function runningEndpoint(file: string): Promise<string | undefined> {
   const text = await readFile(file, "utf8").catch(() => undefined);

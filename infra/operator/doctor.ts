@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { readIssuers } from "../../shared/core/environment.ts";
 import { domainOf, MailSender, senderIn } from "../../shared/providers/mail/sender.ts";
-import type { Config } from "../config/config.ts";
+import { sealingKeyAlias, type Config } from "../config/config.ts";
 import { featureTable } from "../config/features.ts";
 import { readStage } from "../config/stages.ts";
 
@@ -78,7 +78,7 @@ const keyCheck = ({ stage }: Config): Check => ({
     "Deploy the stage. If the key is scheduled for deletion, cancel the deletion at once: without the key, no secret can be opened.",
   run: async (abortSignal) => {
     const { KMSClient, DescribeKeyCommand } = await import("@aws-sdk/client-kms");
-    const KeyId = `alias/hosted-mail/${stage}/secrets`;
+    const KeyId = sealingKeyAlias(stage);
     const { KeyMetadata } = await new KMSClient(once).send(new DescribeKeyCommand({ KeyId }), { abortSignal });
     if (KeyMetadata?.KeyState !== "Enabled") throw new Fault("failed", `${KeyId} is ${KeyMetadata?.KeyState}`);
     return KeyId;

@@ -16,17 +16,18 @@ const MailAddress = z.string().refine((text) => readAddress(text) !== undefined,
 const address = { description: "The address, in any spelling.", schema: MailAddress };
 
 /**
- * Finds the recipient of a valid address. With `isLogin`, the address is the user name of a login. Without, it is the
- * address of incoming mail.
+ * Finds the recipient of a valid address. With `isLogin`, the address is the user name of a login. Without `isLogin`,
+ * the address is the recipient of incoming mail.
  */
 async function find(table: Table, given: string, { isLogin }: { isLogin: boolean }): Promise<Recipient> {
   const { local, domain } = readAddress(given) ?? { local: "", domain: "" };
   const own = { local: isLogin ? local : withoutTag(local), domain };
-  return findRecipient(table, own, { withCatchAll: !isLogin, withAppPasswords: isLogin });
+  return findRecipient(table, own, { forDelivery: !isLogin, withAppPasswords: isLogin });
 }
 
 /**
- * The facts about the account, the domain and the mailbox of an address. They decide the answers of the mail endpoints.
+ * The facts about the account, the domain and the mailbox of an address. These facts decide the answers of the mail
+ * endpoints.
  */
 const factsOf = ({ accountId, account, domain, isProved, address: found, mailbox }: Recipient) => ({
   ...(account ? { account_id: accountId, account_status: account.status } : {}),

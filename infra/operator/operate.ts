@@ -135,7 +135,10 @@ function checkedOptions({ options }: Command, values: Record<string, unknown>): 
 const asText = (value: unknown): string =>
   typeof value === "object" && value !== null ? JSON.stringify(value) : String(value);
 
-/** Escapes control characters in the same way as JSON. Without this, customers' texts could control the terminal. */
+/**
+ * Escapes control characters in the same way as JSON. Without this escaping, customers' texts could control the
+ * terminal.
+ */
 const escapeControls = (text: string): string =>
   text.replaceAll(/(?![\n\t])\p{Cc}/gu, (character) => {
     const code = character.codePointAt(0) ?? 0;

@@ -53,7 +53,7 @@ async function* rowsAbout(table: Reader, accountId: string, person: DataSubject)
   for await (const row of rowsIn(table, partitionOf(accountId))) if (namingMembers(row, person).length > 0) yield row;
 }
 
-/** The members of rows that are not exported: they are not data of a person, or must stay secret. */
+/** The row members that an export leaves out, because they are not data of a person or must stay secret. */
 const internal = new Set([
   "PK",
   "SK",
@@ -77,8 +77,8 @@ function exported(row: Item, person: DataSubject): Record<string, unknown> {
 }
 
 /**
- * The mailboxes with the person's addresses. They are found separately, because their rows do not contain the whole
- * address.
+ * The mailboxes with the person's addresses. These mailboxes are found separately, because their rows do not contain
+ * the whole address.
  */
 async function mailboxesOfPerson(table: Reader, { emails }: DataSubject): Promise<Record<string, unknown>[]> {
   const found = await Promise.all(
@@ -123,7 +123,7 @@ async function exportPerson(table: Table, options: PersonOptions): Promise<Recor
 const isPending = ({ state, expires_at }: Item): boolean =>
   state === "pending" && String(expires_at) > clock().toISOString();
 
-/** Whether the invitation that an address points to can still be accepted. */
+/** Whether the last invitation of an address can still be accepted. The row of the address names the invitation. */
 async function pointsToPending(table: Reader, { PK: partition, id }: Item): Promise<boolean> {
   const [invitation] = await table.getMany([invitationKey(partition.slice("ACCOUNT#".length), String(id))]);
   return invitation !== undefined && isPending(invitation);
@@ -153,9 +153,9 @@ const listed = (counts: Map<string, number>, name: string) =>
   [...counts].map(([text, rows]) => ({ [name]: text, rows }));
 
 /**
- * Erases a person, or with `isDry` only lists the rows that would be erased. Every row is a separate write, so an
- * interrupted command can be run again. The user's id stays. It identifies nobody after the identity provider has
- * deleted the user.
+ * Erases a person. Without the option `confirm`, only lists the rows that would be erased. Every row is a separate
+ * write, so an interrupted command can be run again. The user's id stays. The id identifies nobody after the identity
+ * provider has deleted the user.
  */
 async function erasePerson(table: Table, options: PersonOptions): Promise<Record<string, unknown>> {
   const { user, email, confirm } = options;

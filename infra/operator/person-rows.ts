@@ -7,7 +7,8 @@ export type DataSubject = { userId: string | undefined; emails: ReadonlySet<stri
 const erasedEmail = "erased@erased.invalid";
 
 /**
- * A kind of row, and its treatment when a person is erased. A row is of the first kind with a prefix of its sort key.
+ * A kind of row, and its treatment when a person is erased. A row belongs to the first kind that has a prefix of the
+ * row's sort key.
  */
 type RowKind = {
   prefixes: readonly string[];
@@ -143,7 +144,7 @@ export function ownAddresses(row: Item, userId: string | undefined): string[] {
   );
 }
 
-/** The changes of a row that erase the person from it. If they are empty, the row has nothing to erase. */
+/** The changes of a row that erase the person from it. If the changes are empty, the row has nothing to erase. */
 export function erasureOf(row: Item, person: DataSubject): { set: RowMembers; remove: string[] } {
   const pattern = addressPattern(person);
   const replace = (text: string): string => (pattern === undefined ? text : text.replaceAll(pattern, erasedEmail));

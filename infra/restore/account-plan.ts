@@ -62,8 +62,8 @@ const Versioned = z.object({ version: z.int() });
 const versionOf = (row: Item | undefined): number | undefined => Versioned.safeParse(row).data?.version;
 
 /**
- * The content of a row that a restore compares. It leaves out the version, and in a user's access `listed_at`, because
- * a restore never sets these back.
+ * The content of a row that a restore compares. The content does not include the version, nor the member `listed_at` of
+ * a user's access, because a restore never sets these two back.
  */
 function contentOf({ version: _, ...row }: Item): Record<string, unknown> {
   if (!row.SK.startsWith("ACCESS#user#")) return row;
@@ -80,7 +80,7 @@ const unchanged = (row: Item | undefined): NonNullable<Write["if"]> => {
   return row === undefined ? "absent" : version === undefined ? "present" : { version };
 };
 
-/** The error for a row that has changed since the restore planned its change. */
+/** The error for a row that somebody else has changed since the restore was planned. */
 const disturbed = (): Error =>
   new Error(
     "The account changed while it was restored. Stop the workers (docs/operations.md), and run the command again.",
@@ -96,7 +96,7 @@ function putBack(past: Item, live: Item | undefined): Write {
   return { put, if: unchanged(live), orElse: disturbed };
 }
 
-/** The change that one row of the partition needs. Undefined if it needs none. */
+/** The change that one row of the partition needs. Undefined if the row needs no change. */
 function stepOf({ past, live }: Pair, { accountId, now }: Restore): Step | undefined {
   const row = past ?? live;
   if (!row) return undefined;
@@ -191,8 +191,8 @@ const isRegistered = ({ registration, transfer }: StoredDomain): boolean =>
   transfer !== undefined || (registration !== null && !["failed", "expired"].includes(registration.status));
 
 /**
- * The conflicts with changes since the restored time that are outside the table: at the registrar, and of dedicated
- * IPs.
+ * The conflicts with changes that were made outside the table since the restored time: changes at the registrar, and
+ * changes of dedicated IPs.
  */
 function conflictsOf({ past, live }: Domains, ips: ReadonlySet<string>): string[] {
   const conflicts: string[] = [];
@@ -205,7 +205,7 @@ function conflictsOf({ past, live }: Domains, ips: ReadonlySet<string>): string[
     const [ip, sends] = [before.dedicated_ip_id, present?.dedicated_ip_id ?? null];
     if (ip !== null && (ip !== sends || !ips.has(ip))) {
       conflicts.push(
-        `The domain ${before.name} sent from the dedicated IP ${ip}, but does not do so now. Assign the domain to this IP first.`,
+        `The domain ${before.name} sent from the dedicated IP ${ip} at the restored time, but not now. Assign the domain to this IP first.`,
       );
     }
     if (ip === null && sends !== null) {

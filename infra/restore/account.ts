@@ -48,7 +48,7 @@ export type RestoreResult = {
   /** The numbers of rows by change and kind of row, such as `change LIST#mailboxes`. */
   rows: Record<string, number>;
   conflicts: string[];
-  /** The zones of domains that did not exist at the restored time. Delete them at the DNS provider. */
+  /** The zones of domains that did not exist at the restored time. Delete these zones at the DNS provider. */
   zones_left: string[];
   /** The problems that the checks of the ledger and of the lists found, and failed migrations. Empty in a dry run. */
   problems: string[];
@@ -81,7 +81,7 @@ const apply = (live: Table, { writes }: Step): Promise<void> =>
 
 /**
  * Stores that a restore has begun, and records the restore in the audit log. Does nothing for an interrupted restore,
- * because it is stored already.
+ * because such a restore is stored already.
  */
 async function begin({ live, accountId, pastName, now }: AccountRestore): Promise<void> {
   await operatorCommit(
@@ -130,7 +130,8 @@ async function restoreZones({ live, past, accountId, now }: AccountRestore, doma
       const [before, present] = await Promise.all([past.get(key, StoredZone), live.get(key, StoredZone)]);
       const wanted = domains.past.has(id) && (before?.wanted ?? false);
       if (!before && !present) return { value: undefined, writes: [] };
-      // A zone that was removed at the provider gets another reference. With it, the provider makes a new zone.
+      // A zone that was removed at the provider gets a new reference. With a new reference, the provider makes a new
+      // zone.
       const { zone_id: _, change: __, ...former } = before ?? {};
       const zone = StoredZone.parse(present ?? { ...former, reference: randomUUID(), held: [] });
       if (!domains.past.has(id) && zone.zone_id !== undefined) left.push(`${zone.name} ${zone.zone_id}`);

@@ -8,15 +8,15 @@ import { readRows } from "../../shared/table/ranked-list.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { walletOf } from "../../shared/wallet/wallet.ts";
 
-/** A table, and its copy, restored to the time `at`. */
+/** A table, and its restored copy. The copy has the state of the table at the time `at`. */
 export type Pair = { source: Table; restored: Table; at: Date };
 
 /** The numbers of all accounts, of compared accounts and of compared changes, and the problems in words. */
 export type Comparison = { accounts: number; compared: number; changes: number; problems: string[] };
 
 /**
- * Changes within this time before `at` are not compared, in milliseconds. A change is committed some seconds after the
- * time in it.
+ * The length of the time before `at` in which changes are not compared, in milliseconds. A change is committed some
+ * seconds after the time that it contains.
  */
 const marginMs = 60_000;
 const lookBackMs = 30 * 86_400_000;

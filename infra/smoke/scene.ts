@@ -91,8 +91,8 @@ export class Scene {
 }
 
 /**
- * Removes the items with a name of this run. Finds an item by its name, because its id may be unknown: the answer may
- * be lost, or it had a secret and is not repeated.
+ * Removes the items that this run has created. `isMatch` finds the items by their names, because their ids may be
+ * unknown: the answer to the creation may be lost, or cannot be repeated because it had a secret.
  */
 export async function removeNamed<Item extends { id: string }>(
   items: readonly Item[],

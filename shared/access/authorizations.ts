@@ -28,8 +28,8 @@ import { readRoles, rolesWrite } from "./roles.ts";
 import { locate, aheadOfScope } from "./scopes.ts";
 
 /**
- * The members of an input that narrow a grant to one resource. If they are absent, or name the account itself, the
- * grant covers the whole account.
+ * The members of an input that narrow a grant to one resource. If these members are absent, or name the account itself,
+ * the grant covers the whole account.
  */
 export const resourceMembers = {
   resource_type: ResourceType.nullish().meta({
@@ -208,7 +208,7 @@ export const aheadOfRevocation = (accountId: string, id: string): Ahead => ({
  * - 403 `would_escalate` if the assignment is ownership, and the caller is neither an owner nor a super admin;
  * - 403 `would_escalate` if the assignment is super admin, and the caller is not a super admin;
  * - 404 if the account has no such assignment, or if the assignment has ended by itself;
- * - 409 `last_owner`.
+ * - 409 `last_owner` if the account would have no owner whose ownership does not end.
  */
 export async function revoke(
   accountId: string,

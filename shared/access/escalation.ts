@@ -83,8 +83,8 @@ const isWithin = (end: string | undefined, limit: string | undefined): boolean =
   limit === undefined || (end !== undefined && end <= limit);
 
 /**
- * Whether the permissions include `name` now, whenever it ends. `name` is a capability on the whole account,
- * `account_owner` or `super_admin`.
+ * Whether the permissions include `name` now. The end of the permission does not matter. `name` is a capability on the
+ * whole account, `account_owner` or `super_admin`.
  */
 function hasForNow(permissions: Permissions, name: string): boolean {
   if (name === "super_admin") return permissions.superAdmin;
@@ -96,8 +96,8 @@ export const isHeld = async (giver: Giver, accountId: string, permission: Permis
   (await missingNames(giver, accountId, permission)).length === 0;
 
 /**
- * The capabilities of a permission that the giver does not hold. If the permission is a rank that the giver does not
- * hold: the name of the rank.
+ * The capabilities of a permission that the giver does not hold. For a rank that the giver does not hold, the name of
+ * the rank.
  */
 async function missingNames(giver: Giver, accountId: string, permission: Permission): Promise<readonly string[]> {
   const { table } = giver;
@@ -127,7 +127,7 @@ async function allCapabilities(
   return Object.hasOwn(roles, key) ? (roles[key]?.capabilities ?? []) : [];
 }
 
-/** The grants and the ownership of a holder, without those that have ended at the time `at`. */
+/** The grants and the ownership of a holder. Leaves out grants and ownership that have ended at the time `at`. */
 function permissionsIn(holder: GrantHolder, at: string): Permission[] {
   const { grants, owner_expires_at: expires_at } = holder;
   const ownership: Permission = expires_at === undefined ? "account_owner" : { rank: "account_owner", expires_at };

@@ -97,7 +97,7 @@ export const MyPermissions = z
   })
   .meta({ id: "MyPermissions", description: "The permissions of the owner of the token in an account." });
 
-/** The members that lists add to the id of a subject: its e-mail address and its name. */
+/** The fields that lists add to the id of a subject: the e-mail address and the name of the subject. */
 export const subjectMembers = {
   subject_email: z.string().nullable().meta({
     description: "The e-mail address of a user. Null if it is not known, and for other subjects.",
@@ -230,8 +230,8 @@ function accessIn(
 const nothingNarrower = { capability_key: null, role_key: null, resource_type: null, resource_id: null };
 
 /**
- * The permissions that a subject has at the time `now`: its own, those of the groups `groupIds`, and those of all
- * groups above.
+ * The permissions that a subject has at the time `now`: the subject's own permissions, those of the groups `groupIds`,
+ * and those of all groups above these groups.
  */
 function accessOf(
   record: AccessRecord | undefined,
@@ -256,8 +256,8 @@ export const aheadOfAccountMembers = (accountId: string): Ahead => ({
 });
 
 /**
- * A page of the members of an account: first the users and then the service accounts, each by their ids. Leaves out
- * users who are members only by the `groups` claim of their token, and service accounts without permissions.
+ * A page of the members of an account: first the users, sorted by id, and then the service accounts, sorted by id.
+ * Leaves out users who are members only by the `groups` claim of their token, and service accounts without permissions.
  */
 export async function accountMembers(
   accountId: string,

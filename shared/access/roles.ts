@@ -72,7 +72,7 @@ export const Role = z
     capability_keys: z.array(Capability).meta({ description: "The capabilities of the role." }),
     is_custom: z
       .boolean()
-      .meta({ description: "Whether the account has made the role. All accounts have the others." }),
+      .meta({ description: "Whether the account has made the role. All accounts have the other roles." }),
     created_at: Timestamp.nullable().meta({ description: "When the role was created. Null if all accounts have it." }),
   })
   .meta({ id: "Role", description: "A named set of capabilities that can be assigned." });
@@ -87,7 +87,7 @@ export const roleKind = defineKind({
 
 /**
  * The most roles that an account can make. If a principal holds one of these roles, each request of the principal reads
- * all of them.
+ * all roles that the account has made.
  */
 export const roleLimit = 50;
 
@@ -184,7 +184,8 @@ export async function createRole(
  * Changes a role. Everybody who holds the role has its new capabilities from the next request on. Throws:
  * - 403 `would_escalate` unless the caller holds every capability that the role gains, on the whole account and without
  *   an end;
- * - 404, and 409 `role_built_in` for a role that every account has.
+ * - 404 for a role that the account does not have;
+ * - 409 `role_built_in` for a role that every account has.
  */
 export async function updateRole(
   accountId: string,
@@ -217,8 +218,10 @@ export async function updateRole(
 }
 
 /**
- * Deletes a role without assignments. Throws 404, 409 `role_built_in` for a role that every account has, and 409
- * `role_in_use` with the number of its assignments.
+ * Deletes a role without assignments. Throws:
+ * - 404 for a role that the account does not have;
+ * - 409 `role_built_in` for a role that every account has;
+ * - 409 `role_in_use` for a role with assignments. The error has the number of the assignments.
  */
 export async function deleteRole(accountId: string, key: string, { table, commit, now }: Context): Promise<void> {
   await commit(async () => {
@@ -240,7 +243,10 @@ export async function deleteRole(accountId: string, key: string, { table, commit
   });
 }
 
-/** A role that the account has made. Throws 404, and 409 `role_built_in` for a role that every account has. */
+/**
+ * A role that the account has made. Throws 404 for an unknown role, and 409 `role_built_in` for a role that every
+ * account has.
+ */
 function ownRole({ roles }: RolesRecord, key: string): StoredRole {
   const role = Object.hasOwn(roles, key) ? roles[key] : undefined;
   if (role) return role;

@@ -54,7 +54,7 @@ export function aheadOfScope(accountId: string, { type, id }: Scope, expected: E
   return [];
 }
 
-/** Finds the scopes of a resource; undefined if the account does not have it. */
+/** Finds the scopes of a resource; undefined if the account does not have the resource. */
 export async function locate(table: Reader, accountId: string, { type, id }: Scope): Promise<Located | undefined> {
   return resolvers[type]?.(table, accountId, id);
 }

@@ -35,7 +35,7 @@ export const ServiceAccount = z
     created_by_user_id: Id.meta({ description: "The user or service account that created this service account." }),
     expires_at: Timestamp.nullable().meta({ description: "When the token expires. Null if it never expires." }),
     last_used_at: Timestamp.nullable().meta({
-      description: "When one of its tokens was last used, accurate to an hour.",
+      description: "When a token of the service account was last used, accurate to an hour.",
     }),
     revoked_at: Timestamp.nullable().meta({
       description: "When the service account was revoked. Null if it was not revoked.",
@@ -90,7 +90,9 @@ async function readServiceAccount(table: Reader, accountId: string, id: string):
   return stored;
 }
 
-/** The write that stores a new version of a service account. It fails unless the preceding version is stored now. */
+/**
+ * The write that stores a new version of a service account. The write fails unless the preceding version is stored now.
+ */
 const putWrite = (stored: Stored): Write => ({
   put: { ...serviceAccountKey(stored.account_id, stored.id), ...stored },
   if: stored.version === 1 ? "absent" : { version: stored.version - 1 },
@@ -296,7 +298,9 @@ export async function rotateServiceAccount(
 
 /**
  * Revokes a service account, its tokens, its grants and its memberships. The revocation applies from the next request
- * on. Throws 404. Throws 403 `would_escalate` if the service account owns the account and the caller does not.
+ * on. Throws:
+ * - 403 `would_escalate` if the service account owns the account and the caller does not;
+ * - 404 for an unknown service account, and for a service account that is completely revoked.
  */
 export async function revokeServiceAccount(accountId: string, id: string, context: Context): Promise<void> {
   const { table, commit, now } = context;
@@ -361,8 +365,9 @@ async function planPurge(
 }
 
 /**
- * Revokes all permissions of a service account, removes it from its groups and deletes its access record, in several
- * transactions. The tokens of the service account are revoked already, so its remaining grants give no access.
+ * Revokes all permissions of a service account, removes the service account from its groups, and deletes its access
+ * record. Takes several transactions. The tokens of the service account are revoked already, so its remaining grants
+ * give no access.
  */
 async function purgeServiceAccount(
   { table, commit, now }: Pick<Context, "table" | "commit" | "now">,

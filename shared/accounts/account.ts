@@ -10,11 +10,13 @@ import type { Key } from "../table/writes.ts";
 
 /*
  * Access patterns
- *   account by id                         ACCOUNT#<id> / ACCOUNT
- *   all accounts, for a super admin       ACCOUNTS / LIST#all
- *     … by client, by status, by both     ACCOUNTS / LIST#client/<id>, LIST#status/<status>, LIST#client/<id>/status/<status>
- *   accounts to which a user belongs      USER#<id> / LIST#accounts
- *   client by id                          CLIENT#<id> / CLIENT
+ *   account by id                      ACCOUNT#<id> / ACCOUNT
+ *   all accounts, for a super admin    ACCOUNTS / LIST#all
+ *     … by client                      ACCOUNTS / LIST#client/<id>
+ *     … by status                      ACCOUNTS / LIST#status/<status>
+ *     … by client and status           ACCOUNTS / LIST#client/<id>/status/<status>
+ *   accounts to which a user belongs   USER#<id> / LIST#accounts
+ *   client by id                       CLIENT#<id> / CLIENT
  */
 export const accountKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: "ACCOUNT" });
 export const clientKey = (clientId: string): Key => ({ PK: `CLIENT#${clientId}`, SK: "CLIENT" });
@@ -82,7 +84,7 @@ export const StoredAccount = AccountResponse.extend({
    * status.
    */
   debt: Debt.optional(),
-  /** The account's ordinal in each list of `accountsMatching` that contains it, by the list's name. */
+  /** The account's ordinal in each list of `accountsMatching` that contains the account, by the list's name. */
   ordinals: z.record(z.string(), z.int()),
   version: z.int(),
 });

@@ -22,8 +22,9 @@ function profileChange(principal: Principal, stored: Profile): Profile | undefin
 }
 
 /**
- * Stores the name and the e-mail address of a member as the member's token has them, if they have changed. Does nothing
- * for somebody without an access record. Does not throw if the write fails. A later request tries again.
+ * Stores the name and the e-mail address in a member's token, if they differ from the stored profile. Stores a profile
+ * at most once an hour. Does nothing if the member has no access record. If the write fails, does not throw, and a
+ * later request tries again.
  */
 export async function refreshProfile(
   table: Pick<Table, "attempt">,

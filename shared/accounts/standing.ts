@@ -51,8 +51,8 @@ export const AccessRecord = GrantHolder.extend({
 export type AccessRecord = z.output<typeof AccessRecord>;
 
 /**
- * The grants and parents of all groups of an account. All of them are one item. So a request reads only one item, even
- * if its principal is in many groups.
+ * The grants and parents of all groups of an account, in one item. So a request reads only one item, even if its
+ * principal is in many groups.
  */
 export const GroupsRecord = z.object({
   groups: z.record(z.string(), GrantHolder.extend({ parent_id: z.string().optional() })),
@@ -62,8 +62,8 @@ export type GroupsRecord = z.output<typeof GroupsRecord>;
 export const noGroups: GroupsRecord = { groups: {}, version: 0 };
 
 /**
- * The roles that an account has made, by their keys. All of them are one item. Authorization reads this item only if
- * the principal holds one of these roles.
+ * The roles that an account has made, by their keys, in one item. Authorization reads this item only if the principal
+ * holds one of these roles.
  */
 export const RolesRecord = z.object({
   roles: z.record(
@@ -93,7 +93,10 @@ export const StoredUser = z.object({
   access_ends: z.record(z.string(), z.string()).default({}),
 });
 
-/** Whether the principal is a super admin, and until when. A service account never is. */
+/**
+ * Tells until when the principal is a super admin. `until` is undefined if there is no end. The result is undefined if
+ * the principal is not a super admin. A service account is never a super admin.
+ */
 export async function superAdminOf(
   table: Reader,
   principal: Principal,
@@ -109,7 +112,7 @@ export async function superAdminOf(
   return { until: latestEnd(live) };
 }
 
-/** Whether the principal is a super admin. A service account never is. */
+/** Whether the principal is a super admin. A service account is never a super admin. */
 export const isSuperAdmin = async (table: Reader, principal: Principal, now: Date): Promise<boolean> =>
   (await superAdminOf(table, principal, now)) !== undefined;
 
@@ -145,7 +148,7 @@ export function expectedStanding(
 
 const everyPermission: Permissions = { member: true, everything: true, superAdmin: false, grants: [] };
 
-/** Whether a record changes the guess of `expectedStanding`. A very long record would take too much memory. */
+/** Whether to note a record: the record changes the guess of `expectedStanding`, and is not too long for the memory. */
 const isWorthNoting = (record: AccessRecord): boolean =>
   (isNarrow(record) || record.groups.length > 0 || hasCustomRole(record.grants)) && record.grants.length <= 100;
 
@@ -162,7 +165,7 @@ const isNarrow = (record: AccessRecord | undefined): boolean =>
  */
 export const idpNameOf = (accountId: string, groupId: string): string => `${accountId}/${groupId}`;
 
-/** The account's id in the name of a group in a token; undefined for a name in another form than `idpNameOf`. */
+/** The account's id in a name that `idpNameOf` made; undefined for a name in another form. */
 export const accountOfGroup = (idpName: string): string | undefined =>
   /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/[0-9a-f-]{36}$/.exec(idpName)?.[1];
 
@@ -172,7 +175,7 @@ export function claimedGroups(principal: Principal, accountId: string): string[]
   return principal.groups.flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []));
 }
 
-/** The existing groups among `ids`, and all groups above them. Ends also if groups contain each other. */
+/** The existing groups among `ids`, and all groups above them. The function also ends if groups contain each other. */
 export function withAncestors({ groups }: GroupsRecord, ids: readonly string[]): string[] {
   const lineage = new Set<string>();
   const addWithParents = (id: string | undefined): void => {
@@ -205,8 +208,8 @@ export type Standing = {
  * Reads the permissions of a principal in an account: the permissions of the principal and of the principal's groups.
  * - One round trip reads the access record, the groups if the token names groups, and the account if `withStatus`.
  * - A second round trip reads the groups if only the access record names groups. It also reads the account's own roles
- *   if the principal holds one. A third round trip reads the account's own roles if only a group holds one. Grants and
- *   ownership that have ended at `now` give nothing.
+ *   if the principal holds one. A third round trip reads the account's own roles if only a group holds one.
+ * - Grants and ownership that have ended at `now` give nothing.
  */
 export async function standingOf(
   table: Reader,

@@ -40,10 +40,11 @@ export async function getAccount(table: Reader, accountId: string): Promise<Stor
 /**
  * A page of the accounts that the principal may see.
  * - A super admin: all accounts, oldest first. The page costs the same with every filter.
- * - Another user: first the accounts with an access record of the user, in the order in which the user got access.
- *   Then, by id, the accounts to which only the groups in the token give access. A page with a filter reads all
- *   accounts of the user. So does every page while the table still has an access record of the user that has ended.
- * - A service account: the account that has it.
+ * - Another user: first the accounts with an access record of the user, in the order in which the user got access. Then
+ *   the accounts to which only the groups in the token give access, sorted by id. A page with a filter reads all
+ *   accounts of the user. Every page reads all accounts of the user while the table still has an ended access record of
+ *   the user.
+ * - A service account: the account of the service account.
  */
 export async function visibleAccounts(
   table: Reader,
@@ -79,7 +80,10 @@ export async function visibleAccounts(
   });
 }
 
-/** The list that will probably be read. A principal counts as a super admin if this process has seen that before. */
+/**
+ * The list that will probably be read. A principal counts as a super admin if this process has seen the principal as a
+ * super admin before.
+ */
 function aheadOfAccounts(
   { seen }: Reader,
   principal: Principal,
@@ -107,7 +111,7 @@ async function endedAccounts(table: Reader, { id }: Principal, now: Date): Promi
 }
 
 /**
- * The accounts of a user who is no super admin. `own` are the accounts with an access record, even if the access has
+ * The accounts of a user who is not a super admin. `own` are the accounts with an access record, even if the access has
  * ended. `claimed` are the accounts to which only the groups in the token give access.
  */
 async function ownSources(

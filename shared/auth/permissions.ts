@@ -3,8 +3,8 @@ import * as z from "zod";
 import { Capability, RoleKey, roles } from "./capabilities.ts";
 
 /**
- * The types of resources that the `scope` of a grant can name. The product has no resources of some of these types, and
- * refuses a grant on them.
+ * The types of resources that the `scope` of a grant can name. The product has no resources of some of these types. It
+ * refuses a grant on such a type.
  */
 export const ResourceType = z.enum([
   "client",

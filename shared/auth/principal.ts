@@ -8,8 +8,8 @@ export type Principal = {
   id: string;
   email: string;
   /**
-   * The claim `email_verified`. Without the claim: true if the issuer's setting says that its addresses are verified,
-   * or else undefined.
+   * The claim `email_verified`. If the claim is missing: true if the issuer has the setting `emailsAreVerified`, or
+   * else undefined.
    */
   email_verified?: boolean;
   first_name?: string;
@@ -32,7 +32,10 @@ export type Profile = z.output<typeof Profile>;
 /** The e-mail address of a user whose token has none. */
 export const placeholderEmail = (userId: string): string => `${userId}@users.invalid`;
 
-/** The e-mail address in a user's token; undefined if the token has none, or says that it is not verified. */
+/**
+ * The e-mail address in a user's token; undefined if the token has no address, or says that the address is not
+ * verified.
+ */
 export const emailOf = ({ type, id, email, email_verified }: Principal): string | undefined =>
   type !== "user" || email === "" || email === placeholderEmail(id) || email_verified === false ? undefined : email;
 

@@ -38,7 +38,7 @@ function base62(bytes: Buffer, length: number): string {
   return Array.from({ length }, (_, index) => alphabet[bytes.readUInt16BE(index * 2) % 62]).join("");
 }
 
-/** The CRC32 of the first parts of a token, as six base62 digits. */
+/** The CRC32 of a token without its checksum, as six base62 digits. */
 function checksum(body: string): string {
   // Loaded here, because requests with a JWT do not need zlib.
   let rest = process.getBuiltinModule("node:zlib").crc32(body);

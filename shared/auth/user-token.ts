@@ -13,7 +13,8 @@ import { placeholderEmail, type Principal } from "./principal.ts";
 /** Turns a JWT access token into its principal. Throws 401, or 503 if the issuer's keys cannot be fetched. */
 export type UserVerifier = ((token: string) => Promise<Principal>) & {
   /**
-   * Loads the keys of all issuers. If nobody calls this, the first token of each issuer loads the keys of that issuer.
+   * Loads the keys of all issuers. Without a call of `loadKeys`, the first token of each issuer loads the keys of that
+   * issuer.
    */
   loadKeys: () => Promise<void>;
 };

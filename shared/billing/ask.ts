@@ -12,7 +12,8 @@ import { checkoutQueue, StoredTopup, topupKey } from "../wallet/topup.ts";
 import { handlePayment, payOwed } from "./payments.ts";
 
 /**
- * The services to ask the payment provider about checkouts. With `isReadOnly`, result pages do not ask the provider.
+ * The services with which a process asks the payment provider about checkouts. With `isReadOnly`, result pages do not
+ * ask the provider.
  */
 export type AskContext = {
   table: Table;
@@ -23,8 +24,8 @@ export type AskContext = {
 };
 
 /**
- * The age of a checkout, in milliseconds, from which on only its result page asks about it. Bank debits take up to two
- * weeks.
+ * The greatest age, in milliseconds, at which the worker still asks about a checkout. For an older checkout, only the
+ * result page asks. Bank debits take up to two weeks.
  */
 export const askedForMs = 30 * dayMs;
 
@@ -81,7 +82,7 @@ export async function askForPage(accountId: string, topup: StoredTopup, context:
   });
 }
 
-/** Asks about a top-up, and settles the top-up by the answer. Ends the payment page of a closed account before that. */
+/** Asks about a top-up, and settles the top-up by the answer. If the account is closed, ends the payment page first. */
 async function ask(accountId: string, topup: StoredTopup, context: AskContext): Promise<void> {
   const account = await context.table.get(accountKey(accountId), StoredAccount);
   if (account?.status === "closed") await context.payments.expireCheckout(topup.checkout_id);
@@ -93,8 +94,8 @@ async function ask(accountId: string, topup: StoredTopup, context: AskContext): 
 export const isUnavailable = (error: unknown): boolean => error instanceof Problem && error.status === 503;
 
 /**
- * When to ask again: the older a checkout is, the less often. Undefined if the checkout is older than 30 days and the
- * provider has answered.
+ * When to ask again. The older a checkout is, the longer the wait. Undefined if the checkout is older than 30 days and
+ * the provider has answered.
  */
 function nextAsk({ created_at }: StoredTopup, askedAt: Date, isAnswered: boolean): string | undefined {
   const ageMs = askedAt.getTime() - Date.parse(created_at);
@@ -172,16 +173,17 @@ async function recentTopups(table: Table, accountId: string, at: Date): Promise<
   return items.map((item) => StoredTopup.parse(item));
 }
 
-/** Lets the worker ask about all pending top-ups of an account at once, and not only when their tasks are due. */
+/**
+ * Makes the tasks of all pending top-ups of an account due now, so that the worker asks about the top-ups in its next
+ * run.
+ */
 export async function askSoon(accountId: string, table: Table, at: Date): Promise<void> {
   for (const { id, status } of await recentTopups(table, accountId, at)) {
     if (status === "pending") await table.attempt(dueWrite(checkoutQueue, [accountId, id], at.toISOString()));
   }
 }
 
-/**
- * Queues the pending top-ups of the first version, which stored top-ups without queueing them. They are due at once.
- */
+/** Queues the pending top-ups that the first version stored without queueing them. Their tasks are due at once. */
 export async function queueOldTopups(
   accountId: string,
   { table, now }: Pick<AskContext, "table" | "now">,

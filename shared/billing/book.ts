@@ -20,12 +20,15 @@ import { Accrual, accrualKey } from "./charges.ts";
 import { moveClosing } from "./due.ts";
 import { dueOf, invoiceKey, invoiceKind, invoicesOf, StoredInvoice } from "./invoices/invoice.ts";
 
-/** A managed dedicated IP as charges see it. It is charged from the end of `paid_until` on. */
+/**
+ * A managed dedicated IP, with the members that decide about its charges. The IP is charged from the day of
+ * `paid_until` on.
+ */
 export type ClaimedIp = { created_at: string; paid_until?: string | undefined };
 
 /**
- * The billing of an account in memory: the state as it was read, with the changes made since. `planBilling` turns the
- * changes into one transaction, which fails if the stored state has changed meanwhile.
+ * The billing of an account in memory, also called a book: the state as it was read, with the changes made since.
+ * `planBilling` turns the changes into one transaction, which fails if the stored state has changed meanwhile.
  */
 export type AccountBilling = {
   accountId: string;
@@ -185,7 +188,10 @@ async function planOf(
   };
 }
 
-/** The writes that move the account in the queue of days to close, or remove the account if it is being closed. */
+/**
+ * The writes that move the account in the queue of days to close. If the account is being closed, the writes remove the
+ * account from the queue.
+ */
 function closingWrites({ accountId, account, state, status }: AccountBilling, before: BillingState): Write[] {
   if (account.status === "closed") return [];
   return moveClosing(accountId, before.accrue_from, status === "closed" ? null : state.accrue_from);

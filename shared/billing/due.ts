@@ -5,8 +5,9 @@ import type { Write } from "../table/writes.ts";
 import { type BillingState, firstState } from "../wallet/state.ts";
 
 /**
- * The queue of the accounts by the next day to close. The transaction that closes an account's days also moves the
- * account in the queue, so after a crash the next run continues there.
+ * The queue of the accounts. An account is due when its next day can be closed. The transaction that closes an
+ * account's days also moves the account in the queue. So after a crash, the next run continues with the first day that
+ * is not closed.
  *
  * Access patterns
  *   the accounts whose next day can be closed by a time     BILLING_DUE#<shard> / <time>#<account id>
@@ -14,7 +15,8 @@ import { type BillingState, firstState } from "../wallet/state.ts";
 export const billingQueue: Queue = { name: "BILLING_DUE", shards: 16 };
 
 /**
- * How long after its end a day can be closed, in milliseconds. By then, everything that happened on the day is stored.
+ * The time from the end of a day until the day can be closed, in milliseconds. After this time, all usage of the day is
+ * stored.
  */
 const closingDelayMs = 20 * minuteMs;
 

@@ -13,8 +13,8 @@ import { usageOfDays } from "./usage.ts";
 const sampleDays = 7;
 
 /**
- * How many mails an account sends on a day: the mean of the last seven days. A newer account has the mean of all its
- * days.
+ * The estimated number of mails that an account sends on a day: the mean of the last seven days. For a newer account,
+ * it is the mean of all days since the creation of the account.
  */
 async function mailsPerDay(table: Reader, { accountId, account, now }: AccountBilling): Promise<number> {
   const today = dayOf(now);

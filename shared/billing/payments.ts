@@ -19,11 +19,12 @@ import { nextPayable, payOpen } from "./settle.ts";
 type PaymentContext = { table: Table; now: () => Date; log: Log };
 
 /**
- * Handles an event of the payment provider about a checkout. Events may come late, more than once and in any order.
- * Throws 404 for a payment to an unknown account.
- * - A payment is credited once, by the id of its checkout. Then the wallet pays the open invoices that it can pay.
- * - `credited`: this event credited the payment. `known`: there was nothing to credit. `ignored`: the event does not
- *   fit the top-up, or is in another currency.
+ * Handles an event of the payment provider about a checkout. Events may come late, more than once and in any order. A
+ * payment is credited once, by the id of its checkout. Then the wallet pays the open invoices that it can pay. Throws
+ * 404 for a payment to an unknown account. Returns:
+ * - `credited` if this event credited the payment;
+ * - `known` if there was nothing to credit;
+ * - `ignored` if the event does not fit the top-up, or is in another currency.
  */
 export async function handlePayment(
   event: PaymentEvent,
@@ -119,8 +120,8 @@ async function planCredit(table: Reader, event: PaymentEvent, { now, log }: Paym
 const ranks = { pending: 0, failed: 1, expired: 2, paid: 3 };
 
 /**
- * Plans the new status of a top-up, if its rank is higher than that of the present status. If the top-up is paid, the
- * batch of purchases that waits for the payment becomes due.
+ * Plans the new status of a top-up, if the new status has a higher rank than the present status. If the top-up is paid,
+ * the batch of purchases that waits for the payment becomes due.
  */
 async function planStatus(
   table: Reader,

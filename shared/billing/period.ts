@@ -39,7 +39,8 @@ export const MonthUsage = z
     period_start: Day.meta({ description: "The first day of the month." }),
     period_end: Day.meta({ description: "The last day of the month." }),
     days: z.array(UsageDay).meta({
-      description: "The days of the month until today, oldest first, since the account was created.",
+      description:
+        "The days of the month, oldest first, without days before the creation of the account and days after today.",
     }),
     lines: z
       .array(LineView)
@@ -66,8 +67,8 @@ export function aheadOfMonth(accountId: string): Ahead {
 }
 
 /**
- * The usage of an account in a month, by default in this month, and its cost. Throws 404, and 422 for a month that has
- * not begun.
+ * The usage of an account in a month, by default in this month, and its cost. Throws 404 for an unknown account, and
+ * 422 for a month that has not begun.
  */
 export async function usageOf(accountId: string, period: string | undefined, context: Context): Promise<MonthUsage> {
   const { table, now } = context;
@@ -132,7 +133,7 @@ async function daysOnInvoices(
   return (await table.between(from.PK, from.SK, to.SK)).map((item) => Accrual.parse(item));
 }
 
-/** How many invoices are read at once. An account has at least one invoice for each month that it paid. */
+/** The number of invoices that one read returns. An account has at least one invoice for each month that it paid. */
 const pageSize = 25;
 
 /** The periods of the invoices of a month, oldest first. */

@@ -57,7 +57,7 @@ function requireNothingDue({ open }: AccountBilling): void {
   });
 }
 
-/** The range of the number of mails that an account sent today, which `changePlan` reads. */
+/** The items that `changePlan` reads first. The range has the number of mails that the account sent today. */
 export function aheadOfChange(accountId: string): Ahead {
   const { PK, SK } = sentKey(accountId, dayOf(clock()));
   return { keys: aheadOfBilling(accountId), ranges: [{ partition: PK, from: SK, to: SK }] };

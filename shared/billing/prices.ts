@@ -19,7 +19,8 @@ export const UnitPrices = z
   .object({
     mailbox_per_month: MoneyText.meta({ description: "The price of a mailbox for a month, charged by the day." }),
     dedicated_ip_per_month: MoneyText.meta({
-      description: "The price of a managed dedicated IP for a month, charged by the day after its first days.",
+      description:
+        "The price of a managed dedicated IP for a month. After its first days, the IP is charged by the day.",
     }),
     thousand_sent_mails: MoneyText.meta({
       description: "The price of a thousand sent mails. A mail counts once for each recipient.",
@@ -53,7 +54,7 @@ const OfferedPlan = z
     prices: UnitPrices.meta({ description: "Today's prices." }),
     mailbox_quota: z
       .object({
-        default: z.int().meta({ description: "The quota of a mailbox for which you give none, in bytes." }),
+        default: z.int().meta({ description: "The quota, in bytes, of a mailbox that you create without a quota." }),
         largest: z.int().meta({ description: "The largest quota of a mailbox, in bytes." }),
       })
       .meta({ description: "The storage of a mailbox." }),
@@ -80,10 +81,10 @@ export const PlanList = z
         days: z.int().meta({ description: "How many days a claim pays in advance." }),
         price: MoneyText.meta({
           description:
-            "The price of a claim today: the highest monthly price among the plans that the account has, had in these days, or has planned.",
+            "The price of a claim today: the highest monthly price of a dedicated IP among the account's present plan, its planned plans, and its plans of the last `days` days.",
         }),
       })
-      .meta({ description: "The first days of a managed dedicated IP, which its claim holds in the wallet." }),
+      .meta({ description: "The first days of a managed dedicated IP. A claim holds their price in the wallet." }),
     currency: Currency.meta({ description: "The currency of all prices, as an ISO 4217 code." }),
   })
   .meta({ id: "PlanListResponse", description: "The prices of the plans." });

@@ -56,7 +56,7 @@ const isOfEu = (vatId: string): boolean =>
 /** The profile with the answer of the register about its VAT id. */
 function withAnswer(profile: StoredProfile, answer: VatAnswer, now: Date): StoredProfile {
   if (answer !== "unavailable") return { ...profile, vat_id_status: answer, vat_id_checked_at: now.toISOString() };
-  // An earlier answer of the register stands until the register gives another one.
+  // An earlier answer of the register stands until the register gives another answer.
   return profile.vat_id_status === "unchecked" ? { ...profile, vat_id_status: "unverified" } : profile;
 }
 

@@ -69,7 +69,8 @@ export async function closeDay(accountId: string, last: Day, context: RunContext
 const concurrency = 8;
 
 /**
- * Closes a day for all accounts, eight at a time. The failure of one account is logged and counted, and stops no other.
+ * Closes a day for all accounts, eight at a time. The failure of one account is logged and counted, and does not stop
+ * the other accounts.
  */
 export async function runAll(
   last: Day,
@@ -91,12 +92,15 @@ export async function runAll(
   return { accounts: done, failed };
 }
 
-/** The number of days to index. An account that could not be billed is billed again sooner than this. */
+/**
+ * How many of the last days each run indexes. One day is not enough, because the daily run of an account may fail for
+ * some days.
+ */
 const indexedDays = 7;
 
 /**
- * Indexes the last days of the audit log. Before this, only days that an event made due are indexed. Also removes the
- * names of deleted mailboxes from the search. Logs a failure, and does not throw.
+ * Indexes the last days of the audit log, including days that the worker `index_journals` has not indexed. Also removes
+ * the names of deleted mailboxes from the search. Logs a failure, and does not throw.
  */
 export const tidyAccount = (accountId: string, { table, now, log }: RunContext & { log: Log }): Promise<void> =>
   Promise.all([

@@ -21,23 +21,23 @@ export function paymentsHere(): { payments: Payments; publicUrl: string } {
 }
 
 /**
- * The services of this process to ask the payment provider, and to charge saved cards. Reads the environment when it is
- * called, not at import.
+ * The services with which this process asks the payment provider and charges saved cards. Reads the environment when it
+ * is called, not at import.
  */
 export function askingHere(log: Log): AskContext & RechargeContext {
   return { ...rechargingHere(log), isReadOnly: runtime().env.READ_ONLY !== undefined };
 }
 
 /**
- * The services of this process to list invoices. `address` is the address of the API. The default is the configured
- * address.
+ * The services with which this process lists invoices. `address` is the address of the API. The default is the
+ * configured address.
  */
 export function invoicesHere(address: string | undefined): { table: Table; now: () => Date; address: string } {
   const { env, client } = runtime();
   return { table: openTable(client, env.TABLE_NAME), now: clock, address: address ?? publicUrl() };
 }
 
-/** The register that this deployment asks about VAT ids; undefined if it asks none. */
+/** The register that this deployment asks about VAT ids; undefined if this deployment asks no register. */
 export const vatRegisterHere = (): VatRegister | undefined => vatRegisterOf(vatSettings()?.register ?? "none");
 
 let files: Files | undefined;
@@ -45,7 +45,7 @@ let files: Files | undefined;
 /** The file storage of this process. Reads the environment when it is called, not at import. */
 export const filesHere = (): Files => (files ??= filesOf(FilesEnvironment.parse(process.env)));
 
-/** The services of this process to charge saved cards. Reads the environment when it is called, not at import. */
+/** The services with which this process charges saved cards. Reads the environment when it is called, not at import. */
 export function rechargingHere(log: Log): RechargeContext {
   const { env, client } = runtime();
   const table = openTable(client, env.TABLE_NAME);

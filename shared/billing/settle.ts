@@ -26,9 +26,9 @@ export async function accrueThrough(table: Reader, book: AccountBilling, last: D
 }
 
 /**
- * Puts the recorded days up to `last`, which must be of one month, and the purchases up to `last`, on a new invoice.
- * Makes no invoice if nothing is charged. If there are too many purchases for one invoice, the first purchases get an
- * invoice of their own, and the days stay unsettled. Then the caller must call this again.
+ * Makes an invoice for the recorded days and the purchases up to `last`. The recorded days must be of one month. Makes
+ * no invoice if nothing is charged. If there are too many purchases for one invoice, the first purchases get an invoice
+ * of their own, and the days stay unsettled. In this case the caller must call this function again.
  */
 export async function settleThrough(table: Reader, book: AccountBilling, last: Day): Promise<void> {
   const { state } = book;
@@ -85,7 +85,10 @@ function addInvoice(
   }
 }
 
-/** The most invoices that one transaction pays besides a month of days. Each invoice takes seven writes. */
+/**
+ * The most invoices that one transaction pays. The transaction may also record a month of days. Each invoice takes
+ * seven writes.
+ */
 const maxPaid = 5;
 
 /** The oldest open invoice, if the wallet can pay it; else undefined. */
@@ -93,8 +96,9 @@ export const nextPayable = ({ open: [oldest], available }: AccountBilling): Stor
   oldest && dueOf(oldest) <= available ? oldest : undefined;
 
 /**
- * Pays the open invoices that the wallet can pay, oldest first without skipping, and updates the account's status. Pays
- * five invoices at most; if `nextPayable` finds another invoice then, another transaction has to continue.
+ * Pays the open invoices that the wallet can pay, from the oldest on and without skipping any, and updates the
+ * account's status. Pays five invoices at most. If `nextPayable` then finds one more invoice, the caller has to
+ * continue in another transaction.
  */
 export function payOpen(book: AccountBilling): void {
   payOwedAmount(book);

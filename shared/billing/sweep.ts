@@ -16,7 +16,7 @@ import { closeDay, type RunContext, tidyAccount } from "./run.ts";
 
 /*
  * The daily run: closes the days of the accounts in the queue, one shard of the queue after the other. Several
- * processes can do this run together. A process claims a shard, so that two do not work on the same accounts.
+ * processes can do this run together. A process claims a shard, so that two processes do not work on the same accounts.
  *
  * Access patterns
  *   the claim of a shard                         BILLING_DUE#<shard> / ~CLAIM
@@ -44,8 +44,8 @@ const Closing = z.object({ failures: z.int().default(0), retry_at: z.string().de
 const retryAfterMs = (failures: number): number => Math.min(6 * hourMs, 5 * minuteMs * 2 ** Math.min(failures - 1, 10));
 
 /**
- * Closes all days that can be closed, of all accounts in the queue, until `budgetMs` is over.
- * - Takes the shards that no other process has claimed, in turn. Begins with another shard each minute.
+ * Closes all days that can be closed, of all accounts in the queue, for `budgetMs` milliseconds at most.
+ * - Goes through the shards that no other process has claimed. The first shard is a different shard in each minute.
  * - First puts accounts into the queue that are not in it yet (`queueAccounts`).
  * - An account that fails is logged and tried again later. Other accounts do not wait for it.
  * - A process may die at any time: its claim ends after `claimMs`, and another process goes on.
@@ -137,7 +137,8 @@ async function closeOne({ at, subject: [accountId = ""], item }: DueItem, contex
 
 /**
  * Removes a finished task that is still in the queue. Normally the transaction that closes the days has moved the task.
- * But an earlier version may have closed the day of this task already. Then this also queues the account's next day.
+ * But an earlier version may have closed the day of this task already. In this case this function also queues the
+ * account's next day.
  */
 async function requireMoved(accountId: string, at: string, table: Table): Promise<void> {
   const due = dueKey(billingQueue, [accountId], at);
@@ -200,8 +201,8 @@ export async function queueAccounts(
 }
 
 /**
- * The time of the first task of an account, or null. An account whose items cannot be read is due at once: its task
- * then fails and is logged. The other accounts are queued all the same.
+ * The time of the first task of an account; null for a closed account. An account whose items cannot be read is due at
+ * once: its task then fails and is logged. The other accounts are queued all the same.
  */
 function firstTask(account: Item | undefined, state: Item | undefined, now: Date): string | null {
   const read = StoredAccount.pick({ status: true, created_at: true }).safeParse(account);

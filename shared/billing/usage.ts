@@ -21,7 +21,7 @@ type UsageByDay = {
   mailboxesOn: (day: Day) => number;
   /** How many managed dedicated IPs are charged on a day. */
   dedicatedIpsOn: (day: Day) => number;
-  /** Whether the account has a managed dedicated IP on a day. It may be paid in advance. */
+  /** Whether the account has a managed dedicated IP on a day. This IP may be paid in advance. */
   hasDedicatedIpOn: (day: Day) => boolean;
 };
 
@@ -120,10 +120,10 @@ const daysOf = async (rows: readonly object[]): Promise<DaysOfLife[]> =>
     return { first: dayOf(new Date(created_at)), last: dayOf(new Date(deleted_at)) };
   });
 
-/** How many deleted mailboxes are read at once. */
+/** How many deleted mailboxes one read returns. */
 const pageSize = 500;
 
-/** Counts the mailboxes of days from `from` on. */
+/** Returns a function that counts the mailboxes of a day. The day must be `from` or later. */
 function countMailboxes(table: Reader, accountId: string, from: Day): Promise<(day: Day) => number> {
   return atOneMoment(table, async (moment) => {
     const [existing, deleted] = await moment.open([

@@ -37,7 +37,7 @@ const Issuer = z
     typ: z.enum(["at+jwt", "any"]).default("at+jwt"),
     /** The address of the userinfo endpoint (OpenID Connect Core §5.3). By default the issuer's metadata names it. */
     userinfoEndpoint: Endpoint.optional(),
-    /** Whether the issuer has verified every address that it tells without the claim `email_verified`. */
+    /** Whether an e-mail address from the issuer counts as verified if the claim `email_verified` is missing. */
     emailsAreVerified: z.boolean().default(false),
     /** How people sign in on the product's pages. Without this setting, nobody can sign in there. */
     signIn: z
@@ -52,7 +52,10 @@ const Issuer = z
         parameters: z.record(z.string(), z.string()).default({}),
       })
       .optional(),
-    /** Whether the UUID subjects of this issuer are principal ids. Every other subject is hashed with its issuer. */
+    /**
+     * Whether the UUID subjects of this issuer are principal ids. Any other subject is hashed together with the name of
+     * its issuer.
+     */
     primary: z.boolean().default(false),
   })
   .refine(({ jwksUri, jwks }) => (jwksUri === undefined) !== (jwks === undefined), {

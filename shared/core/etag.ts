@@ -7,7 +7,10 @@ import { Problem } from "./errors.ts";
 /** The content of `If-Match` or `If-None-Match`: a list of entity tags, or `*` for any tag. */
 export type Tags = "*" | readonly string[];
 
-/** The schema of a resource's view, and of the members that its entity tag covers. The default of `own` is `view`. */
+/**
+ * Two schemas of a resource: `view` is the whole view, and `own` has the members that the entity tag covers. The
+ * default of `own` is `view`.
+ */
 export type TagSchemas = { view: z.ZodObject; own?: z.ZodObject };
 
 /** The strong entity tag of a view (RFC 9110 §8.8.3): different views have different tags. */
@@ -30,7 +33,10 @@ export function parseTags(field: string): Tags | undefined {
   return tags.length === 0 ? undefined : tags;
 }
 
-/** The entity tag of a resource. The tag does not cover the parts of the view that come from other resources. */
+/**
+ * The entity tag of a resource. The tag covers the members of `own`, and not the members that come from other
+ * resources.
+ */
 export const tagOf = ({ view, own = view }: TagSchemas, resource: unknown): string => etagOf(own.parse(resource));
 
 /** Whether a strong tag is in the list by strong comparison: a weak tag never matches (RFC 9110 §8.8.3.2). */
@@ -40,7 +46,7 @@ const hasTagStrongly = (tags: Tags, etag: string): boolean => tags === "*" || ta
 export const hasTagWeakly = (tags: Tags, etag: string): boolean =>
   tags === "*" || tags.some((tag) => tag.replace(/^W\//, "") === etag);
 
-/** The entity tags that the caller accepts, and the schemas to make the current tag. */
+/** The entity tags that the caller accepts, and the schemas for the current tag of the resource. */
 export type IfMatch = { tags: Tags; schemas: TagSchemas };
 
 /** Throws 412 `precondition_failed` unless the resource has one of the tags that the caller accepts. */

@@ -1,6 +1,9 @@
 import { Problem, type ProblemCode } from "./errors.ts";
 
-/** The problem of a function that needs a feature which the deployment lacks. */
+/**
+ * The problem for each feature. A function throws this problem if the function needs the feature, but the deployment
+ * lacks the feature.
+ */
 const absences = {
   payments: { code: "payments_unavailable", detail: "This deployment takes no payments." },
   mail: { code: "mail_unavailable", detail: "This deployment sends no mail." },

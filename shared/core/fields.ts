@@ -48,8 +48,8 @@ export const Attributes = z
   });
 
 /**
- * The schema of the seconds during which an old secret still works beside the new secret: at most a week, by default a
- * day.
+ * The schema for the time during which an old secret still works beside the new secret, in seconds. The time is at most
+ * a week, and by default a day.
  */
 export const gracePeriodSeconds = (description: string) =>
   z
@@ -59,9 +59,7 @@ export const gracePeriodSeconds = (description: string) =>
     .default(86_400)
     .meta({ description: `${description}. At most a week. The default is a day.` });
 
-/**
- * Whether an object has the values of all `members`, so that setting them changes nothing. Ignores undefined values.
- */
+/** Whether an object already has each value that `members` gives. Undefined values are ignored. */
 export const isSame = <T extends object>(object: T, members: { [M in keyof T]?: T[M] | undefined }): boolean =>
   Object.entries(members).every(
     ([name, value]) => value === undefined || isDeepStrictEqual(object[name as keyof T], value),

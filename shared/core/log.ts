@@ -5,8 +5,8 @@ export type Log = Record<"debug" | "info" | "error", (message: string, fields?: 
 const levels: LogLevel[] = ["debug", "info", "error", "silent"];
 
 /**
- * A line for people. A request is `12:04:11 GET    200    4 ms  2 RU 0 WU  /v1/public/accounts`, with the time of the
- * machine's zone. Any other message has its fields as JSON.
+ * A line for people. A request is `12:04:11 GET    200    4 ms  2 RU 0 WU  /v1/public/accounts`, with the time in the
+ * machine's zone, read units (RU) and write units (WU). Any other message has its fields as JSON.
  */
 function textLine(now: Date, message: string, fields: LogFields): string {
   const { method, status, duration_ms: ms, read_units: read, write_units: written, path } = fields;

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** The currency of accounts for which the operator chose none. */
+/** The currency of accounts, prices and stored amounts for which no currency is set. */
 export const defaultCurrency = "USD";
 /** The decimals of every currency that an account can have (ISO 4217). */
 const decimals = 2;

@@ -20,7 +20,10 @@ export function yearsAfter(date: Date, years: number): Date {
   return after;
 }
 
-/** The same time, `months` months later, in UTC. A day that the month does not have becomes a day of the next month. */
+/**
+ * The same time, `months` months later, in UTC. If the new month is too short for the day, the result is in the month
+ * after the new month.
+ */
 export function monthsAfter(date: Date, months: number): Date {
   const after = new Date(date);
   after.setUTCMonth(after.getUTCMonth() + months);

@@ -41,7 +41,8 @@ export type Delegation =
 export type Resolver = {
   /**
    * The records of a name and type at the end of the chain of CNAMEs. Each message also counts against the budget
-   * `within`, which limits several questions together.
+   * `within`, which limits several questions together. The delegation of a domain is looked up once for all questions
+   * of a budget.
    */
   resolve: (name: string, type: AnsweredRecord["type"], within?: Budget) => Promise<DnsAnswer>;
   /** The delegation according to the parent's nameservers; the name's own nameservers are not asked. */

@@ -59,7 +59,7 @@ export function zoneOf({ zone: name, nameservers }: Referral, settings: AddressS
 
 /** The cached zones of top-level domains, kept for their TTL, an hour at most. */
 export type ZoneCuts = {
-  /** The cached zone of the name's top-level domain. */
+  /** The cached zone that is nearest to a name. */
   find: (name: string) => Zone | undefined;
   keep: (zone: Zone, ttlSeconds: number) => void;
   drop: (name: string) => void;
@@ -87,5 +87,30 @@ export function openZoneCuts(nowMs: () => number): ZoneCuts {
       cachedZones.set(zone.name, { zone, untilMs: nowMs() + Math.min(ttlSeconds * 1_000, longestMs) });
     },
     drop: (name) => cachedZones.delete(name),
+  };
+}
+
+/**
+ * Opens a cache for several questions that belong together, such as those of one import. The cache also keeps the zones
+ * of domains, so that their registries are asked once.
+ */
+export function openSharedCuts(topLevel: ZoneCuts): ZoneCuts {
+  const domains = new Map<string, Zone>();
+  return {
+    find: (name) => {
+      for (let suffix = name; suffix.includes("."); suffix = suffix.slice(suffix.indexOf(".") + 1)) {
+        const zone = domains.get(suffix);
+        if (zone) return zone;
+      }
+      return topLevel.find(name);
+    },
+    keep: (zone, ttlSeconds) => {
+      if (zone.name.includes(".")) domains.set(zone.name, zone);
+      else topLevel.keep(zone, ttlSeconds);
+    },
+    drop: (name) => {
+      domains.delete(name);
+      topLevel.drop(name);
+    },
   };
 }

@@ -383,12 +383,14 @@ export const StoredDomain = Domain.omit({
    */
   seen_right: z.array(BrokenRecord).default([]),
   /**
-   * Present while our nameservers still serve the zone of an external domain. `gone_at` is when the parent zone was first
-   * seen to delegate the name elsewhere; null before that.
+   * Present while our nameservers still serve the zone of an external domain. `gone_at` is when the parent zone was
+   * first seen to delegate the name elsewhere; null before that.
    */
   handover: z.object({ gone_at: Timestamp.nullable() }).nullable().default(null),
   spf_includes: z.array(z.string()).default([]),
-  /** Null until the domain has a policy. After that `none` is a policy too: it ends the former policy at the senders. */
+  /**
+   * Null until the domain has a policy. After that `none` is a policy too: it ends the former policy at the senders.
+   */
   mta_sts_mode: MtaStsMode.nullable().default(null),
   tls_report_email: z.string().nullable().default(null),
   dkim_rotation_months: z.int().nullable().default(null),
@@ -478,8 +480,8 @@ export const domainKind = defineKind({
 export const noSuchDomain = "There is no such domain in this account, or you cannot see it";
 
 /**
- * Whether a domain may send mail. A degraded domain may send; its health reports the fault. A domain that could send may
- * also send while it waits for the proof of a new DNS mode.
+ * Whether a domain may send mail. A degraded domain may send; its health reports the fault. A domain that could send
+ * may also send while it waits for the proof of a new DNS mode.
  */
 export function sendsMail({ status, dns_mode, sending_ready }: Sending): boolean {
   if (status === "pending_delegation") return sending_ready;
@@ -528,8 +530,8 @@ export const domainQueue: Queue = { name: "DOMAIN_DUE", shards: 64 };
 export const dkimQueue: Queue = { name: "DKIM_DUE", shards: 4 };
 
 /**
- * Transfers to us with work due at a certain time, keyed by account and domain. They have a queue of their own, because a
- * connected domain is still checked at its own times.
+ * Transfers to us with work due at a certain time, keyed by account and domain. They have a queue of their own, because
+ * a connected domain is still checked at its own times.
  */
 export const transferQueue: Queue = { name: "TRANSFER_DUE", shards: 4 };
 

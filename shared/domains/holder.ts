@@ -12,8 +12,8 @@ export const StoredHolder = z.object({ account_id: z.string(), domain_id: z.stri
 export type StoredHolder = z.output<typeof StoredHolder>;
 
 /**
- * The account and domain that are registering a name, or transferring it to us. A name has one buyer among all accounts.
- * The present holder keeps the name until the registration or the transfer succeeds.
+ * The account and domain that are registering a name, or transferring it to us. A name has one buyer among all
+ * accounts. The present holder keeps the name until the registration or the transfer succeeds.
  */
 const StoredBuyer = z.object({ account_id: z.string(), domain_id: z.string() });
 type StoredBuyer = z.output<typeof StoredBuyer>;
@@ -48,8 +48,8 @@ export const buyerWrite = ({ account_id, id, name }: Named, former?: StoredBuyer
 });
 
 /**
- * A claim to register or transfer a name. It is over once the registration or transfer of its domain is over, or the domain
- * is deleted.
+ * A claim to register or transfer a name. It is over once the registration or transfer of its domain is over, or the
+ * domain is deleted.
  */
 export type BuyerClaim = { buyer: StoredBuyer; isOver: boolean };
 
@@ -87,8 +87,8 @@ export async function readHolders(table: Reader, names: readonly string[]): Prom
 }
 
 /**
- * The account and domain that are registering or transferring a name. Undefined if there are none, or if an earlier version
- * of this product began the registration.
+ * The account and domain that are registering or transferring a name. Undefined if there are none, or if an earlier
+ * version of this product began the registration.
  */
 export const readBuyer = (table: Reader, name: string): Promise<StoredBuyer | undefined> =>
   table.get(buyerKey(name), StoredBuyer);

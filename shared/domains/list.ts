@@ -72,8 +72,8 @@ export function aheadOfDomains(
 const filterLimit = 20_000;
 
 /**
- * A page of the domains that the principal sees, oldest first unless the query says otherwise. A principal that does not
- * see the whole account gets them grouped by workspace. Throws 422 when a filter or a sort would look at more than
+ * A page of the domains that the principal sees, oldest first unless the query says otherwise. A principal that does
+ * not see the whole account gets them grouped by workspace. Throws 422 when a filter or a sort would look at more than
  * 20,000 domains.
  */
 export async function listDomains(

@@ -22,8 +22,8 @@ export const NewDomainName = DomainName.superRefine((name, context) => {
 });
 
 /**
- * The public suffix of a name (`co.uk`), and the name that can be registered under it (`example.co.uk`). Undefined if the
- * name is a public suffix itself.
+ * The public suffix of a name (`co.uk`), and the name that can be registered under it (`example.co.uk`). Undefined if
+ * the name is a public suffix itself.
  */
 export function registrable(name: string): { suffix: string; domain: string } | undefined {
   const { domain, publicSuffix } = parse(name, { allowPrivateDomains: false });

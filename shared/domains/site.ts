@@ -11,8 +11,8 @@ type SiteLabel = (typeof siteLabels)[number];
 export type Site = { domain: StoredDomain; label: SiteLabel };
 
 /**
- * The domains that a host name belongs to, among all accounts. First comes the domain with this name. Then comes the domain
- * above it, if the first label is one of `siteLabels`. `host` is in lower-case A-labels without a final dot.
+ * The domains that a host name belongs to, among all accounts. First comes the domain with this name. Then comes the
+ * domain above it, if the first label is one of `siteLabels`. `host` is in lower-case A-labels without a final dot.
  */
 export async function sitesOf(table: Reader, host: string): Promise<Site[]> {
   const [first = "", ...rest] = host.split(".");

@@ -7,8 +7,8 @@ import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 
 /*
- * The zone of a domain is a copy of the domain's records on the nameservers. A transaction that changes records also notes
- * the changed RRsets here. The process with the lease then writes these RRsets into the zone.
+ * The zone of a domain is a copy of the domain's records on the nameservers. A transaction that changes records also
+ * notes the changed RRsets here. The process with the lease then writes these RRsets into the zone.
  *
  * Access patterns
  *   the zone of a domain            ACCOUNT#<id> / ZONE#<domain id>

@@ -99,13 +99,13 @@ export const feedbackKind = defineKind({
 export const StoredFeedback = Feedback.extend({
   /** Stored as JSON text, because JSON allows more depth and longer numbers than a DynamoDB map. */
   attributes: z.string(),
-  /** The ordinal of the feedback in its account's list of its status. */
+  /** The ordinal of the feedback in the list of the account's feedback with the same status. */
   place_in_account: z.int(),
-  /** The ordinal of the feedback in the list of its status for all accounts. */
+  /** The ordinal of the feedback in the list of all accounts' feedback with the same status. */
   place_in_all: z.int(),
   /**
-   * The ordinal of the feedback in its submitter's list of its status. Absent if the submitter's lists do not have the
-   * feedback: `indexFeedback` adds what earlier versions stored.
+   * The ordinal of the feedback in the list of the submitter's feedback with the same status. Absent if the submitter's
+   * lists do not have the feedback yet. `indexFeedback` adds the feedback that earlier versions stored.
    */
   place_of_submitter: z.int().optional(),
   version: z.int(),
@@ -124,7 +124,7 @@ type Places = Pick<StoredFeedback, "place_in_account" | "place_in_all" | "place_
 
 /**
  * Reads the lists of a status: of the account, of all accounts, and of the submitter. Returns the ordinals that the
- * next feedback gets in these lists, and the function that plans its addition.
+ * next feedback gets in these lists, and a function that plans to add the next feedback.
  */
 export async function readStatusLists(
   table: Reader,

@@ -16,7 +16,7 @@ import {
 export const aheadOfFeedback = (filter: FeedbackFilter, page: OrderedPage): Ahead =>
   aheadOfRows(feedbackMatching(filter), spanOf(page));
 
-/** A page of the matching feedback: of one account, of one submitter in it, or of all accounts. */
+/** A page of the matching feedback: of one account, of one submitter in an account, or of all accounts. */
 export async function listFeedback(
   table: Reader,
   filter: FeedbackFilter,

@@ -25,7 +25,7 @@ const newest = { skip: 0, take: 1, order: "desc" } as const;
 export const rangesOfNewest = (account: string): NonNullable<Ahead["ranges"]> =>
   aheadOfRows(feedbackMatching({ account }), newest).ranges ?? [];
 
-/** The newest feedback of an account if the submitters' lists lack it; undefined if they have all feedback. */
+/** The newest feedback of an account if the submitters' lists lack it; undefined if the lists have all feedback. */
 export async function newestUnlisted(table: Reader, account: string): Promise<StoredFeedback | undefined> {
   const { partition, from, to } = rangeOfRows(feedbackMatching({ account }));
   const [row] = await table.between(partition, from, to, { limit: 1, newestFirst: true });
@@ -66,9 +66,10 @@ export async function listOwnFeedback(
   return { items: ordered.slice(skip, skip + take).map(feedbackView), total: own.length };
 }
 
-/** Adds the feedback of an account that earlier versions stored to its submitters' lists, oldest first. */
+/** Completes the lists of the submitters in an account: adds the feedback of earlier versions, oldest first. */
 export async function indexFeedback(table: Table, accountId: string): Promise<void> {
-  // Feedback that is submitted meanwhile is behind feedback that is not in the lists, so it is added here too.
+  // Feedback that is submitted meanwhile comes after feedback that is not in the lists. So this loop also adds the new
+  // feedback to the lists.
   while (await newestUnlisted(table, accountId)) {
     for (const { id, place_of_submitter } of await allFeedback(table, accountId))
       if (place_of_submitter === undefined) await indexOne(table, accountId, id);

@@ -73,8 +73,8 @@ export function submitFeedback(
         ...(hasIndex ? appendRows(ofSubmitter, [pointer]) : []),
         ...statusLists.append(pointer),
         { put: { ...feedbackPointerKey(id), ...pointer }, if: "absent" },
-        // Fails if the migration adds the feedback before this one to the lists meanwhile. Then this feedback must be
-        // in the lists too.
+        // The transaction fails if the migration meanwhile adds the preceding feedback to the lists. In this case the
+        // new feedback must be in the lists too.
         ...(unlisted ? [{ check: feedbackKey(accountId, unlisted.id), if: { version: unlisted.version } }] : []),
       ],
       changes: [change(feedbackKind, "submitted", id, { after: feedback })],

@@ -12,7 +12,7 @@ const AssignmentKind = z.enum(["capability", "account_owner", "super_admin", "ro
 
 /**
  * A stored permission of a subject: a capability, ownership or super admin (a grant in the API), or a role (a role
- * assignment in the API). A custom role is one that the account has made.
+ * assignment in the API). A custom role is a role that the account has made.
  */
 export const StoredAssignment = z.object({
   id: z.string(),
@@ -51,7 +51,7 @@ export const Grant = z
       .meta({ description: "The type of the resource to which the grant is narrowed. Null for the whole account." }),
     expires_at: Timestamp.nullable()
       .optional()
-      .meta({ description: "When the grant ends by itself. Null if it does not." }),
+      .meta({ description: "When the grant ends by itself. Null if it does not end." }),
     revoked_at: Timestamp.nullable()
       .optional()
       .meta({ description: "When the grant was revoked or ended. Null if it is in force." }),
@@ -92,14 +92,16 @@ export const RoleAssignment = z
       description: "The type of the resource to which the assignment is narrowed. Null for the whole account.",
     }),
     created_at: Timestamp.meta({ description: "When the role was assigned." }),
-    expires_at: Timestamp.nullable().meta({ description: "When the assignment ends by itself. Null if it does not." }),
+    expires_at: Timestamp.nullable().meta({
+      description: "When the assignment ends by itself. Null if it does not end.",
+    }),
     revoked_at: Timestamp.nullable().meta({
       description: "When the assignment was revoked or ended. Null if it is in force.",
     }),
   })
   .meta({ id: "RoleAssignment", description: "A role that a subject holds in an account." });
 
-/** Whether the assignment is the assignment of a role. */
+/** Whether the assignment assigns a role. */
 export const isOfRole = ({ kind }: Pick<Assignment, "kind">): boolean => kind === "role" || kind === "custom_role";
 
 /** The API view of the assignment of a role. `own` are the roles of the account. Throws for a grant. */
@@ -144,7 +146,10 @@ export const assignmentChange = (before: Assignment | undefined, after: Assignme
     after: viewOf(after, own),
   });
 
-/** The assignment as it is kept after its revocation, or after its own end if that was earlier. */
+/**
+ * The assignment as it is kept after it was revoked, or after it has ended by itself. `revoked_at` is the earlier of
+ * these times.
+ */
 export function endedAssignment(assignment: Assignment, now: Date): Assignment {
   const { expires_at } = assignment;
   const at = now.toISOString();

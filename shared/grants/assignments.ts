@@ -105,7 +105,7 @@ export async function planAssignments(
 
 /**
  * Plans another end of an assignment that has not ended. Throws 409 `last_owner` if the subject is the only owner whose
- * ownership does not end, and the new end would change this.
+ * ownership does not end, and this ownership would get an end.
  */
 export async function planNewEnd(
   table: Reader,
@@ -202,7 +202,7 @@ async function rankWrites(
 /**
  * Plans the revocation of assignments, and moves them to the list of revoked assignments. Assignments that have ended
  * by themselves are recorded as expired. `otherChanges` are changes of holders to make in the same transaction. Throws
- * 409 `last_owner`.
+ * 409 `last_owner` if the account would have no owner whose ownership does not end.
  */
 export async function planRevocation(
   table: Reader,

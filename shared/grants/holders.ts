@@ -28,7 +28,8 @@ const ownersKey = (accountId: string) => ({ PK: `ACCOUNT#${accountId}`, SK: "OWN
 export type Subject = { type: "user" | "group" | "service_account"; id: string };
 
 /**
- * The ownership, grants and groups of a subject, and the profile of a user. A group as a subject has no groups here.
+ * The ownership, grants and groups of a subject, and the profile of a user. If the subject is a group, `groups` is
+ * empty.
  */
 export type Held = GrantHolder & Profile & { groups: string[] };
 /**
@@ -174,8 +175,9 @@ async function planRecord(table: Reader, accountId: string, changes: readonly Ho
 }
 
 /**
- * Plans to give a user exactly the permissions in the earlier record `former`, or none without `former`. A restore of
- * an account uses this. The account keeps its place in the user's list of accounts, or gets a new one.
+ * Plans to give a user exactly the permissions in the earlier record `former`, or no permissions if `former` is
+ * undefined. A restore of an account uses this. The account keeps its place in the user's list of accounts, or gets a
+ * new one.
  */
 export async function planFormerAccess(
   table: Reader,
@@ -277,8 +279,8 @@ export async function planOwnerAdded(table: Reader, accountId: string, userId: s
 }
 
 /**
- * The write that removes a user from the owners of an account. Throws 409 `last_owner` if the account would have no
- * owner.
+ * The write that removes a user from the owners of an account. Throws 409 `last_owner` if no user would be left among
+ * these owners.
  */
 export async function planOwnerRemoved(table: Reader, accountId: string, userId: string): Promise<Write> {
   const owners = (await table.get(ownersKey(accountId), Owners)) ?? { user_ids: [], version: 0 };
@@ -313,8 +315,8 @@ export async function superAdminGrants(table: Reader, userId: string): Promise<s
 }
 
 /**
- * The write that changes the super admin grants of a user. A user without such a grant is no super admin. `ends` has
- * the grants whose end changes; undefined means without an end.
+ * The write that changes the super admin grants of a user. A user without such a grant is not a super admin. `ends` has
+ * the new ends of the grants whose end changes, by their ids. Undefined means that a grant does not end.
  */
 export async function planSuperAdmin(
   table: Reader,

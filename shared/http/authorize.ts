@@ -30,7 +30,8 @@ export function accountIn({ params, query }: Pick<ParsedInput, "params" | "query
  * Authorizes a request of an authenticated principal. Throws:
  * - 404 for an account that the principal is not a member of;
  * - 403 `forbidden` without the route's capability;
- * - 403 `account_suspended` for a write to a suspended or closed account, unless the route allows it;
+ * - 403 `account_suspended` for a write to a closed account, or to a suspended account unless the route has
+ *   `whileSuspended`;
  * - 404 or 422 for a resource that does not exist or that the principal may not see.
  */
 export async function authorize(
@@ -107,7 +108,7 @@ function isAllowed({ capability, scope }: Route, scopes: Scope[] | undefined, pe
   return covers(permissions, capability, scopes ?? []);
 }
 
-/** Whether the route's answer shows only a part of the account with these permissions. */
+/** Whether these permissions limit the route's answer to a part of the account. */
 const isNarrowed = ({ capability, scope }: Route, permissions: Permissions): boolean =>
   scope === "visible" && !(permissions.everything || (capability !== null && covers(permissions, capability, [])));
 

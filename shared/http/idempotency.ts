@@ -30,8 +30,8 @@ export const fingerprintOf = (
 ): string => createHmac("sha256", key).update(JSON.stringify({ params, query, body }, sortMembers)).digest("hex");
 
 /**
- * The id of a request with an idempotency key. The id is a hash of the table key of its record, and of the owner of its
- * first claim. Records of earlier versions have no first owner.
+ * The id of a request with an idempotency key. The id is a hash of two values: the key of the request's record in the
+ * table, and the owner of the first claim (`first`). Records of earlier versions have no `first`.
  */
 export const requestIdOf = ({ PK, SK }: Key, first: string | undefined): string =>
   createHash("sha256")
@@ -112,9 +112,12 @@ type KeyedRequest = {
   keptMs?: number;
   /** The scopes of the request's resource, which are stored because the resource may be deleted later. */
   scopes?: readonly Scope[] | undefined;
-  /** Whether this is a call of a program. Then answers with `storesAnswer: false` are not stored. */
+  /**
+   * Whether the request is a call of a program. The answer of such a call is stored only if the route has
+   * `storesAnswer`.
+   */
   inProgram?: boolean;
-  /** Charges the caller for a stored answer of this length. Called before the answer is used. */
+  /** Charges the caller for a stored answer of `chars` UTF-16 code units. Called before the answer is used. */
   chargeRead?: (chars: number) => Promise<void>;
   /** Whether a stored answer is still valid. If the answer is not valid, the request runs again. */
   isStillValid?: (answer: unknown) => Promise<boolean>;
@@ -200,8 +203,8 @@ async function liveRecordOf(
 }
 
 /**
- * Waits for the write of a claim. If the write throws, the claim may be stored all the same. So this releases the
- * claim, and the caller can try again at once.
+ * Waits for the write of a claim. If the write throws, the claim may be stored all the same. So this function releases
+ * the claim. The caller can then try again at once.
  */
 async function releaseOnFailure(claim: Claim, attempt: Promise<Attempt>): Promise<Attempt> {
   try {
@@ -244,7 +247,7 @@ function claimOf(
       settledWith = { value };
       const answer = answerToStore(value);
       const change = answer === undefined ? { remove: ["body"] } : { set: { body: JSON.stringify(answer) } };
-      // If this write fails, the earlier answer stays stored. It is right too, but less complete.
+      // If this write fails, the earlier answer stays stored. The earlier answer is correct too, but less complete.
       await table.attempt({ update: record, ...change, if: { owner, state: "done" } }).catch(() => undefined);
     },
     isSettledWith: (result) => settledWith !== undefined && (isDeletion || settledWith.value === result),

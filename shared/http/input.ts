@@ -89,7 +89,10 @@ export const clipped = <T extends string | number>(step: T): T | string =>
  */
 const wholeValueCodes: ReadonlySet<Issue["code"]> = new Set(["invalid_type", "invalid_value", "invalid_union"]);
 
-/** Converts a zod issue to the specification's `ValidationError`: one for each unknown member, or one for the issue. */
+/**
+ * Converts a zod issue to errors in the form of the specification. An issue about unknown members becomes one error for
+ * each unknown member. Any other issue becomes one error.
+ */
 function validationErrors(part: string, issue: Issue): ValidationError[] {
   const loc = [part, ...clippedPath(issue.path)];
   if (issue.code === "unrecognized_keys") {

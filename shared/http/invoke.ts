@@ -67,7 +67,7 @@ export type InvokeResult = {
  * declares.
  */
 export async function invoke(route: Route, raw: RawInput, invocation: InvocationContext): Promise<InvokeResult> {
-  // A public route needs no credential, except as a call of a program, whose sender is always authenticated.
+  // A public route needs no credential over REST. In a program, the sender of the program is always authenticated.
   const isAnonymous = route.public && invocation.paid === undefined;
   const { expected } = invocation;
   // A request that will be refused reads nothing for its decision, so that a flood of such requests costs little.
@@ -175,7 +175,10 @@ async function anonymousPrincipal({ sourceIp = "" }: InvocationContext): Promise
 /** A request whose caller is known. */
 type Asked = { input: Pick<RawInput, "params" | "query">; principal: Principal };
 
-/** The charge of a request of a class; undefined for a call that its program has paid for. */
+/**
+ * The charge for a request, in the class `limit`. Undefined for a call of a program if the program has already paid for
+ * the call.
+ */
 function chargeOf(
   route: Route,
   limit: LimitClass,
@@ -195,7 +198,7 @@ function chargeOf(
   };
 }
 
-/** Charges a request of a class. A program has paid for its calls of the default class. */
+/** Charges a request in the class `limit`. Charges nothing if a program has already paid for the call. */
 async function chargeFor(route: Route, limit: LimitClass, asked: Asked, invocation: InvocationContext): Promise<void> {
   const due = chargeOf(route, limit, asked, invocation);
   if (due) await invocation.charge(due);
@@ -298,11 +301,12 @@ async function runRoute(
     await requireCondition(route, input, context.table, context.now());
     const result = await route.run(input, context);
     if (claim && !claim.isSettledWith(result)) {
-      throw new Error(`${route.name} must answer with the value of the transaction that has its effect`);
+      throw new Error(`${route.name} must answer with the value that its transaction returned`);
     }
     return route.output.parse(result);
   } catch (error) {
-    // A part of this request may be done. Only a repeat of the same request may then use the key and complete the rest.
+    // A part of this request may be done. In this case only a repeat of the same request can use the key. The repeat
+    // completes the rest.
     const mayBePartlyDone = route.resumes && !isRefusal(error);
     await (mayBePartlyDone ? claim?.lapse() : claim?.release());
     throw error;

@@ -61,7 +61,7 @@ function checkCharset(mediaType = ""): void {
 
 /** A string, a number or a punctuation mark of a JSON text. White space, `true`, `false` and `null` do not match. */
 const tokenPattern = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*|[[\]{},:]/g;
-/** A text without a long number or an exponent has only numbers that a double can hold. */
+/** Matches a long number or an exponent. If a text has neither, a double can hold all numbers of the text. */
 const mayNotFit = /\d[\d.]{15}|\d[eE]/;
 const maxErrors = 100;
 /** The most steps of an error's location. */

@@ -22,16 +22,16 @@ import { type Response, bearerChallenge, failureResponse, requestIdOf, withStand
 import { runtime } from "./runtime.ts";
 
 /**
- * The IP address of the caller, as the gateway saw it. If VIEWER_ADDRESS_HEADER names a header (in lower case), the
- * address in this header. Set VIEWER_ADDRESS_HEADER only if all requests come through a proxy of ours that writes this
- * header. Otherwise callers could forge their address.
+ * The IP address of the caller, as the gateway saw it. VIEWER_ADDRESS_HEADER can name a header (in lower case): if a
+ * request has this header, the address is the value of the header. Set VIEWER_ADDRESS_HEADER only if all requests come
+ * through a proxy of ours that writes this header. Otherwise callers could forge their address.
  */
 export function callerAddress({ headers, requestContext }: Pick<APIGatewayProxyEventV2, "headers" | "requestContext">) {
   const header = process.env["VIEWER_ADDRESS_HEADER"];
   return (header === undefined ? undefined : headers[header]) ?? requestContext.http.sourceIp;
 }
 
-/** A request with its parsed body; undefined if the request has no body. */
+/** A request with its parsed body. `body` is undefined if the request has no body. */
 export type Request = Omit<APIGatewayProxyEventV2, "body"> & { body?: unknown };
 export type Handler = (event: APIGatewayProxyEventV2, context?: unknown) => Promise<Response>;
 

@@ -32,7 +32,10 @@ export function weightOfType(accept: string, type: string): number {
   return preferences.length === 0 ? 1 : (firstWeight(preferences, [type, `${type.split("/")[0]}/*`, "*/*"]) ?? 0);
 }
 
-/** The weight of the first of `names` that the preferences contain; undefined if they contain no name. */
+/**
+ * The weight of the first of `names` that the preferences contain; undefined if the preferences contain none of
+ * `names`.
+ */
 const firstWeight = (preferences: readonly Preference[], names: readonly string[]): number | undefined =>
   names.map((name) => preferences.find(({ value }) => value === name)?.weight).find((weight) => weight !== undefined);
 

@@ -6,7 +6,10 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import { notFound } from "../core/errors.ts";
 import { failureResponse, requestIdOf, type Response } from "./response.ts";
 
-/** The content security policy of a page. It loads from this server only; `connect` adds origins for `fetch`. */
+/**
+ * The content security policy of a page. The page loads files from this server only. `connect` adds origins for
+ * `fetch`.
+ */
 export const pagePolicy = ({ connect = "" }: { connect?: string } = {}): string =>
   [
     "default-src 'none'",

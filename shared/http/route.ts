@@ -71,8 +71,8 @@ export type Context = {
   /** The id of a request with an idempotency key. A repeat of the request has the same id until there is an answer. */
   keyId?: string | undefined;
   /**
-   * Charges the caller's rate limit for a request of another class than the route's. Use this for input that makes this
-   * call more expensive than others. Throws 429 `rate_limited`.
+   * Charges the caller's rate limit for a request of the class `limit`, which is another class than the route's class.
+   * Use this for input that makes a call more expensive than other calls of the route. Throws 429 `rate_limited`.
    */
   chargeClass: (limit: LimitClass) => Promise<void>;
   /**
@@ -128,9 +128,9 @@ type Http = {
    */
   etag?: TagSchemas;
   /**
-   * The file of another media type that a request gets unless it prefers JSON. With `onlyIfPreferred`, a request gets
-   * the file only if it prefers the file to JSON. `of` makes the file from the output; undefined if the output has no
-   * file.
+   * The file of another media type that a request gets unless the request prefers JSON. With `onlyIfPreferred`, a
+   * request gets the file only if it prefers the file to JSON. `of` makes the file from the output; undefined if the
+   * output has no file.
    */
   file?: {
     type: string;

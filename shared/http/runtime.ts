@@ -11,7 +11,8 @@ export type Runtime = {
   client: TableClient;
   verifyUser: (token: string) => Promise<Principal>;
   /**
-   * Loads the keys of all issuers. If nobody calls this, the first token of each issuer loads the keys of that issuer.
+   * Loads the keys of all issuers. Without a call of `loadIssuerKeys`, the first token of each issuer loads the keys of
+   * that issuer.
    */
   loadIssuerKeys: () => Promise<void>;
   limiterMemory: LimiterMemory;

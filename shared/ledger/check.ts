@@ -22,8 +22,8 @@ const maxReads = 3;
  * - the newest `entries` of each account are numbered without gaps and add up to the account's balance;
  * - each of these entries is one side of a movement with the entry's amount.
  *
- * Problems are reported only if no balance changed during the check. Every movement changes two balances, so then no
- * movement was made during the check.
+ * Problems are reported only if no balance changed during the check. Every movement changes two balances. So if no
+ * balance changed, no movement was made during the check.
  */
 export async function checkLedger(table: Reader, ledger: Ledger, { entries = 20 } = {}): Promise<LedgerCheck> {
   for (let reads = 0; reads < maxReads; reads++) {

@@ -73,7 +73,8 @@ const maxReads = 10;
 /**
  * Reads the items that the operations need. Throws `Overdrawn` only if two reads in a row have the same versions. The
  * reason is that one read is no snapshot. Another process may make the same movement after the movement is read, and
- * before the balance is read. A refusal writes nothing, so no condition of a write would notice that.
+ * before the balance is read. A refusal writes nothing, so no condition of a write would notice the movement of the
+ * other process.
  */
 async function readForOperations(
   table: Reader,

@@ -43,7 +43,7 @@ const Per = z.enum([
 ]);
 
 /**
- * A limit. `list` has the counted items, for a limit of the whole account. A `most` of null means that there is no
+ * A limit. For a limit of the whole account, `list` is the list of the counted items. If `most` is null, there is no
  * limit.
  */
 type Declared = {
@@ -148,7 +148,7 @@ export const declaredLimits: readonly Declared[] = [
 const RequestLimit = z.object({
   class: z
     .enum(limitClassNames)
-    .meta({ description: "The class of the limit. The reference names it for each route." }),
+    .meta({ description: "The class of the limit. The reference names the class of each route." }),
   description: z.string().meta({ description: "The requests that the limit counts." }),
   per_minute: z.number().meta({ description: "The number of requests per minute over a longer time." }),
   burst: z.int().meta({ description: "The number of requests that can be sent at once after a pause." }),
@@ -169,18 +169,19 @@ const AccountLimit = z.object({
 
 export const Limits = z
   .object({
-    requests: z
-      .array(RequestLimit)
-      .meta({ description: "How many requests you can send. Each user and service account has its own." }),
+    requests: z.array(RequestLimit).meta({
+      description:
+        "How many requests you can send. The requests of each user and service account are counted separately.",
+    }),
     limits: z.array(AccountLimit).meta({ description: "The limits on the contents of the account, and on requests." }),
     features: z
       .object({
         payments: z.boolean().meta({ description: "Whether you can top up the wallet and save a card." }),
-        mail: z.boolean().meta({ description: "Whether people can be invited and recipients asked by mail." }),
+        mail: z.boolean().meta({ description: "Whether mail can be sent, to invite people and to ask recipients." }),
         registrar: z.boolean().meta({ description: "Whether names can be searched, bought, renewed and transferred." }),
         dns: z.boolean().meta({ description: "Whether our nameservers can host the zones of domains." }),
       })
-      .meta({ description: "The features of this deployment. A function of a missing feature answers 409." }),
+      .meta({ description: "The features of this deployment. A function that needs a missing feature answers 409." }),
   })
   .meta({ id: "Limits", description: "The limits of an account, with the used numbers." });
 

@@ -31,7 +31,9 @@ const StoredProgress = z.object({
 });
 export type MigrationProgress = z.output<typeof StoredProgress>;
 
-/** An account where a migration failed, and which is tried again at `retry_at`. `error` is the name of the error. */
+/**
+ * An account in which a migration failed. The migration is tried again at `retry_at`. `error` is the name of the error.
+ */
 const FailedAccount = z.object({
   account_id: z.string(),
   error: z.string(),
@@ -40,7 +42,9 @@ const FailedAccount = z.object({
 });
 export type FailedAccount = z.output<typeof FailedAccount>;
 
-/** The progress of each migration; undefined for a migration that no worker has seen. One read for each. */
+/**
+ * The progress of each migration; undefined for a migration that no worker has seen. Takes one read for each migration.
+ */
 export async function readProgress(
   table: Reader,
   migrations: readonly Migration[],
@@ -82,7 +86,10 @@ export const noteFailed = (name: string, failed: FailedAccount): Write => ({
 
 export const forgetFailed = (name: string, accountId: string): Write => ({ delete: failedKey(name, accountId) });
 
-/** Forgets the progress of a migration, so that it begins again. Returns false if the migration has no progress. */
+/**
+ * Forgets the progress of a migration, so that the migration begins again. Returns false if the migration has no
+ * progress.
+ */
 export async function forgetProgress(table: Table, name: string): Promise<boolean> {
   for (const { account_id } of await failedAccounts(table, name)) await table.attempt(forgetFailed(name, account_id));
   const { done } = await table.attempt({ delete: progressKey(name), if: "present" });

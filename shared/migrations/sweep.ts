@@ -38,8 +38,8 @@ type MigrationBounds = {
 export type MigrationsSwept = { accounts: number; failed: number; rows: number; unfinished: number };
 
 /**
- * The time from when a worker first sees a migration until the migration begins, in milliseconds. A deployment is over
- * by then, so no code of the former version stores rows of the former form.
+ * The time from when a worker first sees a migration until the migration begins, in milliseconds. A deployment takes
+ * less time. So when the migration begins, no code of the former version stores rows of the former form any more.
  */
 export const beginAfterMs = hourMs;
 
@@ -55,8 +55,8 @@ const retryAfterMs = hourMs;
 const mostFailed = 100;
 
 /**
- * Goes on with the first migration that is not finished, and then with the next, until `budgetMs` is over or `most`
- * accounts were tried. Only one process runs migrations at a time.
+ * Goes on with the first migration that is not finished, and then with the next, until `budgetMs` milliseconds are over
+ * or `most` accounts were tried. Only one process runs migrations at a time.
  * - A migration goes through the list of all accounts once, oldest first. Accounts that are created meanwhile are at
  *   the end of the list.
  * - An account that fails is logged and stored, and tried again after an hour. Other accounts do not wait for it.
@@ -82,7 +82,7 @@ const isDue = (progress: MigrationProgress | undefined, now: Date): progress is 
   progress.finished_at === undefined &&
   later(new Date(progress.seen_at), beginAfterMs) <= now.toISOString();
 
-/** Runs the migrations in their order. Counts in `swept`. */
+/** Runs the migrations in their order. Adds the counts to `swept`. */
 async function runMigrations(
   context: SweepContext,
   {

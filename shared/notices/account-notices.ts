@@ -106,7 +106,7 @@ const statusChanged: NoticeMaker = (event, _, account) => {
 
 const EventGrant = Grant.pick({ id: true, grant_kind: true, subject_type: true, subject_id: true });
 
-/** The notice that somebody owns the account from now on, or owns it no more. */
+/** The notice that somebody became an owner of the account, or is not an owner any more. */
 const ownership =
   (verb: "created" | "ended"): NoticeMaker =>
   (event, nameOf) => {

@@ -161,7 +161,7 @@ const Payment = z.object({
   action_url: z.url({ protocol: /^https?$/ }).nullish(),
 });
 
-/** The notice of a recharge from the saved card that did not succeed. */
+/** The notice of an unsuccessful recharge from the saved card. */
 const recharge =
   (subject: string, happened: (amount: string) => Block, whatToDo: (event: NoticeEvent) => Block[]): NoticeMaker =>
   (event) => {
@@ -235,8 +235,8 @@ const planLapsed: NoticeMaker = (event) => ({
 });
 
 /**
- * The notice of a payment that was taken back, or that came back. If the account owes money for it, the account is past
- * due.
+ * The notice of a payment that was taken back, or that came back. If the account owes money for the payment, the
+ * account is past due.
  */
 const takenBack =
   (subject: string, happened: (payment: string) => Block): NoticeMaker =>

@@ -18,7 +18,7 @@ const EventDomain = Domain.pick({
 });
 type EventDomain = z.output<typeof EventDomain>;
 
-/** Makes the maker of a notice about a domain. `nameOf` is as for `NoticeMaker`. */
+/** Creates a `NoticeMaker` for a notice about a domain. `nameOf` is as in `NoticeMaker`. */
 const aboutDomain =
   (
     make: (domain: EventDomain, event: NoticeEvent, nameOf: Parameters<NoticeMaker>[1]) => Notice | undefined,
@@ -40,7 +40,10 @@ function endText({ registration }: EventDomain, member: End): string {
   return time === null ? "an unknown time" : timeText(time);
 }
 
-/** The whole days from an event to a time of a registration, 0 if the time is unknown. Negative after that time. */
+/**
+ * The number of whole days from an event to a time of a registration; 0 if the time is unknown. Negative if the event
+ * is later than the time.
+ */
 const daysTo = (event: NoticeEvent, { registration }: EventDomain, member: End): number =>
   Math.round((Date.parse(registration?.[member] ?? event.timestamp) - Date.parse(event.timestamp)) / dayMs);
 

@@ -79,7 +79,7 @@ export const NoticesUpdate = NoticeSettings.partial()
   })
   .meta({
     id: "NoticesUpdate",
-    description: "Changes of who gets which mails. A list replaces the former list.",
+    description: "Changes to who gets which mails. A list replaces the former list.",
     examples: [{ muted: ["domain_health"] }],
   });
 

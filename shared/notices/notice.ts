@@ -78,7 +78,7 @@ export const countText = (count: number, noun: string): string => `${count} ${no
 
 export const amountText = (amount: string, currency: string): string => `${amount} ${currency}`;
 
-/** The blocks that say how to top up the wallet. `amount` is the amount in the call that they show. */
+/** The blocks that say how to top up the wallet. `amount` is the amount in the shown call. */
 export const topUp = (event: NoticeEvent, amount = "50.00"): Block[] => [
   paragraph`Top up the wallet with this call. It answers the address of a page to pay on:`,
   callOf(event, "POST", "/billing/topup-session", { amount }),

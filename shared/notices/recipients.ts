@@ -46,8 +46,9 @@ export function nameOf({ type, id }: PersonRef, members: ReadonlyMap<string, Kno
 }
 
 /**
- * The addresses that get a notice, each of them once. These users get it: the account's owners, the users whom the
- * owners chose for the category, and the user whom the notice is about. Nobody gets it if the category is muted.
+ * The addresses that get a notice, each address once. These users get the notice: the account's owners, the users whom
+ * the owners chose for the category, and the user whom the notice is about. Nobody gets the notice if the category is
+ * muted.
  */
 export async function recipientsOf(
   table: Reader,

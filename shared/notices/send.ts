@@ -32,7 +32,7 @@ const hashOf = (text: string): string => createHash("sha256").update(text).diges
 
 export type NoticeWork = { table: Table; mail: Mail; now: () => Date; log: Log };
 
-/** The age, in milliseconds, from which on an event is no news any more. The operator can replay events of any age. */
+/** The age, in milliseconds, from which on an event is not news any more. The operator can replay events of any age. */
 const newsMs = 3 * dayMs;
 
 /** How long the table remembers that a recipient got a mail, in milliseconds. */
@@ -43,17 +43,17 @@ const leaseMs = 60_000;
 
 /**
  * The most matters of one category about which an account gets mails on one day. The mail about the last matter says
- * so.
+ * that no further mails follow.
  */
 const mattersPerDay = 30;
 
-/** The mails of one notice that are sent at the same time. */
+/** How many mails of one notice are sent at the same time. */
 const mailsAtOnce = 5;
 
 const ttlAt = (now: Date): number => Math.ceil((now.getTime() + sentKeptMs) / 1_000);
 
 /**
- * Sends the mails about an event to the people who should know of it. Does nothing for an event that is no news.
+ * Sends the mails about an event to the people who should know of it. Does nothing for an event that is not news.
  * - A repeated call sends no second mail to a recipient, except if the process died after sending the mail and before
  *   storing the result. In that case, the second mail has the same Message-ID as the first.
  * - An address that is refused for good is not tried again. A refused or failed address does not stop the mails to
@@ -73,7 +73,7 @@ export async function sendNotice(event: NoticeEvent, work: NoticeWork): Promise<
     membersAmong(table, event.account_id, named, now()),
   ]);
   const notice = account && maker(event, (person) => nameOf(person, members), account);
-  // Mails about its domains are of no use to a closed account.
+  // A closed account has no use for mails about its domains.
   if (!notice || (account.status === "closed" && notice.category.startsWith("domain"))) return;
   const recipients = await recipientsOf(table, account.id, notice, now());
   if (recipients.length === 0) return;
@@ -108,7 +108,7 @@ const admit = (event: NoticeEvent, category: NoticeCategory, matter: string, { t
     return { value: matters.length, writes: [{ put, if: version === 0 ? "absent" : { version } }] };
   });
 
-/** The letter of a notice. The last letter of a day says that no more follow. */
+/** The letter of a notice. The last letter of a day says that no further letters follow. */
 function noticeLetter(
   event: NoticeEvent,
   { id, name }: Pick<StoredAccount, "id" | "name">,

@@ -17,7 +17,7 @@ const unique = <T extends string>(given: readonly T[]): T[] => [...new Set(given
 
 const Categories = z.array(NoticeCategory.meta({ description: "A category of mails." }));
 
-/** A user who gets mails about an account without owning the account. */
+/** A user who gets mails about an account. The user need not own the account. */
 const NoticeReader = z
   .strictObject({
     user_id: Id.meta({ description: "The id of a user who has access to the account." }),
@@ -25,7 +25,7 @@ const NoticeReader = z
       description: "The categories of mails that the user gets.",
     }),
   })
-  .meta({ id: "NoticeReader", description: "A user who gets mails about an account besides its owners." });
+  .meta({ id: "NoticeReader", description: "A user, besides the account's owners, who gets mails about the account." });
 
 const mostReaders = 20;
 
@@ -41,7 +41,7 @@ export const NoticeSettings = z.object({
     .array(NoticeReader)
     .max(mostReaders)
     .meta({
-      description: `The users who get mails besides the owners, ${mostReaders} at most. A user without access to the account gets none.`,
+      description: `The users who get mails besides the owners, ${mostReaders} at most. A user without access to the account gets no mails.`,
     }),
 });
 export type NoticeSettings = z.output<typeof NoticeSettings>;

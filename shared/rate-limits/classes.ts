@@ -23,7 +23,10 @@ export const limitClasses = {
   outbound: { perMinute: 30, burst: 10, whenTableFails: "closed" },
   /** Attempts to log in with one address from one network through a mail server. */
   login_pair: { perMinute: 30, burst: 30, whenTableFails: "closed" },
-  /** Attempts to log in with one address through a mail server, from all networks that have not logged in with it. */
+  /**
+   * Attempts to log in with one address through a mail server, from all networks from which nobody has logged in with
+   * this address.
+   */
   login_address: { perMinute: 60, burst: 60, whenTableFails: "closed" },
   /** Attempts to log in from one network through a mail server, with any address. */
   login_source: { perMinute: 300, burst: 150, whenTableFails: "closed" },

@@ -89,7 +89,7 @@ export type LimiterContext = { table: Table; memory: LimiterMemory; log: Log; no
  * the limit; undefined if nothing is charged. While a program runs, the state may show less than remains.
  * - Usually makes one conditional write. Makes no write if enough requests are leased, or if the table refused a charge
  *   within the last second.
- * - The reservation of a program takes no room from the request. Only the used part of the program's cost does.
+ * - The reservation of a program takes no room from the request. Only the used part of the program's cost takes room.
  * - If the table fails, the class decides whether the request is accepted (`whenTableFails`).
  */
 export async function charge(request: Charge, context: LimiterContext): Promise<RateState | undefined> {
@@ -199,7 +199,8 @@ export function bucketOf(
 }
 
 /**
- * Runs a write of a bucket after the earlier writes of this process. Other requests of this process wait for its end.
+ * Runs a write of a bucket after the earlier writes of this process. Other requests of this process wait until this
+ * write has ended.
  */
 export async function writeInTurn<T>(bucket: Bucket, run: () => Promise<T>): Promise<T> {
   while (bucket.writing) await bucket.writing.catch(() => undefined);
@@ -233,7 +234,9 @@ async function writeCharge(
   return true;
 }
 
-/** The milliseconds to add to the arrival time, and the latest arrival time at which they fit (`ceiling`). */
+/**
+ * The milliseconds to add to the arrival time, and the latest arrival time at which these milliseconds fit (`ceiling`).
+ */
 type Addition = { addMs: number; ceiling: number; now: number };
 
 /** The most tries of one charge to a bucket with reservations, while other processes charge the same bucket. */

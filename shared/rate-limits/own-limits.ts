@@ -18,8 +18,9 @@ export const limitsKind = defineKind({
 const StoredLimits = AccountLimits.extend({ version: z.int() });
 
 /**
- * Sets an account's own limit for a class; undefined removes the own limit. Throws 404. The limit applies to requests
- * in the account. It takes effect within a minute, because processes remember limits for a minute.
+ * Sets an account's own limit for a class; undefined removes the own limit. Throws 404 if the account does not exist.
+ * The limit applies to requests in the account. A change takes effect within a minute, because processes remember
+ * limits for a minute.
  */
 export async function setOwnLimit(
   table: Table,

@@ -144,9 +144,9 @@ function waitOf(tat: number, ceiling: number, others: readonly Reservation[], no
 type Ending = { attribute: string; backMs: number };
 
 /**
- * Ends reservations that are still stored, and gives back parts of them. The arrival time does not fall below now plus
- * other programs' reservations. Returns the new arrival time; undefined if none of the reservations is stored, or if
- * other processes change the bucket too often.
+ * Ends reservations that are still stored, and gives back parts of them. The arrival time does not fall below the
+ * present time plus the reservations of other programs. Returns the new arrival time; undefined if none of the
+ * reservations is stored, or if other processes change the bucket too often.
  */
 async function endReservations(
   name: string,

@@ -12,7 +12,10 @@ export class TableClient {
   #lane: Lane | undefined;
   #sdk: Promise<Send> | undefined;
 
-  /** `endpoint` overrides the environment's. `TABLE_LANE=sdk` in the environment sends everything through the SDK. */
+  /**
+   * `endpoint` overrides the endpoint in the environment. `TABLE_LANE=sdk` in the environment sends everything through
+   * the SDK.
+   */
   constructor(options: { endpoint?: string } = {}) {
     this.#options = options;
   }

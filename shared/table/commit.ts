@@ -22,7 +22,7 @@ type Locks = {
 
 /** Creates locks for the callers of this process. */
 export function newLocks(): Locks {
-  /** Resolves when the last caller of an item has released its lock, by item. */
+  /** By item, a promise that resolves when the last caller has released the lock of the item. */
   const lastReleases = new Map<string, Promise<void>>();
   const enqueue = (name: string): (() => void) => {
     const { promise, resolve } = Promise.withResolvers<void>();

@@ -54,7 +54,9 @@ const shardsAtOnce = 8;
 /** A task as it is stored: its due time, its subject, and the item with its key. */
 export type DueItem = { at: string; subject: readonly string[]; item: Item };
 
-/** Reads up to `limit` due tasks of a shard, the earliest first. With `after`, the tasks after this sort key. */
+/**
+ * Reads up to `limit` due tasks of a shard, the earliest first. With `after`, reads only the tasks after this sort key.
+ */
 export async function readShard(
   table: Reader,
   queue: Queue,
@@ -81,8 +83,8 @@ export async function tasksOf(table: Reader, queue: Queue, accountId: string): P
 }
 
 /**
- * The sort key at which the last read of this process ended, by partition. Only for shards with more due tasks than a
- * run reads.
+ * The sort key at which the last read of this process ended, by partition. Only shards with more due tasks than a run
+ * reads have an entry.
  */
 const places = new Map<string, string>();
 
@@ -121,7 +123,7 @@ export async function readDue(
 }
 
 /**
- * Removes a task from its queue if it is not due any more. `readSubject` reads whether the task is still due.
+ * Removes a task from its queue if the task is not due any more. `readSubject` reads whether the task is still due.
  * `readSubject` also returns a write that makes the transaction fail if the subject has changed since.
  */
 export const forgetDue = (

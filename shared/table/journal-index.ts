@@ -10,10 +10,10 @@ import type { Item, Key, Write } from "./writes.ts";
  * entry. These ids are called marks. With an index, a few reads find an entry deep within the day, or the number of
  * entries before a time. Without an index, entries are read from the start or the end of the day.
  *
- * A worker extends the index, up to entries of the age `settledMs`. It leaves out newer entries, because concurrent
- * transactions do not append in the order of their ids. The counters of a day count an entry as late if it is appended
- * more than `lateMs` after its id was made. After a late entry the index is not used until the worker has made it
- * again.
+ * A worker extends the index, up to entries of the age `settledMs`. The worker leaves out newer entries, because
+ * concurrent transactions do not append in the order of their ids. The counters of a day count an entry as late if it
+ * is appended more than `lateMs` after its id was made. After a late entry the index is not used until the worker has
+ * made the index again.
  *
  * Access patterns (PK is the journal's partition)
  *   how far a day is indexed    JOURNAL#<name>#INDEX#<yyyy-mm-dd>
@@ -28,8 +28,7 @@ const idBytes = 16;
 /** An entry is late if it is appended more than this many milliseconds after its id was made. */
 export const lateMs = 30_000;
 /**
- * The age at which entries are indexed, in milliseconds. By then every transaction that appends an entry in time has
- * ended.
+ * The age at which entries are indexed, in milliseconds. An entry that is appended at this age or later counts as late.
  */
 export const settledMs = 90_000;
 
@@ -182,8 +181,8 @@ async function planStep(
     firsts: count % shelfSize === 0 ? Buffer.concat([firsts, bytesOf(ids.slice(0, 1))]) : firsts,
     version: version + 1,
   };
-  // After the earlier steps, an entry was appended whose id sorts before `until`. The index lacks this entry, and the
-  // next step makes the index again.
+  // Whether the index lacks an entry that was appended after the earlier steps, with an id before `until`. In this case
+  // the next step makes the index again.
   const isIncomplete = isKept && !isMore && !isExact(index, day);
   const packed = Buffer.concat([marks?.marks ?? new Uint8Array(), bytesOf(marked)]);
   return {

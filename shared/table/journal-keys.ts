@@ -69,7 +69,7 @@ export async function scan(
   }
 }
 
-/** Counts the entries of a span. This reads all of them. */
+/** Counts the entries of a span. Reads all these entries. */
 export async function countEntries(table: Reader, journal: Journal, span: Span): Promise<number> {
   let count = 0;
   await scan(table, journal, span, () => (count += 1));

@@ -20,8 +20,8 @@ import type { Reader, Table } from "./table.ts";
 import type { Item, Key, Write } from "./writes.ts";
 
 /**
- * One UTC day, or the part of it within a span. `count` and `late` are for the whole day: the number of its entries,
- * and how many of them were late (`lateMs`).
+ * One UTC day, or the part of the day within a span. `count` and `late` are for the whole day: the number of its
+ * entries, and how many of them were late (`lateMs`).
  */
 type Day = Span & { count: number; late: number };
 
@@ -101,8 +101,8 @@ const counterKey = (journal: Journal, month: string, shard: number): Key =>
 
 /**
  * The writes that append entries: one for each entry, and one for each month with an entry. The ids must be UUIDv7,
- * made at about `now`. Throws a RangeError for an id of another form. Call this once per journal and transaction,
- * because a transaction cannot write a month's counters twice.
+ * made at about `now`. Throws a RangeError for an id of another form. Call this function once for each journal in a
+ * transaction, because a transaction cannot write a month's counters twice.
  */
 export function appendEntries(journal: Journal, rows: readonly JournalEntry[], now: Date): Write[] {
   // The table deletes entries some time after the retention is over. The two more days allow for clocks that disagree.
@@ -254,7 +254,8 @@ async function readKept(
   days: readonly Day[],
   { skip, take, order = "desc", keep }: ReadOptions & { keep: (row: Item) => boolean },
 ): Promise<JournalPage> {
-  // The counts of whole days are an upper bound. The days in part are counted exactly only if this bound is too high.
+  // The counts of whole days are an upper bound. Days that are only partly in the span are counted exactly only if this
+  // bound is above the limit.
   if (entryCount(days) > scanLimit) {
     requireScannable(entryCount(await Promise.all(days.map((day) => partOf(table, journal, day)))));
   }

@@ -106,7 +106,8 @@ const sdkOnly = ["AWS_PROFILE", "AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDP
 const publicRegion = /^(?!cn-|us-gov-|us-iso|eu-isoe-|eusc-)[a-z]{2,}-[a-z]+-\d$/;
 
 /**
- * The endpoint of DynamoDB; undefined if only the AWS SDK can find it. `override` is used instead of the environment's.
+ * The endpoint of DynamoDB; undefined if only the AWS SDK can find it. `override` is used instead of the endpoint in
+ * the environment.
  */
 function endpointOf(env: ProcessEnvironment, override: string | undefined): { url: URL; region: string } | undefined {
   const { AWS_REGION: region, AWS_ENDPOINT_URL_DYNAMODB, AWS_ENDPOINT_URL } = env;

@@ -37,19 +37,21 @@ export type Moment = {
     order?: Order,
   ) => Promise<{ rows: T[]; total: number }>;
   /**
-   * Throws `ListChanged` if a list has changed since it was opened by `open`. For lists that are not read by `page`.
+   * Throws `ListChanged` if a list has changed since it was opened by `open`. Use `unchanged` for lists that are not
+   * read by `page`.
    */
   unchanged: () => Promise<void>;
 };
 
 /**
- * Runs `read` on a consistent state of lists. If a list changes meanwhile, `read` runs again, until 503 `busy`. A
- * consistent state means:
+ * Runs `read` on a consistent state of lists. If a list changes meanwhile, `read` runs again. After 30 attempts throws
+ * 503 `busy`. A consistent state means:
  * - a list has as many rows as its head says, and the items to which the rows point exist;
  * - the heads of several lists belong to the same time.
  *
- * A single list costs its head and its rows. The heads of several lists are read a second time, together with the rows,
- * and compared. The lists of earlier pages are compared again only if a page has more sources than opened lists.
+ * A single list costs the reads of its head and of its rows. The heads of several lists are read a second time,
+ * together with the rows, and compared. The lists of earlier pages are compared again only if a page has more sources
+ * than opened lists.
  */
 export async function atOneMoment<T>(table: Reader, read: (moment: Moment) => Promise<T>): Promise<T> {
   const torn = new Map<string, readonly number[]>();

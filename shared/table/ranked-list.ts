@@ -106,12 +106,11 @@ export function withHoles(
 }
 
 /*
- * A list whose total is exact and whose pages all cost the same. Rows have consecutive ordinals. An
- * ordinal belongs to one row for ever: a deleted row can come back, and no other row gets its ordinal.
- * The head has the next ordinal, and the number of deleted ordinals in each block of 4,096. A block with
- * deletions has a bitmap of its deleted ordinals. To read a page takes the head, at most two bitmaps, and
- * one query between two exact ordinals. A resource can store the head of its list within one of its own
- * items (`bodyWrites`).
+ * A list whose total is exact and whose pages all cost the same. Rows have consecutive ordinals. An ordinal belongs to
+ * one row for ever: a deleted row can come back, and no other row gets its ordinal. The head has the next ordinal, and
+ * the number of deleted ordinals in each block of 4,096. A block with deletions has a bitmap of its deleted ordinals. A
+ * read of a page reads the head and at most two bitmaps, and makes one query between two exact ordinals. A resource can
+ * store the head of its list within one of its own items (`bodyWrites`).
  *
  * Access patterns (PK is the list's partition)
  *   head of a list       LIST#<name>#HEAD
@@ -290,8 +289,8 @@ export function changeRows(state: ListState, changes: RowChanges): Write[] {
 }
 
 /**
- * The writes of `changeRows` without the write of the head, and the head to store in the same transaction, with the
- * version after `state.version`.
+ * The writes of `changeRows` without the write of the head. Also returns the new head. The caller must store this head
+ * in the same transaction, with the version `state.version + 1`.
  */
 export function bodyWrites(
   state: ListState,
@@ -362,8 +361,8 @@ const mostGap = 4;
 const mostRanges = 10;
 
 /**
- * Reads the rows of a list at `ordinals`, in no certain order. The result may also have rows between these ordinals.
- * Rows near each other are read by one query, which costs less than a read by key for each row.
+ * Reads the rows of a list at `ordinals`. The result has no particular order. The result may also have rows between
+ * these ordinals. Rows near each other are read by one query, which costs less than a read by key for each row.
  */
 export async function readNear(table: Reader, list: List, ordinals: readonly number[]): Promise<Item[]> {
   const sorted = [...new Set(ordinals)].toSorted((a, b) => a - b);
@@ -400,7 +399,7 @@ type Span = { skip: number; take: number; order?: Order };
 
 /**
  * Reads the rows of ranks `skip` to `skip + take − 1` and the exact total, from one state of the list. If the list
- * changes meanwhile, reads again, until 503 `busy`.
+ * changes meanwhile, reads again. After 30 attempts throws 503 `busy`.
  */
 export async function readRows(table: Reader, list: List, span: Span): Promise<{ rows: Item[]; total: number }> {
   let blocks: readonly number[] = [];

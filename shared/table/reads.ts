@@ -36,7 +36,7 @@ export async function getMany(connection: Connection, keys: Key[]): Promise<(Ite
 
 /**
  * Reads a batch of items. BatchGetItem leaves keys unprocessed if it is throttled, or if its answer would exceed 16 MB.
- * These keys are requested again. Throws 503 `busy` if some are still unprocessed after seven requests.
+ * These keys are requested again. Throws 503 `busy` if keys are still unprocessed after seven requests.
  */
 async function getBatch(connection: Connection, keys: Key[]): Promise<Item[]> {
   const { client, name } = connection;

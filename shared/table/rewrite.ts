@@ -6,7 +6,7 @@ import type { Item } from "./writes.ts";
 
 const Versioned = z.object({ version: z.int() });
 
-/** Returns the members that a row lacks in its present form; undefined if the row lacks no member. */
+/** Returns the members that the present form of a row has and this row lacks; undefined if this row lacks none. */
 type MissingMembers = (row: Item) => Record<string, unknown> | undefined;
 
 const pageSize = 500;

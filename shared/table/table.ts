@@ -17,7 +17,10 @@ export type Reader = {
    * that this process saw last. Use `glimpse` only for a pointer that the caller checks against its target.
    */
   glimpse: <S extends z.ZodType>(key: Key, schema: S) => Promise<z.output<S> | undefined>;
-  /** Drops the results that were read ahead. Call it before reads whose order matters. Undefined without read-ahead. */
+  /**
+   * Drops the results that were read ahead. Call `dropAhead` before reads whose order matters. Undefined without
+   * read-ahead.
+   */
   dropAhead?: () => void;
   /** The items that this process saw last; undefined for a table that does not remember any. */
   seen?: SeenItems;
@@ -37,8 +40,8 @@ export type Table = Reader & {
   /**
    * Runs `plan`: fresh reads, then up to 100 writes that happen together or not at all. A plan commits nothing itself.
    * - A failed condition throws the error of its write's `orElse`.
-   * - After a failed condition without `orElse`, or a conflict, the reads may be stale: the whole plan runs again,
-   *   until 503 `busy`.
+   * - After a failed condition without `orElse`, or a conflict, the reads may be stale. So the whole plan runs again.
+   *   If the plan does not succeed in time, throws 503 `busy`.
    * - If the conditions of two transactions of this process compare attributes of the same item, the transactions are
    *   sent one after another. After a conflict with another process the plan waits a random time.
    */

@@ -17,8 +17,8 @@ type Expected = Scalar | { atMost?: number | string; above?: number | string };
 type Attributes = Record<string, Expected>;
 
 /**
- * `absent` and `present` are conditions on the whole item. A record has conditions on attributes, and all must be
- * fulfilled. `absentOr` is fulfilled if the item is absent, or if all conditions in `absentOr` are fulfilled.
+ * `absent` and `present` are conditions on the whole item. `Attributes` has conditions on attributes, and all of them
+ * must be fulfilled. `absentOr` is fulfilled if the item is absent, or if all conditions in `absentOr` are fulfilled.
  */
 type Condition = "absent" | "present" | Attributes | { absentOr: Attributes };
 

@@ -89,7 +89,7 @@ export function addTag(
   });
 }
 
-/** The write that takes a name for a tag. It fails with 409 `tag_name_taken` if another tag has the name. */
+/** The write that takes a name for a tag. The write fails with 409 `tag_name_taken` if another tag has the name. */
 const nameWrite = (accountId: string, name: string, id: string): Write => ({
   put: { ...tagNameKey(accountId, name), id },
   if: "absent",
@@ -109,7 +109,7 @@ export const TagChanges = z
 
 /**
  * Changes a tag. Undefined members stay as they are; null removes a colour or a description. Domains refer to a tag by
- * its id, so they show the new name. Throws 404, and 409 `tag_name_taken`.
+ * its id, so they show the new name. Throws 404 for an unknown tag, and 409 `tag_name_taken`.
  */
 export function updateTag(
   accountId: string,

@@ -60,7 +60,10 @@ export const dedicatedIpFirstDays = 30;
 /** The number of days for which an account may owe money before billing suspends it. */
 export const graceDays = 14;
 
-/** A wallet with less than the usage of this many days is low, unless the customer has set another threshold. */
+/**
+ * A wallet is low if it has less than the cost of this many days of usage, unless the customer has set another
+ * threshold.
+ */
 export const lowBalanceDays = 7;
 
 /** The default settings of automatic recharges. Amounts are in minor units of the account's currency. */

@@ -5,7 +5,7 @@ import { runtime } from "../http/runtime.ts";
 type AllowedOrigins = {
   /** Origins such as `https://app.example.com`. */
   origins: readonly string[];
-  /** For development: also allows every port of this machine, and plain HTTP to it. */
+  /** For development: also allows every port of this machine, and plain HTTP to this machine. */
   allowLoopback: boolean;
 };
 

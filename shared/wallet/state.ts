@@ -34,13 +34,13 @@ export const BillingState = z.object({
   /** The number of credit notes. */
   credit_notes: z.int().optional(),
   /**
-   * The first entry of the ledger account `revenue` that no invoice has looked at. An account of an earlier version has
-   * no value until its next invoice.
+   * The number of the first entry in the ledger account `revenue` that no invoice has taken into account. Accounts of
+   * earlier versions lack this number until their next invoice.
    */
   revenue_entries: z.int().optional(),
   /** The ordinals of the unpaid invoices in their list, oldest first. */
   open: z.array(z.int()),
-  /** The day since which an invoice is unpaid. */
+  /** The day since which an invoice or `owed` is unpaid. */
   due_since: Day.optional(),
   /**
    * The version of the account's item after billing suspended the account for a debt. A suspended account with another

@@ -90,7 +90,8 @@ export const TopupSession = z
   .object({
     amount: MoneyText.meta({ description: "The amount that the wallet gets after the payment." }),
     checkout_token: z.string().meta({
-      description: "The token for `billing.checkout_result.get`. It shows the result of this checkout, and no more.",
+      description:
+        "The token for `billing.checkout_result.get`. The token gives access to the result of this checkout only.",
     }),
     hosted_page: z
       .object({
@@ -115,7 +116,7 @@ export function resultPage(publicUrl: string, accountId: string, checkoutToken: 
   return `${publicUrl}/checkout?account_id=${accountId}&checkout_token=${checkoutToken}${hint}`;
 }
 
-/** The services to open checkouts. `publicUrl` is the address of the API. */
+/** The services with which a process opens checkouts. `publicUrl` is the address of the API. */
 export type Checkouts = { payments: Payments; publicUrl: string };
 
 type TopupPurpose = {
@@ -130,7 +131,8 @@ type TopupPurpose = {
 type OpenedTopup = { session: z.output<typeof TopupSession>; writes: Write[]; changes: Change[] };
 
 /**
- * Opens a checkout for a top-up of `amount` minor units of the account's currency, and plans the writes that store it.
+ * Opens a checkout for a top-up of `amount` minor units of the account's currency, and plans the writes that store the
+ * top-up.
  * - The provider's webhook names the account and the reference. So a paid checkout is credited even if the process dies
  *   before it has stored the top-up.
  * - The provider is asked about stored top-ups, in case the webhook does not come.

@@ -197,7 +197,7 @@ export const normalVatId = (given: string): string => given.toUpperCase().replac
 
 /**
  * The reason why a normal VAT id is not valid in a country, as a sentence without its period; undefined if its form is
- * right. Of countries without a rule here, only the prefix is checked.
+ * right. For countries without a rule here, only the prefix is checked.
  */
 export function vatIdFault(vatId: string, country: string): string | undefined {
   const known = prefixesOf(country);

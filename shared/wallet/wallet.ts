@@ -88,7 +88,7 @@ export const aheadOfWallet = (accountId: string, others: readonly string[]): Key
   ...["wallet", ...others].map((account) => balanceKey(walletOf(accountId), account)),
 ];
 
-/** Throws 409 `other_currency` if a price is in another currency than the account's. */
+/** Throws 409 `other_currency` if a price is not in the account's currency. */
 function requireSame(priceCurrency: string, currency: string): void {
   if (priceCurrency === currency) return;
   const detail = `The price is in ${priceCurrency}, and the account pays in ${currency}. The account cannot buy this.`;

@@ -13,8 +13,8 @@ import { dueWrite } from "./schedule.ts";
 import { StoredWebhook, WebhookParams, getWebhook, webhookKey } from "./webhook.ts";
 
 /*
- * Access patterns
- *   deliveries of a webhook, newest first, and one by id   ACCOUNT#<id> / JOURNAL#deliveries/<webhook id> (shared/table/journal.ts)
+ * Access patterns (the journal: shared/table/journal.ts)
+ *   deliveries of a webhook, newest first, and one by id   ACCOUNT#<id> / JOURNAL#deliveries/<webhook id>
  *   the body of a delivery                                 ACCOUNT#<id> / DELIVERY_BODY#<webhook id>#<delivery id>
  *   due deliveries                                         shared/table/due.ts
  */

@@ -17,8 +17,8 @@ import type { Key, Write } from "../table/writes.ts";
 
 /*
  * Access patterns
- *   workspaces of an account, and one by the ordinal in its id   ACCOUNT#<id> / LIST#workspaces
- *   whether a name is taken                                      ACCOUNT#<id> / WORKSPACE_NAME#<SHA-256 of the folded name>
+ *   workspaces of an account, and one by its id's ordinal   ACCOUNT#<id> / LIST#workspaces
+ *   whether a name is taken                                 ACCOUNT#<id> / WORKSPACE_NAME#<SHA-256 of the folded name>
  */
 /** The list of an account's workspaces. */
 export const workspacesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "workspaces" });
@@ -65,7 +65,7 @@ export const workspaceKind = defineKind({
 });
 
 export const StoredWorkspace = Workspace.extend({
-  /** The number of domains in the workspace. The transactions that add and move domains update it. */
+  /** The number of domains in the workspace. The transactions that add and move domains update this number. */
   domain_count: z.int(),
   version: z.int(),
 });
@@ -117,7 +117,8 @@ export async function getWorkspace(accountId: string, id: string, { table }: Con
 }
 
 /**
- * The write that makes a transaction fail if the workspace is deleted meanwhile; undefined if there is no workspace.
+ * The write that makes a transaction fail if the workspace is deleted meanwhile; undefined if the account does not have
+ * the workspace.
  */
 export async function findWorkspace(table: Reader, accountId: string, id: string): Promise<Write | undefined> {
   const workspace = await table.get(workspaceKey(accountId, id), StoredWorkspace);
@@ -165,7 +166,7 @@ async function readByIds(table: Reader, accountId: string, ids: readonly string[
   });
 }
 
-/** Renames a workspace. Throws 404 and 409 `workspace_name_taken`. */
+/** Renames a workspace. Throws 404 for an unknown workspace, and 409 `workspace_name_taken`. */
 export function renameWorkspace(
   accountId: string,
   id: string,

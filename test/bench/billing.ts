@@ -20,7 +20,7 @@ function idInShard(): string {
   }
 }
 
-/** Accounts of one shard, each with a mailbox and money for it. */
+/** Makes accounts of one shard, each with a mailbox and money for it. */
 async function fillShard(count: number): Promise<void> {
   const client = { id: randomUUID(), name: "Bench" };
   for (let index = 0; index < count; index++) {
@@ -31,7 +31,7 @@ async function fillShard(count: number): Promise<void> {
   }
 }
 
-/** What closing a day took: accounts a second, and of the table for each account. Throws if an account failed. */
+/** Closes a day. Returns the accounts a second, and the table's units for each account. Throws if an account failed. */
 async function closeDay(count: number, now: string) {
   const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
   const context = { table: testTable(usage), now: () => new Date(now), requestId: randomUUID() };
@@ -53,7 +53,10 @@ async function closeDay(count: number, now: string) {
   };
 }
 
-/** The daily run over one shard by one process: on an ordinary day, and at the end of a month, when invoices are made. */
+/**
+ * Runs the daily run over one shard in one process, on an ordinary day and at the end of a month, when invoices are
+ * made.
+ */
 export async function run({ quick }: Options): Promise<Result> {
   const count = quick ? 40 : 1_000;
   await fillShard(count);

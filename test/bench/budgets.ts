@@ -11,29 +11,31 @@ import { root, type Figure, type Options, type Result } from "./harness.ts";
 const file = join(import.meta.dirname, "budgets.json");
 
 /**
- * Dollars for a million in us-east-1 on demand, the first tier without free tiers, as our notes of 2026-11-21 have them of
- * these pages: aws.amazon.com/dynamodb/pricing/on-demand (rates of November 2024), /lambda/pricing, /api-gateway/pricing,
- * /cloudwatch/pricing, /eventbridge/pricing.
+ * Prices in dollars for a million, in us-east-1 on demand: the first tier without free tiers. Our notes of 2026-11-21
+ * have them from these pages: aws.amazon.com/dynamodb/pricing/on-demand (rates of November 2024), /lambda/pricing,
+ * /api-gateway/pricing, /cloudwatch/pricing, /eventbridge/pricing.
  */
 const prices = { readUnit: 0.125, writeUnit: 0.625, event: 1 };
-/** An HTTP API's call of up to 512 KB, Lambda's request, and a log line of 400 bytes. */
+/** The price of a request: an HTTP API's call of up to 512 KB, Lambda's request, and a log line of 400 bytes. */
 const perRequest = 1 + 0.2 + 400e-9 * 0.5e6;
-/** Half a gigabyte of an Arm function for a millisecond. */
+/** The price of a millisecond of an Arm function with half a gigabyte. */
 const perMs = (0.5 * 13.3334) / 1000;
 
 /**
- * Dollars of a million requests: of the table alone, and of everything that a request passes through. A warm request is
- * assumed to take 4 ms, and 4 ms for each call of the table, one after another.
+ * Dollars for a million requests: for the table alone, and for everything that a request uses. The model is that a warm
+ * request takes 4 ms, and 4 ms for each call of the table, one after another.
  */
 function dollarsPerMillion({ reads, writes, calls, events }: Cost): { table: number; all: number } {
   const table = reads * prices.readUnit + writes * prices.writeUnit;
   return { table, all: table + perRequest + (4 + 4 * calls) * perMs + events * prices.event };
 }
 
-/** The most sequential round trips of a GET, a list and a write, by the route that stands for each. */
+/** The most sequential round trips of a GET, a list and a write. One route stands for each. */
 const tripBars = { "workspaces.get": 1, "workspaces.list": 2, "workspaces.add": 2 };
 
-/** Compares what every route's example consumes with the committed budgets; with `--write`, commits it to the file. */
+/**
+ * Compares the cost of every route's example with the committed budgets. With `--write`, writes the costs to the file.
+ */
 export async function run({ write }: Options): Promise<Result> {
   const budgets = JSON.parse(await readFile(file, "utf8").catch(() => "{}")) as Record<string, Cost>;
   const costs: { route: Route; cost: Cost }[] = [];

@@ -1,6 +1,6 @@
 import { secondsOf, type Result } from "./harness.ts";
 
-/** How long contributors wait for the templates and for the tests. */
+/** The time of the checks for which contributors wait: the templates and the tests. */
 export const run = async (): Promise<Result> => ({
   figures: [
     { name: "npm run synth", value: secondsOf(["run", "synth"]), unit: "s", bar: 7 },

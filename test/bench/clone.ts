@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { newFolder, root, secondsOf, type Result } from "./harness.ts";
 import { startProduct } from "./product.ts";
 
-/** Seconds from a fresh clone of HEAD to the first 200, as a new user has them. */
+/** Measures the seconds from a fresh clone of HEAD to the first 200, as for a new user. */
 export async function run(): Promise<Result> {
   await using folder = await newFolder();
   const checkout = join(folder.path, "clone");

@@ -20,7 +20,10 @@ async function mediansOf<Name extends string>(rounds: number, variants: Record<N
   return mapValues(await inTurns(rounds, timedRuns), median);
 }
 
-/** Milliseconds that code mode adds to its calls: reading a program, checking it and running it, beside the calls alone. */
+/**
+ * Measures the milliseconds that code mode adds to its calls. It reads a program, checks it and runs it; the calls
+ * alone are measured beside it.
+ */
 export async function run({ quick }: Options): Promise<Result> {
   const rounds = quick ? 21 : 201;
   const id = randomUUID();
@@ -32,7 +35,7 @@ export async function run({ quick }: Options): Promise<Result> {
     parse150: () => parseProgram(long),
     check150: () => check(parsed, { catalogue }),
   });
-  const { accountId, door } = await newScene();
+  const { accountId, context } = await newScene();
   const code = Array.from({ length: reads }, () => `workspaces.list(account_id="${accountId}")`).join("\n");
   const input = { params: { account_id: accountId }, query: {}, body: {} };
   const checked = check(parseProgram(code), { catalogue });
@@ -41,10 +44,10 @@ export async function run({ quick }: Options): Promise<Result> {
   const withoutCalls = { perform: async () => nothing, concurrency: 8, writes: () => false };
   const { alone, ordered, together, read, overhead } = await mediansOf(rounds, {
     alone: async () => {
-      for (let index = 0; index < reads; index++) await invoke(list, input, door);
+      for (let index = 0; index < reads; index++) await invoke(list, input, context);
     },
-    ordered: () => runProgram(checked, door, { explain: explainOne, concurrency: 1 }),
-    together: () => execute({ code, requestId: "bench" }, door),
+    ordered: () => runProgram(checked, context, { explain: explainOne, concurrency: 1 }),
+    together: () => execute({ code, requestId: "bench" }, context),
     read: () => check(parseProgram(code), { catalogue }),
     overhead: () => runSteps(check(parseProgram(code), { catalogue }).steps, { ...withoutCalls, session: new Map() }),
   });

@@ -11,7 +11,7 @@ import { newEvents, race, startLambda, type Answer } from "./contestant.ts";
 import { median, newFolder, ratioOf, type Options, type Result } from "./harness.ts";
 import { bundlePeers } from "./peers.ts";
 
-/** The bars: the floor, and Express with the same SDK, bundled and not. */
+/** The bars: the floor, and Express with the same SDK, both bundled and unbundled. */
 const bars: Record<string, object> = {
   "bare SDK": { bar: 1 },
   Express: { bar: 0.5 },
@@ -21,7 +21,7 @@ const bars: Record<string, object> = {
 const firstOf = ({ ms: [first = Number.NaN] }: Answer): number => first;
 const bothOf = (answer: Answer): number => answer.loadMs + firstOf(answer);
 
-/** Cold starts of the read of one workspace, beside the same read with other frameworks. */
+/** Measures cold starts of the read of one workspace, and of the same read with other frameworks. */
 export async function run({ quick }: Options): Promise<Result> {
   await using folder = await newFolder();
   const code = join(folder.path, "bundles/read/index.js");
@@ -61,8 +61,8 @@ export async function run({ quick }: Options): Promise<Result> {
 }
 
 /**
- * Puts TLS in front of the engine, as DynamoDB has it: over plain HTTP the SDK's first call loads modules that it never
- * needs on Lambda. Returns the environment of a process that uses and trusts it.
+ * Puts TLS in front of the engine, as DynamoDB has it. Over plain HTTP, the SDK's first call loads modules that it does
+ * not need on Lambda. Returns the environment of a process that uses and trusts this server.
  */
 async function startTlsFront(endpoint: string, folder: string) {
   const { key, cert } = certificateFor("localhost");

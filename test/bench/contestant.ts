@@ -9,12 +9,12 @@ import { newRoomyAccount } from "../support/roomy.ts";
 import type { User } from "../support/world.ts";
 import { inTurns, mapValues } from "./harness.ts";
 
-/** What a Lambda's process says of an order (lambda.mjs). */
+/** The answer of a Lambda's process to an order (lambda.mjs). */
 export type Answer = { loadMs: number; ms: number[]; cpuMs: number; statusCode?: number; body?: string };
 
 /**
- * Starts the process of a Lambda, which ends when its variable goes out of scope. `ask` has it answer an event some
- * times, one after another. It throws if a response is no success, or the process ends.
+ * Starts the process of a Lambda. It ends when its variable goes out of scope. `ask` makes it answer an event several
+ * times, one after another. `ask` throws if a response is no success, or if the process ends.
  */
 export function startLambda(file: string, args: readonly string[] = [], env: Record<string, string> = {}) {
   const child = fork(join(import.meta.dirname, "lambda.mjs"), [file, ...args], {
@@ -34,8 +34,8 @@ export function startLambda(file: string, args: readonly string[] = [], env: Rec
 }
 
 /**
- * Has all runners answer in turns, `times` requests in each of the rounds. A round before these warms everything up, and
- * shows that all answer a read the same; throws if one answers otherwise than the first.
+ * Makes all runners answer in turns, `times` requests in each round. One more round before these warms everything up,
+ * and compares the answers to a read. Throws if an answer differs from the first.
  */
 export async function race(
   runners: Record<string, (times: number) => Promise<Answer>>,
@@ -50,7 +50,7 @@ export async function race(
   return inTurns(rounds, asking(times));
 }
 
-/** The events of the three requests that are compared, as API Gateway builds them, in a new account with workspaces. */
+/** Makes the events of the three compared requests, as API Gateway builds them, in a new account with workspaces. */
 export async function newEvents(owner: User, workspaces: number) {
   const account = await newRoomyAccount({ owner });
   const ids: string[] = [];

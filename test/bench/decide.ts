@@ -5,7 +5,7 @@ import { invoke } from "../../shared/http/invoke.ts";
 import { Empty, type Route } from "../../shared/http/route.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { asOwner, join, newGroup, newWorkspace } from "../support/auth.ts";
-import { codeDoor } from "../support/code-door.ts";
+import { codeContext } from "../support/code-context.ts";
 import { newMember, newServiceAccount, newSuperAdmin, newUser, type Account } from "../support/world.ts";
 import type { Figure, Result } from "./harness.ts";
 import { newScene } from "./scene.ts";
@@ -19,23 +19,26 @@ const requests = {
 };
 const groupCount = 20;
 
-/** Most callers are typical, and have a bar. */
+/** Most callers are typical. Typical callers have a bar. */
 type Caller = { name: string; isTypical?: true; authenticate: () => Promise<Principal> };
 
-/** Read units of authenticating a request and of deciding it, without what the route itself reads, by caller. */
+/**
+ * Measures the read units of authenticating and deciding a request, by caller. The reads of the route itself are not
+ * counted.
+ */
 export async function run(): Promise<Result> {
-  const { account, table, door, measure } = await newScene();
+  const { account, table, context, measure } = await newScene();
   const workspaceIds: string[] = [];
   for (const name of ["One", "Two", "Three"]) workspaceIds.push(await newWorkspace(account, name));
   const params = { account_id: account.id, workspace_id: workspaceIds[0] };
   const figures: Figure[] = [];
   for (const { name, isTypical, authenticate } of await callersOf(account, workspaceIds, table)) {
-    // The first request of a token writes when it was used. Later ones of the same hour do not.
+    // The first request of a token stores the time of its use. Later requests of the same hour do not.
     await authenticate();
     const { value: principal, readUnits } = await measure(authenticate);
     figures.push({ name: `${name}: authenticate`, value: readUnits, unit: "read units" });
     for (const [request, route] of Object.entries(requests)) {
-      const way = { ...door, authenticate: async () => principal };
+      const way = { ...context, authenticate: async () => principal };
       const decided = await measure(() => invoke(route, { params, query: {}, body: {} }, way));
       const bar = isTypical ? { bar: 2 } : {};
       figures.push({ name: `${name}: ${request}`, value: decided.readUnits, unit: "read units", ...bar });
@@ -45,7 +48,7 @@ export async function run(): Promise<Result> {
   return { figures };
 }
 
-/** The callers of an account with three workspaces, and twenty groups that each view the first one. */
+/** Makes the callers of an account with three workspaces, and with twenty groups that each view the first workspace. */
 async function callersOf(account: Account, workspaceIds: readonly string[], table: Table): Promise<Caller[]> {
   const views = workspaceIds.map((id) => ({ role: "viewer" as const, scope: { type: "workspace" as const, id } }));
   const { token } = await newServiceAccount(account, ...views);
@@ -59,7 +62,7 @@ async function callersOf(account: Account, workspaceIds: readonly string[], tabl
     await join(account, group, member.id);
     groups.push(group.idp_name);
   }
-  const user = ({ id }: { id: string }) => codeDoor({ id }).authenticate;
+  const user = ({ id }: { id: string }) => codeContext({ id }).authenticate;
   const program = () => servicePrincipal(token, table, new Date());
   const claimant: Principal = { ...(await user(newUser())()), groups };
   return [

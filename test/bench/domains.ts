@@ -12,7 +12,10 @@ import { newScene } from "./scene.ts";
 
 const nameOf = (index: number): string => `number-${index}.com`;
 
-/** Read units of pages and of one domain in an account of 20,000 domains, and milliseconds of buying 50 names. */
+/**
+ * Measures the read units of pages and of one domain in an account of 20,000 domains, and the milliseconds of buying 50
+ * names.
+ */
 export async function run({ quick }: Options): Promise<Result> {
   const count = quick ? 2_000 : 20_000;
   const { accountId, table, recorded: context, measure } = await newScene();

@@ -7,10 +7,13 @@ import { startProduct } from "./product.ts";
 
 const concurrencies = [1, 8, 32, 128];
 
-/** Makes a process write the microseconds of processor time that it has used, when it gets a signal. */
+/** A module that makes its process write the microseconds of its processor time at a signal. */
 const reportCpu = `data:text/javascript,process.on("SIGUSR2",()=>process.stderr.write("cpu:"+Object.values(process.cpuUsage()).join("+")+"\\n"))`;
 
-/** `npm start` under reads: requests a second at several concurrencies, their p99, and the gateway's processor time. */
+/**
+ * Measures `npm start` under reads: requests a second at several concurrencies, their p99, and the gateway's processor
+ * time.
+ */
 export async function run({ quick }: Options): Promise<Result> {
   await using folder = await newFolder();
   const env = { LOG_LEVEL: "silent", NODE_OPTIONS: `--import=${encodeURI(reportCpu)}` };
@@ -35,7 +38,7 @@ export async function run({ quick }: Options): Promise<Result> {
 
 type Product = Awaited<ReturnType<typeof startProduct>>;
 
-/** A function that reads a workspace over a kept connection; throws for any answer but 200. */
+/** Makes a function that reads a workspace over a kept connection. The function throws for any answer but 200. */
 async function readerOf({ baseUrl, demo }: Product, dataDir: string): Promise<() => Promise<void>> {
   const { id = "", owner } = demo.accounts[0] ?? {};
   const roomy = ["--account", id, "--class", "default", "--per-minute", "1000000", "--burst", "1000000"];
@@ -55,7 +58,7 @@ async function readerOf({ baseUrl, demo }: Product, dataDir: string): Promise<()
   };
 }
 
-/** The milliseconds of each request, so many at a time for some seconds. */
+/** Sends requests for some seconds, `concurrency` at a time. Returns the milliseconds of each. */
 async function load(get: () => Promise<void>, concurrency: number, seconds: number): Promise<number[]> {
   const times: number[] = [];
   const endMs = performance.now() + seconds * 1_000;

@@ -8,7 +8,7 @@ import { progressOn } from "../../infra/local/start/banner.ts";
 /** The project's folder. */
 export const root = join(import.meta.dirname, "../..");
 
-/** One measured number. `bar` is the most that it may be, `atLeast` the least. */
+/** One measured number. `bar` is its maximum, `atLeast` its minimum. */
 export type Figure = { name: string; value: number; unit: string; bar?: number; atLeast?: number };
 
 /** A row of a table, by the names of its columns. */
@@ -21,7 +21,7 @@ export type Row = Record<string, string | number>;
  */
 export type Options = { quick: boolean; write: boolean };
 
-/** What a suite measured: its figures, and by their titles the tables that go into docs/benchmarks-tables.md. */
+/** The result of a suite: its figures, and its tables by their titles. The tables go into docs/benchmarks-tables.md. */
 export type Result = { figures: Figure[]; tables?: Record<string, Row[]> };
 
 /** The value that a share (0 to 1) of all values does not exceed. */
@@ -42,14 +42,14 @@ export const ratioOf = (ours: readonly number[] = [], theirs: readonly number[] 
 export const mapValues = <Name extends string, T, R>(record: Record<Name, T>, change: (value: T) => R) =>
   Object.fromEntries(Object.entries<T>(record).map(([name, value]) => [name, change(value)])) as Record<Name, R>;
 
-/** Milliseconds that something takes. */
+/** Measures the milliseconds of a function. */
 export async function timed(run: () => unknown): Promise<number> {
   const startedAt = performance.now();
   await run();
   return performance.now() - startedAt;
 }
 
-/** Seconds that npm takes for a command in a folder. Throws if it fails. */
+/** Measures the seconds of an npm command in a folder. Throws if the command fails. */
 export function secondsOf(command: readonly string[], cwd = root): number {
   const startedAt = performance.now();
   execFileSync("npm", ["--silent", ...command], { cwd, stdio: ["ignore", "ignore", "inherit"] });
@@ -57,7 +57,7 @@ export function secondsOf(command: readonly string[], cwd = root): number {
 }
 
 /**
- * Runs all variants once a round, one after another, and shows on standard error how far it is. Returns the samples of
+ * Runs all variants once a round, one after another, and shows the progress on standard error. Returns the samples of
  * each variant, by round.
  */
 export async function inTurns<Name extends string, T>(

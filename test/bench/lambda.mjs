@@ -2,9 +2,10 @@ import { createRequire, enableCompileCache, flushCompileCache } from "node:modul
 import { pathToFileURL } from "node:url";
 
 /*
- * The process of one Lambda. Arguments: its module; a name for the workspaces that it adds; the folder of V8's compile
- * cache, if it loads from one. It answers each order of its parent with the milliseconds of loading and of each request,
- * the processor's milliseconds since the order before (since before loading, in the first answer), and the last response.
+ * The process of one Lambda. Its arguments are its module, a name for the workspaces that it adds, and the folder of
+ * V8's compile cache, if it loads from one. It answers each order of its parent with these values: the milliseconds of
+ * loading and of each request, the processor's milliseconds since the order before (in the first answer, since before
+ * loading), and the last response.
  */
 const [file, name, cache] = process.argv.slice(2);
 if (cache) enableCompileCache(cache);

@@ -7,11 +7,14 @@ import { inTurns, mapValues, median, newFolder, ratioOf, type Options, type Resu
 
 const route = { name: "route", file: "functions/workspaces/list.ts" };
 const bare = { name: "bare", file: "test/bench/bare-client.ts" };
-/** Code mode with all routes; and what its bundle would hold besides, with the servers of the SDKs of MCP and A2A. */
+/** Code mode with all routes. Its bundle is compared with the size of the SDKs' servers for MCP and A2A. */
 const code = { name: "code", file: "functions/code/handler.ts" };
 const servers = { name: "servers", file: "test/bench/sdk-servers.ts" };
 
-/** Milliseconds in which a route's bundle loads, beside a bundle of the bare SDK client, and the kilobytes of bundles. */
+/**
+ * Measures the milliseconds of loading a route's bundle and a bundle of the bare SDK client, and the kilobytes of
+ * bundles.
+ */
 export async function run({ quick }: Options): Promise<Result> {
   await using folder = await newFolder();
   const at = (path: string): string => join(folder.path, path);

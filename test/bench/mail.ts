@@ -1,11 +1,13 @@
 import { mapConcurrently } from "../../shared/core/concurrency.ts";
-import { logsIn, newSource, sendsAs, whereTo } from "../support/mail-door.ts";
+import { logsIn, newSource, sendsAs, whereTo } from "../support/mail-routes.ts";
 import { added, at, home, send } from "../support/mailboxes.ts";
 import { newRoomyAccount } from "../support/roomy.ts";
 import { inTurns, median, quantile, timed, type Options, type Result } from "./harness.ts";
 
 const concurrency = 16;
-/** Each round asks once about each of them: so few times in all that no address reaches the rate limit of its logins. */
+/**
+ * The number of mailboxes. Each round asks once about each of them. So no address reaches the rate limit of its logins.
+ */
 const people = 100;
 
 const leastOf: Record<string, object> = {
@@ -15,12 +17,15 @@ const leastOf: Record<string, object> = {
 const mostOf: Record<string, object> = { "mail logins, right password": { bar: 0.1 } };
 
 /**
- * A mailbox with its password, the network from which its owner logs in, and what a mail server looks up: an address and
- * the kind of answer.
+ * A mailbox with its password, the network of its owner's logins, and a look-up of a mail server: an address and the
+ * kind of its answer.
  */
 type Person = { email: string; password: string; source: string; address: string; kind: string };
 
-/** Logins and look-ups of recipients and senders a second, by the functions that the mail servers call, 16 at a time. */
+/**
+ * Measures logins, and look-ups of recipients and senders, a second. The functions of the mail servers' routes answer,
+ * 16 at a time.
+ */
 export async function run({ quick }: Options): Promise<Result> {
   const persons = await newPersons();
   const load = (isAnswered: (person: Person) => Promise<boolean>) => async () => {
@@ -51,7 +56,10 @@ export async function run({ quick }: Options): Promise<Result> {
   return { figures };
 }
 
-/** Mailboxes of one domain. A quarter of what is looked up is a mailbox, an alias, an unknown address, an unknown domain. */
+/**
+ * Makes mailboxes of one domain. Their look-ups are of four kinds, a quarter each: a mailbox, an alias, an unknown
+ * address, an unknown domain.
+ */
 async function newPersons(): Promise<Person[]> {
   const account = await newRoomyAccount();
   const { name } = await home(account);

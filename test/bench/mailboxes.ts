@@ -17,7 +17,10 @@ import { newScene } from "./scene.ts";
 
 const perDomain = 200;
 
-/** Costs of mailboxes in an account of 100,000 over 500 domains: pages, one addition, 100 at once, and the export. */
+/**
+ * Measures mailboxes in an account of 100,000 over 500 domains: pages, one addition, 100 additions at once, and the
+ * export.
+ */
 export async function run({ quick }: Options): Promise<Result> {
   const { account, accountId, table, recorded: context, measure } = await newScene();
   const size = { domains: quick ? 20 : 500, mailboxesEach: perDomain, workspaces: 1 };
@@ -70,7 +73,7 @@ export async function run({ quick }: Options): Promise<Result> {
   };
 }
 
-/** A person with a name of a random syllable and a number, so that names differ as those of people do. */
+/** A person whose name has a random syllable and a number, so that names differ as real names do. */
 function randomPerson(place: number) {
   const pick = (from: string) => from.split(" ")[Math.floor((Math.random() * from.length) / 8)] ?? "Ada";
   const syllable = () => Math.random().toString(36).slice(2, 5);
@@ -79,7 +82,7 @@ function randomPerson(place: number) {
   return { local_part: `${first_name}.${last_name}${place}`.toLowerCase(), first_name, last_name };
 }
 
-/** Read units of text searches in a workspace with 20,000 mailboxes in 100 domains. */
+/** Measures the read units of text searches in a workspace with 20,000 mailboxes in 100 domains. */
 async function measureSearch(): Promise<Figure[]> {
   const { account, accountId, table, recorded: context, measure } = await newScene();
   const { id: workspaceId } = await addWorkspace(accountId, "One", context);
@@ -99,7 +102,10 @@ async function measureSearch(): Promise<Figure[]> {
   return figures;
 }
 
-/** Runs an export in a process of its own, with the heap of a small Lambda: its memory is that of the export alone. */
+/**
+ * Runs an export in a process of its own with the heap of a small Lambda, so that its memory is the memory of the
+ * export alone.
+ */
 function runExport(accountId: string, exportId: string): { ms: number; bytes: number; kibibytes: number } {
   const args = ["--max-old-space-size=128", join(import.meta.dirname, "export-child.ts"), accountId, exportId];
   return JSON.parse(execFileSync(process.execPath, args, { encoding: "utf8" }));

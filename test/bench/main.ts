@@ -8,7 +8,7 @@ import { startSurroundings } from "../support/surroundings.ts";
 import type { Options, Result } from "./harness.ts";
 import { rowOf, writePages, type Results } from "./page.ts";
 
-/** The suites that get an engine with a table, and those that start by themselves what they need. */
+/** The suites that get an engine with a table, and the suites that start everything themselves. */
 const withEngine = "cold warm load pages budgets domains mailboxes mail billing decide promises code".split(" ");
 const suites = [...withEngine, "gateway", "soak", "checks", "clone", "scale"];
 const file = join(import.meta.dirname, "../../bench.json");
@@ -22,7 +22,7 @@ Without a suite: all of them, and docs/benchmarks.md is written. Suites: ${suite
             scale: docs/scale.md is written
 `;
 
-/** The results in bench.json; none if the file is not there. */
+/** The results in bench.json. Empty if there is no file. */
 async function readResults(): Promise<Results> {
   const { suites = {} } = JSON.parse(await readFile(file, "utf8").catch(() => "{}")) as Partial<Results>;
   const memory = `${Math.round(totalmem() / 2 ** 30)} GiB`;
@@ -32,7 +32,7 @@ async function readResults(): Promise<Results> {
 
 /** Runs a suite in this process and puts its result into bench.json. */
 async function runHere(name: string, options: Options): Promise<void> {
-  // Before the suite is loaded: the modules of the tests read the environment that this sets.
+  // Runs before the suite is loaded, because the modules of the tests read this environment.
   const tearDown = withEngine.includes(name) ? await startSurroundings() : undefined;
   try {
     const { run } = (await import(`./${name}.ts`)) as { run: (options: Options) => Promise<Result> };
@@ -47,7 +47,7 @@ async function runHere(name: string, options: Options): Promise<void> {
   }
 }
 
-/** Runs each suite in a process of its own, so that no suite meets the engine or the environment of another one. */
+/** Runs each suite in a process of its own, so that suites do not share an engine or an environment. */
 async function runApart(chosen: readonly string[], flags: readonly string[]): Promise<void> {
   for (const name of chosen) {
     process.stderr.write(`${name} …\n`);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import type { Figure, Result, Row } from "./harness.ts";
 
-/** What bench.json holds: the last result of each suite, with its time and its commit. */
+/** The content of bench.json: the last result of each suite, with its time and its commit. */
 export type Results = {
   machine: string;
   suites: Record<string, Result & { at: string; commit: string; quick: boolean }>;
@@ -23,11 +23,11 @@ const pictures = [
   { file: "soak", suite: "soak", table: "Resident memory, in MiB", column: "Product", only: /./ },
 ];
 
-/** A number for readers: the smaller, the more digits after the point. */
+/** Formats a number for readers. Smaller numbers get more decimals. */
 const shown = (value: number): string =>
   value.toLocaleString("en-US", { maximumFractionDigits: Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0 });
 
-/** A Markdown table. Columns of numbers stand on the right. */
+/** Makes a Markdown table. Columns of numbers are aligned to the right. */
 function tableOf(rows: readonly Row[]): string {
   const [first = {}] = rows;
   const line = (cells: readonly (string | number)[]): string =>
@@ -36,7 +36,7 @@ function tableOf(rows: readonly Row[]): string {
   return [line(Object.keys(first)), line(sides), ...rows.map((row) => line(Object.values(row)))].join("\n");
 }
 
-/** Bars as SVG, the longest across the picture. Those of this API are green. */
+/** Draws bars as SVG. The longest bar has the width of the picture. The bars of this API are green. */
 export function pictureOf(rows: readonly Row[], column: string): string {
   const most = Math.max(...rows.map((row) => Number(row[column])));
   const bars = rows.map((row, index) => {
@@ -52,7 +52,7 @@ ${bars.join("\n")}
 `;
 }
 
-/** A figure as a row. `Met` is empty for a figure without a bar. */
+/** A figure as a row of a table. `Met` is empty for a figure without a bar. */
 export function rowOf({ name, value, unit, bar, atLeast }: Figure) {
   const isMet = value <= (bar ?? Infinity) && value >= (atLeast ?? -Infinity);
   const limit = atLeast === undefined ? (bar === undefined ? "" : `≤ ${bar}`) : `≥ ${atLeast}`;
@@ -64,7 +64,7 @@ export function rowOf({ name, value, unit, bar, atLeast }: Figure) {
   };
 }
 
-/** Every figure that has a bar. The missed ones come first. */
+/** The table of all figures with a bar. Missed bars come first. */
 function barsOf(suites: Results["suites"]): string {
   const rows = Object.entries(suites).flatMap(([Suite, { figures }]) =>
     figures.map((figure) => ({ Suite, ...rowOf(figure) })).filter(({ Bar }) => Bar !== ""),
@@ -82,14 +82,17 @@ function machineOf({ machine, suites }: Results): string {
   return `Machine: ${machine}. Measured on ${days.join(", ")} at ${commits.join(", ")}.${quick}`;
 }
 
-/** All tables and figures of a suite. */
+/** All tables and figures of a suite, as Markdown. */
 export const suiteOf = ({ figures, tables = {} }: Result): string =>
   [
     ...Object.entries(tables).map(([title, rows]) => `### ${title}\n\n${tableOf(rows)}`),
     tableOf(figures.map(rowOf)),
   ].join("\n\n");
 
-/** Writes parts into a page, each between `<!-- name -->` and `<!-- end -->`. Returns the names of the parts that it has. */
+/**
+ * Writes parts into a page, each between `<!-- name -->` and `<!-- end -->`. Returns the names of the parts in the
+ * page.
+ */
 async function fillPage(file: string, parts: ReadonlyMap<string, string>): Promise<string[]> {
   const placed: string[] = [];
   const text = await readFile(file, "utf8");
@@ -102,7 +105,7 @@ async function fillPage(file: string, parts: ReadonlyMap<string, string>): Promi
   return placed;
 }
 
-/** Draws the pictures of the suites that there are. */
+/** Draws the pictures of the suites with results. */
 async function drawPictures(suites: Readonly<Record<string, Result>>): Promise<void> {
   for (const { file, suite, table, column, only } of pictures) {
     const rows = suites[suite]?.tables?.[table]?.filter((row) => only.test(String(Object.values(row)[1])));
@@ -119,7 +122,8 @@ export async function writeScalePage(scale: Result): Promise<void> {
 }
 
 /**
- * Writes the results into docs/benchmarks.md, docs/scale.md and docs/benchmarks-tables.md, and draws the pictures. The text around stays. Throws if a suite has no place.
+ * Writes the results into docs/benchmarks.md, docs/scale.md and docs/benchmarks-tables.md, and draws the pictures. The
+ * other text stays. Throws if a suite has no place.
  */
 export async function writePages(results: Results): Promise<void> {
   const { suites } = results;

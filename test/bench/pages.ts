@@ -11,12 +11,15 @@ import { inTurns, mapValues, median, type Figure, type Options, type Result } fr
 import { newScene } from "./scene.ts";
 
 const deletedShare = 0.1;
-/** Rows in one transaction. */
+/** The number of rows in one transaction. */
 const batch = 90;
 const pageSize = 25;
 const rounds = 5;
 
-/** Costs of pages, an addition and a deletion in accounts of up to 100,000 workspaces, 10 % of them deleted at random. */
+/**
+ * Measures pages, an addition and a deletion in accounts of up to 100,000 workspaces. Of these, 10 % are deleted at
+ * random.
+ */
 export async function run({ quick }: Options): Promise<Result> {
   const sizes: Awaited<ReturnType<typeof measureSize>>[] = [];
   for (const rows of [1_000, 10_000, ...(quick ? [] : [100_000])]) sizes.push(await measureSize(rows));
@@ -30,7 +33,7 @@ export async function run({ quick }: Options): Promise<Result> {
 const entries = 100_000;
 const perTransaction = 80;
 
-/** Costs of pages of 100 in an audit log with 100,000 entries on one day, as bursts of 80 in a millisecond. */
+/** Measures pages of 100 in an audit log with 100,000 entries on one day, in bursts of 80 a millisecond. */
 async function measureJournal(): Promise<Figure[]> {
   const { accountId, table, plain, measure } = await newScene();
   const startMs = Date.parse("2100-03-01T00:00:00Z");
@@ -131,7 +134,7 @@ async function measureSize(rows: number) {
 
 type Template = Awaited<ReturnType<typeof addWorkspace>>;
 
-/** Adds rows like the first one through the list itself, and deletes some of them, many in one transaction. */
+/** Adds rows like `template` through the list itself, and deletes some of them, many in one transaction. */
 async function fill(table: Table, template: Template, rows: number): Promise<void> {
   const list = workspacesOf(template.account_id);
   const ordinals = Array.from({ length: rows - 1 }, (_, index) => index + 1);

@@ -7,10 +7,12 @@ import { build, type BuildOptions } from "esbuild";
 import { root } from "./harness.ts";
 
 const sources = join(import.meta.dirname, "peers");
-/** Beside the project's own packages, where no tool of the project looks. The SDK is the project's. */
+/**
+ * The folder is beside the project's own packages, where no tool of the project looks. The SDK is the project's own.
+ */
 const installed = join(root, "node_modules/.cache/bench-peers");
 
-/** Copies the peers' sources, and installs the packages of their lock file unless they are there. */
+/** Copies the peers' sources. Installs the packages of their lock file unless they are installed. */
 async function install(): Promise<void> {
   const lock = await readFile(join(sources, "package-lock.json"), "utf8");
   const marker = join(installed, "node_modules/.installed");
@@ -28,7 +30,7 @@ const credentials = { "@aws-sdk/credential-provider-node": join(root, "infra/bui
 const optional = ["@nestjs/microservices", "@nestjs/websockets", "class-validator", "class-transformer"];
 const ours: BuildOptions = { ...modules, alias: credentials };
 
-/** A framework, and how its bundle is made: as its own documentation says (docs/benchmarks-tables.md), or as ours are. */
+/** A framework with the options of its bundle: those of its own documentation (docs/benchmarks-tables.md), or ours. */
 type Peer = { framework: string; label: string; options: BuildOptions };
 
 const recommended: Peer[] = [
@@ -38,7 +40,10 @@ const recommended: Peer[] = [
   { framework: "express", label: "Express, bundled", options: { minify: true } },
   { framework: "nest", label: "NestJS", options: { ...modules, external: optional } },
 ];
-/** For cold starts alone: the floor, which is a handler with a client; frameworks unbundled, and bundled as ours. */
+/**
+ * Peers of cold starts only: the floor, which is a handler with a client; frameworks unbundled; and frameworks bundled
+ * like ours.
+ */
 const coldOnly: Peer[] = [
   { framework: "bare", label: "bare SDK", options: modules },
   { framework: "bare", label: "bare SDK, our bundler", options: ours },
@@ -49,11 +54,14 @@ const coldOnly: Peer[] = [
 ];
 const warmOnly: Peer[] = [{ framework: "none", label: "no framework", options: ours }];
 
-/** What a peer does for a request: only the calls that answer it; all calls that ours makes; those, and it verifies the token. */
+/**
+ * The work of a peer for a request: `bare` makes only the calls for the answer, `same` as many calls as ours, and
+ * `verified` also verifies the token.
+ */
 export const works = ["verified", "same", "bare"] as const;
 export type Work = (typeof works)[number];
 
-/** The bundles of all peers: with all three requests, or for a cold start with the read of one workspace alone. */
+/** Makes the bundles of all peers, with all three requests, or for a cold start with the read of one workspace only. */
 export async function bundlePeers(work: Work | "cold"): Promise<{ label: string; file: string; bytes: number }[]> {
   await install();
   const peers = [...(work === "cold" ? coldOnly : warmOnly), ...recommended];

@@ -8,8 +8,9 @@ import type { Demo } from "../../infra/local/seed/demo.ts";
 import { root } from "./harness.ts";
 
 /**
- * `npm start` of a checkout with its data in a folder, from its first 200 on: its address, its demo, its process id,
- * and the lines that it reports. It ends when its variable goes out of scope. Throws if it does not start.
+ * Starts `npm start` of a checkout with its data in a folder, and waits for its first 200. Has its URL, its demo, its
+ * process id, and the lines that it reports. The process ends when its variable goes out of scope. Throws if it does
+ * not start.
  */
 export async function startProduct(dataDir: string, env: Record<string, string> = {}, checkout = root) {
   const child = spawn("npm", ["start", "--silent"], {
@@ -36,7 +37,10 @@ export async function startProduct(dataDir: string, env: Record<string, string> 
     throw new Error(`the product answers ${status}`);
   }
   const { pid } = JSON.parse(await readFile(join(dataDir, "engine.json"), "utf8")) as { pid: number };
-  /** Signals the process, whose preloaded module then writes a line. Returns the match of the pattern in that line. */
+  /**
+   * Sends a signal to the process. Its preloaded module then writes a line. Returns the match of the pattern in that
+   * line.
+   */
   const report = async (pattern: RegExp): Promise<RegExpExecArray> => {
     process.kill(pid, "SIGUSR2");
     for await (const [line] of on(lines, "line")) {

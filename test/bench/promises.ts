@@ -11,7 +11,9 @@ import { newScene } from "./scene.ts";
 
 type Scene = Awaited<ReturnType<typeof newScene>>;
 
-/** What each promise of the route core adds to a GET and a POST: microseconds, table units and round trips. */
+/**
+ * Measures the cost of each promise of the route core for a GET and a POST: microseconds, table units and round trips.
+ */
 export async function run({ quick }: Options): Promise<Result> {
   const scene = await newScene(await newAccount());
   const variants = await variantsOf(scene);
@@ -32,35 +34,38 @@ export async function run({ quick }: Options): Promise<Result> {
   return { figures };
 }
 
-/** A door whose caller sends a request every `everyMs`, by the limiter's clock: five a second, or two a minute. */
-function limited({ table, door }: Scene, everyMs: 200 | 30_000): InvocationContext {
+/**
+ * A context whose caller sends a request every `everyMs` by the limiter's clock, which is five a second or two a
+ * minute.
+ */
+function limited({ table, context }: Scene, everyMs: 200 | 30_000): InvocationContext {
   const memory = newLimiterMemory();
   const principalId = randomUUID();
   let at = Date.now();
   return {
-    ...door,
+    ...context,
     charge: async (what) => {
       at += everyMs;
-      await charge({ ...what, principalId }, { table, memory, log: door.log, now: () => new Date(at) });
+      await charge({ ...what, principalId }, { table, memory, log: context.log, now: () => new Date(at) });
     },
   };
 }
 
 async function variantsOf(scene: Scene): Promise<Record<string, (index: number) => Promise<unknown>>> {
-  const { accountId: account_id, door, plain } = scene;
+  const { accountId: account_id, context, plain } = scene;
   const params = { account_id };
-  const add = (name: string, way = door, headers = {}) =>
+  const add = (name: string, way = context, headers = {}) =>
     invoke(addRoute, { params, query: {}, body: { name }, headers }, way);
   const { id: workspace_id } = (await add("First")).output as { id: string };
   const get = (way: InvocationContext) =>
     invoke(getRoute, { params: { account_id, workspace_id }, query: {}, body: {} }, way);
   const [steady, sparse, adding] = [limited(scene, 200), limited(scene, 30_000), limited(scene, 200)];
-  const keyed = (index: number) => add(`keyed ${index}`, door, { "idempotency-key": `k${index}` });
+  const keyed = (index: number) => add(`keyed ${index}`, context, { "idempotency-key": `k${index}` });
   return {
-    "GET without promises": () => get(door),
+    "GET without promises": () => get(context),
     "GET rate limit, 5 a second": () => get(steady),
     "GET rate limit, 2 a minute": () => get(sparse),
-    "GET entity tag": async () => etagOf((await get(door)).output),
+    "GET entity tag": async () => etagOf((await get(context)).output),
     "POST the effect alone, unauthorized": (index) =>
       addRoute.run({ params, query: {}, body: { name: `bare ${index}` }, found: undefined }, plain),
     "POST authorized and recorded (audit and event)": (index) => add(`recorded ${index}`),

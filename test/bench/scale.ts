@@ -6,8 +6,8 @@ import type { Options, Result, Row } from "./harness.ts";
 import { writeScalePage } from "./page.ts";
 
 /*
- * A model of load and cost by the number of mailboxes: arithmetic only. docs/scale.md shows its assumptions and results, and
- * test/bench/scale.test.ts compares the page with them.
+ * A model of load and cost by the number of mailboxes, made of arithmetic only. docs/scale.md shows its assumptions and
+ * results. test/bench/scale.test.ts compares the page with them.
  */
 
 const budgets = JSON.parse(readFileSync(join(import.meta.dirname, "budgets.json"), "utf8")) as Record<string, Cost>;
@@ -21,40 +21,40 @@ const budgetOf = (route: string): Cost => {
 const prices = {
   readUnit: 0.125e-6,
   writeUnit: 0.625e-6,
-  /** An HTTP API: the first 300 million requests of a month, and those after. */
+  /** Prices of an HTTP API: the first 300 million requests of a month, and the requests after them. */
   request: 1e-6,
   furtherRequest: 0.9e-6,
   lambdaCall: 0.2e-6,
-  /** Half a gigabyte of an Arm function for a millisecond. */
+  /** A millisecond of an Arm function with half a gigabyte. */
   lambdaMs: (0.5 * 13.3334e-6) / 1_000,
   logByte: 0.5e-9,
   event: 1e-6,
-  /** A GB of the table and of its point-in-time recovery for a month. */
+  /** A month of a GB in the table and in its point-in-time recovery. */
   storedGb: 0.25 + 0.2,
   kmsCall: 3e-6,
-  /** The first 25 hosted zones, and those after. */
+  /** The price of each of the first 25 hosted zones, and of the zones after them. */
   zone: 0.5,
   furtherZone: 0.1,
   dnsQuery: 0.4e-6,
-  /** Alarms, the dashboard, the key, secrets and the workers: docs/deploy.md. */
+  /** The fixed price of alarms, the dashboard, the key, secrets and the workers: docs/deploy.md. */
   fixed: 20,
 };
 
-/** What one call costs. `calls` are the calls of the table, which decide how long it takes. */
+/** The cost of one call. `calls` are the calls of the table, which decide its duration. */
 type Unit = Pick<Cost, "reads" | "writes" | "calls" | "events">;
 
-/** One kind of work: how often a mailbox causes it on a day, and how many requests of the API it takes each time. */
+/** One kind of work. `aDay` is how often a mailbox causes it on a day, and `requests` the API requests of each time. */
 type Work = Unit & { name: string; aDay: number; requests: number };
 
-const door = (reads: number, writes: number, calls: number): Unit => ({ reads, writes, calls, events: 0 });
-/** An entry of a batch of 500, as measured with batches of 100. */
-const entry = (reads: number, writes: number) => ({ ...door(reads, writes, 0.1), requests: 1 / 500 });
+const mailRoute = (reads: number, writes: number, calls: number): Unit => ({ reads, writes, calls, events: 0 });
+/** The cost of an entry in a batch of 500, as measured with batches of 100. */
+const entry = (reads: number, writes: number) => ({ ...mailRoute(reads, writes, 0.1), requests: 1 / 500 });
 
 const works: readonly Work[] = [
-  { name: "login by IMAP or POP3", aDay: 24, requests: 1, ...door(8, 0.01, 3) },
-  { name: "login by SMTP", aDay: 4, requests: 1, ...door(11, 0.01, 6) },
-  { name: "look-up of a recipient", aDay: 30, requests: 1, ...door(8, 0, 4) },
-  { name: "check of a sender", aDay: 5, requests: 1, ...door(7, 0, 3) },
+  { name: "login by IMAP or POP3", aDay: 24, requests: 1, ...mailRoute(8, 0.01, 3) },
+  { name: "login by SMTP", aDay: 4, requests: 1, ...mailRoute(11, 0.01, 6) },
+  { name: "look-up of a recipient", aDay: 30, requests: 1, ...mailRoute(8, 0, 4) },
+  { name: "check of a sender", aDay: 5, requests: 1, ...mailRoute(7, 0, 3) },
   { name: "reported size", aDay: 4, ...entry(1.05, 2.08) },
   { name: "reported mail that was sent", aDay: 5, ...entry(1.11, 2.3) },
   { name: "reported login", aDay: 2, ...entry(1.03, 2.04) },
@@ -72,13 +72,13 @@ const works: readonly Work[] = [
 const days = 30;
 const mailboxesOfDomain = 50;
 const mailboxesOfAccount = 250;
-/** The busiest second has so many times the requests of the average second. */
+/** The busiest second has this many times the requests of the average second. */
 const peak = 3;
-/** The rows of a mailbox, with its share of lists, usage and the audit log of a year. */
+/** The bytes of a mailbox's rows, with its share of lists, usage and the audit log of a year. */
 const bytesOfMailbox = 12_000;
 const bytesOfLogLine = 400;
 const queriesOfDomain = 30_000;
-/** What an account's daily run and monthly invoice take: docs/operations.md, "Capacity". */
+/** The units of an account's daily run and monthly invoice: docs/operations.md, "Capacity". */
 const billing = { reads: 15 * days, writes: 8 * days + 78 };
 
 const sum = (of: (work: Work) => number): number => works.reduce((total, work) => total + work.aDay * of(work), 0);
@@ -86,13 +86,13 @@ const sum = (of: (work: Work) => number): number => works.reduce((total, work) =
 const msOf = ({ requests, calls }: Work): number => (requests === 1 ? 4 + 4 * calls : 4 * requests + 4 * calls);
 
 /**
- * The share of logins for which a process asks KMS for the account's key: it keeps those of 1,000 accounts
- * (shared/mail/mailboxes/password.ts). All accounts are taken to be equally busy.
+ * The share of logins for which a process asks KMS for the account's key. A process keeps the keys of 1,000 accounts
+ * (shared/mail/mailboxes/password.ts). The model is that all accounts are equally busy.
  */
 const missShare = (mailboxes: number): number => Math.max(0, 1 - 1_000 / (mailboxes / mailboxesOfAccount));
 const loginsOfDay = works.filter(({ name }) => name.startsWith("login")).reduce((total, { aDay }) => total + aDay, 0);
 
-/** What one mailbox causes on an average day. */
+/** The load of one mailbox on an average day. */
 const ofDay = {
   requests: sum(({ requests }) => requests),
   reads: sum(({ reads }) => reads) + billing.reads / days / mailboxesOfAccount,
@@ -101,7 +101,7 @@ const ofDay = {
   lambdaMs: sum(msOf),
 };
 
-/** Dollars of a month for a number of mailboxes, by what is paid for. */
+/** The dollars of a month for a number of mailboxes, by the item of the bill. */
 function monthOf(mailboxes: number) {
   const month = mailboxes * days;
   const requests = month * ofDay.requests;
@@ -162,7 +162,7 @@ function loadRow([name, mailboxes]: readonly [string, number]): Row {
   };
 }
 
-/** What one mailbox causes a day, by kind of work. */
+/** The row of the assumptions for one kind of work. */
 const assumptionRow = ({ name, aDay, requests, reads, writes }: Work): Row => ({
   "For one mailbox": name,
   "A day": String(Number(aDay.toPrecision(2))),

@@ -3,32 +3,32 @@ import { recorder } from "../../shared/changes/recorder.ts";
 import type { Context } from "../../shared/http/route.ts";
 import type { Usage } from "../../shared/table/client.ts";
 import type { Table } from "../../shared/table/table.ts";
-import { codeDoor } from "../support/code-door.ts";
+import { codeContext } from "../support/code-context.ts";
 import { newRoomyAccount } from "../support/roomy.ts";
 import { testTable, type Account } from "../support/world.ts";
 
-/** What a call consumed of the table, its milliseconds, those of the processor, and the value that it returned. */
+/** The measures of a call: its use of the table, its milliseconds, its processor milliseconds, and its value. */
 type Measured<T> = Usage & { ms: number; cpuMs: number; value: T };
 type BenchContext = Context & { table: Table };
 
-/** A new account without tight limits, on a table that counts its use. */
+/** A new account with very high limits, on a table that counts its use. */
 export async function newScene(account?: Account) {
   const usage: Usage = { readUnits: 0, writeUnits: 0, calls: 0 };
   const scene = account ?? (await newRoomyAccount());
   const { id: accountId, owner } = scene;
   const table = testTable(usage);
-  const door = { ...codeDoor(owner), table };
+  const context = { ...codeContext(owner), table };
   const author = { action: "bench", actor: { type: "user" as const, id: owner.id }, requestId: "bench" };
-  /** What a route's `run` gets for the owner. It records no changes. */
+  /** The context of a route's `run` for the owner. It records no changes. */
   const plain: BenchContext = {
-    ...door,
-    principal: await door.authenticate(),
+    ...context,
+    principal: await context.authenticate(),
     permissions: { ...noPermissions, member: true, everything: true },
     commit: table.commit,
     answer: async (value) => value,
     chargeClass: async () => undefined,
   };
-  /** The same, and changes are recorded as those of a request are. */
+  /** The same context, which also records changes as a request does. */
   const recorded: BenchContext = { ...plain, commit: recorder({ table, accountId, author, now: plain.now }) };
   const measure = async <T>(run: () => Promise<T>): Promise<Measured<T>> => {
     Object.assign(usage, { readUnits: 0, writeUnits: 0, calls: 0 });
@@ -37,5 +37,5 @@ export async function newScene(account?: Account) {
     const { user, system } = process.cpuUsage(cpuAt);
     return { ...usage, ms: performance.now() - startedAt, cpuMs: (user + system) / 1000, value };
   };
-  return { account: scene, accountId, table, door, plain, recorded, measure };
+  return { account: scene, accountId, table, context, plain, recorded, measure };
 }

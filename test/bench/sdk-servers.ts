@@ -2,7 +2,7 @@ import { DefaultRequestHandler, InMemoryTaskStore, JsonRpcTransportHandler } fro
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js";
 
-/** What the code-mode Lambda would hold besides, if it spoke MCP and A2A by the servers of their SDKs. */
+/** The code that the Lambda of code mode would hold in addition with the SDKs' servers for MCP and A2A. */
 export const servers = [
   DefaultRequestHandler,
   InMemoryTaskStore,

@@ -8,18 +8,20 @@ import { progressOn } from "../../infra/local/start/banner.ts";
 import { median, newFolder, quantile, type Options, type Result } from "./harness.ts";
 import { startProduct } from "./product.ts";
 
-/** Requests at a time. */
+/** The number of requests at a time. */
 const workers = 8;
-/** Owners of each of the two accounts: so many that none of them reaches a rate limit. */
+/** The owners of each of the two accounts. There are enough owners that none reaches a rate limit. */
 const ownersEach = 53;
-/** The time before memory counts: the engine remembers the token of each transaction for ten minutes, as DynamoDB does. */
+/**
+ * The seconds before memory counts. Like DynamoDB, the engine remembers the token of each transaction for ten minutes.
+ */
 const warmUpSeconds = 660;
 
 type Product = Awaited<ReturnType<typeof startProduct>>;
-/** Seconds since the load began, and the mebibytes that are resident in each process. */
+/** Seconds since the load began, and the resident mebibytes of each process. */
 type Sample = { seconds: number; product: number; engine: number };
 
-/** `npm start` under mixed load: requests a second, wrong answers, and whether its memory grows. */
+/** Measures `npm start` under mixed load: requests a second, wrong answers, and the growth of its memory. */
 export async function run({ quick }: Options): Promise<Result> {
   await using folder = await newFolder();
   const preload = pathToFileURL(join(import.meta.dirname, "report-heap.mjs")).href;
@@ -42,14 +44,14 @@ export async function run({ quick }: Options): Promise<Result> {
   const work = async (): Promise<void> => {
     while (elapsed() < end) await load.next();
   };
-  // The collection makes the process smaller for a while: not while its memory counts.
+  // A collection makes the process smaller for a while. So none happens while its memory counts.
   const early = pause(500 * warmUp).then(() => liveHeap(product));
   await Promise.all([observe(), ...Array.from({ length: workers }, work)]);
   const live = (await liveHeap(product)) - (await early);
   return resultOf({ ...load, samples, live, warmUp, end });
 }
 
-/** Resident mebibytes of the product and of the engine that it started. */
+/** The resident mebibytes of the product, and of the engine that it started. */
 function residentOf(pid: number): { product: number; engine: number } {
   const processes = execFileSync("ps", ["-A", "-o", "pid=,ppid=,rss=,args="], { encoding: "utf8" });
   const mebibytes = (line: string): number => Number(new RegExp(line, "m").exec(processes)?.[1]) / 1024;
@@ -59,7 +61,7 @@ function residentOf(pid: number): { product: number; engine: number } {
   };
 }
 
-/** The mebibytes of the product's live objects, by report-heap.mjs. */
+/** Reads the mebibytes of the product's live objects, by report-heap.mjs. */
 async function liveHeap({ report }: Product): Promise<number> {
   const [, bytes] = await report(/^live heap: (\d+)$/);
   return Number(bytes) / 2 ** 20;
@@ -108,7 +110,7 @@ const sent = (method: string, token: string, body?: object): RequestInit => ({
 
 type Owner = { account: string; token: string };
 
-/** More owners for the demo's accounts: one person's rate limit is soon used up. */
+/** Adds owners to the demo's accounts, because the rate limit of one owner is soon reached. */
 async function newOwners({ baseUrl, demo }: Product): Promise<Owner[]> {
   const owners: Owner[] = [];
   for (const { id: account, owner } of demo.accounts) {
@@ -125,8 +127,8 @@ async function newOwners({ baseUrl, demo }: Product): Promise<Owner[]> {
 }
 
 /**
- * A request by its method and path, and the status of the right answer if it is no success. `{account}` is the owner's
- * account, `{id}` the id that the step created, and `{unique}` a UUID of the step.
+ * A request by its method and path, with the status of the right answer if that is no success. `{account}` is the
+ * owner's account, `{id}` the id that the step created, and `{unique}` a UUID of the step.
  */
 type Call = { request: string; body?: object; token?: string; status?: number };
 
@@ -135,7 +137,7 @@ const account = "/v1/public/accounts/{account}";
 const code = 'workspaces.list(account_id="{account}")\ndomains.list(account_id="{account}")\nme.get()';
 const program = { request_id: "{unique}", session_id: "soak", code };
 
-/** Steps of requests that belong together. Three quarters of all requests read; what is written is undone. */
+/** Steps of requests that belong together. Three quarters of all requests are reads. Each step undoes its writes. */
 const steps: readonly Call[][] = [
   ...families.map((family) => [{ request: `GET ${account}/${family}?page=1&page_size=25` }]),
   [{ request: "GET /v1/public/me" }],
@@ -158,8 +160,8 @@ const steps: readonly Call[][] = [
 ];
 
 /**
- * The steps, by all owners in turn; `next` runs the next one. `times` are the milliseconds of each request so far, `mix`
- * counts them by name, and `unexpected` lists the answers that are wrong.
+ * Runs the steps, by all owners in turn. `next` runs the next step. `times` are the milliseconds of each request so
+ * far, `mix` counts the requests by name, and `unexpected` lists wrong answers.
  */
 function newLoad(baseUrl: string, owners: readonly Owner[]) {
   const [times, unexpected, mix]: [number[], string[], Record<string, number>] = [[], [], {}];

@@ -6,7 +6,10 @@ import { newEvents, race, startLambda, type Answer } from "./contestant.ts";
 import { median, newFolder, quantile, ratioOf, sum, type Figure, type Options, type Result } from "./harness.ts";
 import { bundlePeers, works, type Work } from "./peers.ts";
 
-/** The three requests, and the least of our requests a second over those of the fastest peer with the least work. */
+/**
+ * The three requests. Each has the minimum of our requests a second, as a multiple of the fastest peer with the least
+ * work.
+ */
 const requests = [
   { title: "GET", route: "get", atLeast: 1 },
   { title: "a page", route: "list", atLeast: 1 },
@@ -21,7 +24,7 @@ const does: Record<Work | "ours", string> = {
 
 type Contestant = { label: string; work: Work | "ours"; fileOf: (route: string) => string };
 
-/** Requests of one GET, one page and one POST through the handler, beside peers, each in a process of its own. */
+/** Measures one GET, one page and one POST through the handler, and through peers, each in a process of its own. */
 export async function run({ quick }: Options): Promise<Result> {
   await using folder = await newFolder();
   const routes = requests.map(({ route }) => ({ name: route, file: `functions/workspaces/${route}.ts` }));
@@ -71,7 +74,7 @@ type Speed = ReturnType<typeof speedOf>;
 function figuresOf(title: string, atLeast: number, [own, ...peers]: readonly Speed[]): Figure[] {
   const express = peers.find(({ label, work }) => label === "Express, bundled" && work === "bare");
   const beside = works.map((work): Figure => {
-    // A handler without a framework is shown, and is no peer.
+    // A handler without a framework is in the table, but is no peer.
     const rivals = peers.filter((one) => one.work === work && one.label !== "no framework");
     const [fastest] = rivals.toSorted((a, b) => median(b.rates) - median(a.rates));
     return {

@@ -28,8 +28,8 @@ export type Product = {
   browser: Browser;
   base: string;
   /**
-   * The page of the tests of a file, blank, without the listeners and routes of the last test. A page of each test would be
-   * three times as expensive, because each starts a process of Chromium.
+   * The page of the tests of a file, blank, without the listeners and routes of the last test. A page of each test
+   * would be three times as expensive, because each starts a process of Chromium.
    */
   openPage: (options?: PageOptions) => Promise<Page>;
   close: () => Promise<void>;

@@ -140,7 +140,9 @@ async function recordPrograms(clock: Clock): Promise<Record<string, Recorded>> {
   };
 }
 
-/** Calls every operation in an account of its own. Returns what was sent and answered, with fixed values, by operation. */
+/**
+ * Calls every operation in an account of its own. Returns what was sent and answered, with fixed values, by operation.
+ */
 export async function recordExamples(clock: Clock): Promise<Record<string, Recorded>> {
   const all: Record<string, Recorded> = {};
   for (const route of [...routes, functionsRoute]) all[route.name] ??= await recordOne(route, clock);

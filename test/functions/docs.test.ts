@@ -9,13 +9,13 @@ test.each([
   ["/docs/", "/docs"],
   ["/docs/quickstart/", "/docs/quickstart"],
   ["/docs/reference/mailboxes.add/", "/docs/reference/mailboxes.add"],
-])("who asks for %s is led to %s, whichever function the gateway asks", async (path, location) => {
+])("a request for %s is redirected to %s by the docs and by the fallback", async (path, location) => {
   for (const handler of [docs, fallback]) {
     expect(answerOf(await handler(eventOf("GET", path)))).toMatchObject({ status: 302, headers: { location } });
   }
 });
 
-test("nothing but a page's address is led anywhere", async () => {
+test("no other address is redirected", async () => {
   for (const path of ["/docs//", "/docs/../", "//evil.example/", "/v1/public/me/", "/docs/quickstart/x/"]) {
     expect(answerOf(await fallback(eventOf("GET", path))).headers).not.toHaveProperty("location");
   }

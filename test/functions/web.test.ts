@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { dig, quicklyActive, setStored } from "../support/domain-work.ts";
 import { connected, domainsRequest } from "../support/domains.ts";
-import { visit } from "../support/web-door.ts";
+import { visit } from "../support/visit.ts";
 import { newAccount, type Account } from "../support/world.ts";
 
 const target = "https://shop.example.com/welcome?from=mail";

@@ -70,7 +70,10 @@ async function writeSwitches(copy: string, tried: readonly Tried[]): Promise<voi
 
 type Seen = { tookMs: number; reached: ReadonlySet<number> };
 
-/** What each file of tests reaches, and how long it takes. A mistake is noticed only by tests that pass without it: throws. */
+/**
+ * What each file of tests reaches, and how long it takes. A mistake is noticed only by tests that pass without it:
+ * throws.
+ */
 async function look(warm: Warm, tests: Iterable<string>): Promise<Map<string, Seen>> {
   const seen = new Map<string, Seen>();
   for (const file of tests) {
@@ -103,8 +106,8 @@ class Judge {
   }
 
   /**
-   * The test file that notices a mistake. What a mistake leaves behind in the process must not be taken for the next one: a file
-   * that failed has to pass without it, or it is tried again in a new process.
+   * The test file that notices a mistake. What a mistake leaves behind in the process must not be taken for the next
+   * one: a file that failed has to pass without it, or it is tried again in a new process.
    */
   async noticedBy(mutant: Tried): Promise<string | undefined> {
     const tests = this.#testsOf.get(mutant.file) ?? [];

@@ -126,8 +126,8 @@ export function mutantsOf(source: string): Mutant[] {
 }
 
 /**
- * The source with all of these mistakes in it. `globalThis.isMutant` is asked with the number of a mistake whenever its place is
- * run, and chooses: the code is right where it answers false.
+ * The source with all of these mistakes in it. `globalThis.isMutant` is asked with the number of a mistake whenever its
+ * place is run, and chooses: the code is right where it answers false.
  */
 export function withSwitches(source: string, numbered: readonly (Mutant & { id: number })[]): string {
   const hosts = [...Map.groupBy(numbered, ({ host }) => `${host.start} ${host.end}`).values()]

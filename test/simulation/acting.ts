@@ -1,12 +1,12 @@
 import type { Random } from "./random.ts";
 import type { Actor, World } from "./world.ts";
 
-/** What an actor does for one of the accounts of a schedule. */
+/** The work of an actor for one account of a schedule. */
 export type Act<Scene> = (scene: Scene, world: World, random: Random, accountId: string) => Promise<unknown>;
 
 /**
- * Makes actors, by name, weight and what they do. What a caller may get for an answer is noted in the trace; whatever
- * else is thrown is a mistake.
+ * Makes an actor from a name, a weight and its work. Errors that a caller may get are noted in the trace. Any other
+ * error is a mistake, and is thrown.
  */
 export const actingIn =
   <Scene extends { accounts: readonly string[] }>(scene: Scene, isAnswer: (error: unknown) => error is Error) =>
@@ -24,7 +24,10 @@ export const actingIn =
     },
   });
 
-/** Most schedules do much of a few things that get in each other's way, a theme, and little of the rest. */
+/**
+ * Adds weight to the actors of one theme. A theme is a few kinds of work that can conflict with one another. The other
+ * actors of the schedule run rarely.
+ */
 export function mixed(actors: readonly Actor[], themes: readonly (readonly string[])[], random: Random): Actor[] {
   const theme = random.pick(themes);
   return actors.map((actor) => ({ ...actor, weight: actor.weight + (theme.includes(actor.name) ? 20 : 0) }));

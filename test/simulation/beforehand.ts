@@ -3,7 +3,7 @@ import type { Table } from "../../shared/table/table.ts";
 import { currencyOf, newId, silent, type Scene } from "./billing-scene.ts";
 import type { World } from "./world.ts";
 
-/** The world before a schedule begins: nothing fails in it, and nobody looks. */
+/** The world of the preparation of a schedule. No call fails in it, and `watch` and `note` do nothing. */
 export const worldBefore = (table: Table, now: Date, peek: World["peek"]): World => ({
   table,
   now: () => now,
@@ -13,7 +13,10 @@ export const worldBefore = (table: Table, now: Date, peek: World["peek"]): World
   note: () => undefined,
 });
 
-/** Money that was paid before anybody looked; the provider tells of it. */
+/**
+ * Pays money into the wallet of an account before the schedule begins. The provider has told the product of the
+ * payment.
+ */
 export async function fund(
   scene: Scene,
   { table, now }: Pick<World, "table" | "now">,

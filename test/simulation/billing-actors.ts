@@ -41,7 +41,7 @@ import { mustHold, type Actor, type World } from "./world.ts";
 
 type Act = ActIn<Scene>;
 
-/** Answers that a caller may get; whatever else is thrown is a mistake. */
+/** The errors that a caller may get. Any other error is a mistake. */
 const answers = new Set([
   "busy",
   "upstream_unavailable",
@@ -77,7 +77,7 @@ export const billingActors = (scene: Scene): Actor[] => {
   ];
 };
 
-/** The worker, which dies in the middle and comes again, or the operator. */
+/** Closes days, as the worker or the operator does. */
 const day: Act = (scene, world, random, accountId) =>
   random.chance(0.7) ? sweepDays(scene, world) : operatorRun(scene, world, random, accountId);
 
@@ -86,7 +86,7 @@ const operatorRun: Act = (scene, world, random, accountId) => {
   return runAccount(accountId, last, { table: world.table, now: nowOf(scene, world), requestId: newId(scene, "run") });
 };
 
-/** Hours, days, or what is left of the month. */
+/** Moves the calendar on by hours, by days, or to the end of the month. */
 const calendar: Act = async (scene, world, random) => {
   const now = nowOf(scene, world)();
   const monthEnd = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1) - now.getTime();
@@ -103,7 +103,9 @@ export const deliver: Act = async (scene, world, random) => {
   world.note(`${told.event.type} of ${told.event.checkoutId}: ${outcome}`);
 };
 
-/** The worker, or the start of a product; one that is told by its provider that it does not answer comes again. */
+/**
+ * Asks the provider about checkouts, as the worker does, or earlier, as a product does at its start.
+ */
 export const ask: Act = async (scene, world, random) => {
   if (scene.askingMistake === "nobody-asks") return;
   const { due, done } = await sweepCheckouts(askingOf(scene, world), { early: random.chance(0.3) });
@@ -117,13 +119,14 @@ export const topUp: Act = async (scene, world, random, accountId) => {
     const payments = providerOf(scene, world, created);
     await createTopup(accountId, amount, contextOf(scene, world, accountId), { payments, publicUrl: "http://here" });
   } catch (error) {
-    // Nobody is at it any more, whether or not it is noted; the provider has it all the same.
+    // No process works on these checkouts any more, and some of them may not be stored. The provider has them all the
+    // same.
     for (const checkout of created) checkout.given = true;
     throw error;
   }
 };
 
-/** Posts until there is an answer; a refusal for want of money was right at some moment in between. */
+/** Posts until there is an answer. A refusal for want of money must have been right at some moment in between. */
 async function post(scene: Scene, world: World, accountId: string, posting: Posting): Promise<void> {
   const amount = "amount" in posting ? (posting.amount ?? 0) : 0;
   let wasShort = false;
@@ -157,7 +160,7 @@ const amountOf = (random: Random): number => random.pick([random.between(1, 90),
 export const spend: Act = (scene, world, random, accountId) =>
   post(scene, world, accountId, { kind: "transfer", ...purchase(newId(scene, "spend"), amountOf(random)) });
 
-/** The customer moves, so that another VAT applies from then on. */
+/** Moves the customer to another country, so that another VAT applies from then on. */
 const move: Act = async (scene, world, random, accountId) => {
   const country = random.pick(["IE", "DE", "FI", "US", null]);
   await updateProfile(accountId, { country }, contextOf(scene, world, accountId), undefined);

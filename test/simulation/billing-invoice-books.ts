@@ -17,20 +17,26 @@ type Books = {
   state: BillingState | undefined;
   accruals: Map<Day, Accrual>;
   invoices: StoredInvoice[];
-  /** What was taken for each invoice, by its number. */
+  /** The payment taken for each invoice, by the number of the invoice. */
   taken: Map<string, number>;
   /** The balance of the ledger account `vat`. */
   owedVat: number;
-  /** What each entry of `revenue` is of a purchase, by its ordinal. */
+  /** The part of each entry of `revenue` that belongs to a purchase, by the ordinal of the entry. */
   bought: Map<number, number>;
-  /** The plans as the events told of them; none when what came first is not the beginning. */
+  /**
+   * The plans of the account, as its events said. Empty if the changes came all at once: their order is not known then.
+   */
   plans: { plan_id: PlanId | null; from: Day }[];
 };
 
 /**
- * Invoices are numbered without gaps, never change but to be paid, and are paid by one movement of their total;
- * their lines add up to it and are what the recorded days cost; no day is on two, and none that cost something and
- * is settled on none; the ledger owes their VAT, and each settled purchase is on one; a day is recorded once, on the plan that the events said it would be on.
+ * The rules of invoices:
+ * - Invoices are numbered without gaps. They never change, except when they are paid.
+ * - One movement pays the total of an invoice. The lines of an invoice add up to the total, and are the cost of the
+ *   recorded days.
+ * - No day is on two invoices. Every settled day that costs money is on an invoice.
+ * - The ledger owes the VAT of the invoices, and each settled purchase is on one invoice.
+ * - A day is recorded once, on the plan that the events said.
  */
 export function invoiceInvariant(accountId: string): Invariant {
   const books: Books = {
@@ -47,7 +53,7 @@ export function invoiceInvariant(accountId: string): Invariant {
     const own = changes.filter(({ key }) => key.PK === `ACCOUNT#${accountId}`);
     const isFirst = books.state === undefined;
     const fresh = own.flatMap((change) => note(books, change));
-    // Told of everything at once: events of one millisecond are in no order then.
+    // Changes that come all at once are not in their order: events of one millisecond have none.
     if (isFirst && books.state && own.some(({ key }) => key.SK === "ACCOUNT")) books.plans = [];
     for (const invoice of fresh) checkInvoice(books, invoice);
     if (books.state && own.some(({ key }) => /^(BILLING|ACCRUAL|LIST#invoices|LEDGER#MOVEMENT)/.test(key.SK))) {
@@ -107,7 +113,7 @@ function checkPlan({ plans: changes }: Books, accrual: Accrual): void {
   const { day, plan_id, mailboxes, dedicated_ips, sent_mails } = accrual;
   if (changes.length === 0) return;
   const told = changes.findLast(({ from }) => from <= day)?.plan_id;
-  // A managed IP that there is without a plan is paid by the default one, and nothing else.
+  // A managed IP without a plan is paid on the default plan. Nothing else is used without a plan.
   if (told === null && plan_id === defaultPlan && mailboxes + sent_mails === 0) return;
   // All simulated IPs are charged by the day. A day without service has only sent mails, and keeps its plan.
   const hasService = dedicated_ips > 0 || mailboxes > 0 || sent_mails === 0;
@@ -136,7 +142,10 @@ function checkInvoice({ accountId, accruals }: Books, invoice: StoredInvoice): v
   mustHold(JSON.stringify(wanted) === JSON.stringify(usage), () => `${number} has other lines than its days`);
 }
 
-/** The ledger owes the VAT of all invoices, and each purchase up to `revenue_entries` was paid on one invoice. */
+/**
+ * Checks that the ledger owes the VAT of all invoices, and that each purchase up to `revenue_entries` was paid on one
+ * invoice.
+ */
 function checkVat({ invoices, owedVat, bought }: Books, state: BillingState): void {
   const vat = invoices.reduce((sum, invoice) => sum + vatTotal(invoice), 0);
   mustHold(vat === owedVat, () => `the invoices have VAT of ${vat}, and the ledger owes ${owedVat}`);
@@ -188,7 +197,7 @@ function checkDays(
       !invoices.some(({ period_start, period_end }) => period_start <= day && day <= period_end),
   );
   for (const [month, days] of Map.groupBy(free, ({ day }) => monthOf(day))) {
-    // Each part of a month that was settled by itself may have come to less than half a cent.
+    // Each part of a month that was settled by itself can cost less than half a cent.
     mustHold(totalAmount(linesOf(days, currency)) <= 1, () => `days of ${month} are settled and on no invoice`);
   }
 }

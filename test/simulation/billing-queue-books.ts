@@ -5,8 +5,8 @@ import type { Change } from "../support/memory-table.ts";
 import { mustHold, type Invariant } from "./world.ts";
 
 /**
- * No account is forgotten: after every commit the queue has the next day of the account. A closed account has none. The
- * queue may also have days that were closed already, which the worker removes.
+ * The queue has the next day of every account after every commit, and no day of a closed account. The queue may also
+ * have days that are closed already. The worker removes these.
  */
 export function queueInvariant(accountId: string): Invariant {
   const queued = new Set<string>();

@@ -21,7 +21,7 @@ import { noCards } from "../support/no-cards.ts";
 import type { Random } from "./random.ts";
 import type { World } from "./world.ts";
 
-/** A checkout at the payment provider; `given` is whether a payer can have its address, `stands` what became of it. */
+/** A checkout at the payment provider. `given` says whether a payer can have its address. `stands` is its status. */
 export type Checkout = {
   id: string;
   reference: string;
@@ -32,31 +32,37 @@ export type Checkout = {
   stands: "open" | "processing" | "paid" | "expired";
 };
 
-/** What asking about a checkout can be otherwise than it is: nobody does it, or it credits by an id of its own. */
+/** Mistakes in asking about checkouts: nobody asks, or the credit gets another id. */
 export const askingMistakes = ["nobody-asks", "asked-by-another-id"] as const;
 export type AskingMistake = (typeof askingMistakes)[number];
 
-/** What all actors of a schedule share: the accounts, the calendar, and all that is at the payment provider. */
+/**
+ * The state that all actors of a schedule share: the accounts, the calendar, and everything at the payment provider.
+ */
 export type Scene = {
   accounts: readonly string[];
-  /** How far the calendar is ahead of the simulator's clock. */
+  /** The time by which the calendar is ahead of the simulator's clock. */
   aheadMs: number;
   checkouts: Checkout[];
-  /** What the provider tells; `isKnown` once it was answered, which is when it stops to repeat it, or when it is lost. */
+  /**
+   * The events of the provider. `isKnown` is true when the product has answered the event, or when the event is lost.
+   * The provider does not repeat it after that.
+   */
   events: { event: PaymentEvent; isKnown: boolean; isLost?: boolean }[];
-  /** Whether accounts get managed IPs: no plan is cancelled then. */
+  /** Whether accounts get managed IPs. No plan is cancelled then. */
   hasIps?: boolean;
   askingMistake?: AskingMistake | undefined;
   /**
-   * `forgotten-day` takes an account out of the queue of days to close in a write of its own, before the days are closed.
-   * `default-currency` closes the days of every account in the default currency.
+   * Mistakes in closing days:
+   * - `forgotten-day` removes an account from the queue of days in a write of its own, before the days are closed.
+   * - `default-currency` closes the days of every account in the default currency.
    */
   closingMistake?: "forgotten-day" | "default-currency" | undefined;
   holds: { accountId: string; id: string }[];
   ids: number;
 };
 
-/** The prices of accounts in EUR, which are others than those in USD. */
+/** The prices of accounts in EUR. They differ from the prices in USD. */
 export const euroPrices = {
   from: "2020-01-01",
   currency: "EUR",
@@ -90,7 +96,7 @@ export const committer = (scene: Scene, world: World, accountId: string): Commit
     now: nowOf(scene, world),
   });
 
-/** What a route hands to its `run`. */
+/** The context that a route gives to its `run`. */
 export const contextOf = (scene: Scene, world: World, accountId: string): Context => ({
   principal: { type: "user", id: "somebody", email: "somebody@example.com", groups: [] },
   permissions: { ...noPermissions, member: true, everything: true },
@@ -103,7 +109,7 @@ export const contextOf = (scene: Scene, world: World, accountId: string): Contex
   now: nowOf(scene, world),
 });
 
-/** What an entry point hands to `invoke` for a call by the owner of an account. */
+/** The context that an entry point gives to `invoke` for a call by the owner of an account. */
 export const invocationOf = (scene: Scene, world: World, accountId: string): InvocationContext => ({
   table: world.table,
   now: nowOf(scene, world),
@@ -115,7 +121,7 @@ export const invocationOf = (scene: Scene, world: World, accountId: string): Inv
   reserve: async () => ({ isOwn: false, settle: async () => undefined }),
 });
 
-/** The payment provider, which answers late, or not at all and has done it nevertheless. */
+/** The payment provider. An answer can come late. An answer can also be lost after the provider has acted. */
 export const providerOf = (scene: Scene, world: World, created: Checkout[]): Payments => ({
   createCheckout: async ({ reference, accountId, amount, currency, expiresAt }) => {
     await world.pause("provider: create");
@@ -145,7 +151,9 @@ export const providerOf = (scene: Scene, world: World, created: Checkout[]): Pay
   },
 });
 
-/** The table without the due checkouts of other parts, which have their own calendar and their own payment provider. */
+/**
+ * The table without the due checkouts of other modules. They have their own calendar and their own payment provider.
+ */
 const withOwnCheckouts = ({ accounts }: Scene, table: Table): Table => ({
   ...table,
   between: async (partition, ...range) => {
@@ -155,7 +163,7 @@ const withOwnCheckouts = ({ accounts }: Scene, table: Table): Table => ({
   },
 });
 
-/** The queue of the accounts of this scene alone: other parts of the simulation have another calendar. */
+/** The table with the queue of this scene's accounts only. Other modules have another calendar. */
 const withOwnClosings = ({ accounts }: Scene, table: Table): Table => ({
   ...table,
   between: async (partition, ...range) => {
@@ -165,7 +173,7 @@ const withOwnClosings = ({ accounts }: Scene, table: Table): Table => ({
   },
 });
 
-/** A table whose accounts have no currency of their own when they are read by their keys. */
+/** A table that reads every account by its key without a currency. */
 const withoutCurrencies = (table: Table): Table => ({
   ...table,
   get: (key, schema) =>
@@ -199,7 +207,7 @@ async function forgetDays(table: Table, now: Date): Promise<void> {
   }
 }
 
-/** What a worker asks about checkouts with. A planted mistake credits what was asked about by another id. */
+/** The context in which a worker asks about checkouts. With the planted mistake, the credit gets another id. */
 export function askingOf(scene: Scene, world: World): AskContext {
   const payments = providerOf(scene, world, []);
   const work = { table: withOwnCheckouts(scene, world.table), now: nowOf(scene, world), log: silent };
@@ -218,14 +226,14 @@ export function askingOf(scene: Scene, world: World): AskContext {
   };
 }
 
-/** Whether a webhook is lost. Only those of checkouts that the product still asks about are. */
+/** Whether the webhook of a checkout is lost. This happens only while the product still asks about the checkout. */
 function isLost({ accountId, reference, stands }: Checkout, scene: Scene, world: World, random: Random): boolean {
   const topup = world.peek(topupKey(accountId, reference));
   const ageMs = nowOf(scene, world)().getTime() - Date.parse(String(topup?.["created_at"]));
   return topup !== undefined && ageMs < askedForMs && stands === "open" && random.chance(0.3);
 }
 
-/** A payer does something on the page of a checkout, and the provider has something to tell. */
+/** Lets a payer act on the page of a checkout. The provider then sends an event. */
 export function visitCheckout(scene: Scene, world: World, random: Random): void {
   const open = scene.checkouts.filter(
     ({ accountId, reference, given }) => given || world.peek(topupKey(accountId, reference)) !== undefined,
@@ -240,12 +248,12 @@ export function visitCheckout(scene: Scene, world: World, random: Random): void 
     { type: "failed" as const, weight: 2 },
     { type: "expired" as const, weight: 2 },
   ]).type;
-  // Of a payment that nobody was told of nothing else is told either: that would be the end of asking.
+  // A lost payment is followed by no other event. Another event would make the product stop asking.
   const type = wasPaid && ofIt.every(({ isLost }) => isLost) ? "paid" : drawn;
   const lost = isLost(checkout, scene, world, random);
   if (checkout.stands !== "paid")
     checkout.stands = ({ paid: "paid", failed: "processing", expired: "expired" } as const)[type];
-  // A second event of one payment has another id; one in a hundred says another amount, which must not count.
+  // A second event of a payment has another id. Its amount can differ, and must not count.
   const amount = checkout.amount + (wasPaid && random.chance(0.3) ? 1 : 0);
   const event: PaymentEvent = {
     id: newId(scene, "event"),

@@ -12,7 +12,7 @@ type Books = {
   movements: Map<string, StoredMovement>;
   entries: Map<string, Entry>;
   rows: Map<string, StoredTransaction>;
-  /** When each of the listed ones first appeared. */
+  /** The instant at which each listed transaction first appeared. */
   places: Map<number, string>;
   topups: Map<string, StoredTopup>;
   listed: number;
@@ -22,8 +22,8 @@ type Books = {
 const minorOf = (amount: string): number => Number(amount.replace(".", ""));
 
 /**
- * The transactions of a wallet are its movements, one for one and as they stand; what they say adds up to the
- * balance; and every credit of a top-up is a checkout that was paid, once, by an amount that was told.
+ * The transactions of a wallet are its movements, one for one. Their amounts add up to the balance. Every credit of a
+ * top-up belongs to a paid checkout, happens once, and has an amount that the provider told.
  */
 export function walletInvariant(scene: Scene, accountId: string): Invariant {
   const books: Books = {
@@ -51,7 +51,7 @@ export function walletInvariant(scene: Scene, accountId: string): Invariant {
   return { name: `the wallet of ${accountId}`, check };
 }
 
-/** Which movements a change is about. */
+/** Notes a change. Returns the ids of the movements that the change concerns. */
 function note(books: Books, { key, before, after }: Change): string[] {
   if (key.SK.startsWith("LEDGER#MOVEMENT#")) {
     const movement = StoredMovement.parse(after);
@@ -83,7 +83,7 @@ function note(books: Books, { key, before, after }: Change): string[] {
   return [];
 }
 
-/** Transactions stand in the order of their instants. */
+/** Checks that transactions are in the order of their instants. */
 function notePlace({ places }: Books, ordinal: number, at: string): void {
   places.set(ordinal, at);
   const [before = "", after = "~"] = [places.get(ordinal - 1), places.get(ordinal + 1)];

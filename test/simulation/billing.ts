@@ -28,30 +28,30 @@ import {
   type AskingMistake,
   type Scene,
 } from "./billing-scene.ts";
-import { standingInvariant } from "./billing-standing-books.ts";
+import { accountStatusInvariant } from "./billing-status-books.ts";
 import { walletInvariant } from "./billing-wallet-books.ts";
 import { ledgerInvariant } from "./ledger-books.ts";
 import { mustHold, type Bug, type Module, type World } from "./world.ts";
 
 const sortKeyOf = (write: Write): string => keyOf(write).SK;
 
-/** These drop no condition: what asks about checkouts is otherwise than it is. */
+/** These mistakes drop no condition. They change how the product asks about checkouts. */
 const around = askingMistakes.map((name): [AskingMistake, Bug] => [name, () => false]);
 
-/** Drops no condition either: the worker forgets an account if it dies. */
+/** This mistake drops no condition either. The worker forgets an account if the worker dies. */
 const forgotten: Bug = () => false;
 
-/** Nor this: the daily run takes every account for one of the default currency. */
+/** This mistake drops no condition either. The daily run uses the default currency for every account. */
 const inDefault: Bug = () => false;
 
-/** The bill of one or two accounts over months: what customers, the provider, the operator and the clock do to it. */
+/** The bills of one or two accounts over months, while customers, the provider, the operator and the clock act. */
 export const billingModule: Module = {
   name: "billing",
   vat: JSON.stringify(localVat),
   prices: [euroPrices],
   bugs: {
     "billing-state": (write) => sortKeyOf(write) === "BILLING",
-    "account-standing": (write) => /^(ACCOUNT$|LIST#(status|client)\/)/.test(sortKeyOf(write)),
+    "account-status": (write) => /^(ACCOUNT$|LIST#(status|client)\/)/.test(sortKeyOf(write)),
     "transaction-list": (write) => sortKeyOf(write).startsWith("LIST#transactions#"),
     ...Object.fromEntries(around),
     "forgotten-day": forgotten,
@@ -59,7 +59,7 @@ export const billingModule: Module = {
   },
   open: (random, bug) => {
     const [mistake] = around.find(([, planted]) => planted === bug) ?? [];
-    // The first account pays in USD, the second one in EUR.
+    // The account `a` pays in USD, and the account `b` in EUR.
     const accounts = random
       .pick([["a"], ["a"], ["b"], ["a", "b"]])
       .map((name) => `${name}0000000-0000-4000-8000-000000000000`);
@@ -85,7 +85,7 @@ export const billingModule: Module = {
           ledgerInvariant(walletOf(id)),
           walletInvariant(scene, id),
           invoiceInvariant(id),
-          standingInvariant(id),
+          accountStatusInvariant(id),
           queueInvariant(id),
         ]),
     };
@@ -112,7 +112,7 @@ async function prepare(scene: Scene, world: World): Promise<void> {
   }
 }
 
-/** What the provider repeats until it is heard, and the day's run: then everything is settled, and stays as it is. */
+/** Delivers the remaining events, asks about checkouts and runs the worker. Another run must commit nothing. */
 async function quiet(scene: Scene, world: World): Promise<void> {
   const work = { table: world.table, now: nowOf(scene, world) };
   for (const told of scene.events.filter(({ isKnown }) => !isKnown)) {
@@ -139,7 +139,7 @@ async function quiet(scene: Scene, world: World): Promise<void> {
   mustHold(commits === 0, () => `everything was done, and done again it made ${commits} commits`);
 }
 
-/** Asks until there is nothing left to ask about; what was lost and cannot be found is left amiss. */
+/** Asks about all open checkouts, also before they are due. Asks about none with the mistake `nobody-asks`. */
 async function askAll(scene: Scene, world: World): Promise<void> {
   if (scene.askingMistake === "nobody-asks") return;
   await sweepCheckouts(askingOf(scene, world), { early: true });

@@ -23,7 +23,7 @@ export type Options = {
   trace?: ((line: string) => void) | undefined;
 };
 
-/** What became of a schedule. `tail` are the last lines of its trace; `digest` stands for the whole of it. */
+/** The outcome of a schedule. `tail` has the last lines of its trace. `digest` is a hash of the whole trace. */
 export type Outcome = {
   steps: number;
   commits: number;
@@ -37,19 +37,19 @@ export type Outcome = {
 const startsAt = Date.UTC(2026, 0, 1);
 
 /**
- * Runs one schedule: processes that do random things on one table in memory, of which at every step one goes on
- * from the await it waits at to the next one, chosen by the seed; or meets a fault there, or dies there for ever.
- * The same seed and steps make the same schedule. What must hold is checked after every step that committed
- * something, and of the whole table from nothing at the end, when everyone died and each module has come to rest.
+ * Runs one schedule: processes with random work on one table in memory. At every step the seed chooses a process. The
+ * process goes on to its next await, gets a fault, or dies. The same seed and steps make the same schedule. The
+ * invariants are checked after every step that committed something. At the end all processes die, each module comes to
+ * rest, and new invariants check the whole table.
  */
 export async function simulate(options: Options): Promise<Outcome> {
   const random = createRandom(options.seed);
   const actual = Math.random;
   const { stackTraceLimit } = Error;
-  // What the product leaves to chance has to come from the seed as well.
+  // Random choices of the product must come from the seed as well.
   const chance = random.fork();
   Math.random = () => chance.below(2 ** 31) / 2 ** 31;
-  // Most of what is thrown is an answer, and its stack is half of what it costs.
+  // Most errors here are answers. Their stacks take half of the time that an error costs.
   if (!options.trace) Error.stackTraceLimit = 0;
   const [alone, ...others] = options.modules;
   const { VAT: vatBefore = "", PLAN_PRICES: pricesBefore = "[]" } = process.env;
@@ -129,7 +129,7 @@ async function runSchedule({ modules, steps, bug, trace }: Options, random: Rand
     }
   };
 
-  /** Lets the process whose turn it is come to its next await, and answers it. */
+  /** Starts a process, or lets one go on to its next await. Returns the process, or undefined if it died. */
   const move = (): Process | undefined => {
     const ready = waiting.filter(({ from }) => from <= outcome.steps);
     if (processes.length < weather.processes && random.chance(ready.length === 0 ? 1 : 0.3)) {
@@ -160,7 +160,7 @@ async function runSchedule({ modules, steps, bug, trace }: Options, random: Rand
     for (const { watchers } of processes) for (const look of watchers) look();
   };
 
-  /** Whatever was begun is over, and nothing goes wrong any more. */
+  /** Ends all processes, and runs one more process without faults. */
   const rest = async (run: Actor["run"]): Promise<void> => {
     for (const process of processes) end(process);
     const process = start({ name: "rest", weight: 1, run });

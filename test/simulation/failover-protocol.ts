@@ -8,8 +8,9 @@ import { type MemoryStore, openMemoryTable } from "../support/memory-table.ts";
 import type { Random } from "./random.ts";
 
 /*
- * What a process does for a caller, and what a region does to take over, as docs/multi-region.md describes it. The ledger is
- * the product's own. The order of steps is that of top-ups and purchases: a row first, then the provider, then the ledger.
+ * How a process serves a caller, and how a region takes over, as docs/multi-region.md describes it. The ledger is the
+ * product's own. The order of steps is the order in top-ups and purchases: first a row, then the provider, then the
+ * ledger.
  */
 const partition = "ACCOUNT#a";
 export const ledger: Ledger = { partition, limited: ["wallet"] };
@@ -22,18 +23,18 @@ export type FailoverBug = (typeof failoverBugs)[number];
 
 export type Region = "west" | "east";
 
-/** What the processes of both regions share: the providers, the directory, and turns. */
+/** The state that the processes of both regions share: the providers, the directory, and turns. */
 export type Planet = {
   stores: Record<Region, MemoryStore>;
   /** The region that writes the account; undefined during a fail-over. */
   writer: () => Region | undefined;
-  /** Waits for the next turn of the process. It may never come. */
+  /** Waits for the next turn of the process. This turn may never come. */
   turn: (point: string) => Promise<void>;
   /** Throws if the region may not act for the account. */
   requireLease: (region: Region) => void;
-  /** Sends a request to a provider. Its effect comes later, also if the caller is dead by then. */
+  /** Sends a request to a provider. Its effect comes later, even if the caller is dead by then. */
   call: (effect: () => void) => Promise<void>;
-  /** What was charged at the payment provider, and what the registrar did, by the caller's ids. */
+  /** The charges at the payment provider and the operations at the registrar, by the ids that callers chose. */
   charges: Map<string, number>;
   operations: Map<string, { name: string; price: number; isDone: boolean }>;
   bug: FailoverBug | undefined;
@@ -52,7 +53,7 @@ const tableIn = ({ stores, turn }: Planet, region: Region) =>
     },
   });
 
-/** What a caller wants, with the id that the caller chose. */
+/** A wish of a caller, with the id that the caller chose. */
 export type Intent = { kind: "topup" | "purchase"; id: string; amount: number; isPossible?: boolean };
 
 const now = new Date(0);
@@ -76,7 +77,10 @@ const post = (
     return { value: undefined, writes: [...writes, ...others] };
   });
 
-/** Does what a caller wants, or finishes it, in the region that writes the account. Called again after each failure. */
+/**
+ * Fulfils the wish of a caller in the region that writes the account, or finishes it after an interruption. Called
+ * again after each failure.
+ */
 export async function perform(planet: Planet, intent: Intent, random: Random): Promise<void> {
   await planet.turn("is routed");
   const region = planet.writer();
@@ -106,9 +110,9 @@ export async function perform(planet: Planet, intent: Intent, random: Random): P
 }
 
 /**
- * Makes `east` ready to write the account. The copy in `east` can lack items of the last seconds, and have one half of a
- * transaction. So the ledger is made anew, from what the providers did for the ids of callers. Can be called again after it
- * died at any step.
+ * Makes `east` ready to write the account. The copy in `east` can lack items of the last seconds, and can have half of
+ * a transaction. So the ledger is made anew from the records of the providers. If it dies at any step, it can be called
+ * again.
  */
 export async function takeOver(planet: Planet): Promise<void> {
   if (planet.bug === "torn-ledger") return;
@@ -118,7 +122,8 @@ export async function takeOver(planet: Planet): Promise<void> {
   const isKnown = (id: string) => planet.bug !== "not-asking" || ids.has(id);
   const charges = [...planet.charges].filter(([id]) => isKnown(id));
   const operations = [...planet.operations].filter(([id]) => isKnown(id));
-  // The new ledger replaces the copied one in one transaction; a longer ledger goes to a partition of its own first.
+  // The new ledger replaces the copied one in one transaction. A longer ledger would first go to a partition of its
+  // own.
   await table.commit(async () => {
     const empty: Table = {
       ...table,
@@ -142,7 +147,7 @@ export async function takeOver(planet: Planet): Promise<void> {
     ];
     return { value: undefined, writes: [...puts, ...gone, ...answered] };
   });
-  // A request that no provider knows was never asked, so it begins anew, with the same id.
+  // A request that no provider knows was never sent. It begins anew, with the same id.
   for (const { SK } of await table.between(partition, "REQUEST#", "REQUEST#~")) {
     const id = SK.slice("REQUEST#".length);
     if (planet.charges.has(id) || planet.operations.has(id) || !isKnown(id)) continue;

@@ -4,7 +4,7 @@ import { isExhaustive, seed as sampleSeed } from "../support/sample.ts";
 import { failoverBugs } from "./failover-protocol.ts";
 import { simulateFailover } from "./failover.ts";
 
-/** A caller who is not done after so many steps is stuck. */
+/** A caller that has no answer after this number of steps is stuck. */
 const steps = 3_000;
 
 test("no money is lost or doubled when the writer region of an account fails", { timeout: 60_000 }, async () => {

@@ -17,10 +17,13 @@ import { createRandom, type Random } from "./random.ts";
 import { createTrace } from "./trace.ts";
 import { mustHold } from "./world.ts";
 
-/** How long a process may act without a word from the directory, and how long a call to a provider can take, in steps. */
+/**
+ * The time that a process may act without hearing from the directory, and the longest time of a call to a provider, in
+ * steps.
+ */
 const [leaseSteps, callSteps] = [20, 30];
 
-/** A process, and the calls that it waits for, which can be several at once. */
+/** A process, and the calls for which it waits. It can wait for several calls at once. */
 type Process = { name: string; waiting: (() => void)[]; isOver: boolean; restart: () => void; failure?: unknown };
 
 type Options = {
@@ -31,9 +34,9 @@ type Options = {
 };
 
 /**
- * Runs one schedule of an account whose writer region fails: callers top up and buy names in `west`, whose table is copied
- * to `east` item by item and late. At some step `west` is cut off, and may go on, or dies. `east` takes over. Processes die
- * at any step. In the end every caller has an answer, and the providers and the ledger must agree.
+ * Runs one schedule of an account whose writer region fails. Callers top up and buy names in `west`. The table of
+ * `west` is copied to `east` item by item, and late. At some step `west` is cut off, and goes on or dies. `east` takes
+ * over. Processes die at any step. In the end every caller has an answer, and the providers and the ledger must agree.
  */
 export async function simulateFailover({ seed, steps, bug, trace }: Options): Promise<Outcome> {
   const random = createRandom(seed);
@@ -51,7 +54,7 @@ export async function simulateFailover({ seed, steps, bug, trace }: Options): Pr
   }
 }
 
-/** Top-ups of 10 to 30, and names for 5 to 15 each, so that not every name can be paid. */
+/** Top-ups of 10 to 30, and purchases of names for 5 to 15 each, so that the money is not enough for every name. */
 const newIntents = (random: Random): Intent[] => [
   ...[1, 2, 3].map((number) => ({ kind: "topup" as const, id: `t${number}`, amount: random.between(10, 30) })),
   ...[1, 2, 3, 4].map((number) => ({
@@ -72,7 +75,7 @@ function createGlobe(
   const directory = { writer: "west" as Region | undefined, isCut: false, leaseUntil: leaseSteps };
   const processes: Process[] = [];
   const effects: { at: number; effect: () => void }[] = [];
-  /** Items on their way from one table to the other, each by itself, as a global table copies them. */
+  /** The items on their way from one table to the other. A global table copies each item by itself. */
   const copies: Change[] = [];
   let isCopying = true;
   let current: Process | undefined;
@@ -117,7 +120,7 @@ function createGlobe(
     note: (line) => note(`  ${line}`),
   };
 
-  /** Starts a process, and starts it again when it fails because of the fail-over or dies, until it has ended. */
+  /** Starts a process. Starts it again if it fails because of the fail-over, or dies. */
   const start = (name: string, work: () => Promise<void>): void => {
     const process: Process = { name, waiting: [], isOver: false, restart: () => start(name, work) };
     processes.push(process);
@@ -139,7 +142,7 @@ function createGlobe(
     process.restart();
   };
 
-  /** Applies one item to the other table; the items of one key come in their order. */
+  /** Applies one item to the other table. Items of one key are applied in their order. */
   const copyOne = (): void => {
     const [picked] = [random.pick(copies)];
     const first = copies.findIndex(({ key }) => key.PK === picked.key.PK && key.SK === picked.key.SK);
@@ -204,7 +207,7 @@ function createGlobe(
   return { planet, start, run };
 }
 
-/** What must hold when everybody has an answer. */
+/** Checks the rules that must hold when every caller has an answer. */
 async function check(planet: Planet, intents: readonly Intent[]): Promise<void> {
   const { stores, charges, operations } = planet;
   const store = stores[planet.writer() ?? "east"];

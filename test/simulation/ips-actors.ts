@@ -19,7 +19,7 @@ import type { Actor, World } from "./world.ts";
 
 type Act = ActIn<IpScene>;
 
-/** Answers that a caller may get; whatever else is thrown is a mistake. */
+/** The errors that a caller may get. Any other error is a mistake. */
 const answers = new Set<ProblemCode>([
   "busy",
   "upstream_unavailable",
@@ -75,7 +75,7 @@ const authorize: Act = async (scene, world, random) => {
   });
 };
 
-/** Somebody publishes what their key comes to, beside or instead of what others did. */
+/** Publishes the hash of a host's key at its addresses, sometimes after the removal of the other texts. */
 const publish: Act = async (scene, _, random) => {
   const hosts = ipsOf(scene).filter(({ key_hash }) => key_hash !== undefined);
   if (hosts.length === 0) return;
@@ -87,7 +87,7 @@ const publish: Act = async (scene, _, random) => {
   }
 };
 
-/** An address loses its name, its way back or its text, or gets them again. */
+/** Removes the texts of an address, changes its name, or changes whether the name leads back to the address. */
 const rename: Act = async (scene, _, random) => {
   const [ip, named] = random.pick([...scene.names]);
   if (random.chance(0.3)) named.texts.clear();
@@ -101,7 +101,7 @@ export function dueNow(scene: IpScene, world: World): Due[] {
   return due.toSorted((one, other) => (one.at < other.at ? -1 : Number(one.at > other.at)));
 }
 
-/** Does one thing that is due, as the sweep does. */
+/** Does one due task, as the sweep does. */
 export const doDue = ({ queue, accountId, id, at }: Due, own: IpContext): Promise<void> =>
   (queue === "IP_DUE" ? advanceIp : resumeOne)(accountId, id, at, own);
 
@@ -120,7 +120,7 @@ async function moving(kind: "assign" | "unassign", scene: IpScene, world: World,
   if (ips.length === 0 || names.length === 0) return;
   const refs = random.shuffle(names).slice(0, random.pick([1, 2, 4]));
   const context = contextOf(scene, world, accountId);
-  // Nobody waits here: real time does not pass in between.
+  // The call does not wait for the assignment, because no real time passes here.
   const { detail } = await moveDomains(random.pick(ips), { kind, refs }, context, 0);
   world.note(`${kind}: ${refs.length} of ${detail.domain_count}`);
 }
@@ -136,7 +136,7 @@ async function unreached(): Promise<never> {
   throw new Error("There is no registrar here.");
 }
 
-/** No domain of these accounts was bought here. */
+/** A registrar that throws. No domain of these accounts was bought here. */
 export const registrar = {
   tlds: unreached,
   offer: unreached,
@@ -158,7 +158,7 @@ export const registrar = {
   stopAutoRenew: unreached,
 };
 
-/** Zones are made and go; what is in them is another story. */
+/** Nameservers that make and delete zones. Changes of records in a zone are not part of this module. */
 export const dns = {
   createZone: async () => ({ zoneId: "zone" }),
   changeZone: unreached,
@@ -175,7 +175,7 @@ const removeDomain: Act = async (scene, world, random) => {
   await advanceRelease(await beginRelease(found, wish, context), context, { dns, registrar });
 };
 
-/** Seconds, minutes, hours or days; or until something is due. */
+/** Moves the clock on by seconds, minutes, hours or days, or until something is due. */
 const wait: Act = async (scene, world, random) => {
   const now = nowOf(scene, world)();
   const next = [...scene.due.values()].map(({ at }) => Date.parse(at) - now.getTime()).filter((ms) => ms > 0);

@@ -10,7 +10,7 @@ import { mustHold, type Invariant } from "./world.ts";
 
 type Books = {
   rows: Map<string, StoredIp>;
-  /** Every dedicated IP there ever was, as it was last seen. */
+  /** The last known state of every dedicated IP, including the deleted ones. */
   lives: Map<string, StoredIp>;
   holders: Map<string, Holder>;
   free: Set<string>;
@@ -20,10 +20,13 @@ type Books = {
 };
 
 /**
- * An address is one dedicated IP's at most, and a host that is active has all of its own. What of the stock is taken is
- * some dedicated IP's, and what is free can be claimed. A managed one is paid once, when it becomes ready, or never. A
- * domain sends from a dedicated IP of its account that is there. What has something to be done is in the queue. Accounts
- * other than `accounts` are not checked: the dedicated IPs of the part `billing` have no hold.
+ * The rules of dedicated IPs:
+ * - An address belongs to one dedicated IP at most. An active host holds all of its addresses.
+ * - A taken address of the stock belongs to a dedicated IP. A free one can be claimed.
+ * - A managed dedicated IP is paid once, when it becomes ready, or never.
+ * - A domain sends from an existing dedicated IP of its account.
+ * - A dedicated IP with a due time is in the queue.
+ * The accounts that are not in `accounts` are not checked: the dedicated IPs of the module `billing` have no hold.
  */
 export function ipInvariant(accounts: readonly string[]): Invariant {
   const books: Books = {
@@ -107,7 +110,10 @@ function checkStock({ holders, free, lives, rows }: Books): void {
   }
 }
 
-/** What was held for a managed one that was given back is free; what was ready is paid. */
+/**
+ * Checks the hold of a managed dedicated IP. It is captured once the IP is ready. It is voided if the IP was given back
+ * before.
+ */
 function checkMoney(
   { holds, rows }: Books,
   { id, account_id, type, hold_id = "", paid_until, status }: StoredIp,

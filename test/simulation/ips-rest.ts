@@ -12,7 +12,10 @@ import { mustHold, type World } from "./world.ts";
 
 const mostRounds = 300;
 
-/** The worker runs until nothing is provisioned and no assignment is open: then counts, places and records agree. */
+/**
+ * Runs the worker until no dedicated IP is being provisioned and no assignment is open. Then counts, places and records
+ * must agree.
+ */
 export async function restOfIps(scene: IpScene, world: World, random: Random): Promise<void> {
   scene.isCalm = true;
   for (let round = 0; isOpen(scene); round++) {
@@ -55,7 +58,7 @@ async function checkRecords({ rows, domains }: IpScene, { table }: World): Promi
     const ip = [...rows.values()].find((one) => one.id === dedicated_ip_id);
     const wanted = spfRecord((ip?.addresses ?? []).map((address) => address.ip)).value;
     const spf = (await recordsIn(table, account_id, id, "@", "TXT")).find(({ value }) => isSpf(value));
-    // One that goes may have lost its records already.
+    // A domain that is being released may have lost its records already.
     const isRight = spf === undefined || spf.value === wanted || status === "releasing";
     mustHold(isRight, () => `${name} says ${spf?.value}, and should say ${wanted}`);
   }

@@ -9,21 +9,24 @@ import { isDomainRow } from "./purchases-facts.ts";
 import type { Random } from "./random.ts";
 import type { Invariant, World } from "./world.ts";
 
-/** What the DNS says of an address: its name, which leads to it or not, and the texts at `_setup` of that. */
+/**
+ * The DNS data of an address: its name, whether the name leads back to the address, and the texts at `_setup` of the
+ * name.
+ */
 type Named = { rdns: string; leadsBack: boolean; texts: Set<string> };
 
 export type Due = { queue: string; at: string; accountId: string; id: string };
 
-/** What all actors of a schedule share: the DNS, and what is committed, at hand. */
+/** The state that all actors of a schedule share: the DNS, and copies of the committed items. */
 export type IpScene = Scene & {
   names: Map<string, Named>;
-  /** The addresses that accounts say are theirs. */
+  /** The addresses that accounts claim for their own hosts. */
   own: readonly string[];
   option: string;
   rows: Map<string, StoredIp>;
   domains: Map<string, StoredDomain>;
   due: Map<string, Due>;
-  /** Whether nothing goes wrong any more. */
+  /** Whether faults have ended. */
   isCalm: boolean;
 };
 
@@ -53,7 +56,7 @@ export function newIpScene(): IpScene {
 
 export const stockName = nameOf;
 
-/** The DNS of the scene; a question may take a while, and nobody may answer it. */
+/** The DNS of the scene. An answer can take a while, or be missing. */
 export function resolverOf(scene: IpScene, world: World, random: Random): Resolver {
   const recordsOf = (name: string, type: AnsweredRecord["type"]): AnsweredRecord[] => {
     const about = { name, ttl: 60 };
@@ -87,7 +90,7 @@ export const ipWorkOf = (scene: IpScene, world: World, random: Random): IpContex
   resolver: resolverOf(scene, world, random),
 });
 
-/** Keeps what is committed at hand. */
+/** Keeps copies of the committed items for the actors. */
 export const ipObserver = (scene: IpScene): Invariant => ({
   name: "what there is",
   check: (changes) => {

@@ -35,11 +35,11 @@ const at = (write: Write): string => {
 
 const isChanging = (write: Write): boolean => !("check" in write);
 
-/** Dedicated IPs of two accounts that want the same addresses, and the domains that move between them. */
+/** Dedicated IPs of two accounts that want the same addresses. Domains move between the dedicated IPs. */
 export const ipsModule: Module = {
   name: "dedicated-ips",
   bugs: {
-    // Two conditions guard a claim: that of the holder, and that of the row of the free address.
+    // Two conditions guard a claim: the condition on the holder, and the condition on the row of the free address.
     "ip-holder": (write) => /^IP#\S+ HOLDER$|^IP_STOCK FREE#/.test(at(write)),
     "ip-version": (write) => isChanging(write) && at(write).includes("LIST#dedicated_ips#ROW#"),
     "ip-operation": (write) => isChanging(write) && at(write).includes("IP_OPERATION#"),
@@ -62,7 +62,9 @@ export const ipsModule: Module = {
   },
 };
 
-/** Two accounts with some money and a few domains, half of them with records, and an operator's stock. */
+/**
+ * Makes two accounts with some money and a few domains, half of the domains with records. Makes the operator's stock.
+ */
 async function prepare(scene: IpScene, world: World, random: Random): Promise<void> {
   const { table } = world;
   for (const ip of stockOf(3)) {
@@ -85,7 +87,10 @@ async function prepare(scene: IpScene, world: World, random: Random): Promise<vo
   }
 }
 
-/** Nobody looks at the domains of an account by the clock, nor brings their zones anywhere: that is another story. */
+/**
+ * Takes the domains and zones of an account out of the queues, so that no worker checks or syncs them. This module does
+ * not simulate that work.
+ */
 async function setAside(table: Table, accountId: string): Promise<void> {
   const { rows } = await readRows(table, domainsOf(accountId), { skip: 0, take: 100 });
   for (const domain of rows.map((row) => StoredDomain.parse(row))) {
@@ -96,7 +101,7 @@ async function setAside(table: Table, accountId: string): Promise<void> {
   }
 }
 
-/** A managed dedicated IP that is ready from the beginning. */
+/** Makes a managed dedicated IP that is ready when the schedule begins. */
 async function readyOne(scene: IpScene, world: World, random: Random, accountId: string): Promise<void> {
   const wish = { accountId, optionId: scene.option, name: undefined };
   const { id, created_at } = await reserveIp(wish, contextOf(scene, world, accountId));

@@ -5,7 +5,7 @@ import type { Item } from "../../shared/table/writes.ts";
 import type { Change } from "../support/memory-table.ts";
 import { mustHold, type Invariant } from "./world.ts";
 
-/** What an account comes to when one counts for oneself: from its entries, and from the holds that are open. */
+/** The sums of an account, counted from its entries and its open holds. */
 type Counted = { debits: number; credits: number; debitsHeld: number; creditsHeld: number; entries: number };
 type Sides = { debit?: Entry; credit?: Entry };
 
@@ -18,9 +18,13 @@ type Books = {
 };
 
 /**
- * The books of one ledger hold: entries never change and are numbered without gaps, every movement has at most one
- * on each side and of the same amount, what is stored as balance is what entries and open holds add up to, debits
- * are equal to credits overall, no limited account is overdrawn, and a hold is resolved once and for all.
+ * The rules of a ledger:
+ * - Entries never change, and are numbered without gaps.
+ * - A movement has at most one entry on each side, of the same amount.
+ * - A stored balance is the sum of its entries and open holds.
+ * - All debits together are equal to all credits.
+ * - No limited account is overdrawn.
+ * - A hold is resolved once, and stays so.
  */
 export function ledgerInvariant(ledger: Ledger): Invariant {
   const books: Books = {
@@ -36,7 +40,7 @@ export function ledgerInvariant(ledger: Ledger): Invariant {
 function checkCommit(books: Books, changes: readonly Change[]): void {
   const touched = new Set<string>();
   const moved = new Set<string>();
-  // Keys are in order of their kind: balances, entries, movements; what one says of another is compared at the end.
+  // A commit lists its keys by kind: balances, entries, movements. So their agreement is checked after the loop.
   for (const { key, before, after } of changes) {
     if (key.PK !== books.ledger.partition) continue;
     const [family, kind, name = ""] = key.SK.split("#");

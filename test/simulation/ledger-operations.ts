@@ -11,12 +11,14 @@ import {
 } from "../../shared/ledger/movement.ts";
 import { mustHold, type World } from "./world.ts";
 
-/** What a caller learns: it is done, it is refused, or nothing, so that it has to ask again with the same ids. */
+/**
+ * The answer to a caller: done, refused, or unknown. After an unknown answer, the caller asks again with the same ids.
+ */
 export type Answer = { done: Done[] } | { refused: Error } | { unknown: Problem };
 
 /**
- * Asks for operations, and holds the answer to the truth: what is said to be done is stored, and a refusal was
- * right at some moment between question and answer.
+ * Asks for operations, and checks the answer. An operation that is answered as done must be stored. A refusal must have
+ * been right at some moment between question and answer.
  */
 async function ask(world: World, ledger: Ledger, operations: readonly Operation[]): Promise<Answer> {
   const now = world.now();
@@ -45,7 +47,7 @@ async function ask(world: World, ledger: Ledger, operations: readonly Operation[
 const isRefusal = (error: unknown): error is Error =>
   error instanceof Overdrawn || error instanceof MovementConflict || error instanceof RangeError;
 
-/** Asks until there is an answer, as a caller does whose answers get lost; gives up after some. */
+/** Asks until there is an answer, at most four times, as a caller whose answers get lost. */
 export async function insist(world: World, ledger: Ledger, operations: readonly Operation[]): Promise<Answer> {
   for (let asked = 1; ; asked++) {
     const answer = await ask(world, ledger, operations);
@@ -97,7 +99,7 @@ function bookNow({ peek }: World, ledger: Ledger, operations: readonly Operation
   };
 }
 
-/** What is said to be done is what was asked, also when it was done before. */
+/** Checks that the answered movement is the requested one. It may have been done before. */
 function checkAnswer(asked: Operation | undefined, { kind, movement }: Done): void {
   const wanted =
     asked && "debit" in asked
@@ -109,7 +111,7 @@ function checkAnswer(asked: Operation | undefined, { kind, movement }: Done): vo
   mustHold(movement.captured === amount, () => `captured ${movement.captured} of ${movement.id} instead of ${amount}`);
 }
 
-/** Whoever is told that something is done can rely on it, whatever happens next. */
+/** Checks that an operation that was answered as done is stored. */
 function checkStored({ peek }: World, ledger: Ledger, { kind, movement, existed }: Done): void {
   const stored = StoredMovement.optional().parse(peek(movementKey(ledger, movement.id)));
   const isThere = stored?.amount === movement.amount && stored.debit === movement.debit;

@@ -8,11 +8,13 @@ import { insist } from "./ledger-operations.ts";
 import type { Random } from "./random.ts";
 import { mustHold, type Actor, type Module, type World } from "./world.ts";
 
-/** What all actors of a schedule know: the ledger, and what was ever asked, whether or not it was done. */
+/**
+ * The state that all actors of a schedule share: the ledger, and all operations that were ever asked for, done or not.
+ */
 type Scene = {
   ledger: Ledger;
   wallets: readonly string[];
-  /** The most that is put into a wallet at once: little, where everything is about the last of it. */
+  /** The largest top-up. With a small one, actors compete for the last of the money. */
   most: number;
   asked: Operation[];
   holds: string[];
@@ -22,7 +24,7 @@ type Scene = {
 const sortKeyOf = (write: Write): string => ("put" in write ? write.put.SK : "");
 const isOf = (write: Write, family: string): boolean => sortKeyOf(write).startsWith(`LEDGER#${family}#`);
 
-/** The ledger alone: a few wallets, and everything that can be asked of them by callers that die and repeat. */
+/** The ledger alone: a few wallets, and all operations on them by callers that die and repeat. */
 export const ledgerModule: Module = {
   name: "ledger",
   bugs: {
@@ -97,7 +99,10 @@ function hold(scene: Scene, random: Random, world: World): Operation {
   };
 }
 
-/** Mostly of a hold that is there and pending; when its turn comes it may be resolved, and it may never come to be. */
+/**
+ * Resolves a hold that is pending, mostly. By its turn, another process may have resolved it. Sometimes the hold is
+ * never made.
+ */
 function resolve(scene: Scene, random: Random, { peek }: World): Operation {
   const pending = scene.holds.slice(-30).filter((id) => peek(movementKey(scene.ledger, id))?.["status"] === "pending");
   const holds = pending.length > 0 && random.chance(0.8) ? pending : scene.holds;
@@ -107,17 +112,19 @@ function resolve(scene: Scene, random: Random, { peek }: World): Operation {
   return { kind, id, ...(random.chance(0.5) ? { amount: random.between(1, 9) } : {}) };
 }
 
-/** What was asked before, mostly just now: by someone else who is at it still, or died of it. */
+/** Repeats an operation, mostly one of the last three. The first caller may still be at work, or may be dead. */
 const repeat = ({ asked }: Scene, random: Random): Operation =>
   random.pick(random.chance(0.7) ? asked.slice(-3) : asked);
 
-/** An id that is taken, for another amount. */
+/** Uses the id of another operation for another amount. */
 function misuse(scene: Scene, random: Random): Operation {
   const taken = random.pick(scene.asked);
   return { ...taken, amount: random.between(1, 9) } as Operation;
 }
 
-/** All or nothing: some of it new, some asked before, some about a hold that begins in the same breath. */
+/**
+ * Asks for several operations in one transaction: new ones, repeated ones, and ones on a hold of the same transaction.
+ */
 async function several(scene: Scene, world: World, random: Random): Promise<void> {
   const makes: readonly Make[] = [topUp, spend, hold, resolve, misuse];
   const operations = Array.from({ length: random.between(2, 4) }, () =>
@@ -126,7 +133,7 @@ async function several(scene: Scene, world: World, random: Random): Promise<void
   await askFor(scene, world, operations);
 }
 
-/** The entries that a balance counts are there to be read, and lead up to it one by one. */
+/** Reads the last entries of an account. None may be missing, and they must lead up to the balance one by one. */
 async function read({ ledger, wallets }: Scene, { table }: World, random: Random): Promise<void> {
   try {
     const account = random.pick([...wallets, "revenue", "outside"]);

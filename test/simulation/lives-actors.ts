@@ -39,7 +39,7 @@ import { mustHold, type Actor, type World } from "./world.ts";
 
 type Act = ActIn<LifeScene>;
 
-/** Answers that a caller may get; whatever else is thrown is a mistake. */
+/** The errors that a caller may get. Any other error is a mistake. */
 const answers = new Set<ProblemCode>([
   "busy",
   "upstream_unavailable",
@@ -89,12 +89,12 @@ const transfer: Act = (scene, world, random, accountId) => {
   return send(scene, world, random, request);
 };
 
-/** Sends a request again, as a caller does who got no answer. */
+/** Sends a request again, as a caller that got no answer. */
 const transferAgain: Act = async (scene, world, random) => {
   if (scene.requests.length > 0) await send(scene, world, random, random.pick(scene.requests.slice(-3)));
 };
 
-/** Transfers a name before anybody looks: the registrar answers at once, and the worker was there once. */
+/** Transfers a name before the schedule begins. The registrar answers at once, and the worker has run once. */
 export async function transferBefore(scene: LifeScene, world: World, random: Random, accountId: string): Promise<void> {
   const { registry, facts } = scene;
   const { mood } = registry;
@@ -113,7 +113,7 @@ export async function transferBefore(scene: LifeScene, world: World, random: Ran
   registry.mood = mood;
 }
 
-/** Sends a request for transfers, through all that a route goes through. */
+/** Sends a request for transfers through `invoke`, as the route does. */
 async function send(scene: LifeScene, world: World, random: Random, request: TransferRequest): Promise<void> {
   const { accountId, names, code, key, dnsMode } = request;
   world.note(`transfers ${names.join(", ")} as ${key}`);
@@ -141,7 +141,7 @@ async function send(scene: LifeScene, world: World, random: Random, request: Tra
   mustHold(wrong.length === 0, () => `${wrong[0]?.domain_name} is ${wrong[0]?.status}, and the auth code is wrong`);
 }
 
-/** Connects a name; now and then the parent zone says that it is the account's. */
+/** Connects a name. Sometimes the parent zone delegates it to the account. */
 const connect: Act = async (scene, world, random, accountId) => {
   const name = random.pick(namesOf(scene));
   const resolver = resolverFor(scene, world, random, { account_id: accountId, name });
@@ -150,7 +150,7 @@ const connect: Act = async (scene, world, random, accountId) => {
   await addDomain(accountId, { name, workspaceId }, contextOf(scene, world, accountId), resolver);
 };
 
-/** A resolver by which the parent zone delegates a name to an account, or to nobody. */
+/** A resolver whose parent zone delegates a name to an account, or to nobody. */
 function resolverFor(
   scene: LifeScene,
   world: World,
@@ -158,27 +158,27 @@ function resolverFor(
   { account_id, name }: Pick<StoredDomain, "account_id" | "name">,
 ): Resolver {
   const proof = { status: "delegated" as const, nameservers: nameserversOf(account_id) };
-  // A name that is ours is delegated as we say.
+  // A name with a registration here is delegated as the product says.
   const isOurs = tenureOf(scene.registry, name, nowOf(scene, world)().getTime()) !== undefined;
   const delegation = async () => (!isOurs && random.chance(0.4) ? proof : { status: "none" as const });
   return { ...lifeWorkOf(scene, world, random).resolver, delegation };
 }
 
-/** What is due at this moment, the earliest first. */
+/** The tasks that are due now, the earliest first. */
 export function lifeDueNow(scene: LifeScene, world: World): Due[] {
   const now = nowOf(scene, world)().toISOString();
   const due = [...scene.facts.due.values()].filter(({ at }) => at <= now);
   return due.toSorted((one, other) => (one.at < other.at ? -1 : Number(one.at > other.at)));
 }
 
-/** Does one thing that is due, as the sweep does. */
+/** Does one due task, as the sweep does. */
 export function doLife({ queue, accountId, id, at }: Due, work: DomainWork): Promise<void> {
   if (queue === "PURCHASE_DUE") return continueBatch(accountId, id, at, work);
   const advance = queue === "TRANSFER_DUE" ? advanceDueTransfer : advanceDomain;
   return advance(accountId, id, at, work);
 }
 
-/** Takes up what is due, as one run of the worker does. */
+/** Does due tasks, as one run of the worker does. */
 const work: Act = async (scene, world, random) => {
   const due = lifeDueNow(scene, world);
   if (due.length === 0) await time(scene, world, random, "");
@@ -189,13 +189,14 @@ const work: Act = async (scene, world, random) => {
   if (failed) throw failed.reason;
 };
 
-/** Another registrar takes over a name of ours, as its owner wants. */
+/** Transfers a name away to another registrar, on behalf of its owner. */
 const leave: Act = async (scene, world, random) => {
   const { registry } = scene;
   const nowMs = nowOf(scene, world)().getTime();
   const ours = namesOf(scene).flatMap((name) => tenureOf(registry, name, nowMs) ?? []);
-  // Its owner gets the auth code from the product, so the transfer of the name to us is over by then. A name does not leave
-  // on the day of its transfer to us: ICANN says 60 days, and the product relies on more minutes than clocks differ by.
+  // The owner gets the auth code from the product, so the transfer to us is over by then. A name does not leave on the
+  // day of its transfer to us: ICANN says 60 days. The product relies on a time that is longer than the difference of
+  // two clocks.
   const staying = ours.filter(
     ({ fromMs, toMs, holdId }) => toMs === Infinity && nowMs - fromMs > dayMs && isCaptured(scene, holdId),
   );
@@ -220,7 +221,10 @@ const renew: Act = async (scene, world, random) => {
   await renewDomain(found, { years: random.between(1, 2) }, contextOf(scene, world, found.account_id), registrar);
 };
 
-/** An operator renews a name at the registrar's console, until that succeeds. The product learns it from the registrar only. */
+/**
+ * Renews a name at the registrar's console, as an operator does, until the renewal succeeds. The product learns of it
+ * only from the registrar.
+ */
 const renewByHand: Act = async (scene, world, random) => {
   const { registry } = scene;
   const nowMs = nowOf(scene, world)().getTime();
@@ -234,9 +238,9 @@ const renewByHand: Act = async (scene, world, random) => {
   world.note(`registrar: ${operation.id} of ${tenure.name} by hand, in ${operation.settlesMs - nowMs} ms`);
 };
 
-/** Deletes a domain, as the route does; mostly one that it can. */
+/** Deletes a domain, as the route does. Mostly chooses a domain that can be deleted. */
 const remove: Act = async (scene, world, random) => {
-  // One that is kept is deleted for good by that, and cannot be restored any more.
+  // A second deletion deletes a restorable domain for good.
   const isEasy = (row: StoredDomain): boolean => !isTransferring(row) && (!isKept(row) || random.chance(0.2));
   const rows = [...scene.facts.rows.values()].filter((row) => random.chance(0.1) || isEasy(row));
   if (rows.length > 0) await removeLife(scene, world, random, random.pick(rows));
@@ -261,15 +265,15 @@ const restore: Act = async (scene, world, random) => {
   await restoreDomain(found, context, resolverFor(scene, world, random, found));
 };
 
-/** A payer pays, and the provider tells; or one of both. */
+/** Lets a payer pay, delivers the provider's events, or both. */
 const pay: Act = async (scene, world, random, accountId) => {
   if (random.chance(0.7)) visitCheckout(scene, world, random);
   if (scene.events.length > 0) await deliver(scene, world, random, accountId);
 };
 
 /**
- * Whether nothing runs at the registrar, and the product knows when each registration ends. Else the worker has something to
- * do, and no time goes by that would change a registration before it has looked.
+ * Whether the registrar runs no operation, and the product knows the end of each registration. Otherwise the worker has
+ * work to do, and no time passes that would change a registration before the worker's look.
  */
 function isIdle({ registry, facts }: LifeScene, nowMs: number): boolean {
   const rows = [...facts.rows.values()];
@@ -281,7 +285,10 @@ function isIdle({ registry, facts }: LifeScene, nowMs: number): boolean {
   return rows.every((row) => !isTransferring(row) && !isRenewing(row) && isKnown(row));
 }
 
-/** Seconds, hours or a day; or until something is due; or, while nothing runs, weeks, or until a registration changes. */
+/**
+ * Moves the clock on by seconds, hours or a day, or until something is due. If the registrar runs no operation, also by
+ * weeks, or until a registration changes.
+ */
 const time: Act = async (scene, world, random) => {
   const nowMs = nowOf(scene, world)().getTime();
   const isLong = isIdle(scene, nowMs);

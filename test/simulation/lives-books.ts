@@ -6,8 +6,8 @@ import { mustHold, type Invariant } from "./world.ts";
 const isSettled = ({ settlesMs }: LifeOperation, seenMs: number): boolean => settlesMs <= seenMs;
 
 /**
- * The price of a transfer or a renewal is paid for one operation that succeeded, and is free again only if there was none
- * and none runs. A renewal is also paid if an operator renewed the name by hand meanwhile.
+ * The hold for a transfer or a renewal is captured for one operation that succeeded. It is voided only if no operation
+ * succeeded and none runs. A renewal is also captured if an operator renewed the name by hand meanwhile.
  */
 export const lifeInvariant = (scene: LifeScene): Invariant => ({
   name: "the payments of transfers and renewals",

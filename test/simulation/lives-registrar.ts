@@ -33,7 +33,10 @@ type Answer = RegistrarOperation | { refused: string } | "silence";
 
 const unavailable = () => new Problem("upstream_unavailable", "The registrar does not answer.", { retry_after: 2 });
 
-/** The registrar as one process has it: every answer may come late, or not at all, and requests may have their effect. */
+/**
+ * The registrar, as one process sees it. Every answer can come late, or never. The request can have its effect all the
+ * same.
+ */
 export function lifeRegistrarOf(scene: LifeScene, world: World, random: Random): Registrar {
   const place = { scene, world, random };
   const { registry } = scene;
@@ -53,7 +56,7 @@ export function lifeRegistrarOf(scene: LifeScene, world: World, random: Random):
   };
   const request = async (what: string, act: () => Answer): Promise<RegistrarOperation> => {
     try {
-      // What a process asks for whose time is over never arrives.
+      // A call that arrives after the longest lifetime of its process has no effect.
       const answer = await asking(what, () => (nowMs() - startedMs > lifetimeMs ? "silence" : act()), 1);
       if (answer === "silence") throw unavailable();
       if ("refused" in answer) throw new Refused(answer.refused);
@@ -140,7 +143,7 @@ function transfer(place: Place, name: string, authCode: string, nowMs: number): 
   return stateOf(operation, nowMs);
 }
 
-/** Nothing is transferred or renewed but what is paid for, and once for each payment: its price is held until then. */
+/** Checks that a transfer or a renewal is paid for, once for each payment. Its price is held until then. */
 function requirePaid({ scene, world }: Place, row: StoredDomain | undefined, kind: "transfer" | "renew"): string {
   mustHold(row !== undefined, () => `a registrar is asked to ${kind}, and nobody asked for it`);
   const { account_id, name } = row;
@@ -171,7 +174,7 @@ function renew(place: Place, { name, years, expiresAt, restore }: Renewing, nowM
   return stateOf(operation, nowMs);
 }
 
-/** A name is given back only by the domain that paid for it, once its account deletes it. */
+/** Gives a name back. Only the domain that paid for the name does that, once its account deletes the domain. */
 function release({ scene, world }: Place, name: string, nowMs: number): true {
   const tenure = tenureOf(scene.registry, name, nowMs);
   if (!tenure) return true;

@@ -11,35 +11,40 @@ import { dayMs } from "./billing-scene.ts";
 import { calm, drawCourse, isRunning, type Registered, type Registry } from "./purchases-registry.ts";
 import type { Random } from "./random.ts";
 
-/** An operation at the registrar; instants are milliseconds since 1970. `holdId` is what pays for it. */
+/**
+ * An operation at the registrar. Instants are milliseconds since 1970. `holdId` is the id of the hold that pays for it.
+ */
 export type LifeOperation = Pick<
   Registered,
   "id" | "name" | "begunMs" | "foundMs" | "settlesMs" | "outcome" | "shownMs"
 > & { kind: OperationKind; holdId: string; years: number; tenure: Tenure | undefined };
 
-/** Stands for what pays for an operation that an operator began by hand: nobody. */
+/** The `holdId` of an operation that an operator began by hand. No hold pays for it. */
 export const byHand = "by hand";
 
-/** The time during which a name is ours, from a transfer to us until it is lost, left or given back. */
+/**
+ * The time in which the registrar has a name for us. It begins with a transfer to us, and ends when the name is lost,
+ * transferred away or given back.
+ */
 export type Tenure = {
   name: string;
-  /** What pays for the transfer. */
+  /** The id of the hold that pays for the transfer. */
   holdId: string;
   fromMs: number;
   shownMs: number;
   toMs: number;
-  /** When the registration ends if it is not renewed. */
+  /** The end of the registration without renewals. */
   termMs: number;
   nameservers: readonly string[];
 };
 
-/** A registrar, and all other registrars: every name is always registered with one of them. */
+/** Our registrar, and all other registrars. One of them always has a name. */
 export type LifeRegistry = {
   prices: Map<string, number>;
   tenures: Tenure[];
   operations: LifeOperation[];
   behindMs: number;
-  /** `blind`: how often the registrar does not show a name that it has. */
+  /** `blind` is how often the registrar does not show a name that it has. */
   mood: Registry["mood"] & { blind: number };
 };
 
@@ -63,7 +68,7 @@ export function newLifeRegistry(random: Random): LifeRegistry {
   };
 }
 
-/** Begins an operation: its course is drawn now. */
+/** Begins an operation, and draws its course. */
 export function beginLife(
   registry: LifeRegistry,
   random: Random,
@@ -75,7 +80,7 @@ export function beginLife(
   return operation;
 }
 
-/** The operation of a kind that runs for a name. */
+/** The running operation of a kind for a name. */
 export const runningOf = (
   { operations }: LifeRegistry,
   name: string,
@@ -84,14 +89,14 @@ export const runningOf = (
 ): LifeOperation | undefined =>
   operations.find((one) => one.name === name && one.kind === kind && isRunning(one, nowMs));
 
-/** The name is ours from the end of a transfer on, for a year and more. */
+/** Begins the tenure of a name, for a year and more. It begins when the transfer ends. */
 export function beginTenure({ tenures }: LifeRegistry, random: Random, transfer: LifeOperation): void {
   const { name, holdId, settlesMs, shownMs } = transfer;
   const termMs = settlesMs + random.pick([366, 400, 700]) * dayMs;
   tenures.push({ name, holdId, fromMs: settlesMs, shownMs, toMs: Infinity, termMs, nameservers: ["ns1.old.example"] });
 }
 
-/** When a registration ends, by the renewals that `counts` says are to be counted. */
+/** The end of a registration, with the renewals that `counts` accepts. */
 export function endOfTenure(
   { operations }: LifeRegistry,
   tenure: Tenure,
@@ -103,25 +108,27 @@ export function endOfTenure(
   return yearsAfter(new Date(tenure.termMs), years);
 }
 
-/** When a tenure ends that is not renewed, left or given back, by the renewals that have settled, in milliseconds. */
+/** The time at which a tenure ends without another renewal, in milliseconds. Only settled renewals count. */
 const lostAt = (registry: LifeRegistry, tenure: Tenure, nowMs: number): number =>
   endOfTenure(registry, tenure, ({ settlesMs }) => settlesMs <= nowMs).getTime() + renewalGraceMs + redemptionMs;
 
-/** The tenure that a name is in; undefined while another registrar has the name. */
+/** The present tenure of a name. Undefined while another registrar has the name. */
 export const tenureOf = (registry: LifeRegistry, name: string, nowMs: number): Tenure | undefined =>
   registry.tenures.find((tenure) => {
     const isOver = Math.min(tenure.toMs, lostAt(registry, tenure, nowMs)) <= nowMs;
     return tenure.name === name && tenure.fromMs <= nowMs && !isOver;
   });
 
-/** Whether a name was lost of late: whoever registers it elsewhere after that cannot transfer it at once (ICANN). */
+/** Whether a name was lost a short time ago. A new registration elsewhere cannot be transferred at once (ICANN). */
 export const isNew = (registry: LifeRegistry, name: string, nowMs: number): boolean =>
   registry.tenures.some((tenure) => {
     const lostMs = lostAt(registry, tenure, nowMs);
     return tenure.name === name && tenure.toMs > lostMs && lostMs <= nowMs && nowMs < lostMs + transferLockMs;
   });
 
-/** The next instants at which a registration is to be renewed, ends, enters redemption, and is lost, in milliseconds. */
+/**
+ * The next instants, in milliseconds, at which a registration is due for renewal, ends, enters redemption, or is lost.
+ */
 export const turnsOf = (registry: LifeRegistry, nowMs: number): number[] =>
   registry.tenures
     .filter(({ toMs }) => toMs === Infinity)
@@ -132,7 +139,7 @@ export const turnsOf = (registry: LifeRegistry, nowMs: number): number[] =>
 export const phaseAt = (end: Date, nowMs: number): Registration["phase"] =>
   nowMs < end.getTime() ? "registered" : nowMs < end.getTime() + renewalGraceMs ? "grace" : "redemption";
 
-/** The registration as it is shown: a renewal may lag behind. */
+/** The registration, as the registrar shows it. A renewal may show late. */
 export function registrationOfTenure(registry: LifeRegistry, tenure: Tenure, nowMs: number): Registration | undefined {
   if (nowMs < tenure.shownMs) return undefined;
   const end = endOfTenure(registry, tenure, ({ shownMs }) => shownMs <= nowMs);

@@ -14,8 +14,8 @@ import type { Random } from "./random.ts";
 import { mustHold, type World } from "./world.ts";
 
 /**
- * The provider is heard, and the worker runs until every request is over and every domain was looked at: then all is as
- * promised. In the end everything is deleted, and nothing stays due.
+ * Delivers the provider's events, and runs the worker until every request is over and every domain was checked. Then
+ * all rules must hold. At the end all domains are deleted, and nothing may stay due.
  */
 export async function restOfLives(scene: LifeScene, world: World, random: Random): Promise<void> {
   scene.registry.mood = calmLife;
@@ -30,7 +30,7 @@ export async function restOfLives(scene: LifeScene, world: World, random: Random
   checkTenures(scene, world);
   checkRows(scene, world);
   checkHolds(scene, world);
-  // A domain that is kept after its deletion is gone after a second one.
+  // A second deletion removes a domain that is kept after the first one.
   for (let times = 0; times < 2; times++) {
     const kept = [...scene.facts.rows.values()];
     for (const row of kept) await removeLife(scene, world, random, row);
@@ -50,14 +50,14 @@ async function workOff(scene: LifeScene, world: World, random: Random): Promise<
     for (const one of due) await doLife(one, lifeWorkOf(scene, world, random));
     const next = [...scene.facts.due.values()].map(({ at }) => at).toSorted()[0] ?? "";
     mustHold(next !== "" || openOf(scene).length === 0, () => "something is not over, and nothing is due");
-    // What stays due is taken up by the next run of the worker, a minute later.
+    // The next run of the worker, a minute later, does the tasks that stay due.
     const waitMs = Date.parse(next) - nowOf(scene, world)().getTime();
     if (next !== "" && openOf(scene).length > 0) scene.aheadMs += waitMs > 0 ? waitMs : 60_000;
     else if (lifeDueNow(scene, world).length > 0) scene.aheadMs += 60_000;
   }
 }
 
-/** What is not over: transfers, renewals, deletions, and requests whose payment has arrived. */
+/** The names of open work: transfers, renewals, deletions, and requests whose payment has arrived. */
 function openOf({ facts }: LifeScene): string[] {
   const rows = [...facts.rows.values()].filter(
     (row) => isTransferring(row) || isRenewing(row) || (row.status === "releasing" && !isDetached(row)),
@@ -66,7 +66,7 @@ function openOf({ facts }: LifeScene): string[] {
   return [...rows.map(({ name, status }) => `${name} ${status}`), ...batches.map(({ id }) => id)];
 }
 
-/** Every name that the registrar has for us is in the account that paid for it, as long as it is registered. */
+/** Checks that every name of ours at the registrar is in the account that paid for it, as long as it is registered. */
 function checkTenures({ registry, facts, ...scene }: LifeScene, world: World): void {
   const nowMs = nowOf(scene, world)().getTime();
   for (const name of registry.prices.keys()) {
@@ -74,7 +74,7 @@ function checkTenures({ registry, facts, ...scene }: LifeScene, world: World): v
     if (!tenure) continue;
     const row = [...facts.lives.values()].find(({ transfer }) => transfer?.hold_id === tenure.holdId);
     mustHold(row !== undefined, () => `${name} is ours, and nobody has it`);
-    // A domain that was deleted while the registrar did not show its name leaves the registration to its end.
+    // If a domain was deleted while the registrar did not show its name, the registration stays until its end.
     const isDeleted = ![...facts.rows.values()].some(({ id }) => id === row.id);
     if (isDeleted && row.status === "releasing" && !isDetached(row)) continue;
     const end = endOfTenure(registry, tenure, () => true);
@@ -89,7 +89,7 @@ function checkTenures({ registry, facts, ...scene }: LifeScene, world: World): v
   }
 }
 
-/** Every domain that is said to be registered here is, and its auth code is deleted. */
+/** Checks that every domain with a registration has it at the registrar, and that its auth code is deleted. */
 function checkRows({ registry, facts, ...scene }: LifeScene, world: World): void {
   const nowMs = nowOf(scene, world)().getTime();
   for (const row of facts.rows.values()) {
@@ -101,7 +101,7 @@ function checkRows({ registry, facts, ...scene }: LifeScene, world: World): void
   }
 }
 
-/** What was paid for was done, and nothing is held any more. */
+/** Checks that every paid operation was done, and that no hold is pending. */
 function checkHolds(scene: LifeScene, { peek }: World): void {
   for (const { account_id, name, transfer, renewal } of scene.facts.lives.values()) {
     for (const hold of [transfer, renewal]) {

@@ -9,9 +9,9 @@ import type { Random } from "./random.ts";
 import { sealing } from "./sealing.ts";
 import type { World } from "./world.ts";
 
-/** Mistakes that are no dropped condition, and the moods in which they come to light. */
+/** Mistakes that drop no condition, with the moods in which they show. */
 export const lifeMistakes = {
-  /** Somebody tells of a lost answer as of a refusal. */
+  /** A lost answer counts as a refusal. */
   "lost-transfer-is-refused": { silent: 0.4 },
   /** A name that the registrar does not show for a moment counts as taken over by another registrar. */
   "hidden-is-departed": { blind: 0.5 },
@@ -27,14 +27,14 @@ export type TransferRequest = {
   dnsMode: DnsMode;
 };
 
-/** What all actors of a schedule share beside the accounts and their money. */
+/** The state that all actors of a schedule share, beside the accounts and their money. */
 export type LifeScene = Scene & {
   workspaces: Map<string, string>;
   registry: LifeRegistry;
   facts: Facts;
   requests: TransferRequest[];
   mistake: LifeMistake | undefined;
-  /** The latest instant at which anybody asked the registrar. */
+  /** The latest instant of a question to the registrar. */
   seenMs: number;
 };
 
@@ -57,7 +57,10 @@ export function newLifeScene(random: Random, mistake: LifeMistake | undefined): 
   };
 }
 
-/** What one run of the worker has of the world around. No name is ever found delegated: that is another story. */
+/**
+ * The context of one run of the worker. No name is ever found delegated, because this module does not simulate
+ * delegations.
+ */
 export const lifeWorkOf = (scene: LifeScene, world: World, random: Random): DomainWork => ({
   table: world.table,
   now: nowOf(scene, world),

@@ -18,12 +18,12 @@ import { isDomainRow, observer } from "./purchases-facts.ts";
 import type { Random } from "./random.ts";
 import type { Bug, Module, World } from "./world.ts";
 
-/** These drop no condition: what is otherwise than promised is the world around. */
+/** These mistakes drop no condition. They change the world around the product. */
 const around = Object.keys(lifeMistakes).map((name): [string, Bug] => [name, () => false]);
 
 const isLifeRow = (write: Write): boolean => isDomainRow(keyOf(write).SK);
 
-/** Names transferred to two accounts and away again, renewed, left to expire, deleted, and restored. */
+/** Names of two accounts that are transferred here and away, renewed, left to expire, deleted and restored. */
 export const livesModule: Module = {
   name: "lives",
   bugs: {
@@ -63,7 +63,10 @@ const themes = [
   ["time", "work"],
 ];
 
-/** Two accounts with a workspace and some money each. In half of the schedules those with money have transferred a name. */
+/**
+ * Makes two accounts, each with a workspace and some money. In half of the schedules, the accounts with money have
+ * transferred a name.
+ */
 async function prepare(scene: LifeScene, world: World, random: Random): Promise<void> {
   const { table } = world;
   const isGrown = random.chance(0.5);

@@ -6,7 +6,7 @@ import { purchasesModule } from "./purchases.ts";
 import { rechargesModule } from "./recharges.ts";
 import type { Bug, Module } from "./world.ts";
 
-/** The parts of the product that are simulated together; whose worker looks at all domains rests after the others. */
+/** The modules that are simulated together. The modules whose worker looks at all domains rest after the others. */
 export const modules: readonly Module[] = [
   ledgerModule,
   ipsModule,
@@ -19,6 +19,6 @@ export const modules: readonly Module[] = [
 /** The mistakes that can be planted, by name. */
 export const bugs: Record<string, Bug> = Object.assign({}, ...modules.map(({ bugs }) => bugs));
 
-/** The parts that a mistake is planted in; all of them when none is. */
+/** The modules that know a mistake. All modules if none is planted. */
 export const modulesWith = (bug?: string): readonly Module[] =>
   bug === undefined ? modules : modules.filter(({ bugs }) => bug in bugs);

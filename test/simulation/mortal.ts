@@ -1,9 +1,9 @@
 import type { World } from "./world.ts";
 
-/** A process is dead: nothing that it asks for happens any more. */
+/** Thrown by a process that is dead. None of its calls has an effect any more. */
 export class Death extends Error {}
 
-/** The world of a process that dies when so many of its transactions are committed, before it learns of the last. */
+/** The world of a process that dies after a number of its transactions. It does not learn of the last one. */
 export function mortal(world: World, commits: number): World {
   let left = commits;
   const alive = async <T>(call: () => Promise<T>): Promise<T> => {

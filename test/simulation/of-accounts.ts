@@ -1,14 +1,14 @@
 import type { Change } from "../support/memory-table.ts";
 import type { Invariant } from "./world.ts";
 
-/** Whether a change is of one of some accounts: in its partition, in a queue, or of something it holds. */
+/** Whether a change concerns one of some accounts: in its partition, in a queue, or in an item that names it. */
 const isOf = (accounts: readonly string[], { key, before, after }: Change): boolean =>
   accounts.some((id) => {
     const owner = (after ?? before)?.["account_id"];
     return key.PK === `ACCOUNT#${id}` || key.SK.split("#").includes(id) || owner === id;
   });
 
-/** An invariant that is told of some accounts alone: others are another part's. */
+/** An invariant that sees the changes of some accounts only. The other accounts belong to other modules. */
 export const ofAccounts = (accounts: readonly string[], { name, check }: Invariant): Invariant => ({
   name,
   check: (changes) => check(changes.filter((change) => isOf(accounts, change))),

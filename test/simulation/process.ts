@@ -1,11 +1,11 @@
 import type { Fault } from "../support/memory-table.ts";
 import { Violation, type Actor } from "./world.ts";
 
-/** A process at an await, and how it is let go on. */
+/** A process at an await, and the function that lets it go on. */
 export type Waiting = {
   process: Process;
   point: string;
-  /** The step of the schedule before which it is not its turn, as long as others have theirs. */
+  /** The first step at which the process may go on. It may go on earlier if no other process is ready. */
   from: number;
   faults: readonly Fault[];
   go: (fault: Fault | undefined) => void;
@@ -17,11 +17,11 @@ export type Process = { id: number; actor: Actor; hasEnded: boolean; failure?: u
 export const nameOf = ({ id, actor }: Pick<Process, "id" | "actor">): string => `${actor.name}#${id}`;
 
 /**
- * Waits until a process waits for its next turn, or ended: the microtasks in between, which come in the same order
- * every time. Real timers and real input or output take turns of the event loop, and keep everyone else waiting.
+ * Waits until a process is at its next await, or has ended. The microtasks in between run in the same order every time.
+ * Real timers and real input or output take turns of the event loop, and all other processes wait for them.
  */
 export async function settled(process: Process, isWaiting: () => boolean): Promise<void> {
-  // It has another branch that waits already: only when no microtask is left has the one come to its own next await.
+  // Another branch of this process waits already. So this branch is at its next await only when no microtask is left.
   if (isWaiting()) await new Promise((done) => setImmediate(done));
   let deadline = 0;
   for (let turn = 0; !process.hasEnded && !isWaiting(); turn++) {
@@ -34,12 +34,12 @@ export async function settled(process: Process, isWaiting: () => boolean): Promi
   }
 }
 
-/** A process ended with something that it should have handled itself. */
+/** The violation of a process that ended with an unhandled error. */
 export function failureOf({ failure, ...process }: Process): Violation {
   return failure instanceof Violation ? failure : new Violation(`${nameOf(process)}: ${violationOf(failure).message}`);
 }
 
-/** On one line, whatever was thrown. */
+/** A violation with the thrown value on one line. */
 export function violationOf(error: unknown): Violation {
   if (error instanceof Violation) return error;
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);

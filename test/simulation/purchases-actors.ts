@@ -35,7 +35,7 @@ import type { Actor, World } from "./world.ts";
 
 type Act = ActIn<PurchaseScene>;
 
-/** Answers that a caller may get; whatever else is thrown is a mistake. */
+/** The errors that a caller may get. Any other error is a mistake. */
 const answers = new Set<ProblemCode>([
   "busy",
   "upstream_unavailable",
@@ -77,7 +77,7 @@ export function purchaseActors(scene: PurchaseScene): Actor[] {
   ];
 }
 
-/** Takes up what is due, as one run of the worker does: several things at once, some of which others are at too. */
+/** Does due tasks, as one run of the worker does: several at once. Other processes may do the same tasks. */
 const work: Act = async (scene, world, random) => {
   const due = dueNow(scene, world);
   if (due.length === 0) await time(scene, world, random, "");
@@ -91,18 +91,18 @@ const work: Act = async (scene, world, random) => {
   if (failed) throw failed.reason;
 };
 
-/** What is due at this moment, the earliest first. */
+/** The tasks that are due now, the earliest first. */
 export function dueNow(scene: PurchaseScene, world: World): Due[] {
   const now = nowOf(scene, world)().toISOString();
   const due = [...scene.facts.due.values()].filter(({ at }) => at <= now);
   return due.toSorted((one, other) => (one.at < other.at ? -1 : Number(one.at > other.at)));
 }
 
-/** Does one thing that is due, as the sweep does. */
+/** Does one due task, as the sweep does. */
 export const doDue = ({ queue, accountId, id, at }: Due, work: DomainWork): Promise<void> =>
   queue === "PURCHASE_DUE" ? continueBatch(accountId, id, at, work) : advanceDomain(accountId, id, at, work);
 
-/** Sends a purchase of whose process nothing is heard after one of its transactions, and sends it again a while later. */
+/** Sends a purchase whose process dies after one of its transactions. Sends the purchase again a while later. */
 const buyTwice: Act = async (scene, world, random, accountId) => {
   const order = { ...drawOrder(scene, random, accountId), ...newOrder(scene, true) };
   try {
@@ -110,13 +110,13 @@ const buyTwice: Act = async (scene, world, random, accountId) => {
   } catch (error) {
     if (!(error instanceof Death)) throw error;
   }
-  // By then nobody has the key, and the worker was there.
+  // By then, no request holds the key any more. The worker may run in between.
   scene.aheadMs += random.between(31_000, 3_600_000);
   for (let run = random.below(3); run > 0; run--) await work(scene, world, random, accountId);
   await buyTruly(scene, world, random, order);
 };
 
-/** Connects a name that somebody may have; now and then the parent zone says that it is the account's. */
+/** Connects a name that an account may have. Sometimes the parent zone delegates it to the account. */
 const connect: Act = (scene, world, random, accountId) =>
   connectOne(scene, world, random, { accountId, name: random.pick([...scene.registry.listings.keys()]) });
 
@@ -132,7 +132,7 @@ async function connectOne(
   await addDomain(accountId, { name, workspaceId }, contextOf(scene, world, accountId), resolver);
 }
 
-/** A resolver by which the parent zone delegates a name to an account, or to nobody. */
+/** A resolver whose parent zone delegates a name to an account, or to nobody. */
 function resolverFor(scene: PurchaseScene, world: World, random: Random, accountId: string): Resolver {
   const proof = { status: "delegated" as const, nameservers: nameserversOf(accountId) };
   const delegation = async () => (random.chance(0.3) ? proof : { status: "none" as const });
@@ -150,7 +150,7 @@ const contend: Act = async (scene, world, random, accountId) => {
   await work(scene, world, random, other);
 };
 
-/** Deletes a domain, as the route does; mostly one that it can. */
+/** Deletes a domain, as the route does. Mostly chooses a domain that can be deleted. */
 const remove: Act = async (scene, world, random) => {
   const rows = [...scene.facts.rows.values()];
   const ready = rows.filter(({ status }) => status !== "pending_registration");
@@ -167,7 +167,7 @@ async function removeOne(scene: PurchaseScene, world: World, random: Random, fou
   await advanceRelease(await beginRelease(found, wish, context), context, { dns, registrar });
 }
 
-/** Restores a domain, mostly one that was deleted; now and then the parent zone says that it is the account's. */
+/** Restores a domain, mostly a deleted one. Sometimes the parent zone delegates its name to the account. */
 const restore: Act = async (scene, world, random) => {
   const all = [...scene.facts.rows.values()];
   const kept = all.filter(isKept);
@@ -190,7 +190,7 @@ const passOn: Act = async (scene, world, random) => {
   await work(scene, world, random, other);
 };
 
-/** Moves a domain to the other workspace, whatever else is going on with it. */
+/** Moves a domain to the other workspace, at any moment. */
 const move: Act = async (scene, world, random) => {
   const rows = [...scene.facts.rows.values()];
   if (rows.length === 0) return;
@@ -210,13 +210,13 @@ const renew: Act = async (scene, world, random) => {
   await renewDomain(found, renewal, contextOf(scene, world, found.account_id), registrarOf(scene, world, random));
 };
 
-/** A payer pays, and the provider tells; or one of both. */
+/** Lets a payer pay, delivers the provider's events, or both. */
 const pay: Act = async (scene, world, random, accountId) => {
   if (random.chance(0.7)) visitCheckout(scene, world, random);
   if (scene.events.length > 0) await deliver(scene, world, random, accountId);
 };
 
-/** Seconds, minutes, hours or days; or until something is due. */
+/** Moves the clock on by seconds, minutes, hours or days, or until something is due. */
 const time: Act = async (scene, world, random) => {
   const now = nowOf(scene, world)();
   const next = [...scene.facts.due.values()].map(({ at }) => Date.parse(at) - now.getTime()).filter((ms) => ms > 0);

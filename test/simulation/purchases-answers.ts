@@ -8,11 +8,11 @@ import { batchOf, boughtBy } from "./purchases-facts.ts";
 import type { Order, PurchaseScene } from "./purchases-scene.ts";
 import { mustHold, type World } from "./world.ts";
 
-/** Whether what is sent with the key of an order is that order still. */
+/** Whether the key of an order still stands for this order. */
 export const isKept = (scene: PurchaseScene, world: World, { sentMs }: Order): boolean =>
   nowOf(scene, world)().getTime() - sentMs < dayMs;
 
-/** What is said to have failed was not bought by the same purchase, by this try of it or an earlier one. */
+/** Checks that a name with the result `failed` was not bought by this purchase, in this try or an earlier one. */
 function checkTold(scene: PurchaseScene, order: Order, { results }: PurchaseAnswer): void {
   for (const { domain_name: name, status, error_code } of results) {
     if (status !== "failed" || error_code === "duplicate") continue;
@@ -21,14 +21,14 @@ function checkTold(scene: PurchaseScene, order: Order, { results }: PurchaseAnsw
   }
 }
 
-/** A repeat is told what was told before. */
+/** Checks that a repeat gets the first answer. */
 export function checkReplay({ tag }: Order, answer: PurchaseAnswer, known: PurchaseAnswer | undefined): void {
   if (known) mustHold(JSON.stringify(answer) === JSON.stringify(known), () => `${tag} is told something else`);
 }
 
 type Seen = { taken: Set<string>; own: Set<string>; leastAvailable: number };
 
-/** What was so at some moment of a purchase, which makes a refusal right. */
+/** Notes the states during a purchase that can make a refusal right: taken names, own names, and the least money. */
 export function witness(world: World, { accountId, names }: Order) {
   const seen: Seen = { taken: new Set(), own: new Set(), leastAvailable: Infinity };
   const unwatch = world.watch(() => {
@@ -46,7 +46,10 @@ export function witness(world: World, { accountId, names }: Order) {
 
 const dearest = 2_000;
 
-/** An answer is true: what is said to be bought is there, and what is refused was so at some moment. */
+/**
+ * Checks an answer. A name that is answered as bought must be there. The reason of a refusal must have been true at
+ * some moment.
+ */
 export function checkAnswer(scene: PurchaseScene, order: Order, answer: PurchaseAnswer, seen: Seen): void {
   const { facts } = scene;
   const { accountId, names, tag } = order;

@@ -25,7 +25,7 @@ const namesOfOthers = ({ facts }: PurchaseScene, accountId: string): string[] =>
     .filter(({ purchase, account_id, is_open }) => !purchase && is_open && account_id !== accountId)
     .map(({ name }) => name);
 
-/** One to six names, some of them twice in the list, with or without a limit to what they may cost. */
+/** Draws an order of one to six names, some of them twice in the list, with or without a limit to its total. */
 export function drawOrder(scene: PurchaseScene, random: Random, accountId: string): Order {
   const [free, connected] = [freeNames(scene), namesOfOthers(scene, accountId)];
   const some = connected.length > 0 && random.chance(0.4) ? connected : free;
@@ -35,19 +35,19 @@ export function drawOrder(scene: PurchaseScene, random: Random, accountId: strin
   return { accountId, names, most, ...newOrder(scene, random.chance(0.5)) };
 }
 
-/** What tells an order from others. */
+/** The members that tell an order from others. */
 export function newOrder(scene: PurchaseScene, isKeyed = false): Pick<Order, "tag" | "key" | "keyId" | "sentMs"> {
   const tag = newId(scene, "tag");
   return { tag, key: isKeyed ? `key-${tag}` : undefined, keyId: undefined, sentMs: Infinity };
 }
 
-/** Mostly when there is something to be had. */
+/** Buys names. Mostly does nothing if no name is free. */
 export async function buy(scene: PurchaseScene, world: World, random: Random, accountId: string): Promise<void> {
   if (freeNames(scene).length === 0 && random.chance(0.8)) return;
   await buyTruly(scene, world, random, drawOrder(scene, random, accountId));
 }
 
-/** Buys names, at whatever price. */
+/** Buys names at any price. */
 export const buyThese = (
   scene: PurchaseScene,
   world: World,
@@ -55,14 +55,16 @@ export const buyThese = (
   { accountId, names }: Pick<Order, "accountId" | "names">,
 ): Promise<void> => buyTruly(scene, world, random, { accountId, names, most: undefined, ...newOrder(scene) });
 
-/** Buys the same once more, as who got no answer and has no key does, or somebody else who wants the same. */
+/**
+ * Sends the wishes of an order in a new order. This is a buyer without an answer and without a key, or another buyer.
+ */
 export async function buyAgain(scene: PurchaseScene, world: World, random: Random, accountId: string): Promise<void> {
   if (scene.orders.length === 0) return;
   const { names, most } = random.pick(scene.orders.slice(-3));
   await buyTruly(scene, world, random, { accountId, names, most, ...newOrder(scene) });
 }
 
-/** Sends a purchase again with its key, as who got no answer does, or who is not sure. */
+/** Sends a purchase again with its key, as a buyer without an answer does. */
 export async function sendAgain(scene: PurchaseScene, world: World, random: Random): Promise<void> {
   const open = scene.orders.filter((order) => order.key !== undefined && isKept(scene, world, order));
   if (open.length === 0) return;
@@ -71,7 +73,7 @@ export async function sendAgain(scene: PurchaseScene, world: World, random: Rand
   await buyTruly(scene, world, random, random.pick(some.slice(-4)));
 }
 
-/** Sends an order, as its buyer does: through all that a route goes through. */
+/** Sends an order through `invoke`, as the route does. */
 export async function send(scene: PurchaseScene, world: World, random: Random, order: Order): Promise<Sent> {
   const { accountId, names, most, tag, key } = order;
   world.note(`buys ${names.join(", ")} as ${tag} for ${accountId.charAt(0)}${key === undefined ? "" : ", with a key"}`);
@@ -107,8 +109,8 @@ export async function send(scene: PurchaseScene, world: World, random: Random, o
 }
 
 /**
- * What is sent with a key is the same purchase, for a day. Nobody here uses a key for longer, not even a process that was
- * stopped meanwhile.
+ * Checks that a request with a key is the same purchase for a day. No process uses a key for longer, not even a process
+ * that was stopped meanwhile.
  */
 function requireSame(scene: PurchaseScene, world: World, order: Order, keyId: string | undefined): void {
   const isOther = order.keyId !== undefined && order.keyId !== keyId;
@@ -120,7 +122,7 @@ function requireSame(scene: PurchaseScene, world: World, order: Order, keyId: st
   if (isOver) throw new Problem("not_found", "The key is over.");
 }
 
-/** Buys what is ordered; what is told must be true. */
+/** Buys the names of an order, and checks the answer. */
 export async function buyTruly(scene: PurchaseScene, world: World, random: Random, order: Order): Promise<void> {
   const { seen, unwatch } = witness(world, order);
   try {

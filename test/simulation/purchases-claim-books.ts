@@ -22,19 +22,22 @@ type Pointer = z.output<typeof Pointer>;
 
 type Books = {
   rows: Map<string, StoredDomain>;
-  /** Who has a name: of all accounts, and in each. */
+  /** The holder of a name: the one among all accounts, and the one in each account. */
   pointers: Map<string, Pointer>;
   due: Set<string>;
-  /** What lists say that they hold, and what they do. */
+  /** The counts that the heads of lists have, and the counts of their rows. */
   heads: Map<string, number>;
   counts: Map<string, number>;
   workspaces: Map<string, number>;
 };
 
 /**
- * A name is one domain's of one account, and that domain says so; none that failed has a name. One that is being
- * registered or transferred is alone at that, and takes the name from nobody before it is registered. One that is not
- * given up is not to be deleted. What has something to be done is in the queue at that instant. Lists hold as many as their heads say, and workspaces as many as they count.
+ * The rules of names:
+ * - A name belongs to one domain of one account, and that domain claims it. A failed domain has no name.
+ * - A name has one buyer. Before the registration, the buyer takes the name from nobody.
+ * - Only a domain that is being released has a time of deletion.
+ * - A domain with a due time is in the queue at that time.
+ * - The head of a list counts its rows, and a workspace counts its domains.
  */
 export function claimInvariant(): Invariant {
   const books: Books = {
@@ -109,12 +112,12 @@ function noteRow(books: Books, place: string, row: StoredDomain): void {
   books.rows.set(place, row);
 }
 
-/** A name that is lost, or could not be registered, is no more the domain's. */
+/** Whether a domain still claims its name. A failed domain does not, nor a domain that lost its name. */
 const isClaimed = (row: StoredDomain): boolean => row.status !== "failed" && !isDetached(row);
 
 /**
- * A name is lost to one that is registered, or that is delegated to its account; not to one that is only to be bought. It
- * is lost to nobody only if its registration ended or its account deleted it.
+ * Checks a lost name. Its new domain is registered, or delegated to its account; a domain that is only being bought
+ * takes no name. Without a new domain, the registration ended or the account deleted the domain.
  */
 function checkLost({ pointers, rows }: Books, { name, account_id, status_reason }: StoredDomain): void {
   const isGivenUp = status_reason?.includes("registration of the name ended") || status_reason?.includes("was deleted");
@@ -138,7 +141,7 @@ function checkRow({ pointers, due }: Books, row: StoredDomain): void {
   const isHolder = holder?.domain_id === id && holder.account_id === account_id;
   const isBuyer = pointers.get(placeOf(buyerKey(name)))?.domain_id === id;
   mustHold(isBuyer === isBuying(row), () => `${name} is ${row.status}, and ${isBuyer ? "" : "not "}being bought`);
-  // One that is being bought may wait for the name, and one that goes may have lost it.
+  // A domain that is being bought may wait for the name, and a domain that is being released may have lost the name.
   const isOpen = !isBuying(row) && (row.status !== "releasing" || isDetached(row));
   mustHold(
     !isOpen || isHolder === isClaimed(row),

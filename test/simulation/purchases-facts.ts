@@ -6,21 +6,23 @@ import { StoredTopup } from "../../shared/wallet/topup.ts";
 import type { Change } from "../support/memory-table.ts";
 import { mustHold, type Invariant } from "./world.ts";
 
-/** Something that is due, as its item says. */
+/** A due task, as its item says. */
 export type Due = { queue: string; at: string; accountId: string; id: string };
 
-/** What is committed, kept at hand for actors that have to know what there is to do. */
+/** Copies of the committed items, for actors that look for work. */
 export type Facts = {
-  /** By partition and sort key. */
+  /** The domains, by partition key and sort key. */
   rows: Map<string, StoredDomain>;
   due: Map<string, Due>;
   batches: Map<string, StoredBatch>;
   topups: Map<string, StoredTopup>;
-  /** The last that was seen of every domain there ever was, by its id. */
+  /** The last known state of every domain, including the deleted ones, by its id. */
   lives: Map<string, StoredDomain>;
-  /** When the payment came that a purchase waited for, by the batch's id. */
+  /** The time of the payment for which a purchase waited, by the batch's id. */
   paidAt: Map<string, string>;
-  /** What was told of the names that waited for a payment, by the batch's id; `id` is of the entry that told. */
+  /**
+   * The published results of the names that waited for a payment, by the batch's id. `id` is the id of the audit entry.
+   */
   continued: Map<string, { id: string; results: Results }>;
 };
 
@@ -36,7 +38,7 @@ export const newFacts = (): Facts => ({
   continued: new Map(),
 });
 
-/** The tag of a purchase, which stands in its contact. */
+/** The tag of a purchase. Its contact has the tag. */
 export const tagOf = ({ organization }: Contact): string => organization ?? "";
 
 /** The batch of the purchase with this tag. */
@@ -49,14 +51,14 @@ export function boughtBy({ batches, lives }: Facts, tag: string, name: string): 
   return [...lives.values()].filter((life) => life.name === name && own.has(life.purchase?.batch_id ?? ""));
 }
 
-/** Where a row of the account's own list of domains is stored, and not of another list. */
+/** Whether a sort key belongs to a row in the account's own list of domains. */
 export const isDomainRow = (SK: string): boolean => SK.startsWith("LIST#domains#ROW#");
 
 export const placeOf = ({ PK, SK }: Change["key"]): string => `${PK} ${SK}`;
 
 export const isQueue = (PK: string): boolean => /^(?:DOMAIN|PURCHASE|TRANSFER|ZONE)_DUE#/.test(PK);
 
-/** Keeps the facts. What waited for a payment is gone on with once. */
+/** Keeps the facts. Throws if a purchase that waited for a payment is continued twice. */
 export const observer = (facts: Facts): Invariant => ({
   name: "the facts",
   check: (changes) => {
@@ -86,7 +88,7 @@ function note(facts: Facts, { key, before, after }: Change): void {
 function noteChange({ continued }: Facts, { id, type, resource_id, after }: StoredChange): void {
   if (type !== "domain_purchase.continued") return;
   const known = continued.get(resource_id);
-  // Everything is told once more at the end.
+  // At the end, all changes are seen a second time.
   mustHold(known === undefined || known.id === id, () => `the purchase ${resource_id} was gone on with twice`);
   continued.set(resource_id, { id, results: (after?.["results"] ?? []) as Results });
 }

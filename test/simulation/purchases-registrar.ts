@@ -23,7 +23,7 @@ import {
   isRunning,
   lifetimeMs,
   offerOf,
-  standing,
+  operationHolding,
   stateOf,
   type Mood,
 } from "./purchases-registry.ts";
@@ -36,8 +36,8 @@ type Place = { scene: PurchaseScene; world: World; random: Random };
 const unavailable = () => new Problem("upstream_unavailable", "The registrar does not answer.", { retry_after: 2 });
 
 /**
- * The registrar as one process has it. Every answer may come late, or not at all, whether or not what was asked for
- * happened; what a process asks for whose time is over never arrives.
+ * The registrar, as one process sees it. Every answer can come late, or never. The request can have its effect all the
+ * same. A call that arrives after the longest lifetime of its process has no effect.
  */
 export function registrarOf(scene: PurchaseScene, world: World, random: Random): Registrar {
   const place = { scene, world, random };
@@ -46,7 +46,7 @@ export function registrarOf(scene: PurchaseScene, world: World, random: Random):
   const nowMs = (): number => (scene.seenMs = Math.max(scene.seenMs, now().getTime()));
   const startedMs = nowMs();
   const isLate = (): boolean => scene.mistake !== "calls-after-death" && nowMs() - startedMs > lifetimeMs;
-  /** Now and then on its way for as long as others do many things, or for ever. */
+  /** Takes many steps sometimes. Throws 503 sometimes, as a call without an answer does. */
   const travel = async (what: string, { silent, slow }: Mood): Promise<void> => {
     await world.pause(`registrar: ${what}`, random.chance(slow) ? random.between(5, 100) : 0);
     if (random.chance(silent)) throw unavailable();
@@ -54,7 +54,7 @@ export function registrarOf(scene: PurchaseScene, world: World, random: Random):
   const asking = async <T>(what: string, look: () => T, often = 0.1): Promise<T> => {
     const { silent, slow } = registry.mood;
     const mood = { silent: silent * often, slow: slow * often };
-    // What is lost before it arrives makes no trouble: it is asked again.
+    // A call gets lost less often than its answer does. The caller only sends such a call again.
     await travel(what, { ...mood, silent: mood.silent / 4 });
     const answer = look();
     await travel(`answer to ${what}`, mood);
@@ -65,7 +65,7 @@ export function registrarOf(scene: PurchaseScene, world: World, random: Random):
       (one) => one.name === name && one.foundMs <= nowMs(),
     );
   const ours = (name: string) => registry.operations.find((one) => one.name === name && isOurs(one, nowMs()));
-  /** Has the registrar do something that may be refused, or have no answer though it was done. */
+  /** Sends a request to the registrar. The request can be refused. It can also be done without an answer. */
   const request = async (what: string, act: () => Answer): Promise<RegistrarOperation> => {
     try {
       const answer = await asking(what, () => (isLate() ? "silence" : act()), 1);
@@ -122,7 +122,7 @@ export function registrarOf(scene: PurchaseScene, world: World, random: Random):
   };
 }
 
-/** No grace ends here: how a name is lost is another story. */
+/** No grace period ends here, because this module does not simulate the loss of names. */
 const endless = { graceEndsAt: "2099-01-01T00:00:00.000Z", redemptionEndsAt: "2099-02-01T00:00:00.000Z" };
 
 async function unreached(): Promise<never> {
@@ -134,7 +134,7 @@ type Answer = RegistrarOperation | { refused: string } | "silence";
 function register({ scene, world, random }: Place, name: string, contact: Contact, nowMs: number): Answer {
   const tag = tagOf(contact);
   const { registry } = scene;
-  const other = standing(registry, name, nowMs);
+  const other = operationHolding(registry, name, nowMs);
   if (other && isRunning(other, nowMs) && random.chance(0.5)) return stateOf(other, nowMs);
   if (other) return random.chance(0.7) ? { refused: "The name is registered already." } : "silence";
   if (random.chance(registry.mood.refusing)) return { refused: "The registry refuses." };
@@ -151,7 +151,7 @@ function register({ scene, world, random }: Place, name: string, contact: Contac
   return stateOf(operation, nowMs);
 }
 
-/** Renews a name whose registration ends in the year that the caller knows. */
+/** Renews a name. The registration must end in the year that the caller names. */
 function renew({ scene, world, random }: Place, { name, years, expiresAt }: Renewing, nowMs: number): Answer {
   const { registry } = scene;
   const operation = registry.operations.find((one) => one.name === name && isOurs(one, nowMs));
@@ -173,7 +173,7 @@ function renew({ scene, world, random }: Place, { name, years, expiresAt }: Rene
   return stateOf(renewal, nowMs);
 }
 
-/** Nothing is renewed but what is paid for, and once for each payment: its price is held until then. */
+/** Checks that a renewal is paid for, once for each payment. Its price is held until then. */
 function requirePaid({ facts, registry }: PurchaseScene, { peek }: World, name: string): string {
   const row = [...facts.rows.values()].find((one) => one.name === name && isRenewing(one));
   mustHold(row?.renewal !== undefined, () => `${name} is renewed, and nobody asked for it`);
@@ -185,7 +185,7 @@ function requirePaid({ facts, registry }: PurchaseScene, { peek }: World, name: 
   return hold_id;
 }
 
-/** Nothing is registered but what is paid for: as long as it is not registered, its price is held. */
+/** Checks that a registration is paid for. Its price is held until the name is registered. */
 function requireHeld({ facts }: PurchaseScene, { peek }: World, { tag, name }: { tag: string; name: string }): void {
   const batch = batchOf(facts, tag);
   mustHold(batch !== undefined, () => `${name} is registered for ${tag}, which is no purchase`);
@@ -196,7 +196,7 @@ function requireHeld({ facts }: PurchaseScene, { peek }: World, { tag, name }: {
   );
 }
 
-/** Only who has a name gives it back. */
+/** Gives a name back. Only the domain that has the name does that. */
 function release({ scene, random, world }: Place, name: string, nowMs: number): true {
   const operation = scene.registry.operations.find((one) => one.name === name && isOurs(one, nowMs));
   if (!operation || operation.goneMs < Infinity) return true;

@@ -2,26 +2,26 @@ import { yearsAfter } from "../../shared/core/time.ts";
 import type { Offer, RegistrarOperation } from "../../shared/providers/registrar/registrar.ts";
 import type { Random } from "./random.ts";
 
-/** One registration at the registrar, as it is; instants are milliseconds since 1970. `tag` is whose it is. */
+/** A registration at the registrar. Instants are milliseconds since 1970. `tag` is the tag of its purchase. */
 export type Registered = {
   id: string;
   name: string;
   tag: string;
   begunMs: number;
-  /** From when on a search finds it. */
+  /** The instant from which a search finds it. */
   foundMs: number;
   settlesMs: number;
   outcome: "succeeded" | "failed";
-  /** From when on it is shown among the names that are ours. */
+  /** The instant from which it is shown among our names. */
   shownMs: number;
-  /** From when on it is not ours any more, once it was given back. */
+  /** The instant from which it is not ours any more, after it was given back. */
   goneMs: number;
-  /** How long it lasts if it is not renewed. */
+  /** How long it lasts without a renewal. */
   termMs: number;
   nameservers: readonly string[];
 };
 
-/** One renewal at the registrar: of which registration, and what pays for it. */
+/** A renewal at the registrar: its registration, and the hold that pays for it. */
 export type Renewed = Pick<Registered, "id" | "name" | "begunMs" | "foundMs" | "settlesMs" | "outcome" | "shownMs"> & {
   of: string;
   holdId: string;
@@ -34,14 +34,14 @@ export type Registry = {
   operations: Registered[];
   renewals: Renewed[];
   listings: Map<string, Listing>;
-  /** The names of which something changed but by our own doing. */
+  /** The names that changed without an act of ours. */
   unsettled: Set<string>;
-  /** How far its clock is behind ours. */
+  /** How far the registrar's clock is behind ours. */
   behindMs: number;
   mood: Mood & { refusing: number };
 };
 
-/** How often the registrar is silent, takes its time, and refuses for whatever reason; from 0 (never) to 1. */
+/** How often the registrar is silent and slow, from 0 (never) to 1. */
 export type Mood = { silent: number; slow: number };
 
 export const calm: Registry["mood"] = { silent: 0, refusing: 0, slow: 0 };
@@ -49,11 +49,14 @@ export const calm: Registry["mood"] = { silent: 0, refusing: 0, slow: 0 };
 const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
 
-/** How long after the process began that made it a call may still arrive: when the platform has ended it for sure. */
+/**
+ * The time after the start of a process in which its calls may still arrive. The platform has surely ended the process
+ * by then.
+ */
 export const lifetimeMs = minuteMs;
-/** How long after it began a registration is found by whoever searches for it. */
+/** The time after the start of a registration from which a search surely finds it. */
 const foundWithinMs = 9 * minuteMs;
-/** How long a name may lag behind its operation. */
+/** The longest time by which a name can lag behind its operation. */
 const lagMs = 10 * minuteMs;
 
 export function newRegistry(random: Random): Registry {
@@ -77,7 +80,7 @@ const drawPrice = (random: Random): number => random.pick([900, 1_200, random.be
 
 const often = <T>(random: Random, rare: T, common: T, chance: number): T => (random.chance(chance) ? rare : common);
 
-/** How and when an operation will end, and when that is seen. */
+/** Draws when and how an operation ends, and when that is shown. */
 export function drawCourse(registry: Pick<Registry, "behindMs">, random: Random, nowMs: number) {
   const longest = random.pick([0, 0, 0, 10 * secondMs, 5 * minuteMs, 6 * 60 * minuteMs]);
   const settlesMs = nowMs + random.between(0, longest);
@@ -90,7 +93,7 @@ export function drawCourse(registry: Pick<Registry, "behindMs">, random: Random,
   };
 }
 
-/** Begins to register a name: its course is drawn now. */
+/** Begins to register a name, and draws the course of the operation. */
 export function begin(
   registry: Registry,
   random: Random,
@@ -108,7 +111,7 @@ export function begin(
   return operation;
 }
 
-/** Begins to renew a name: its course is drawn now. */
+/** Begins to renew a name, and draws the course of the operation. */
 export function beginRenewal(
   registry: Registry,
   random: Random,
@@ -120,7 +123,7 @@ export function beginRenewal(
   return renewal;
 }
 
-/** When a registration ends, by the renewals that `counts` says are to be counted. */
+/** The end of a registration, with the renewals that `counts` accepts. */
 export function endOf(
   { renewals }: Registry,
   { id, settlesMs, termMs }: Registered,
@@ -137,8 +140,8 @@ export const isRunning = ({ settlesMs }: Pick<Registered, "settlesMs">, nowMs: n
 export const isOurs = ({ outcome, settlesMs, goneMs }: Registered, nowMs: number): boolean =>
   outcome === "succeeded" && settlesMs <= nowMs && nowMs < goneMs;
 
-/** The operation that has a name at a moment, or is about to. */
-export const standing = ({ operations }: Registry, name: string, nowMs: number): Registered | undefined =>
+/** The operation that holds a name at a moment, or that runs to get the name. */
+export const operationHolding = ({ operations }: Registry, name: string, nowMs: number): Registered | undefined =>
   operations.find((one) => one.name === name && (isRunning(one, nowMs) || isOurs(one, nowMs)));
 
 export function stateOf(
@@ -152,16 +155,16 @@ export function stateOf(
 
 export function offerOf(registry: Registry, name: string, nowMs: number): Offer {
   const { status, price } = registry.listings.get(name) ?? { status: "unsupported_tld", price: 0 };
-  if (standing(registry, name, nowMs)) return { name, status: "unavailable" };
+  if (operationHolding(registry, name, nowMs)) return { name, status: "unavailable" };
   return { name, status, price, renewalPrice: price };
 }
 
-/** Gives a name back, which takes the registry a while now and then. */
+/** Gives a name back. Sometimes the registry takes a while for it. */
 export function giveBack(operation: Registered, random: Random, nowMs: number): void {
   operation.goneMs = nowMs + often(random, random.below(lagMs), 0, 0.3);
 }
 
-/** What a registry does all day: another price, another owner of a name that is free, no answer for a while. */
+/** Changes a name at random: another price, another owner of a free name, or no answer for a while. */
 export function unsettle({ listings, unsettled }: Registry, random: Random): string {
   const name = random.pick([...listings.keys()]);
   const status = random.weighted([

@@ -14,7 +14,10 @@ import { workOf, type PurchaseScene } from "./purchases-scene.ts";
 import type { Random } from "./random.ts";
 import { mustHold, type World } from "./world.ts";
 
-/** The provider is heard, and the worker runs until every purchase is over: then all is as promised, and stays so. */
+/**
+ * Delivers the provider's events, and runs the worker until every purchase is over. Then all rules must hold, and must
+ * keep holding.
+ */
 export async function rest(scene: PurchaseScene, world: World, random: Random): Promise<void> {
   scene.registry.mood = calm;
   const told = { table: world.table, now: nowOf(scene, world), log: silent };
@@ -45,13 +48,13 @@ async function workOff(scene: PurchaseScene, world: World, random: Random): Prom
     for (const one of due) await doDue(one, workOf(scene, world, random));
     const next = [...scene.facts.due.values()].map(({ at }) => at).toSorted()[0] ?? "";
     mustHold(next !== "" || openOf(scene).length === 0, () => "something is not over, and nothing is due");
-    // What stays due is taken up by the next run of the worker, a minute later.
+    // The next run of the worker, a minute later, does the tasks that stay due.
     const waitMs = Date.parse(next) - nowOf(scene, world)().getTime();
     if (next !== "" && (due.length === 0 || waitMs <= 0)) scene.aheadMs += waitMs > 0 ? waitMs : 60_000;
   }
 }
 
-/** What is not over: purchases and renewals that wait or are on their way, and domains that go. */
+/** The names of open work: purchases and renewals that wait or run, and domains that are being released. */
 function openOf({ facts }: PurchaseScene): string[] {
   const rows = [...facts.rows.values()].filter(
     (row) =>
@@ -64,7 +67,9 @@ function openOf({ facts }: PurchaseScene): string[] {
   ];
 }
 
-/** Every name that the registrar has for a purchase was paid once, and is in its account until it is given back. */
+/**
+ * Checks that every name of a purchase at the registrar was paid once, and is in its account until it is given back.
+ */
 function checkNames({ registry, facts }: PurchaseScene, { peek }: World): void {
   for (const { name, tag, outcome, goneMs } of registry.operations.filter((one) => one.outcome === "succeeded")) {
     const batch = batchOf(facts, tag);
@@ -77,7 +82,10 @@ function checkNames({ registry, facts }: PurchaseScene, { peek }: World): void {
   }
 }
 
-/** What was paid for is registered, once for each payment; nothing is held any more for what is over. */
+/**
+ * Checks that every paid purchase is registered, once for each payment, and that no finished purchase has a pending
+ * hold.
+ */
 function checkMoney({ registry, facts }: PurchaseScene): void {
   for (const { name, purchase, status } of facts.lives.values()) {
     if (!purchase) continue;
@@ -89,7 +97,7 @@ function checkMoney({ registry, facts }: PurchaseScene): void {
   mustHold(paid === registered, () => `${paid} names are paid, and ${registered} registered`);
 }
 
-/** Every renewal at the registrar was paid once. */
+/** Checks that every renewal at the registrar was paid once. */
 function checkRenewals({ registry, facts }: PurchaseScene, { peek }: World): void {
   for (const { id, name, holdId } of registry.renewals.filter(({ outcome }) => outcome === "succeeded")) {
     const domainId = holdId.split("/")[1] ?? "";
@@ -99,7 +107,7 @@ function checkRenewals({ registry, facts }: PurchaseScene, { peek }: World): voi
   }
 }
 
-/** What was asked for came to something: at once, or when it was paid. */
+/** Checks that every order had a result, at once or after its payment. */
 function checkOutcomes(scene: PurchaseScene): void {
   const { answers, facts } = scene;
   for (const { tag, names } of scene.orders) {
@@ -124,7 +132,7 @@ function checkOutcomes(scene: PurchaseScene): void {
 
 type Result = { domain_name: string; status: string; error_code: string | null };
 
-/** What waited for its payment was bought, unless something stood in the way since. */
+/** Checks that every name that waited for its payment was bought, unless something prevented it meanwhile. */
 function checkContinued(
   { facts, registry }: PurchaseScene,
   batchId: string,

@@ -9,36 +9,38 @@ import { newRegistry, type Registry } from "./purchases-registry.ts";
 import type { Random } from "./random.ts";
 import type { World } from "./world.ts";
 
-/** What was asked for in one purchase; its tag is in the contact, so that the registry can say for whom a name is. */
+/**
+ * The wishes of one purchase. Its contact has the tag, so the registry can say for which purchase a name is registered.
+ */
 export type Order = {
   accountId: string;
   tag: string;
   names: readonly string[];
   most: number | undefined;
-  /** The idempotency key it is sent with, if it is. */
+  /** The idempotency key of its requests. Undefined if they have none. */
   key: string | undefined;
-  /** What the product has it go by, as of the last time it was sent. */
+  /** The id that the product made of the key, as of the last request. */
   keyId: string | undefined;
-  /** When it was sent for the first time. */
+  /** The time of its first request. */
   sentMs: number;
 };
 
-/** Mistakes that are no dropped condition, and the moods in which they come to light. */
+/** Mistakes that drop no condition, with the moods in which they show. */
 export const mistakes = {
-  /** Somebody tells of a lost answer as of a refusal. */
+  /** A lost answer counts as a refusal. */
   "lost-is-refused": { silent: 0.4 },
-  /** The registrar shows what it has later than it promises. */
+  /** The registrar shows its names later than it promises. */
   "seen-too-late": { silent: 0.4 },
-  /** What a process asked for arrives long after its end. */
+  /** The calls of a process arrive long after its end. */
   "calls-after-death": { slow: 0.5 },
   /** The registrar ignores the year in which the registration ends, and shows a renewal late. */
   "renewed-blindly": { silent: 0.4 },
-  /** A purchase that is sent again is not told from another one: it does not get to know its key. */
+  /** The product does not see the key of a purchase, and so takes a repeat for another purchase. */
   "key-forgotten": {},
 } as const;
 export type Mistake = keyof typeof mistakes;
 
-/** What all actors of a schedule share beside the accounts and their money. */
+/** The state that all actors of a schedule share, beside the accounts and their money. */
 export type PurchaseScene = Scene & {
   workspaces: Map<string, readonly string[]>;
   registry: Registry;
@@ -46,7 +48,7 @@ export type PurchaseScene = Scene & {
   orders: Order[];
   answers: { order: Order; answer: PurchaseAnswer }[];
   mistake: Mistake | undefined;
-  /** The latest instant at which anybody asked the registrar. */
+  /** The latest instant of a question to the registrar. */
   seenMs: number;
 };
 
@@ -84,7 +86,10 @@ export const dns: DomainWork["dns"] = {
   deleteZone: unreached,
 };
 
-/** What one run of the worker has of the world around. No name is ever found delegated: that is another story. */
+/**
+ * The context of one run of the worker. No name is ever found delegated, because this module does not simulate
+ * delegations.
+ */
 export const workOf = (scene: PurchaseScene, world: World, random: Random): DomainWork => ({
   table: world.table,
   now: nowOf(scene, world),

@@ -10,12 +10,12 @@ import { isRunning, type Registered } from "./purchases-registry.ts";
 import type { PurchaseScene } from "./purchases-scene.ts";
 import { mustHold, type Invariant } from "./world.ts";
 
-/** Where a hold is, by which both it and its domain are found. */
+/** The place of a hold. Both the hold and its domain are found by it. */
 type Place = string;
 
 type Books = {
   scene: PurchaseScene;
-  /** The domains that were ever bought with a hold, the last as it was last seen. */
+  /** The domains that were ever bought with a hold, each in its last known state. */
   rows: Map<Place, StoredDomain>;
   holds: Map<Place, StoredMovement>;
   /** The tags of purchases, by the batch's id. */
@@ -52,8 +52,9 @@ const nextStages: Record<Purchase["stage"], readonly Purchase["stage"][]> = {
 };
 
 /**
- * A purchase's money is where its stage says: held for one domain as long as it is not over, then paid once for a name
- * that the registrar has for this purchase, or free again for one that it has not and will not have.
+ * The money of a purchase follows its stage. It is held for one domain until the purchase is over. It is paid once for
+ * a name that the registrar has for this purchase. It is free again for a name that the registrar does not have and
+ * will not have.
  */
 export function stageInvariant(scene: PurchaseScene): Invariant {
   const books: Books = { scene, rows: new Map(), holds: new Map(), tags: new Map() };
@@ -112,7 +113,10 @@ function checkPurchase(books: Books, place: Place): void {
   mustHold(hold.amount === price, () => `${name} is ${price}, and ${hold.amount} are held for it`);
 }
 
-/** A renewal is paid for a name that was renewed by it, and is free again only if it was not and will not be. */
+/**
+ * Checks a resolved hold of a renewal. It is captured only for a renewed name. It is voided only if the name was not
+ * renewed and will not be.
+ */
 function checkRenewed({ registry, seenMs }: PurchaseScene, { id, status }: StoredMovement): void {
   const all = registry.renewals.filter(({ holdId }) => holdId === id);
   const done = all.filter((one) => one.outcome === "succeeded" && one.settlesMs <= seenMs);
@@ -122,7 +126,7 @@ function checkRenewed({ registry, seenMs }: PurchaseScene, { id, status }: Store
   if (status === "voided") mustHold(isFree, () => `${id} was given back, and is renewed`);
 }
 
-/** What the registrar has of a purchase, as far as anybody can know. */
+/** The registrations of a purchase, as far as a caller can know. */
 const registeredFor = ({ registry, seenMs }: PurchaseScene, about: { tag: string; name: string }) => {
   const all = registry.operations.filter(({ tag, name }) => tag === about.tag && name === about.name);
   const isDone = (one: Registered): boolean => one.outcome === "succeeded" && !isRunning(one, seenMs);

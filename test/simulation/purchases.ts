@@ -23,10 +23,12 @@ import type { Bug, Module, World } from "./world.ts";
 const sortKeyOf = (write: Write): string => keyOf(write).SK;
 const isDomain = (write: Write): boolean => isDomainRow(sortKeyOf(write));
 
-/** These drop no condition: what is otherwise than promised is the world around. */
+/** These mistakes drop no condition. They change the world around the product. */
 const around = Object.keys(mistakes).map((name): [string, Bug] => [name, () => false]);
 
-/** Names bought and connected by three accounts, from the money held for them to the name registered, or the money free again. */
+/**
+ * Names that three accounts buy and connect. Their money is held, and then paid for the registered name or released.
+ */
 export const purchasesModule: Module = {
   name: "purchases",
   bugs: {
@@ -71,7 +73,7 @@ const themes = [
   ["renew", "remove", "work"],
 ];
 
-/** Three accounts with two workspaces each, some money, and some names on their way already. */
+/** Makes three accounts with two workspaces each, some money, and some purchases that are not over. */
 async function prepare(scene: PurchaseScene, world: World, random: Random): Promise<void> {
   const { table } = world;
   const { mood } = scene.registry;

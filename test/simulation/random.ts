@@ -1,20 +1,20 @@
-/** A source of random choices that makes the same ones again from the same seed. */
+/** A source of random choices. The same seed makes the same choices again. */
 export type Random = {
   /** A whole number from 0 to `below − 1`. */
   below: (below: number) => number;
-  /** A whole number between two, both included. */
+  /** A whole number between two numbers, both included. */
   between: (from: number, to: number) => number;
-  /** True this often, from 0 (never) to 1. */
+  /** True with this probability, from 0 (never) to 1 (always). */
   chance: (often: number) => boolean;
   pick: <T>(all: readonly T[]) => T;
-  /** One of them, each as likely as its weight says. */
+  /** One element. The probability of each follows its weight. */
   weighted: <T extends { weight: number }>(all: readonly T[]) => T;
   shuffle: <T>(all: readonly T[]) => T[];
-  /** A source of its own, so that what one does with it does not move the choices of another. */
+  /** Another source. Its choices do not move the choices of this one. */
   fork: () => Random;
 };
 
-/** By splitmix32: a 32-bit counter in steps of the golden ratio, hashed with MurmurHash3's finalizer. */
+/** The generator splitmix32: a 32-bit counter in steps of the golden ratio, hashed with MurmurHash3's finalizer. */
 export function createRandom(seed: number): Random {
   let state = seed | 0;
   const next = (): number => {
@@ -48,7 +48,7 @@ function weighted<T extends { weight: number }>(all: readonly T[], place: number
   throw new RangeError("There is nothing to pick from.");
 }
 
-/** Fisher and Yates. */
+/** The shuffle of Fisher and Yates. */
 function shuffle<T>(all: readonly T[], below: (limit: number) => number): T[] {
   const shuffled = [...all];
   for (let last = shuffled.length - 1; last > 0; last--) {

@@ -21,7 +21,7 @@ const answers = new Set(["busy", "upstream_unavailable", "payment_method_require
 const isAnswer = (error: unknown): error is Error =>
   error instanceof Problem ? answers.has(error.code) : error instanceof InvalidInput;
 
-/** What of the billing of an account goes on beside its recharges. */
+/** The actors of the module `billing` that act beside the recharges. */
 const beside = new Set(["day", "calendar", "deliver", "ask", "visit", "top-up", "spend", "hold", "resolve", "usage"]);
 
 export const rechargeActors = (scene: RechargeScene): Actor[] => {
@@ -52,11 +52,11 @@ const work: Act = async (scene, world) => {
   world.note(`recharges: ${done} of ${due}`);
 };
 
-/** A charge is decided, a card is entered, or a payment is refunded, disputed or decided. */
+/** Decides a charge, enters a card, or refunds, disputes or decides a payment. */
 export function bank(scene: RechargeScene, random: Random): void {
   const open = scene.setups.filter(({ status }) => status === "open");
   const pending = scene.charges.filter(({ status }) => status === "processing");
-  // What was lost can be won by an appeal.
+  // An appeal can win a lost dispute.
   const undecided = scene.disputes.filter(({ status }) => status !== "won");
   const act = random.pick(["enter", "settle", "settle", "refund", "fail", "dispute", "decide"] as const);
   if (act === "enter" && open.length > 0) {
@@ -76,7 +76,7 @@ export function bank(scene: RechargeScene, random: Random): void {
   }
 }
 
-/** The bank decides the charges that it is still processing. */
+/** Decides the charges that the bank is still processing. */
 export function settle(scene: RechargeScene, random: Random): void {
   for (const charge of scene.charges.filter(({ status }) => status === "processing")) {
     charge.status = scene.isCalm || random.chance(0.7) ? "succeeded" : "failed";
@@ -84,14 +84,14 @@ export function settle(scene: RechargeScene, random: Random): void {
   }
 }
 
-/** The payments that the bank can take back: succeeded charges and paid checkouts, and what is left of each. */
+/** The payments that the bank can take back, and the rest of each: succeeded charges and paid checkouts. */
 function payments({ charges, checkouts, refunds, disputes }: RechargeScene) {
   return [
     ...charges.filter(({ status }) => status === "succeeded"),
     ...checkouts.filter(({ stands }) => stands === "paid"),
   ].flatMap(({ id, accountId, amount }) => {
-    const standing = (refunds.get(id)?.all ?? []).filter(({ isFailed }) => !isFailed);
-    const left = standing.reduce((rest, refund) => rest - refund.amount, amount);
+    const valid = (refunds.get(id)?.all ?? []).filter(({ isFailed }) => !isFailed);
+    const left = valid.reduce((rest, refund) => rest - refund.amount, amount);
     return left > 0 && disputes.every(({ paymentId }) => paymentId !== id) ? [{ id, accountId, left }] : [];
   });
 }
@@ -107,13 +107,13 @@ function refund(scene: RechargeScene, random: Random): void {
   tellRefunds(scene, paymentId);
 }
 
-/** The payer's bank does not take a refund, and sends it back. */
+/** Makes a refund fail: the payer's bank refuses it, and sends it back. */
 function failRefund(scene: RechargeScene, random: Random): void {
-  const standing = [...scene.refunds].flatMap(([paymentId, { all }]) =>
+  const valid = [...scene.refunds].flatMap(([paymentId, { all }]) =>
     all.filter(({ isFailed }) => !isFailed).map(({ id }) => ({ paymentId, id })),
   );
-  if (standing.length === 0) return;
-  const { paymentId, id } = random.pick(standing);
+  if (valid.length === 0) return;
+  const { paymentId, id } = random.pick(valid);
   const { accountId, all } = scene.refunds.get(paymentId) ?? { accountId: "", all: [] };
   const failed = { isFailed: true, ...(scene.chargeMistake === "refund-renamed" ? { id: `${id}-failed` } : {}) };
   scene.refunds.set(paymentId, { accountId, all: all.map((one) => (one.id === id ? { ...one, ...failed } : one)) });
@@ -172,7 +172,7 @@ const settings: Act = async (scene, world, random, accountId) => {
   return updateAutoRecharge(accountId, { ...change, max_per_month: random.between(1, 4) }, context);
 };
 
-/** The payer pays on the page of a recharge that the bank wants to have confirmed. */
+/** Pays on the page of a recharge that the bank wants to have confirmed. */
 export function confirm(scene: RechargeScene, world: World): void {
   const page = scene.checkouts.find(
     ({ accountId, reference, stands }) =>
@@ -192,7 +192,7 @@ export function confirm(scene: RechargeScene, world: World): void {
   scene.events.push({ event: { id: newId(scene, "event"), type: "paid", ...payment }, isKnown: false });
 }
 
-/** The operator closes the account, rarely. */
+/** Closes the account, as the operator does. This happens rarely. */
 const close: Act = async (scene, world, random, accountId) => {
   if (random.chance(0.15)) await closeAccount(world.table, accountId, nowOf(scene, world)());
 };

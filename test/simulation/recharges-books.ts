@@ -17,9 +17,9 @@ type Books = {
   owed: number;
   recharges: Map<string, StoredRecharge>;
   movements: Map<string, StoredMovement>;
-  /** How often each recharge was said to be over. */
+  /** How many events said that each recharge is over. */
   ends: Map<string, number>;
-  /** How often the wallet became low, and how often that was told. */
+  /** How often the wallet became low, and how many events said so. */
   lows: number;
   lowsTold: number;
   notices: Set<string>;
@@ -28,10 +28,14 @@ type Books = {
 };
 
 /**
- * A recharge is credited once, by the amount of a charge that succeeded at the provider; an account has one at a time;
- * with each that begins the month is within the cap and the count that the customer has set then. Its end is told once.
- * Each crossing of the threshold, each coming date, and the limit of each month, is told once. What is owed is what the
- * ledger says. A recharge whose page was paid is confirmed.
+ * The rules of recharges:
+ * - A recharge is credited once, with the amount of a charge that succeeded at the provider.
+ * - An account has one recharge at a time. A recharge that begins keeps the month within the cap and the count that the
+ *   customer has set at that time.
+ * - One event tells the end of a recharge. One event tells each crossing of the threshold, each coming date, and the
+ *   limit of each month.
+ * - The debt of the account is the debt in the ledger.
+ * - A recharge whose page was paid is confirmed.
  */
 export function rechargeInvariant(scene: RechargeScene, accountId: string): Invariant {
   const books: Books = {
@@ -51,7 +55,7 @@ export function rechargeInvariant(scene: RechargeScene, accountId: string): Inva
   const check = (changes: readonly Change[]): void => {
     const own = changes.filter(({ key }) => key.PK === `ACCOUNT#${accountId}`);
     if (own.length === 0) return;
-    // Told of everything at once: the steps in between are not known then.
+    // If all changes come at once, the steps in between are not known.
     const isAll = isFirst && own.some(({ key }) => key.SK === "AUTO_RECHARGE");
     isFirst = false;
     const begun = own.flatMap((change) => note(books, change));
@@ -66,7 +70,7 @@ export function rechargeInvariant(scene: RechargeScene, accountId: string): Inva
   return { name: `the recharges of ${accountId}`, check };
 }
 
-/** Notes a change, and returns the recharge that begins with it. */
+/** Notes a change. Returns the recharges that begin with it. */
 function note(books: Books, { key, before, after }: Change): StoredRecharge[] {
   const { SK } = key;
   if (SK === "BILLING") books.state = BillingState.parse(after);

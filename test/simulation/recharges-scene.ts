@@ -17,8 +17,8 @@ import type { Random } from "./random.ts";
 import type { World } from "./world.ts";
 
 /**
- * What the provider does otherwise than it promises: a repeat of a request charges the card again, a page that was ended
- * can still be paid, or a refund that fails gets another id.
+ * Promises that the provider breaks: a repeated request charges the card again, an ended page can still be paid, or a
+ * failed refund gets another id.
  */
 export const chargeMistakes = ["charge-without-key", "page-goes-on", "refund-renamed"] as const;
 export type ChargeMistake = (typeof chargeMistakes)[number];
@@ -26,7 +26,7 @@ export type ChargeMistake = (typeof chargeMistakes)[number];
 export type Charge = ChargeState & { id: string };
 export type Dispute = Pick<DisputeEvent, "disputeId" | "paymentId" | "accountId" | "amount" | "status">;
 
-/** What all actors of a schedule share: beside checkouts, the saved cards, the charges, and what was taken back. */
+/** The state that all actors of a schedule share: checkouts, saved cards, charges, refunds and disputes. */
 export type RechargeScene = Scene & {
   chance: Random;
   setups: (CardSetupState & { customerId: string })[];
@@ -35,20 +35,23 @@ export type RechargeScene = Scene & {
   /** The refunds of each payment, oldest first. */
   refunds: Map<string, { accountId: string; all: Refund[] }>;
   disputes: Dispute[];
-  /** What the provider tells beside the events of checkouts. Only what the product asks about can get lost. */
+  /**
+   * The events of the provider, without the events of checkouts. An event can be lost only if the product also asks
+   * about its subject.
+   */
   told: { event: ProviderEvent; isKnown: boolean; isLost: boolean }[];
   /** Whether the bank accepts every charge from now on. */
   isCalm: boolean;
   chargeMistake: ChargeMistake | undefined;
 };
 
-/** Whatever is at the provider, told once more or for the first time. */
+/** Sends an event, for the first time or again. */
 export function tell(scene: RechargeScene, event: ProviderEvent, canBeLost = false): void {
   const isLost = canBeLost && scene.chance.chance(0.3);
   scene.told.push({ event, isKnown: isLost, isLost });
 }
 
-/** The report of a charge as it is. */
+/** Sends the report of a charge in its present state. */
 export function tellCharge(scene: RechargeScene, charge: Charge): void {
   const { id: chargeId, reference, accountId, amount, currency, status } = charge;
   const isSucceeded = status === "succeeded";
@@ -79,14 +82,14 @@ function chargeOnce(scene: RechargeScene, { reference, accountId, amount, curren
 
 const missing = (): Problem => new Problem("not_found", "There is no such thing.");
 
-/** The part of the provider with the payment pages. A planted mistake ends no page. */
+/** The part of the provider with the payment pages. With the planted mistake, no page ends. */
 export function payingOf(scene: RechargeScene, world: World): Payments {
   const payments = providerOf(scene, world, []);
   if (scene.chargeMistake !== "page-goes-on") return payments;
   return { ...payments, expireCheckout: () => world.pause("provider: expires nothing") };
 }
 
-/** The payment provider, which answers late, or not at all and has done it nevertheless. */
+/** The payment provider. An answer can come late. An answer can also be lost after the provider has acted. */
 export const cardsOf = (scene: RechargeScene, world: World): Payments => ({
   ...payingOf(scene, world),
   createCustomer: async ({ accountId }) => {
@@ -124,7 +127,7 @@ export const cardsOf = (scene: RechargeScene, world: World): Payments => ({
   },
 });
 
-/** The table without the due recharges of other parts. */
+/** The table without the due recharges of other modules. */
 const withOwnTasks = ({ accounts }: Scene, table: Table): Table => ({
   ...table,
   between: async (partition, ...range) => {

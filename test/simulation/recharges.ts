@@ -16,7 +16,7 @@ import { mixed } from "./acting.ts";
 import { fund } from "./beforehand.ts";
 import { invoiceInvariant } from "./billing-invoice-books.ts";
 import { askingOf, contextOf, currencyOf, dayMs, euroPrices, nowOf, silent } from "./billing-scene.ts";
-import { standingInvariant } from "./billing-standing-books.ts";
+import { accountStatusInvariant } from "./billing-status-books.ts";
 import { walletInvariant } from "./billing-wallet-books.ts";
 import { ledgerInvariant } from "./ledger-books.ts";
 import type { Random } from "./random.ts";
@@ -38,7 +38,7 @@ const on =
   (write) =>
     !("check" in write) && pattern.test(sortKeyOf(write));
 
-/** These drop no condition: the provider is otherwise than it promises. */
+/** These mistakes drop no condition. The provider breaks a promise. */
 const around = chargeMistakes.map((name): [ChargeMistake, Bug] => [name, () => false]);
 
 /** The saved card of an account, its recharges and alerts, and payments that are refunded or disputed. */
@@ -53,7 +53,7 @@ export const rechargesModule: Module = {
   open: (random, bug) => {
     const [mistake] = around.find(([, planted]) => planted === bug) ?? [];
     const scene: RechargeScene = {
-      // The second one pays in EUR.
+      // An account whose id begins with `b` pays in EUR.
       accounts: [random.pick(["9", "b"]).padEnd(8, "0") + "-0000-4000-8000-000000000009"],
       aheadMs: random.between(0, 900) * dayMs,
       checkouts: [],
@@ -79,7 +79,7 @@ export const rechargesModule: Module = {
           ledgerInvariant(walletOf(id)),
           walletInvariant(scene, id),
           invoiceInvariant(id),
-          standingInvariant(id),
+          accountStatusInvariant(id),
           rechargeInvariant(scene, id),
         ]),
     };
@@ -97,7 +97,7 @@ const themes = [
   ["day", "calendar", "notices", "watch"],
 ];
 
-/** An account with money, a saved card, and recharges that are on. */
+/** Makes an account with money, a saved card, and recharges that are on. */
 async function prepare(scene: RechargeScene, world: World, random: Random): Promise<void> {
   const client = { id: "c0000000-0000-4000-8000-000000000000", name: "A client" };
   for (const id of scene.accounts) {
@@ -123,7 +123,7 @@ async function prepare(scene: RechargeScene, world: World, random: Random): Prom
   }
 }
 
-/** Everything that was told is heard, the bank decides, and the worker runs: then every payment is booked, once. */
+/** Delivers all events, decides all charges, and runs the worker. Then every payment must be booked once. */
 async function quiet(scene: RechargeScene, world: World, random: Random): Promise<void> {
   scene.isCalm = true;
   for (let days = 0; days < 3; days++) {
@@ -146,7 +146,7 @@ async function quiet(scene: RechargeScene, world: World, random: Random): Promis
   checkPages(scene, world);
 }
 
-/** A page of a closed account that the product knows cannot be paid any more. */
+/** Checks that a known page of a closed account cannot be paid any more. */
 function checkPages({ checkouts }: RechargeScene, world: World): void {
   for (const { id, accountId, reference, stands } of checkouts) {
     const isClosed = world.peek(accountKey(accountId))?.["status"] === "closed";
@@ -175,7 +175,7 @@ async function workOff(scene: RechargeScene, world: World): Promise<void> {
   await sweepRecharges(work);
 }
 
-/** Every charge that succeeded is credited, and everything that was taken back is out of the wallet. */
+/** Checks that every succeeded charge is credited, and that all returned money is out of the wallet. */
 async function checkBooked({ accounts, charges, refunds, disputes }: RechargeScene, { table }: World): Promise<void> {
   const movement = async (id: string): Promise<number> => {
     const found = await Promise.all(accounts.map((account) => readMovement(table, walletOf(account), id)));

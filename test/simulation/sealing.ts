@@ -1,6 +1,6 @@
 import type { Secrets } from "../../shared/providers/secrets/secrets.ts";
 
-/** Secrets that are sealed for one context. */
+/** Seals a secret for one context, and opens it in this context only. */
 export const sealing: Pick<Secrets, "seal" | "open"> = {
   seal: async (text, context) => JSON.stringify([text, context]),
   open: async (sealed, context) => {

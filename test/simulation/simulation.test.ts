@@ -9,8 +9,8 @@ import { simulate, type Outcome } from "./engine.ts";
 import { bugs, modules, modulesWith } from "./modules.ts";
 import type { Module, World } from "./world.ts";
 
-// A test that runs out of time goes on beside the next ones, which share its clock and settings. So each has time enough
-// for a busy machine.
+// A test that runs out of time goes on beside the next tests, and shares its clock and settings with them. So each test
+// has enough time for a busy machine.
 vi.setConfig({ testTimeout: 240_000 });
 
 type Search = { modules: readonly Module[]; schedules: number; steps: number; from?: number };
@@ -35,9 +35,9 @@ test.for<[string, number, number]>([
   ["lives", 60, 400],
   ["dedicated-ips", 100, 400],
 ])(
-  "interleavings, faults, lost answers and deaths leave every invariant of the %s standing",
+  "interleavings, faults, lost answers and deaths break no invariant of the %s module",
   async ([name, schedules, steps]) => {
-    // A run that samples takes a third of the schedules, and others than the run before.
+    // A run that samples takes a third of the schedules. The seed of the run chooses them.
     const from = 1 + Number(seed());
     const chosen = isExhaustive ? { schedules } : { schedules: Math.ceil(schedules / 3), from };
     const found = await findViolation({ modules: modules.filter((one) => one.name === name), steps, ...chosen });
@@ -45,14 +45,14 @@ test.for<[string, number, number]>([
   },
 );
 
-/** Where the search begins for a mistake that shows only in few schedules. */
-const firstSchedules: Readonly<Record<string, number>> = { "account-standing": 2801, "billing-state": 501 };
+/** The first schedule of the search, for a mistake that only a few schedules show. */
+const firstSchedules: Readonly<Record<string, number>> = { "account-status": 2801, "billing-state": 501 };
 
 test.for(sampleOf(Object.keys(bugs), 7, "bugs"))(
   "with the mistake %s a violation is found within 500 schedules",
   async (bug) => {
     const planted = modulesWith(bug);
-    // A purchase and a transfer take several runs of the worker, and so does a dedicated IP.
+    // A purchase and a transfer take several runs of the worker. A dedicated IP does too.
     const long = new Set(["purchases", "lives", "dedicated-ips"]);
     const steps = planted.some(({ name }) => long.has(name)) ? 500 : 120;
     const from = firstSchedules[bug] ?? 1;
@@ -60,7 +60,10 @@ test.for(sampleOf(Object.keys(bugs), 7, "bugs"))(
   },
 );
 
-/** Schedules with what few do: a refusal because of an open invoice, deaths before the answers to a registration and a transfer. */
+/**
+ * The seeds of schedules with rare events: a refusal because of an open invoice, and deaths before the answers to a
+ * registration and a transfer.
+ */
 const rareSchedules: Readonly<Record<string, readonly number[]>> = {
   billing: [901, 908, 945],
   lives: [1138, 1164, 1687],
@@ -162,7 +165,7 @@ test("branches of one process are interleaved with everyone, and die with it", a
   expect(ends.length).toBeLessThanOrEqual(starts - deaths);
 });
 
-/** What `npm run simulate` prints, and the code it ends with. */
+/** Runs `npm run simulate`. Returns its output and its exit code. */
 const run = (args: readonly string[]) =>
   new Promise<{ code: number; out: string }>((done) => {
     const file = resolve(import.meta.dirname, "main.ts");

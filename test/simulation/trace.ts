@@ -2,10 +2,10 @@ export type Trace = { note: (line: string) => void; digest: () => number; tail: 
 
 const tailLength = 60;
 const timeOrderedId = /([\da-f]{8})-[\da-f]{4}-7[\da-f]{3}-[\da-f]{4}-[\da-f]{12}/g;
-/** Ids with an ordinal, and ids made from an idempotency key that the product draws. */
+/** Ids with an ordinal, and ids made from an idempotency key. Both have random parts. */
 const randomId = /[\da-f]{8}-[\da-f]{4}-8[\da-f]{3}-[\da-f]{4}-[\da-f]{12}/g;
 
-/** What happens in a schedule, line by line: the last lines, and a digest of all that is the same for the same seed. */
+/** The trace of a schedule, line by line. `tail` has the last lines. The digest is the same for the same seed. */
 export function createTrace(print?: (line: string) => void): Trace {
   const tail: string[] = [];
   let digest = 0;
@@ -21,7 +21,7 @@ export function createTrace(print?: (line: string) => void): Trace {
   };
 }
 
-/** FNV-1a of a line, on top of what came before. Of ids only the time in them counts: the rest is not of the seed. */
+/** Adds a line to a digest (FNV-1a). Of an id, only the time counts, because the rest does not come from the seed. */
 function digestOf(digest: number, line: string): number {
   const same = line.replaceAll(timeOrderedId, "$1").replaceAll(randomId, "id");
   let hash = digest ^ 0x811c9dc5;

@@ -1,6 +1,8 @@
 import type { Random } from "./random.ts";
 
-/** How rough a schedule is; each draws its own, so that some go deep and some go wild. */
+/**
+ * How rough a schedule is. Each schedule draws its own weather, so some run long without a fault and others have many.
+ */
 type Weather = { processes: number; fault: number; death: number; clock: number; longestMs: number };
 
 export const drawWeather = (random: Random): Weather => ({

@@ -3,61 +3,64 @@ import type { Item, Key, Write } from "../../shared/table/writes.ts";
 import type { Change } from "../support/memory-table.ts";
 import type { Random } from "./random.ts";
 
-/** Something that must hold did not. */
+/** Thrown if a rule does not hold. */
 export class Violation extends Error {}
 
-/** Throws a violation unless it holds. */
+/** Throws a violation if a rule does not hold. */
 export function mustHold(isTrue: boolean, what: () => string): asserts isTrue {
   if (!isTrue) throw new Violation(what());
 }
 
-/** What a simulated process has of the world. Every await of it is a place to be interleaved, to fail and to die at. */
+/**
+ * The world of a simulated process. At each of its awaits, other processes can run, and the process can get a fault or
+ * die.
+ */
 export type World = {
   table: Table;
   now: () => Date;
   /**
-   * An await that is none of the table: for what an actor does beside it. Throws 503 when it is let fail. It lasts for
-   * at least that many steps of the schedule, if others have something to do.
+   * An await without the table, for other work of an actor. Throws 503 if it gets a fault. If other processes are
+   * ready, it lasts for at least `steps` steps of the schedule.
    */
   pause: (point: string, steps?: number) => Promise<void>;
-  /** What is committed at this moment; not a step. */
+  /** Returns the committed item of a key, without a step of the schedule. */
   peek: (key: Key) => Item | undefined;
-  /** Calls `look` now and after every commit, whoever made it, until this process ends or calls what it gets back. */
+  /** Calls `look` now and after every commit of any process, until this process ends or calls the returned function. */
   watch: (look: () => void) => () => void;
-  /** A line in the trace. */
+  /** Writes a line into the trace. */
   note: (text: string) => void;
 };
 
-/** What a process may do, from its start to its end. Whatever `run` throws is a violation. */
+/** The work of a process, from its start to its end. If `run` throws, that is a violation. */
 export type Actor = { name: string; weight: number; run: (world: World, random: Random) => Promise<void> };
 
-/** What must hold of all that is committed. Throws a `Violation`; told of every commit at once, changes in their order. */
+/** A rule of the committed items. `check` gets the changes of each commit, in their order, and throws a `Violation`. */
 export type Invariant = { name: string; check: (changes: readonly Change[]) => void };
 
 /** A planted mistake: the writes whose condition is dropped. */
 export type Bug = (write: Write) => boolean;
 
 /**
- * One part of the product in the simulation. `open` makes it anew for a schedule: what its actors share is in there.
- * It is told of the planted mistake, which may be one of the world around.
+ * One part of the product in the simulation. `open` makes its state for a schedule, which its actors share. It gets the
+ * planted mistake, because some mistakes are in the world around the product.
  */
 export type Module = {
   name: string;
   bugs: Record<string, Bug>;
-  /** The VAT settings of its schedules, unless another module has part in them. */
+  /** The VAT settings of the schedules with this module alone. */
   vat?: string;
-  /** Its lists of plan prices. */
+  /** The plan prices of this module. */
   prices?: readonly object[];
   open: (
     random: Random,
     bug?: Bug,
   ) => {
     actors: readonly Actor[];
-    /** What is there before the schedule begins. */
+    /** Makes the items that exist before the schedule begins. */
     prepare?: (world: World) => Promise<void>;
-    /** What is done when the schedule has ended and nothing goes wrong any more; throws when something is left amiss. */
+    /** Runs after the schedule, without faults. Throws if something is not over or not right. */
     quiet?: Actor["run"];
-    /** Invariants that were told of nothing yet. A second set is told of everything at the end, at once. */
+    /** Makes invariants that have seen no change. A second set sees the whole table at once at the end. */
     invariants: () => readonly Invariant[];
   };
 };

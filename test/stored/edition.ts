@@ -8,7 +8,10 @@ import { BatchWriteCommand, ScanCommand, type DynamoDBDocumentClient } from "@aw
 import type { Item } from "../../shared/table/writes.ts";
 import type { Example } from "../support/examples.ts";
 
-/** One call of a route by the owner of its account, and the answer to it in the edition that stored the rows; writes have none. */
+/**
+ * One call of a route by the owner of its account, and the answer to it in the edition that stored the rows; writes
+ * have none.
+ */
 export type FrozenCall = { route: string; args: Example; ownerId: string; answer?: unknown };
 
 /** What the frozen rows are about, for readers that are not routes. */

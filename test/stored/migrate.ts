@@ -25,8 +25,8 @@ type Migrated = {
 const longestLife = 40;
 
 /**
- * Migrates the rows of an edition in memory, from a time on. The process dies after one call, then after two, and so on, and
- * goes on where it was.
+ * Migrates the rows of an edition in memory, from a time on. The process dies after one call, then after two, and so
+ * on, and goes on where it was.
  */
 export async function migrate(items: readonly Item[], from: Date): Promise<Migrated> {
   const store = createMemoryStore();

@@ -19,7 +19,7 @@ import { type Item, keyText } from "../../shared/table/writes.ts";
 import { openWork } from "../../shared/webhooks/deliver.ts";
 import { sweep as sweepDeliveries } from "../../shared/webhooks/sweep.ts";
 import { dig } from "../support/domain-work.ts";
-import { logsIn, whereTo } from "../support/mail-door.ts";
+import { logsIn, whereTo } from "../support/mail-routes.ts";
 import { useOwnTable } from "../support/own-table.ts";
 import { request } from "../support/request.ts";
 import { newUser, testTable } from "../support/world.ts";
@@ -27,7 +27,7 @@ import { type FrozenCall, putItems, readEdition } from "./edition.ts";
 import { migrate } from "./migrate.ts";
 import { answerTo, routeOf } from "./scene.ts";
 
-/** The ids and totals in an answer: what its reader relies on, whatever members later editions add. */
+/** The ids, names and totals in an answer. Readers rely on them, and later editions may add other members. */
 function identitiesIn(answer: unknown): Set<string> {
   const found = new Set<string>();
   JSON.stringify(answer, (name, value: unknown) => {
@@ -47,8 +47,8 @@ const replaceItems = (items: readonly Item[]): Promise<void> =>
 const formerAdvice = new Set(["name=_mta-sts", "name=_smtp._tls"]);
 
 /**
- * Reads and changes the rows of an edition. Each edition has a file of tests, and so a process, because a process has one
- * table and one key for secrets.
+ * Reads and changes the rows of an edition. Each edition has a file of tests, and so a process, because a process has
+ * one table and one key for secrets.
  */
 export function readAndChange(name: string): void {
   const { frozenAt, secretsKey, superAdminId, calls, facts, items } = readEdition(name);

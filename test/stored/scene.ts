@@ -32,8 +32,8 @@ import {
 } from "../support/domains.ts";
 import { exampleOf } from "../support/examples.ts";
 import { externalDomain } from "../support/external.ts";
-import { logsIn } from "../support/mail-door.ts";
 import { ago, of, reportEvents, reportUsage, sceneWithMailbox } from "../support/mail-reports.ts";
+import { logsIn } from "../support/mail-routes.ts";
 import { queuedExport } from "../support/mailbox-examples.ts";
 import { added, stocked } from "../support/mailboxes.ts";
 import { continued, pay, registered } from "../support/purchases.ts";
@@ -253,8 +253,8 @@ const readsOf = ({ id, owner }: Account): FrozenCall[] =>
   routes.filter(takesAccountAlone).map(({ name }) => ({ route: name, args: { account_id: id }, ownerId: owner.id }));
 
 /**
- * Stores rows of every kind: each route's example is prepared, but not called when it writes, and the product's own work
- * is done. Answers the calls that read and change them, reads first and answered, and what else there is to read.
+ * Stores rows of every kind: each route's example is prepared, but not called when it writes, and the product's own
+ * work is done. Answers the calls that read and change them, reads first and answered, and what else there is to read.
  */
 export async function storeEverything(): Promise<{ calls: FrozenCall[]; facts: Facts }> {
   const calls: FrozenCall[] = [];

@@ -2,7 +2,7 @@ import fc from "fast-check";
 
 import { publishedDocument, type JsonSchema } from "./contract.ts";
 
-/** The part of JSON Schema that the document is written in. */
+/** The part of JSON Schema that the document uses. */
 export type Schema = JsonSchema & {
   $ref?: string;
   type?: string | string[];
@@ -30,13 +30,13 @@ export type Schema = JsonSchema & {
 };
 
 export type Making = {
-  /** Ids that exist, of which some are used where a UUID is asked for. */
+  /** Existing ids. Some of them are used for members that are UUIDs. */
   ids?: readonly string[];
-  /** With every optional member, at least one item, and null only where nothing else is allowed. */
+  /** Whether values have every optional member and at least one item, and null only where nothing else is allowed. */
   full?: boolean;
 };
 
-/** A schema without a reference on top. */
+/** Follows the reference of a schema, if the schema is one. */
 export function resolved(schema: Schema): Schema {
   const name = schema.$ref?.split("/").at(-1);
   if (name === undefined) return schema;
@@ -44,7 +44,7 @@ export function resolved(schema: Schema): Schema {
   return resolved({ ...publishedDocument().components.schemas[name], ...beside });
 }
 
-/** Values that fit a schema of the document. Throws for what the document did not use so far. */
+/** Values that fit a schema of the document. Throws for a part of JSON Schema that the document has not used so far. */
 export function arbitraryOf(given: Schema, making: Making = {}): fc.Arbitrary<unknown> {
   const schema = resolved(given);
   if ("const" in schema) return fc.constant(schema.const);
@@ -59,7 +59,7 @@ export function arbitraryOf(given: Schema, making: Making = {}): fc.Arbitrary<un
   return make(schema, making);
 }
 
-/** The alternatives of a schema; undefined when it is one thing. */
+/** The alternatives of a schema; undefined if it has none. */
 export function optionsOf({ type, anyOf, oneOf, ...rest }: Schema): Schema[] | undefined {
   if (Array.isArray(type)) return type.map((one) => ({ ...rest, type: one }));
   return anyOf ?? oneOf;
@@ -92,12 +92,12 @@ const makers: Record<string, Maker> = {
   },
 };
 
-/** Names that no document of ours takes: they reach an object's prototype. */
+/** Names that no document of ours has, because they reach an object's prototype. */
 const forbidden = new Set(["__proto__", "constructor", "prototype"]);
 const keyOf = (names: Schema | undefined, making: Making): fc.Arbitrary<string> =>
   text(names ?? { type: "string" }, making).filter((key) => !forbidden.has(key));
 
-/** Any JSON that a program can say too: it takes no integer that is not exact. */
+/** Any JSON that a program can write too. A program takes no inexact integers. */
 export const json: fc.Arbitrary<unknown> = fc
   .jsonValue({ maxDepth: 2 })
   .map((value) => JSON.parse(JSON.stringify(value, (_, member: unknown) => exact(member))) as unknown)
@@ -134,7 +134,7 @@ function text(schema: Schema, making: Making): fc.Arbitrary<string> {
   const tests = patterns.map((pattern) => new RegExp(pattern, "u"));
   const fits = (value: string) => {
     const { length } = Array.from(value);
-    // Space around a text is taken off before it is measured.
+    // The product removes the space around a text before it measures the text.
     return (
       Array.from(value.trim()).length >= minLength && length <= maxLength && tests.every((test) => test.test(value))
     );
@@ -142,7 +142,7 @@ function text(schema: Schema, making: Making): fc.Arbitrary<string> {
   return patiently(some, fits, JSON.stringify(schema));
 }
 
-/** Strings of a pattern as far as fast-check can make them from it. */
+/** Strings of a pattern, as far as fast-check can make them. */
 function matching(pattern: string, otherwise: fc.Arbitrary<string>): fc.Arbitrary<string> {
   try {
     return fc.stringMatching(new RegExp(pattern, "u"));
@@ -151,7 +151,7 @@ function matching(pattern: string, otherwise: fc.Arbitrary<string>): fc.Arbitrar
   }
 }
 
-/** A filter that gives up with a message instead of running for ever. */
+/** A filter that throws with a message if it finds nothing for long. */
 export function patiently<T>(some: fc.Arbitrary<T>, fits: (value: T) => boolean, what: string): fc.Arbitrary<T> {
   let refused = 0;
   return some.filter((value) => {

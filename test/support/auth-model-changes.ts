@@ -19,10 +19,13 @@ import {
   type Named,
 } from "./auth-model.ts";
 
-/** What a change answers: `done`, or the code of its refusal. */
+/** The answer to a change: `done`, or the code of its refusal. */
 export type Outcome = string;
 
-/** Whether somebody holds what they want to give for as long, or what they want to take for now. */
+/**
+ * Whether a caller holds a permission for as long as the caller wants to give it. To take a permission away, it is
+ * enough to hold it now.
+ */
 function handable(
   model: AuthModel,
   giver: Asker,
@@ -39,24 +42,27 @@ function handable(
 const groupHandable = (model: AuthModel, giver: Asker, accountId: string, groupId: string): boolean =>
   givenTo(model, accountId, lineage(model, groupId)).every((given) => handable(model, giver, accountId, given));
 
-/** Only owners take away from what owns the account. */
+/** Only owners take something away from a subject that owns the account. */
 const rankHandable = (model: AuthModel, giver: Asker, accountId: string, subjects: string[]): boolean =>
   givenTo(model, accountId, subjects)
     .filter(({ kind }) => kind === "account_owner")
     .every((given) => handable(model, giver, accountId, given, "now"));
 
-/** The group, service account or workspace belongs to the account; a user need not be known. */
+/** Whether a group, service account or workspace belongs to the account. A user need not be known. */
 function has(model: AuthModel, accountId: string, type: Subject["type"] | "workspace", id: string): boolean {
   const all = { group: model.groups, service_account: model.programs, workspace: model.workspaces };
   return type === "user" || all[type].get(id)?.accountId === accountId;
 }
 
-/** What opens nothing on a workspace. */
+/** Capabilities that open nothing on a workspace. */
 const ofAccounts = /^(?:account|billing|suppression|tag|webhook|auth)\.|^ip\.manage$/;
 
 type Change = { accountId: string; actor: Asker };
 
-/** Gives something; `id` is what the assignment is called, the one there is already when it is given twice. */
+/**
+ * Gives a permission. `id` is the id that the product returned. If the permission is given twice, it must be the id of
+ * the first assignment.
+ */
 export function assign(
   model: AuthModel,
   { accountId, actor, subject, given }: Change & { subject: Subject; given: Grantable },
@@ -82,7 +88,7 @@ export function assign(
 const withoutEnd = ({ given, ...assignment }: Assignment): string =>
   JSON.stringify({ ...assignment, given: { ...given, expires_at: undefined } });
 
-/** The last user who owns the account for ever. */
+/** Whether an assignment is the account's last ownership by a user without an end. */
 function isLastOwner(model: AuthModel, assignment: Assignment): boolean {
   const isLastingOwner = ({ accountId, subject, given }: Assignment): boolean =>
     accountId === assignment.accountId &&
@@ -139,7 +145,7 @@ export function moveGroup(
 ): Outcome {
   const group = model.groups.get(id);
   if (group?.accountId !== accountId) return "not_found";
-  // Moving a group to its present place changes no permissions.
+  // A move of a group to its present parent changes no permissions.
   if (parentId === group.parentId) return "done";
   if (parentId !== undefined) {
     if (!has(model, accountId, "group", parentId)) return "not_found";

@@ -5,10 +5,12 @@ import type { Subject } from "../../shared/grants/holders.ts";
 export type Assignment = { accountId: string; subject: Subject; given: Grantable };
 export type Named = { accountId: string; name: string };
 
-/** Who is asking: a user or a service account. */
+/** A caller: a user or a service account. */
 export type Asker = { type: "user" | "service_account"; id: string };
 
-/** Everything that decides who may do what: what exists, who is in which group, and what was given. */
+/**
+ * The state that decides all permissions: the existing things, the groups of each subject, and the permissions given.
+ */
 export type AuthModel = {
   superAdmins: Set<string>;
   workspaces: Map<string, Named>;
@@ -24,12 +26,12 @@ export type AuthModel = {
   now: () => string;
 };
 
-/** How long something has to last: only to be there now, until a time, or for ever. */
+/** How long a permission must last: it is valid now, until a time, or for ever. */
 export type Lasting = "now" | "ever" | { until: string };
 
 export const lastingOf = ({ expires_at: until }: Grantable): Lasting => (until === undefined ? "ever" : { until });
 
-/** Whether what was given has not ended, and lasts so long. */
+/** Whether a permission has not ended, and lasts as long as it must. */
 export function lasts(model: AuthModel, { expires_at: end }: Grantable, lasting: Lasting): boolean {
   if (end === undefined) return true;
   return end > model.now() && (lasting === "now" || (lasting !== "ever" && end >= lasting.until));
@@ -69,7 +71,7 @@ const bundles: Record<RoleKey, Capability[]> = {
   credential_manager: starting("credential."),
 };
 
-/** A group and everything it is inside of. */
+/** A group and all groups that contain it. */
 export function lineage(model: AuthModel, groupId: string | undefined): string[] {
   return groupId === undefined ? [] : [groupId, ...lineage(model, model.groups.get(groupId)?.parentId)];
 }
@@ -102,10 +104,13 @@ export function isSuperAdmin(model: AuthModel, { id }: Asker, lasting: Lasting =
   return model.superAdmins.has(id) || granted;
 }
 
-/** Whether the asker's token still works: that of a service account which is gone does not. */
+/** Whether the caller's token still works. The token of a deleted service account does not. */
 export const isKnown = (model: AuthModel, { type, id }: Asker): boolean => type === "user" || model.programs.has(id);
 
-/** What somebody is in one account: whether it exists to them, whether it is theirs, and what they were given. */
+/**
+ * The permissions of a caller in one account. `member` says whether the caller sees the account, `everything` whether
+ * the caller owns it.
+ */
 export type Place = {
   model: AuthModel;
   accountId: string;
@@ -114,7 +119,7 @@ export type Place = {
   given: Grantable[];
 };
 
-/** What lasts so long of what somebody is in one account. */
+/** The permissions of a caller in one account that last as long as `lasting` says. */
 export function placeOf(model: AuthModel, asker: Asker, accountId: string, lasting: Lasting = "now"): Place {
   if (!isKnown(model, asker)) return { model, accountId, member: false, everything: false, given: [] };
   const groups = groupsOf(model, asker, accountId);
@@ -130,7 +135,10 @@ export function capabilitiesGiven(model: AuthModel, accountId: string, given: Gr
 
 export const scopeOf = (given: Grantable): string | undefined => ("scope" in given ? given.scope?.id : undefined);
 
-/** May one in this place do what the capability says on a workspace, or else on the account as a whole? */
+/**
+ * Whether a caller with these permissions has a capability on a workspace, or without `workspaceId` on the whole
+ * account.
+ */
 export const may = (
   { model, accountId, member, everything, given }: Place,
   capability: Capability,
@@ -144,6 +152,6 @@ export const may = (
       (scopeOf(one) === undefined || scopeOf(one) === workspaceId),
   );
 
-/** May one in this place do it on anything in the account? */
+/** Whether a caller with these permissions has a capability on anything in the account. */
 export const mayAnywhere = (place: Place, capability: Capability): boolean =>
   may(place, capability) || place.given.some((given) => may(place, capability, scopeOf(given)));

@@ -37,18 +37,18 @@ const kind = fc.oneof(
   often(2, "delete role"),
 );
 
-/** One change, whose numbers choose among what there is at the time. */
+/** One change. Its numbers choose among the existing things. */
 export const step = fc.record({
   kind,
-  /** Who does it: mostly the super admin, who may. */
+  /** The caller: mostly the super admin, who may make every change. */
   actor: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 2, arbitrary: fc.nat(7) }),
   account: fc.constantFrom(0 as const, 0 as const, 0 as const, 1 as const),
-  /** Whether it may be about things of the other account, and about things that are gone. */
+  /** Whether the change may name things of the other account, and deleted things. */
   anything: fc.integer({ min: 0, max: 5 }).map((one) => one === 5),
   first: fc.nat(11),
   second: fc.nat(11),
   given,
-  /** After how many hours it ends; mostly never. */
+  /** The hours after which the permission ends; mostly never. */
   hours: fc.constantFrom(undefined, undefined, 1, 1, 2),
   capabilities: fc.subarray([...capabilities], { minLength: 1, maxLength: 4 }),
 });
@@ -74,7 +74,7 @@ function grantable(step: Step, workspaceId: string | undefined, end: { expires_a
     : { kind: "capability", ...what, ...scope, ...end };
 }
 
-/** What a step is about, chosen among what there is. */
+/** The things that a step changes, chosen among the existing ones. */
 export type Scene = {
   world: World;
   accountId: string;

@@ -14,12 +14,12 @@ import { sceneOf, type Scene, type Step } from "./auth-scene.ts";
 import { passHour, type World } from "./auth-world.ts";
 import { testTable } from "./world.ts";
 
-/** The same change for the product, which answers the id of what it made, and for the model. */
+/** A change in the product and in the model. The product returns the id of a new thing, and the model uses this id. */
 type Doing = { real: () => Promise<string | void>; model: (id: string) => changes.Outcome };
 
 const kinds = ["capability", "account_owner", "super_admin", "role", "custom_role"] as const;
 
-/** Each kind of change; undefined when there is nothing it could be done to. */
+/** The kinds of changes. Undefined if nothing exists that the change could apply to. */
 const doings: Record<Step["kind"], (scene: Scene) => Doing | undefined> = {
   assign: ({ world: { model }, accountId, by, subject, given, context }) => ({
     real: () => grants.assign(accountId, subject, given, context, ({ id }) => id),
@@ -99,7 +99,7 @@ const doings: Record<Step["kind"], (scene: Scene) => Doing | undefined> = {
     real: async () => passHour(world),
     model: () => "done",
   }),
-  // The worker makes no difference to what anybody may do.
+  // The worker changes no permissions.
   sweep: ({ context: { log } }) => ({
     real: async () => {
       const { failed } = await sweepGrants({ table: testTable(), log, now: clock });
@@ -125,7 +125,7 @@ const doings: Record<Step["kind"], (scene: Scene) => Doing | undefined> = {
   }),
 };
 
-/** Does a step in the product and in the model, and says what each answered; undefined when it does nothing. */
+/** Does a step in the product and in the model, and returns both answers. Undefined if the step does nothing. */
 export async function take(world: World, step: Step): Promise<{ real: string; model: string } | undefined> {
   const doing = doings[step.kind](await sceneOf(world, step));
   if (!doing) return undefined;
@@ -153,8 +153,8 @@ const furnishing: Pick<Step, "kind" | "account" | "first" | "second">[] = [
 ];
 
 /**
- * Puts things into a world that a few steps find something to be about: workspaces, a service account, and a
- * group inside of another, with one member by name and one by the token.
+ * Makes things in a world for the first steps: workspaces, a service account, and a group inside another group. The
+ * group has one member by name, and one by the token.
  */
 export async function furnish(world: World): Promise<void> {
   for (const one of furnishing) {

@@ -14,23 +14,29 @@ import { issuer, newAccount, newSuperAdmin, newUser, testTable } from "./world.t
 
 export type Made = { id: string; accountId: string; name: string };
 
-/** Two accounts of one client, the people in them, everything that was ever made there, and the model of it all. */
+/** Two accounts of one client, their people, everything that was ever made there, and the model of it. */
 export type World = {
   model: AuthModel;
-  /** The world's time begins here, and goes on by the hour. What ends, ends between two hours. */
+  /** The start of the world's time. The time passes in hours. Permissions end between two hours. */
   beganMs: number;
   hours: number;
   clientId: string;
   accountIds: [string, string];
-  /** A super admin, the owners of the two accounts, and two who begin with nothing, the last with groups in the token. */
+  /**
+   * A super admin, the owners of the two accounts, and two users without permissions. The token of the last user names
+   * groups.
+   */
   users: string[];
-  /** What was ever made, also when it is gone; `name` is the idp_name of a group and the token of a service account. */
+  /**
+   * Everything that was ever made, also if it is deleted. `name` is the `idp_name` of a group, and the token of a
+   * service account.
+   */
   ever: { group: Made[]; service_account: Made[]; workspace: Made[] };
 };
 
 const table = testTable();
 
-/** Half an hour before the world is so many hours older. */
+/** The time half an hour before the world is `more` hours older. */
 export const halfHourBefore = ({ beganMs, hours }: World, more: number): string =>
   new Date(beganMs + (hours + more - 0.5) * hourMs).toISOString();
 
@@ -39,7 +45,7 @@ export function passHour(world: World): void {
   setClockAhead(world.hours * hourMs);
 }
 
-/** Two new accounts and the people; nothing in the accounts but their owners. */
+/** Makes two new accounts and the people. The accounts have only their owners. */
 export async function newWorld(): Promise<World> {
   const admin = await newSuperAdmin();
   const first = await newAccount();
@@ -64,13 +70,13 @@ export async function newWorld(): Promise<World> {
   };
 }
 
-/** All who ask: the users, and the service accounts dead or alive. */
+/** All callers: the users and the service accounts, also deleted ones. */
 export const askersOf = ({ users, ever }: World): Asker[] => [
   ...users.map((id) => ({ type: "user" as const, id })),
   ...ever.service_account.map(({ id }) => ({ type: "service_account" as const, id })),
 ];
 
-/** The names in a user's token: of the groups that the provider knows, and some that only look like them. */
+/** The group names in a user's token: names that the provider knows, and some names that only look like them. */
 function claimsOf({ model, ever, accountIds }: World, userId: string): string[] {
   const claimed = model.claims.filter(({ id }) => id === userId).map(({ groupId }) => groupId);
   const names = ever.group.filter(({ id }) => claimed.includes(id)).map(({ name }) => name);
@@ -83,7 +89,7 @@ export function tokenOf(world: World, { type, id }: Asker): string {
   return world.ever.service_account.find((one) => one.id === id)?.name ?? "";
 }
 
-/** The principal that the product makes of an asker; undefined when their token is refused. */
+/** The principal that the product makes of a caller. Undefined if the token is refused. */
 async function principalOf(world: World, asker: Asker): Promise<Principal | undefined> {
   if (asker.type === "user") return { ...asker, email: "a@example.com", groups: claimsOf(world, asker.id) };
   return servicePrincipal(tokenOf(world, asker), table, clock()).catch((error: unknown) => {
@@ -92,7 +98,7 @@ async function principalOf(world: World, asker: Asker): Promise<Principal | unde
   });
 }
 
-/** What the product lets an asker do in an account. */
+/** The permissions that the product gives to a caller in an account. */
 export async function permissionsOf(world: World, asker: Asker, accountId: string): Promise<Permissions> {
   const principal = await principalOf(world, asker);
   if (!principal) return noPermissions;

@@ -6,7 +6,7 @@ type Body = Record<string, unknown>;
 /** Where the auth routes of an account are. */
 const authPath = ({ id }: Pick<Account, "id">, rest = ""): string => `/v1/public/accounts/${id}/auth/${rest}`;
 
-/** Sends a request for the account's owner; throws what came back unless it succeeded. */
+/** Sends a request for the account's owner. Throws the answer unless the request succeeded. */
 export async function asOwner(account: Account, method: string, path: string, body?: Body): Promise<Answer["body"]> {
   const answer = await request(method, authPath(account, path), { token: account.owner.token, body });
   if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.text}`);
@@ -15,14 +15,14 @@ export async function asOwner(account: Account, method: string, path: string, bo
 
 export type Group = { id: string; name: string; idp_name: string };
 
-/** A group, inside of another one if given. */
+/** Makes a group, inside another group if one is given. */
 export async function newGroup(account: Account, name: string, parent?: Group): Promise<Group> {
   const group: Group = await asOwner(account, "POST", "groups", { name });
   if (parent) await asOwner(account, "PATCH", `groups/${group.id}`, { parent_id: parent.id });
   return group;
 }
 
-/** An item as lists have it, with the name and the address of its subject. */
+/** An item with the name and the address of its subject, as lists show it. */
 export const named = <T extends object>(
   item: T,
   subject_name: string | null = null,
@@ -37,7 +37,7 @@ export const named = <T extends object>(
 export const join = (account: Account, group: Pick<Group, "id">, id: string, type = "user"): Promise<Body> =>
   asOwner(account, "POST", `groups/${group.id}/members`, { subject_id: id, subject_type: type });
 
-/** Gives a group a capability, on a workspace if one is given. */
+/** Gives a capability to a group, on a workspace if one is given. */
 export const giveGroup = (account: Account, { id }: Pick<Group, "id">, key: string, workspaceId?: string) =>
   asOwner(account, "POST", "authorizations", {
     grant_kind: "capability",
@@ -63,7 +63,7 @@ export const makeOwner = (account: Account, id: string, type = "user") =>
 /** A user whose token names groups. */
 export const claiming = (...groups: Group[]): User => newUser({ groups: groups.map(({ idp_name }) => idp_name) });
 
-/** The id of a new workspace. */
+/** Makes a workspace, and returns its id. */
 export async function newWorkspace({ id, owner }: Account, name: string): Promise<string> {
   const sent = { token: owner.token, body: { name } };
   return (await request("POST", `/v1/public/accounts/${id}/workspaces`, sent)).body.id;
@@ -73,11 +73,14 @@ export async function newWorkspace({ id, owner }: Account, name: string): Promis
 export const deleteWorkspace = ({ id, owner }: Account, workspaceId: string): Promise<Answer> =>
   request("DELETE", `/v1/public/accounts/${id}/workspaces/${workspaceId}`, { token: owner.token });
 
-/** Asks who a token is of. */
+/** Asks for the owner of a token. */
 export const me = (token: string): Promise<Answer> => request("GET", "/v1/public/me", { token });
 
 export const isSuperAdmin = async (token: string): Promise<boolean> => (await me(token)).body.is_super_admin;
 
-/** Whether a caller may list the account's grants (`auth.manage`) or workspaces (`workspace.view`). */
+/**
+ * Returns the status of the caller's request to list the account's grants (`auth.manage`) or workspaces
+ * (`workspace.view`).
+ */
 export const statusOf = async (account: Account, { token }: Pick<User, "token">, what = "workspaces") =>
   (await request("GET", `/v1/public/accounts/${account.id}/${what}`, { token })).status;

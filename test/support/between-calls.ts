@@ -9,8 +9,8 @@ const steppings = new AsyncLocalStorage<Stepping>();
 let isInstalled = false;
 
 /**
- * Whether a call charges a caller's limit. All requests of the caller in this process wait for it, so a step of the same
- * caller before it would wait for ever.
+ * Whether a call charges a caller's limit. All requests of the caller in this process wait for this call. So a step of
+ * the same caller before it would never end.
  */
 const isCharge = ({ operation, input }: TableCall): boolean =>
   operation === "UpdateItem" && (input.Key as Key).PK.startsWith("RATE#");
@@ -26,8 +26,8 @@ function install(): void {
 }
 
 /**
- * Runs something, and a step by somebody else right before its call of the table with this place, the first being 0.
- * Calls that charge limits do not count. Answers how many calls it made.
+ * Runs `run`, and runs `step` right before the call of the table at the place `at`, counted from 0. Calls that charge
+ * limits do not count. Returns the number of calls.
  */
 export async function withStep<T>(
   at: number,

@@ -5,14 +5,14 @@ import type { Key } from "../../shared/table/writes.ts";
 import { hookCalls, type TableCall } from "./table-calls.ts";
 
 type Step = () => Promise<unknown>;
-/** Which items a step waits for; of a query, the first key of its range counts. */
+/** The items that a step waits for. A query counts by the first key of its range. */
 type Which = (key: Key) => boolean;
 type Waiting = { which: Which; step: Step; isTorn: boolean; left: number };
 
 const waitings = new AsyncLocalStorage<Waiting>();
 let isInstalled = false;
 
-/** The keys that a call asks for; a transaction asks for none, as what it says is not what was read. */
+/** The keys that a call reads. A transaction counts as no read. */
 function keysOf({ operation, input }: TableCall): Key[] {
   if (operation === "BatchGetItem") {
     return Object.values(input.RequestItems ?? {}).flatMap(({ Keys = [] }) => Keys as Key[]);
@@ -26,7 +26,9 @@ function keysOf({ operation, input }: TableCall): Key[] {
 
 type Batch = Input<"BatchGetItem">;
 
-/** One batch of reads as two: the items that a step waits for are of the moment before it, the others of the one after. */
+/**
+ * Reads one batch in two parts. The items that the step waits for are read before the step, and the others after it.
+ */
 async function readTorn(input: Batch, { which, step }: Waiting, read: (part: Batch) => Promise<unknown>) {
   const part = (isFirst: boolean): Batch => {
     const wanted = Object.entries(input.RequestItems ?? {}).map(([name, { Keys = [], ...rest }]) => {
@@ -57,7 +59,7 @@ function install(): void {
     if (waiting.isTorn && operation === "BatchGetItem") {
       return readTorn(input, waiting, (part) => next({ operation, input: part }));
     }
-    // Also after a write whose condition failed, which has read what is there.
+    // The step runs also after a write whose condition failed, because that write has read the item.
     const [answer] = await Promise.allSettled([next()]);
     await waitings.exit(waiting.step);
     if (answer.status === "rejected") throw answer.reason;
@@ -73,16 +75,16 @@ async function through<T>(waiting: Waiting, run: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Runs something, and a step by somebody else right after its first call of the table that reads an item, or its n-th: by
- * the time it writes, what it has read is not so any more. Transactions do not count; a single conditional write does.
- * Throws when there was no such call.
+ * Runs `run`, and runs `step` right after the first (or n-th) call of the table that reads an item of `which`. So the
+ * item can change between the read and the write. Transactions do not count; a single conditional write does. Throws if
+ * there was no such call.
  */
 export const afterReading = <T>(which: Which, step: Step, run: () => Promise<T>, nth = 1): Promise<T> =>
   through({ which, step, isTorn: false, left: nth }, run);
 
 /**
- * Runs something, and a step by somebody else in the middle of its first batch of reads that has such items and others:
- * `which` are read before it, and the others after it. Throws when there was no such batch.
+ * Runs `run`, and runs `step` in the middle of the first batch that reads items of `which` and other items. The items
+ * of `which` are read before the step, and the others after it. Throws if there was no such batch.
  */
 export const inTornBatch = <T>(which: Which, step: Step, run: () => Promise<T>): Promise<T> =>
   through({ which, step, isTorn: true, left: 1 }, run);

@@ -8,7 +8,7 @@ import type { Example } from "./examples.ts";
 import { saveTestCard } from "./saved-cards.ts";
 import { testTable, type Account } from "./world.ts";
 
-/** A top-up that waits for its payment, and the token of the page its payer comes back to. */
+/** Makes a top-up that waits for its payment, and the token of the page to which its payer returns. */
 export async function newTopup({ id }: Pick<Account, "id">): Promise<{ reference: string; token: string }> {
   const reference = randomUUID();
   const secret = randomBytes(16).toString("base64url");
@@ -34,7 +34,7 @@ const profile = {
   country: "DE",
 };
 
-/** The invoice for fourteen mailboxes in February. */
+/** Makes the invoice for fourteen mailboxes in February. */
 const anInvoice = (account: Account): Promise<string> =>
   addInvoice(account, {
     customer_name: "Example Ltd",

@@ -11,7 +11,7 @@ import { answerOf, eventOf, handlerOf, request, type Answer } from "./request.ts
 import { addUsage } from "./usage.ts";
 import { testTable, type Account, type User } from "./world.ts";
 
-/** Calls a billing route of an account, for its owner if nobody is named. */
+/** Calls a billing route of an account, for its owner if no user is given. */
 export const billing = (
   { id, owner }: Account,
   method: string,
@@ -45,7 +45,7 @@ export async function fund({ id }: Pick<Account, "id">, amount: number, descript
   });
 }
 
-/** Gives an account one more invoice, which is paid. Returns its id. */
+/** Gives an account another invoice, which is paid. Returns its id. */
 export function addInvoice(
   { id: account_id }: Pick<Account, "id">,
   more: Partial<StoredInvoice> = {},
@@ -80,7 +80,9 @@ export async function addCreditNote(account: Pick<Account, "id">): Promise<strin
   return credit(account, { invoiceId: await addInvoice(account) });
 }
 
-/** Credits an invoice of an account: an amount in minor units, or all that is left. Returns the id of the credit note. */
+/**
+ * Credits an invoice of an account: an amount in minor units, or all that is left. Returns the id of the credit note.
+ */
 export function credit({ id }: Pick<Account, "id">, given: { invoiceId: string; amount?: number }): Promise<string> {
   const note = { id: randomUUID(), reason: "Test", ...given };
   return testTable().commit(async () => {
@@ -89,11 +91,11 @@ export function credit({ id }: Pick<Account, "id">, given: { invoiceId: string; 
   });
 }
 
-/** Says how many mailboxes more an account has, as far as billing is concerned. */
+/** Adds mailboxes to the count that billing has of an account. */
 export const use = ({ id }: Pick<Account, "id">, mailboxes: number): Promise<void> =>
   addUsage(testTable(), id, { mailboxes });
 
-/** Closes an account's days up to one, as if it were the day after. */
+/** Closes the days of an account up to `last`, as on the day after. */
 export const closeDays = ({ id }: Pick<Account, "id">, last: string): Promise<void> =>
   runAccount(id, last, {
     table: testTable(),
@@ -103,7 +105,7 @@ export const closeDays = ({ id }: Pick<Account, "id">, last: string): Promise<vo
 
 type Told = { checkoutId: string; reference: string; cents: number; currency?: string };
 
-/** What the payment provider tells of a checkout, signed. */
+/** Sends the payment provider's signed event of a checkout. */
 export async function tellPayment(
   account: Pick<Account, "id">,
   { checkoutId, reference, cents, currency = "usd" }: Told,
@@ -127,7 +129,7 @@ export async function tellPayment(
   });
   const secret = process.env["PAYMENTS_WEBHOOK_SECRET"] ?? "";
   const headers = { "stripe-signature": stripeSignature(body, secret, new Date()) };
-  // Not through `request`: the provider's door is not part of the public document.
+  // Not through `request`: the provider's route is not part of the public document.
   const handler = await handlerOf({ file: "functions/workers/payment-webhook.ts" });
   return answerOf(await handler(eventOf("POST", "/v1/public/webhooks/payments", { body, headers })));
 }

@@ -41,7 +41,7 @@ export function callRest(
   return request(method, target, { token, headers: { ...own, ...headers }, ...sent });
 }
 
-/** The program that calls a route with these arguments. */
+/** The program that calls a route with its example. */
 export function programOf(route: Route, example: Example): string {
   const body = pick(example, Object.keys(route.body.shape));
   const rest = pick(example, Object.keys({ ...route.params.shape, ...route.query.shape }));
@@ -53,7 +53,7 @@ export function programOf(route: Route, example: Example): string {
   return `${route.name}(${written.join(", ")})`;
 }
 
-/** Calls a route by code mode; the answer is the A2A envelope. */
+/** Calls a route by code mode. Returns the A2A envelope. */
 export const callCode = (route: Route, example: Example, token?: string): Promise<Answer> =>
   request("POST", "/v1/public/a2a", {
     token,

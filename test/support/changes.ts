@@ -13,14 +13,14 @@ import { afterCommits } from "./table-calls.ts";
 
 const author: Author = { action: "things.update", actor: { type: "user", id: "u-1" }, requestId: "r-1" };
 
-/** A table of its own on the tests' engine, in which no other test changes anything. */
+/** A table of its own on the tests' engine. No other test changes it. */
 export async function newTable(): Promise<Table> {
   const name = `changes-${randomUUID()}`;
   await ensureTable(process.env["AWS_ENDPOINT_URL_DYNAMODB"] ?? "", name);
   return openTable(new TableClient(), name);
 }
 
-/** An account that is in the list of all accounts, and nothing more. */
+/** Makes an account that is only in the list of all accounts. */
 export async function listedAccount(table: Table): Promise<string> {
   const id = randomUUID();
   await table.commit(async () => {
@@ -30,7 +30,7 @@ export async function listedAccount(table: Table): Promise<string> {
   return id;
 }
 
-/** The change of a thing, its new state `{ n }`. */
+/** A change of a thing to the new state `{ n }`. */
 export const changeOf = (resourceId: string, n: number): Change => ({
   type: "thing.updated",
   resource: { type: "thing", id: resourceId },
@@ -38,14 +38,14 @@ export const changeOf = (resourceId: string, n: number): Change => ({
   after: { n },
 });
 
-/** Records changes of an account as the transaction of a change does: by default at a later moment than the last. */
+/** Records changes of an account as the transaction of a change does, by default later than the last change. */
 export async function record(table: Table, accountId: string, changes: Change[], now?: Date): Promise<void> {
   await afterCommits();
   const writes = recordWrites(accountId, changes, author, now ?? new Date());
   await table.commit(async () => ({ value: undefined, writes }));
 }
 
-/** A row that looks like a change and cannot be read as one; answers its id. */
+/** Writes a row that looks like a change, but cannot be read as one. Returns its id. */
 export async function recordPoison(table: Table, accountId: string, now = new Date()): Promise<string> {
   const [first] = recordWrites(accountId, [changeOf("poison", 0)], author, now);
   if (!first || !("put" in first)) throw new Error("recordWrites puts no row first");
@@ -77,7 +77,7 @@ function recordOfItem({ PK, SK, ...rest }: Record<string, unknown>): DynamoDBRec
   };
 }
 
-/** The stream's records of all that one transaction with these changes writes, counters included. */
+/** The stream's records of everything that one transaction with these changes writes, including counters. */
 export const recordsOf = (accountId: string, changes: Change[]): DynamoDBRecord[] =>
   recordWrites(accountId, changes, author, new Date()).map((write) =>
     "put" in write
@@ -91,5 +91,5 @@ export const poisonRecord = (accountId: string): DynamoDBRecord =>
 
 export const streamEvent = (...records: DynamoDBRecord[]): DynamoDBStreamEvent => ({ Records: records });
 
-/** Which state of which thing an event is: `a1`. */
+/** The thing of an event and its state, such as `a1`. */
 export const labelOf = ({ resource, data }: Event): string => `${resource.id}${String(data["n"])}`;

@@ -1,5 +1,5 @@
 import { builtinMethods, builtins as builtinTable } from "../../functions/code/interpreter/builtins.ts";
-/** Numbers that look random and follow from their seed (xorshift32). */
+/** Random numbers that follow from a seed (xorshift32). */
 export type Random = { below: (end: number) => number; pick: <T>(list: readonly T[]) => T };
 
 export function randomOf(seed: number): Random {
@@ -32,7 +32,7 @@ const leaves = ['"text"', "'it'", '"""long\n"""', "0", "12", "1.5", "-3", "True"
 const builtins = [...builtinTable.keys()];
 const methods = [...builtinMethods.keys()];
 
-/** An expression that an index or a method can follow. */
+/** An expression that can have an index or a method after it. */
 const primary = (random: Random, inner: () => string): string =>
   random.pick([
     random.pick(names),
@@ -42,7 +42,7 @@ const primary = (random: Random, inner: () => string): string =>
     `(${inner()})`,
   ]);
 
-/** An expression of the language, nested `depth` deep at most. */
+/** An expression of the language, at most `depth` levels deep. */
 function expression(random: Random, depth: number): string {
   const inner = () => expression(random, depth - 1);
   if (depth <= 0) return random.pick([random.pick(leaves), random.pick(names)]);
@@ -99,7 +99,7 @@ function expression(random: Random, depth: number): string {
   }
 }
 
-/** A program that the grammar allows: what it does with its values is another thing. */
+/** A program that the grammar allows. It can fail when it runs. */
 function soundProgram(random: Random): string {
   const lines = Array.from({ length: 1 + random.below(6) }, (_, index) => {
     const value = expression(random, 1 + random.below(3));
@@ -108,7 +108,7 @@ function soundProgram(random: Random): string {
   return lines.join(random.pick(["\n", "; ", "\n# comment\n"]));
 }
 
-/** What programs are made of, and what they are spoiled with. */
+/** Pieces of programs. They also spoil programs. */
 export const pieces = [
   ...Array.from("()[]{},:;=.-+#\\\n\r\t \"'`“\u0000\u2028😀<>!&|?*/%^~@$"),
   '"""',
@@ -161,7 +161,7 @@ export const pieces = [
 const soup = (random: Random, most: number): string =>
   Array.from({ length: random.below(most) }, () => random.pick(pieces)).join("");
 
-/** A sound program that was cut, doubled, or had something put in, once or more. */
+/** A sound program with some damage: a part is cut out, doubled, or put in. */
 function spoiled(random: Random): string {
   let program = soundProgram(random);
   for (let times = 1 + random.below(4); times > 0; times -= 1) {
@@ -173,13 +173,13 @@ function spoiled(random: Random): string {
   return program;
 }
 
-/** Up to 64 KiB of the same again and again. */
+/** A piece of a program, repeated up to about 64 KiB. */
 const stress = (random: Random): string => {
   const piece = random.pick([soup(random, 4), soundProgram(random), spoiled(random)]);
   return piece.repeat(1 + random.below(Math.max(1, Math.ceil(66_000 / Math.max(1, piece.length)))));
 };
 
-/** A program to try the language with: sound, spoiled, soup, or (now and then) very long. */
+/** A program for tests of the language: sound, spoiled, random pieces, or sometimes very long. */
 export function anyProgram(random: Random): string {
   const kind = random.below(1_000);
   if (kind < 3) return stress(random);

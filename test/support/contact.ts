@@ -1,6 +1,6 @@
 import type { Contact } from "../../shared/providers/registrar/registrar.ts";
 
-/** Who buys names. */
+/** The buyer of names. */
 export const contact: Contact = {
   first_name: "Ada",
   last_name: "Example",

@@ -21,7 +21,7 @@ export type Document = {
 
 let served: Document | undefined;
 
-/** The OpenAPI document as the docs Lambda serves it; read once per process. */
+/** The OpenAPI document, as the docs Lambda serves it. Read once per process. */
 export const publishedDocument = (): Document =>
   (served ??= JSON.parse(readFileSync(join(process.env["DOCS_DIR"] ?? "", "openapi.json"), "utf8")) as Document);
 
@@ -37,7 +37,7 @@ function validator(): Ajv2020 {
   return ajv;
 }
 
-/** The check of a schema that may refer to the document's components; one for all places that are written alike. */
+/** Compiles a schema that may refer to the document's components. Equal schemas share one check. */
 function compile(schema: JsonSchema): ValidateFunction {
   const known = byPlace.get(schema);
   if (known) return known;
@@ -48,22 +48,22 @@ function compile(schema: JsonSchema): ValidateFunction {
   return validate;
 }
 
-/** Whether values fit a schema of the document; compiled when it is first asked. */
+/** Checks values against a schema of the document. The schema is compiled at the first check. */
 export const schemaCheck =
   (schema: JsonSchema) =>
   (value: unknown): boolean =>
     compile(schema)(value);
 
-/** What is wrong with a value by a schema of the document. */
+/** The errors of a value by a schema of the document. */
 function complaintsOf(schema: JsonSchema, value: unknown): string[] {
   const validate = compile(schema);
   return validate(value) ? [] : [validator().errorsText(validate.errors, { dataVar: "body" })];
 }
 
 /**
- * Throws unless an answer is one that the document promises: its status, content type, body, problem code
- * and header fields. `routeKey` is what the gateway matched, as in `GET /v1/public/me`; what no route takes
- * (`$default`) is answered with a problem, or 204 to a preflight.
+ * Throws unless the document promises an answer: its status, content type, body, problem code and header fields.
+ * `routeKey` is the key that the gateway matched, such as `GET /v1/public/me`. A request without a route (`$default`)
+ * must get a problem, or 204 for a preflight.
  */
 export function checkContract(routeKey: string, answer: Answer): void {
   const wrong = routeKey === "$default" ? fallbackViolations(answer) : violations(routeKey, answer);
@@ -91,7 +91,7 @@ function violations(routeKey: string, answer: Answer): string[] {
   return [...headers, ...bodyViolations(response, type, answer.body)];
 }
 
-/** What only the gateway may leave out. */
+/** The complaint that a problem has no X-Request-Id. Only the gateway may leave this field out. */
 const unnamed = (type: string, { headers }: Answer): string[] =>
   type === "application/problem+json" && headers["x-request-id"] === undefined
     ? ["the problem has no X-Request-Id"]
@@ -99,7 +99,7 @@ const unnamed = (type: string, { headers }: Answer): string[] =>
 
 type Outcome = { status: number; body: unknown };
 
-/** Throws unless what came of a call in a program is what the document promises of its route by REST. */
+/** Throws unless the outcome of a call in a program is one that the document promises of its route by REST. */
 export function checkOutcome(routeKey: string, { status, body }: Outcome): void {
   const response = documented(routeKey, { status });
   const type = status < 300 || status === 422 ? "application/json" : "application/problem+json";
@@ -108,7 +108,7 @@ export function checkOutcome(routeKey: string, { status, body }: Outcome): void 
   throw new Error(`${routeKey} came to ${status}, but ${wrong.join("; ")}\n${JSON.stringify(body)}`);
 }
 
-/** What the document says of an answer's status, or the complaint that it says nothing. */
+/** The document's entry for the status of an answer, or a complaint that it has none. */
 function documented(routeKey: string, { status }: Pick<Answer, "status">): Response | string {
   const [method = "", path = ""] = routeKey.split(" ");
   const operation = publishedDocument().paths[path]?.[method.toLowerCase()];
@@ -127,7 +127,7 @@ function bodyViolations({ description, content = {} }: Response, type: string, b
 
 let documentedHeaders: string[] | undefined;
 
-/** The names of the header fields that the document has anywhere. */
+/** The names of all header fields in the document. */
 const headerNames = (): string[] =>
   (documentedHeaders ??= [
     ...new Set(Object.keys(publishedDocument().components.headers).map((name) => name.split(".")[0] ?? "")),

@@ -13,8 +13,8 @@ import { grant, newAccount, newUser } from "./world.ts";
 const tries = 5;
 
 /**
- * What one request of a route consumes: DynamoDB units, calls of the table, those of them that wait for each other, and
- * changes that are published as events.
+ * The cost of one request of a route: DynamoDB units, calls of the table, the longest sequence of calls that wait for
+ * each other, and changes that are published as events.
  */
 export type Cost = { reads: number; writes: number; calls: number; trips: number; events: number };
 
@@ -22,7 +22,7 @@ const counting = new AsyncLocalStorage<Cost>();
 
 type Spent = { CapacityUnits?: number };
 
-/** Adds what each call of the table consumes to the cost of the request that makes it. */
+/** Adds the cost of each call of the table to the request that makes the call. */
 hookCalls(async ({ operation, input }, next) => {
   const cost = counting.getStore();
   if (!cost) return next();
@@ -39,16 +39,16 @@ hookCalls(async ({ operation, input }, next) => {
 });
 
 /**
- * What the handler consumes for a route's example, sent by an owner who has not called before: with the read of the
- * account's own limits and the write that charges the caller's. Nobody else works in the account, which has so many
- * workspaces besides those of the example.
+ * The cost of a route's example in the handler, sent by an owner who has not called before. It includes the read of the
+ * account's own limits, and the write that charges the caller's limit. No one else works in the account. It has
+ * `workspaces` workspaces, and those of the example.
  */
 export async function costOf(route: Route, workspaces = 0): Promise<Cost> {
   const account = await newAccount();
   for (let index = 0; index < workspaces; index++) await newWorkspace(account, `Workspace ${index}`);
   const example = await exampleOf(route, account);
-  // Another owner's bucket is new: how much of the first one's is charged in advance depends on the time. The owners have
-  // one address, to which an invitation may be.
+  // A second owner has a new bucket. The charge in advance of the first owner depends on the time. Both owners have the
+  // same address, because an invitation may be sent to it.
   const { email } = account.owner;
   const caller = newUser(email === undefined ? {} : { email });
   await grant(account, caller, { owner: true });
@@ -60,8 +60,9 @@ export async function costOf(route: Route, workspaces = 0): Promise<Cost> {
 }
 
 /**
- * The cost of a route: the expected one as soon as a try costs that, else the most frequent of five tries. Other work in
- * the same table can make a plan run again, and a key's random length can lift its item over a unit's edge.
+ * The cost of a route. Returns the expected cost as soon as a try has it, otherwise the most frequent of five tries.
+ * Other work in the same table can make a plan run again. The random length of a key can take an item over the edge of
+ * a unit.
  */
 export async function costBeside(route: Route, expected: Cost | undefined): Promise<Cost> {
   const seen: string[] = [];

@@ -1,4 +1,7 @@
-/** The records of a CSV file (RFC 4180), strictly: throws for a bare quote, an unended cell or a line end that is not CRLF. */
+/**
+ * The records of a CSV file (RFC 4180). Throws for a quote inside a bare cell, an open quote, or a line end that is not
+ * CRLF.
+ */
 export function readCsv(text: string): string[][] {
   const records: string[][] = [];
   let at = 0;

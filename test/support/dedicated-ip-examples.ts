@@ -10,7 +10,7 @@ const hostOf = async (account: Account): Promise<Example> => ({
   dedicated_ip_id: (await host(account)).id,
 });
 
-/** An option in a country where no test has another one: what there is there is the same at any time. */
+/** Makes an option in a country that no other test uses, so that its stock is the same at any time. */
 async function farAway(): Promise<void> {
   const given = { ip: "192.0.2.77", option_id: "reykjavik-1", country_code: "IS", asn: 64_500 };
   await addStock(testTable(), { ...given, rdns: "mail.reykjavik.example", relay: "10.0.0.77:25" });
@@ -23,7 +23,7 @@ async function assignable(account: Account): Promise<Example> {
   return { account_id: account.id, dedicated_ip_id: id, domains: [name] };
 }
 
-/** How to call each route of dedicated IPs so that it succeeds for the account's owner. */
+/** The arguments with which each route of dedicated IPs succeeds for the account's owner. */
 export const dedicatedIpExamples: Record<string, (account: Account) => Promise<Example>> = {
   "dedicated_ips.list": async (account) => {
     await claimed(await funded(account));

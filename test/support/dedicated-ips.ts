@@ -20,7 +20,7 @@ import { testTable, type Account, type User } from "./world.ts";
 
 type Of = Pick<Account, "id">;
 
-/** Sends a request about the account's dedicated IPs, for its owner unless somebody else is said. */
+/** Sends a request about the account's dedicated IPs, for its owner unless another user is given. */
 export const send = (
   { id, owner }: Account,
   method: string,
@@ -34,7 +34,7 @@ export const send = (
     ...(body === undefined ? {} : { body }),
   });
 
-/** An option of the stock that no other test has, with so many free addresses; their reverse DNS is as it should be. */
+/** Makes an option of the stock that no other test has, with `count` free addresses. Their reverse DNS is right. */
 export async function newOption(
   count = 1,
   more: { country_code?: string; relay?: string } = {},
@@ -48,7 +48,7 @@ export async function newOption(
   return { option_id, ips };
 }
 
-/** A managed dedicated IP that is still provisioned; the account must have money. */
+/** Claims a managed dedicated IP, which is still being provisioned. The account must have money. */
 export async function claimed(account: Account, optionId?: string): Promise<DedicatedIp> {
   const option_id = optionId ?? (await newOption()).option_id;
   const { status, body, text } = await send(account, "POST", "/claim", { option_id });
@@ -56,18 +56,18 @@ export async function claimed(account: Account, optionId?: string): Promise<Dedi
   return body as DedicatedIp;
 }
 
-/** A dedicated IP as it is stored; undefined when the account has none with this id. */
+/** A dedicated IP, as it is stored. Undefined if the account has none with this id. */
 export const storedIp = ({ id: accountId }: Of, id: string): Promise<StoredIp | undefined> =>
   ipById(testTable(), accountId, id);
 
-/** What the worker moves dedicated IPs on with, at an instant of the test's choice. */
+/** The context of the worker for dedicated IPs, at a given time. */
 export const workAt = (at: Date, others: Partial<IpContext> = {}): IpContext => ({
   ...ipContext("test"),
   now: () => at,
   ...others,
 });
 
-/** Has the worker do what is due of a dedicated IP, at the moment it is due; answers what it is after. */
+/** Runs the worker for a dedicated IP at its due time. Returns its new state. */
 export async function advance(account: Of, id: string, others: Partial<IpContext> = {}): Promise<StoredIp | undefined> {
   const due = (await storedIp(account, id))?.due_at;
   if (due === undefined || due === null) throw new Error(`nothing is due of ${id}`);
@@ -75,14 +75,14 @@ export async function advance(account: Of, id: string, others: Partial<IpContext
   return storedIp(account, id);
 }
 
-/** A managed dedicated IP that is active; the account must have money. */
+/** Makes an active managed dedicated IP. The account must have money. */
 export async function activeIp(account: Account, optionId?: string): Promise<DedicatedIp> {
   const { id } = await claimed(account, optionId);
   if ((await advance(account, id))?.status !== "active") throw new Error(`${id} is not active`);
   return (await send(account, "GET", `/${id}`)).body as DedicatedIp;
 }
 
-/** A host of the account's own, as it was added. */
+/** Adds a host of the account's own. */
 export async function host(account: Account, ips: readonly string[] = [publicIp()]): Promise<DedicatedIp> {
   const { status, body, text } = await send(account, "POST", "", { name: "Own host", ip_addresses: ips });
   if (status !== 201) throw new Error(text);
@@ -96,19 +96,19 @@ export function firstOf({ ip_addresses }: DedicatedIp): DedicatedIp["ip_addresse
   return first;
 }
 
-/** Names each address of a host, in both directions. */
+/** Gives each address of a host its name, in both directions. */
 export async function named({ ip_addresses }: DedicatedIp): Promise<void> {
   for (const { ip } of ip_addresses) await reverseDns(ip, `mail.${uniqueName("host")}`, { forward: true });
 }
 
-/** Publishes what the setup records of a host say. */
+/** Publishes the texts of a host's setup records. */
 export async function published({ ip_addresses }: DedicatedIp): Promise<void> {
   for (const { ip, rdns, setup_record } of ip_addresses) {
     await reverseDns(ip, rdns, { forward: true, txt: setup_record?.value ?? null });
   }
 }
 
-/** A host that has its setup key, and whose records say so; it was not looked at since. */
+/** Makes a host with a setup key and published records. No check has run since. */
 export async function readyHost(account: Account, ips?: readonly string[]): Promise<DedicatedIp> {
   const added = await host(account, ips);
   await named(added);
@@ -117,7 +117,7 @@ export async function readyHost(account: Account, ips?: readonly string[]): Prom
   return body as DedicatedIp;
 }
 
-/** A host of the account's own that is active. */
+/** Makes an active host of the account's own. */
 export async function activeHost(account: Account, ips?: readonly string[]): Promise<DedicatedIp> {
   const { id } = await readyHost(account, ips);
   const { body, text } = await send(account, "POST", `/${id}/authorize`, {});
@@ -125,19 +125,19 @@ export async function activeHost(account: Account, ips?: readonly string[]): Pro
   return body as DedicatedIp;
 }
 
-/** Who has an address; undefined when nobody has. */
+/** The holder of an address; undefined if it has none. */
 export async function holderOf(ip: string): Promise<Holder | undefined> {
   return testTable().get(holderKey(ip), Holder);
 }
 
-/** Has the worker go on with an assignment that was left, when that is due. */
+/** Runs the worker for an assignment that was left open, at its due time. */
 export async function carriedOn(account: Of, id: string): Promise<void> {
   const operation = await readOperation(testTable(), account.id, id);
   if (!operation) return;
   await resumeOne(account.id, id, operation.due_at, workAt(new Date(operation.due_at)));
 }
 
-/** What is wrong with the assignments of an account: counts, places, SPF records, and operations that never ended. */
+/** The faults in the assignments of an account: counts, places, SPF records, and operations that never ended. */
 export async function assignmentFaults({ id: accountId }: Of): Promise<string[]> {
   const table = testTable();
   const all = { skip: 0, take: 10_000 };

@@ -15,15 +15,15 @@ import { openResolver, type ResolverOptions } from "../../shared/dns/resolver.ts
 import type { RRset } from "../../shared/dns/rrset.ts";
 import { isWithin } from "../../shared/dns/wire-name.ts";
 
-/** A nameserver on loopback that the network has at an address of the public internet. */
+/** A nameserver on loopback. The network has it at an address of the public internet. */
 type Nameserver = {
   address: string;
   endpoint: Endpoint;
-  /** What it was asked, as `name type`, by TCP with ` tcp` after it. */
+  /** The questions so far, as `name type`, with ` tcp` at the end if they came by TCP. */
   asked: string[];
 };
 
-/** What a server that does as it likes does with a message; without `tcp` it accepts connections and is silent. */
+/** The answers of a misbehaving server. Without `tcp`, the server accepts connections and is silent. */
 export type Conduct = {
   udp?: (query: DecodedPacket, send: (bytes: Buffer) => void) => void;
   tcp?: (query: DecodedPacket, socket: Socket) => void;
@@ -60,7 +60,7 @@ export const txt = (name: string, ...texts: string[]): RRset => ({
   data: texts.map((text) => ({ type: "TXT", text })),
 });
 
-/** Answers with authority for these zones, the closest one first. */
+/** Answers with authority for these zones. The closest zone answers. */
 export const serving = (...zones: DnsZone[]): DnsAnswer =>
   authoritative(async (name) =>
     zones
@@ -69,7 +69,7 @@ export const serving = (...zones: DnsZone[]): DnsAnswer =>
       .at(0),
   );
 
-/** A response to a query, with authority unless `flags` say otherwise. */
+/** A response to a query, with authority unless `flags` says otherwise. */
 export const responseTo = (query: DecodedPacket, packet: Packet = {}): Buffer =>
   encode({ type: "response", id: query.id, flags: AUTHORITATIVE_ANSWER, questions: query.questions, ...packet });
 
@@ -78,7 +78,7 @@ const questionOf = ({ questions }: DecodedPacket): string => {
   return `${name.toLowerCase()} ${type}`;
 };
 
-/** Listens by UDP and TCP on one port until the test is over. */
+/** Listens by UDP and TCP on one port until the test ends. */
 async function listenAsLiked(conduct: Conduct, asked: string[]): Promise<number> {
   const sockets = new Set<Socket>();
   const tcp = createServer((socket) => {
@@ -116,16 +116,16 @@ async function listenAsLiked(conduct: Conduct, asked: string[]): Promise<number>
 }
 
 export type DnsNetwork = {
-  /** Adds a server that answers as it should. */
+  /** Adds a server that answers correctly. */
   add: (answer: DnsAnswer) => Promise<Nameserver>;
   addAsLiked: (conduct: Conduct) => Promise<Nameserver>;
-  /** The addresses the resolver wanted to send to, each time it did. */
+  /** The addresses to which the resolver wanted to send, in order. */
   routed: string[];
-  /** Where an address leads; nobody listens at those that were not given out. */
+  /** The endpoint of an address. No server listens at addresses that were not given out. */
   route: (address: string) => Endpoint;
 };
 
-/** Nameservers at 8.8.0.1, 8.8.0.2 and on, all of them on loopback until the test is over. */
+/** Makes a network with nameservers at 8.8.0.1, 8.8.0.2 and so on, all on loopback until the test ends. */
 export function dnsNetwork(): DnsNetwork {
   const servers = new Map<string, Nameserver>();
   const routed: string[] = [];
@@ -164,12 +164,12 @@ export type Internet = DnsNetwork & {
   root: Nameserver;
   /** The server of the top-level domain `test`. */
   registry: Nameserver;
-  /** What the registry has; one can change it at any time. */
+  /** The records in the registry. A test can change them at any time. */
   registered: ServedRRset[];
   open: (options?: ResolverOptions) => ReturnType<typeof openResolver>;
 };
 
-/** The root, and `test` with what is registered in it. */
+/** Makes a network with the root, and with `test` and its registered records. */
 export async function internet(...registered: ServedRRset[]): Promise<Internet> {
   const network = dnsNetwork();
   const rrsets = [ns("test", "a.nic.test"), ...registered];
@@ -193,7 +193,7 @@ export async function internet(...registered: ServedRRset[]): Promise<Internet> 
   };
 }
 
-/** A delegation of a name to servers `ns1.<name>`, `ns2.<name>` and on, with their addresses as glue. */
+/** The delegation of a name to the servers `ns1.<name>`, `ns2.<name>` and so on, with their addresses as glue. */
 export const delegated = (name: string, ...servers: { address: string }[]): RRset[] => [
   ns(name, ...servers.map((_, index) => `ns${index + 1}.${name}`)),
   ...servers.map(({ address }, index) => ({ ...a(`ns${index + 1}.${name}`, address), ...typeOf(address) })),
@@ -204,6 +204,6 @@ const typeOf = (address: string): Pick<RRset, "type" | "data"> => {
   return { type, data: [{ type, address }] };
 };
 
-/** A record of class IN as `dns-packet` takes it. */
+/** A record of class IN in the form of `dns-packet`. */
 export const record = (name: string, type: Answer["type"], data: unknown, ttl = 300): Answer =>
   ({ name, type, ttl, class: "IN", data }) as Answer;

@@ -1,26 +1,29 @@
 import { type Domain, domainQueue, holderKey } from "../../shared/domains/domain.ts";
 import { readDue } from "../../shared/table/due.ts";
 import { domainsRequest } from "./domains.ts";
-import { storedOf } from "./doors.ts";
+import { storedOf } from "./entry-points.ts";
 import type { Answer } from "./request.ts";
 import { testTable, type Account } from "./world.ts";
 
-/** Asks to delete a domain, and agrees that its name is given up. */
+/** Asks to delete a domain, and to give its name up. */
 export const remove = (account: Account, name: string, headers: Record<string, string> = {}): Promise<Answer> =>
   domainsRequest(account, "DELETE", `/${name}?release=true`, undefined, headers);
 
-/** Asks to delete a domain for good at once, and agrees that its name is given up. */
+/** Asks to delete a domain for good at once, and to give its name up. */
 export const removeForGood = (account: Account, name: string): Promise<Answer> =>
   domainsRequest(account, "DELETE", `/${name}?release=true&purge=true`);
 
-/** Whether a domain is there for its owner. */
+/** Returns the status of the owner's request to read a domain. */
 export const statusOf = async (account: Account, name: string): Promise<number> =>
   (await domainsRequest(account, "GET", `/${name}`)).status;
 
-/** What an account keeps of what is gone, its money, and its workspaces, which these tests name after domains. */
+/**
+ * Items that an account keeps after a deletion, its money, and its workspaces. These tests name the workspaces after
+ * domains.
+ */
 const history = /^(?:JOURNAL|REVOKED|LEDGER|LIST#transactions|LIST#workspaces)#/;
 
-/** What is stored of an account that has to do with a domain and is no history: keys, for a message one can read. */
+/** The stored items of an account that name a domain, without the history. Returns sort keys, for readable messages. */
 export async function leftOf(account: Account, { id, name }: Pick<Domain, "id" | "name">): Promise<string[]> {
   const [own, due, [holder]] = await Promise.all([
     storedOf(account),

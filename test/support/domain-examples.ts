@@ -17,7 +17,7 @@ async function made({ id, owner }: Account, path: string, body: unknown): Promis
   return (await request("POST", `/v1/public/accounts/${id}/${path}`, { token: owner.token, body })).body;
 }
 
-/** A name that the account has bought, and that is registered. */
+/** Buys a name for the account, and returns it once it is registered. */
 async function bought(account: Account): Promise<string> {
   const name = uniqueName();
   await purchase(await funded(account), [name]);
@@ -32,7 +32,7 @@ const newRecord = async (account: Account): Promise<Example> => {
 
 const aTag = (account: Account): Promise<Example> => made(account, "tags", { name: "Important", color_hex: "#1a7f37" });
 
-/** How to call each route of domains, DNS records and tags so that it succeeds for the account's owner. */
+/** The arguments with which each route of domains, DNS records and tags succeeds for the account's owner. */
 export const domainExamples: Record<string, (account: Account) => Promise<Example>> = {
   "domains.list": async (account) => ({ account_id: (await connected(account)).account.id, page_size: 10 }),
   "domains.add": async (account) => ({

@@ -21,24 +21,24 @@ import { testTable, type Account } from "./world.ts";
 
 type Of = Pick<Account, "id">;
 
-/** What the worker moves domains on with, at an instant of the test's choice. */
+/** The context of the worker for domains, at a given time. */
 export function workAt(at: Date, others: Partial<DomainWork> = {}): DomainWork {
   const now = (): Date => at;
   return { ...domainWork("test"), now, registrar: embeddedRegistrar(testTable(), now), ...others };
 }
 
-/** A domain as it is stored; undefined when the account has none of this name. */
+/** A domain, as it is stored. Undefined if the account has no domain of this name. */
 export const stored = ({ id }: Of, name: string): Promise<StoredDomain | undefined> =>
   domainByName(testTable(), id, name);
 
-/** A domain as it is stored, which must be there. */
+/** A domain, as it is stored. Throws if there is none. */
 export async function storedAs(account: Of, name: string): Promise<StoredDomain> {
   const domain = await stored(account, name);
   if (!domain) throw new Error(`there is no ${name}`);
   return domain;
 }
 
-/** Has the worker do what is due of a domain, at the moment it is due; answers the domain as it is after. */
+/** Runs the worker for a domain at its due time. Returns the new state of the domain. */
 export async function advance(
   account: Of,
   name: string,
@@ -50,24 +50,24 @@ export async function advance(
   return domainOf(account, id);
 }
 
-/** A domain by its id, whatever name leads to it. */
+/** A domain by its id, under any name. */
 export async function domainOf({ id: accountId }: Of, id: string): Promise<StoredDomain | undefined> {
   const [row] = await testTable().getMany([domainKey(accountId, id)]);
   return row && StoredDomain.parse(row);
 }
 
-/** Changes what is stored of a domain behind everybody's back. */
+/** Changes the stored members of a domain, without the product. */
 export async function setStored(account: Of, name: string, set: Record<string, unknown>): Promise<void> {
   const { id } = await storedAs(account, name);
   await write({ update: domainKey(account.id, id), set });
 }
 
-/** One write behind everybody's back. */
+/** Makes one write, without the product. */
 export async function write(write: Write): Promise<void> {
   await testTable().attempt(write);
 }
 
-/** What the nameserver of all accounts answers: the data of each record as one text, or the code of its refusal. */
+/** The answer of the nameserver of all accounts: the data of each record as one text, or the code of the refusal. */
 export async function dig(name: string, type: "A" | "MX" | "TXT" | "CNAME" | "NS" | "PTR"): Promise<string[] | string> {
   const resolver = new Resolver({ timeout: 2_000, tries: 1 });
   resolver.setServers([`127.0.0.1:${process.env["TEST_DNS_PORT"]}`]);
@@ -86,7 +86,7 @@ function textOf(record: unknown): string {
   return `${priority} ${exchange}`;
 }
 
-/** Gives a domain so many A records `r000` and on, many at a time. */
+/** Gives a domain `count` A records, `r000` and so on, many in a transaction. */
 export async function withRecords(account: Of, name: string, count: number): Promise<void> {
   const [table, atOnce] = [testTable(), 25];
   const { commit } = systemWriter({ table, now: () => new Date() }, account.id);
@@ -105,10 +105,10 @@ export async function withRecords(account: Of, name: string, count: number): Pro
   }
 }
 
-/** One key for all: making one takes longer than all the rest of a test. */
+/** One key for all domains. To make a key takes longer than the rest of a test. */
 const anyKey = generateKeyPairSync("rsa", { modulusLength: 2_048 }).publicKey.export({ type: "spki", format: "der" });
 
-/** A domain as `active` of domains.ts makes it, in a tenth of the time: its key has no private half. */
+/** Makes a domain as `active` of domains.ts does, in a tenth of the time. Its key has no private half. */
 export async function quicklyActive(
   account: Account,
   options: { name?: string; workspaceId?: string } = {},
@@ -131,7 +131,7 @@ export async function quicklyActive(
   return domainView(domain);
 }
 
-/** The key that a domain's mail is signed with. */
+/** The key that signs a domain's mail. */
 export async function dkimOf({ id }: Pick<Account, "id">, domainId: string): Promise<Dkim> {
   const key = await testTable().get(dkimKey(id, domainId), Dkim);
   if (!key) throw new Error("there is no key");

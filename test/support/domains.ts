@@ -26,7 +26,7 @@ export const domainsRequest = (
 export const readDomain = async (account: Account, domain: string): Promise<Answer["body"]> =>
   (await domainsRequest(account, "GET", `/${domain}`)).body;
 
-/** The first hundred domains of the account, and how many there are. */
+/** The first hundred domains of the account, and their total. */
 export const listedDomains = async (account: Account): Promise<{ items: Domain[]; total: number }> =>
   (await domainsRequest(account, "GET", "?page_size=100")).body;
 
@@ -38,7 +38,7 @@ export const connect = (
   more: { dns_mode?: DnsMode } = {},
 ): Promise<Answer> => domainsRequest(account, "POST", "", { name, workspace_id, ...more });
 
-/** How many domains the account has, and how many of them are in a workspace. */
+/** The number of domains of the account, and the number in a workspace. */
 export const domainTotals = async (
   account: Account,
   workspaceId: string,
@@ -47,7 +47,7 @@ export const domainTotals = async (
   (await domainsRequest(account, "GET", `?workspace_id=${workspaceId}`)).body.total,
 ];
 
-/** Nameservers that are nobody's here. */
+/** Nameservers that are not ours. */
 export const elsewhere = ["ns1.other.example", "ns2.other.example"];
 
 /** Asks whether a name is delegated to the account. */
@@ -58,7 +58,7 @@ type Connected = Domain & { account: Account };
 
 type Connecting = { name?: string; workspaceId?: string; dnsMode?: DnsMode };
 
-/** A domain that the account connected, which nobody has proved yet. */
+/** Connects a domain to the account. Its name is not proved. */
 export async function connected(
   account: Account,
   { name = uniqueName(), workspaceId, dnsMode = "hosted" }: Connecting = {},
@@ -69,11 +69,11 @@ export async function connected(
   return { ...(body as Domain), account };
 }
 
-/** Has the parent zone delegate a name to the account that connected it. */
+/** Makes the parent zone delegate a name to the account that connected it. */
 export const delegated = ({ id }: Pick<Account, "id">, name: string): Promise<void> =>
   delegate(testTable(), name, nameserversOf(id));
 
-/** A domain of the account that is active, with its system records in the zone. */
+/** Makes an active domain of the account, with its system records in the zone. */
 export async function active(account: Account, options: { name?: string; workspaceId?: string } = {}): Promise<Domain> {
   const { name } = await connected(account, options);
   await delegated(account, name);
@@ -84,13 +84,13 @@ export async function active(account: Account, options: { name?: string; workspa
 
 export { contact };
 
-/** An account with money in its wallet: minor units. */
+/** Puts money into an account's wallet, in minor units. */
 export async function funded(account: Account, amount = 100_000): Promise<Account> {
   await fund(account, amount);
   return account;
 }
 
-/** What buys names for the account, in a workspace of their own unless one is given. */
+/** Buys names for the account, in a new workspace unless one is given. */
 export async function purchase(
   account: Account,
   domains: readonly string[],

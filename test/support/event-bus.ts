@@ -18,13 +18,13 @@ type Reply = { status: number; body: unknown };
 
 type EventBusServer = { calls: Call[]; details: () => Record<string, unknown>[] };
 
-/** What EventBridge answers when it takes all entries. */
+/** The answer of EventBridge if it takes all entries. */
 export const takeAll = ({ entries }: Call): Reply => ({
   status: 200,
   body: { FailedEntryCount: 0, Entries: entries.map((_, index) => ({ EventId: `event-${index}` })) },
 });
 
-/** PutEvents of EventBridge until the test is over, as its API reference describes the wire; the SDK finds it. */
+/** Serves PutEvents of EventBridge until the test ends, by its API reference. The SDK in this process uses it. */
 export async function startEventBus(answer: (call: Call, count: number) => Reply = takeAll): Promise<EventBusServer> {
   const calls: Call[] = [];
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -13,7 +13,7 @@ import { request } from "./request.ts";
 import { webhookExamples } from "./webhook-examples.ts";
 import type { Account, Given } from "./world.ts";
 
-/** A valid call of a route in an account: flat arguments by name, as code mode takes them. */
+/** A valid call of a route in an account: flat arguments by name, as in code mode. */
 export type Example = Record<string, unknown>;
 
 async function newWorkspaceId({ id, owner }: Account, name = "Sales"): Promise<string> {
@@ -23,7 +23,7 @@ async function newWorkspaceId({ id, owner }: Account, name = "Sales"): Promise<s
 
 const anyUser = "77777777-7777-4777-8777-777777777777";
 
-/** Calls a route of the auth family for the owner and answers what it made. */
+/** Calls a route of the auth family for the owner. Returns the new thing. */
 async function made({ id, owner }: Account, path: string, body: unknown): Promise<Example> {
   const answer = await request("POST", `/v1/public/accounts/${id}/auth/${path}`, { token: owner.token, body });
   return answer.body;
@@ -161,7 +161,7 @@ const authExamples: Record<string, (account: Account) => Promise<Example>> = {
   }),
 };
 
-/** What a caller must hold besides the route's capability for the example to succeed: what it hands out. */
+/** The permissions that a caller needs besides the route's capability, because the example gives them to others. */
 export const alsoHeld: Record<string, Given[]> = {
   "auth.role_assignments.assign": [{ role: "dns_manager" }],
   "auth.invitations.create": [{ role: "dns_manager" }],
@@ -171,7 +171,10 @@ export const alsoHeld: Record<string, Given[]> = {
   "webhooks.rotate_secret": [{ capability: "mailbox.view" }, { capability: "domain.view" }],
 };
 
-/** How to call each route so that it succeeds for the account's owner. A route without an entry fails the shared tests. */
+/**
+ * The arguments with which each route succeeds for the account's owner. A route without an entry fails the shared
+ * tests.
+ */
 export const examples: Record<string, (account: Account) => Promise<Example>> = {
   "accounts.list": async () => ({}),
   "accounts.get": async ({ id }) => ({ account_id: id }),
@@ -208,7 +211,7 @@ export const examples: Record<string, (account: Account) => Promise<Example>> = 
   ...webhookExamples,
 };
 
-/** What a route is called with in an account: everything that it needs there has been made. */
+/** The arguments of a route in an account, after everything that they name was made. */
 export async function exampleOf({ name }: Pick<Route, "name">, account: Account): Promise<Example> {
   const example = examples[name];
   if (!example) throw new Error(`test/support/examples.ts does not say how to call ${name}`);

@@ -7,7 +7,7 @@ import { dkimOf, storedAs } from "./domain-work.ts";
 import { connected, uniqueName } from "./domains.ts";
 import { testTable, type Account } from "./world.ts";
 
-/** Publishes all records of a name at a DNS host that is not ours, and delegates the name to it. */
+/** Publishes all records of a name at another DNS host, and delegates the name to it. */
 export async function publish(name: string, records: readonly RecordInput[]): Promise<void> {
   const parsed = records.map((record) => {
     const read = parseRecord(record, name);
@@ -22,7 +22,10 @@ export async function publish(name: string, records: readonly RecordInput[]): Pr
 export const proofOf = ({ id }: Pick<Account, "id">, name: string): RecordInput =>
   proofRecord({ account_id: id, name });
 
-/** A domain of the account whose DNS is not ours, and the records that its mail needs, by their purpose. */
+/**
+ * Makes a domain of the account whose DNS is elsewhere. Returns it with the records that its mail needs, by their
+ * purpose.
+ */
 export async function externalDomain(account: Account, { name = uniqueName() }: { name?: string } = {}) {
   const domain = await connected(account, { name, dnsMode: "external" });
   const { id } = await storedAs(account, name);

@@ -4,14 +4,14 @@ import { TransactionCanceledException } from "@aws-sdk/client-dynamodb";
 
 import { hookCalls } from "./table-calls.ts";
 
-/** What can go wrong with one call of the table. */
+/** The faults of one call of the table. */
 export const faults = ["throttled", "in conflict", "lost before", "answer lost once", "answer lost", "slow"] as const;
 export type Fault = (typeof faults)[number];
 
-/** The place of a call among those of a request, or of a transaction among its transactions, the first being 0. */
+/** The place of a call among the calls of a request, or of a transaction among its transactions. The first is 0. */
 type Place = number | { transaction: number };
 
-/** What befalls the calls of one request: a fault at one call; or all from there on. */
+/** The fault of a request: at one call, or for `death` at all calls from there on. */
 type Plan = { fault: Fault | "death" | undefined; at: Place; calls: string[] };
 
 const plans = new AsyncLocalStorage<Plan>();
@@ -19,7 +19,7 @@ let isInstalled = false;
 
 const failure = (name: string): Error => Object.assign(new Error(name), { name });
 
-/** Throttling, and an answer that never comes, as they are once the SDK has tried as often as it does. */
+/** The error of a call that was not done, as it is after the SDK's own retries. */
 function failing(fault: Fault, operation: string): Error | undefined {
   if (fault === "throttled") return failure("ProvisionedThroughputExceededException");
   if (fault === "lost before") return failure("TimeoutError");
@@ -51,14 +51,14 @@ function install(): void {
     if (plan.fault === "slow") await new Promise((resolve) => setTimeout(resolve, 30));
     const answer = await next();
     if (plan.fault === "answer lost") throw failure("TimeoutError");
-    // The call is sent again, as it is when the first answer is lost on its way.
+    // Sends the call again, as after the loss of the first answer.
     return plan.fault === "answer lost once" ? bySdk() : answer;
   });
 }
 
 /**
- * Runs something with a fault at one of its calls; answers what came of it and which calls it made. A process that dies
- * makes none from that call on.
+ * Runs `run` with a fault at one of its calls. Returns its value and its calls. A process that dies makes no call from
+ * there on.
  */
 export async function withFault<T>(
   fault: Fault | "death" | undefined,

@@ -5,10 +5,10 @@ import { join } from "node:path";
 
 import { onTestFinished } from "vitest";
 
-/** A folder that goes with the test. */
+/** Makes a folder, which is deleted at the end of the test. */
 export function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "hosted-mail-folder-"));
-  // What a process still writes while it ends can come between.
+  // A process that ends can still write into the folder meanwhile.
   onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
   return folder;
 }

@@ -12,16 +12,16 @@ import { notNull, replaced, schemasOf, type Input } from "./generated.ts";
 import { newRoomyAccount } from "./roomy.ts";
 import { newMember, newServiceAccount, type Account } from "./world.ts";
 
-/** One thing that an id can name. */
+/** A kind of thing that an id can name. */
 export type Kind = {
   is: string;
-  /** Makes one in an account and answers its id. */
+  /** Makes a thing of this kind in an account, and returns its id. */
   make: (account: Account) => Promise<string>;
-  /** What must stand beside the id for it to name this kind, where a route has such members. */
+  /** The members beside the id that make it name this kind, if a route has such members. */
   beside?: Example;
-  /** One that names nothing anywhere, where it is not a UUID; no other kind goes by the like. */
+  /** Makes an id that names nothing, for a kind whose ids are not UUIDs. No other kind has ids of this form. */
   missing?: () => string;
-  /** Why an id that names nothing here is as good as one that does. */
+  /** Why an id that names nothing here may be answered like one that names something. */
   opaque?: string;
 };
 
@@ -48,7 +48,7 @@ const domain: Kind = {
   missing: () => uniqueName("forged"),
 };
 
-/** What ids name that no path has, or whose example is the same in every account. */
+/** The kinds of ids that are in no path, or whose example is the same in every account. */
 const named: Record<string, Kind[]> = {
   account_id: [account],
   client_id: [client],
@@ -57,10 +57,10 @@ const named: Record<string, Kind[]> = {
   actor_id: [user, program],
   user_id: [user],
   member_id: [member],
-  // An option is the operator's: none is one account's and not another's.
+  // Options belong to the operator, and not to an account.
   option_id: [{ is: "option", make: async () => `forged-${randomUUID()}`, missing: () => `forged-${randomUUID()}` }],
   parent_id: [group],
-  // It names a company, and nothing here.
+  // A VAT id names a company, and nothing in the product.
   vat_id: [],
   resource_id: [
     { ...workspace, beside: { resource_type: "workspace" } },
@@ -77,7 +77,7 @@ const named: Record<string, Kind[]> = {
   ],
 };
 
-/** The kinds of things the id at a place may name. Throws for an id that nobody said how to forge. */
+/** The kinds of things that the id at a place may name. Throws for an id without an entry here. */
 export function kindsAt(route: Route, { name }: Place): Kind[] {
   const kinds = named[name];
   if (kinds) return kinds.filter(({ beside = {} }) => takes(route, beside));
@@ -90,16 +90,16 @@ export function kindsAt(route: Route, { name }: Place): Kind[] {
   return [{ is: name.replace(/_id$/, ""), make: owner === route ? make : elsewhere(make) }];
 }
 
-/** Examples work once in an account, so what another route's example makes is made in an account of its own. */
+/** An example works only once in an account. So the example of another route runs in an account of its own. */
 const elsewhere = (make: Kind["make"]) => async (): Promise<string> => make(await newRoomyAccount());
 
 const membersOf = (route: Route) => ({ ...route.params.shape, ...route.query.shape, ...route.body.shape });
 
-/** Whether a route allows these values, as far as it has members of their names. */
+/** Whether a route allows these values in those of its members that have the same names. */
 const takes = (route: Route, beside: Example): boolean =>
   Object.entries(beside).every(([name, value]) => membersOf(route)[name]?.safeParse(value).success ?? true);
 
-/** An input with the members beside an id that make it name a kind. */
+/** Adds the members beside an id that make the id name a kind. */
 export function withBeside(route: Route, input: Input, { beside = {} }: Kind): Input {
   const among = (names: object) => Object.entries(beside).filter(([name]) => Object.hasOwn(names, name));
   return {
@@ -109,7 +109,7 @@ export function withBeside(route: Route, input: Input, { beside = {} }: Kind): I
   };
 }
 
-/** Where an id can stand in a request, and what it is called there. */
+/** A place for an id in a request, and the name of the id. */
 export type Place = {
   part: "path" | "query" | "body";
   steps: (string | number)[];
@@ -117,7 +117,7 @@ export type Place = {
   onlyInPrograms?: true;
 };
 
-/** Every place of a route where an id can stand: by its format or by its name. */
+/** Every place of a route that takes an id, found by the format or the name. */
 export function idPlacesOf(route: Route): Place[] {
   const { path, query, body } = schemasOf(route);
   const inPayload: Place = { part: "body", steps: ["account_id"], name: "account_id", onlyInPrograms: true };
@@ -145,7 +145,7 @@ function idsIn(part: Place["part"], given: Schema, steps: (string | number)[] = 
 
 const scopeNames = new Set(["domain", "workspace_id", "mailbox"]);
 
-/** A body without the optional members that would give another scope than the member `name` does. */
+/** Removes the optional members of a body that would give another scope than the member `name`. */
 function withoutOtherScopes({ body }: Route, given: object, name: string): object {
   if (!scopeNames.has(name)) return given;
   const isOther = (other: string): boolean =>
@@ -153,7 +153,7 @@ function withoutOtherScopes({ body }: Route, given: object, name: string): objec
   return Object.fromEntries(Object.entries(given).filter(([other]) => !isOther(other)));
 }
 
-/** An input with an id at a place; what leads there is made up where the input does not have it. */
+/** Puts an id into a place of an input. Missing members on the way to the place are made up. */
 export function withId(route: Route, input: Input, { part, steps }: Place, id: string): Input {
   const [first] = steps;
   const schema = resolved(schemasOf(route)[part] ?? {}).properties?.[String(first)];

@@ -11,7 +11,7 @@ const named = async (account: Account): Promise<Example> => ({
   forwarding_id: (await ruleTo(account, stranger())).id,
 });
 
-/** How to call each route of forwarding so that it succeeds for the account's owner. */
+/** The arguments with which each route of forwarding succeeds for the account's owner. */
 export const forwardingExamples: Record<string, (account: Account) => Promise<Example>> = {
   "forwarding.list": async (account) => {
     const { name: domain } = await home(account);
@@ -30,7 +30,7 @@ export const forwardingExamples: Record<string, (account: Account) => Promise<Ex
   "forwarding.verification.send": async (account) => {
     const target = stranger();
     const { id } = await ruleTo(account, target);
-    // As if the last mail was sent long ago.
+    // Removes the mark of the last mail, as if that mail was sent long ago.
     await write({ delete: mailedKey(target) });
     return { account_id: account.id, forwarding_id: id };
   },

@@ -8,10 +8,10 @@ import { send } from "./mailboxes.ts";
 import { request, type Answer } from "./request.ts";
 import { testTable, type Account, type User } from "./world.ts";
 
-/** An address elsewhere that nobody else has written to. */
+/** A new address elsewhere, to which no mail has been sent. */
 export const stranger = (name = "ada"): string => `${name}@${uniqueName("elsewhere")}`;
 
-/** What the worker sends with, at an instant of the test's choice. */
+/** The context of the worker that sends mail, at a given time. */
 export function sendWork(at = new Date(), others: Partial<SendWork> = {}): SendWork {
   const now = (): Date => at;
   const table = testTable();
@@ -19,11 +19,11 @@ export function sendWork(at = new Date(), others: Partial<SendWork> = {}): SendW
   return { table, mail: mailHere(table, now), publicUrl: "https://api.example.com", now, log, ...others };
 }
 
-/** The answer to a new rule that the account's owner asks for. */
+/** Asks for a new rule as the account's owner. */
 export const adding = (account: Account, target_email: string, scope: object = {}, as?: User): Promise<Answer> =>
   send(account, "POST", "forwarding", { target_email, ...scope }, as ? { as } : {});
 
-/** A rule that the account's owner created. */
+/** Creates a rule as the account's owner. */
 export async function ruleTo(account: Account, target: string, scope: object = {}): Promise<ForwardingRule> {
   const { status, body, text } = await adding(account, target, scope);
   if (status !== 201) throw new Error(text);
@@ -33,10 +33,10 @@ export async function ruleTo(account: Account, target: string, scope: object = {
 /** The path of a rule. */
 export const ofRule = (id: string, rest = ""): string => `forwarding/${id}${rest}`;
 
-/** Everything the mail asked of a recipient says. */
+/** The mail that asks a recipient, with its token and its code. */
 export type Asking = { mail: OutboxMail; token: string; code: string };
 
-/** The mails to an address, oldest first, with what they have to show. */
+/** The mails to an address, oldest first, with their tokens and codes. */
 export async function mailsTo(address: string): Promise<Asking[]> {
   const mails = await outbox(testTable(), { to: address });
   return mails.toReversed().map((mail) => ({
@@ -46,7 +46,7 @@ export async function mailsTo(address: string): Promise<Asking[]> {
   }));
 }
 
-/** Has the worker send what is to be sent for a rule; answers the last mail to its recipient. */
+/** Runs the worker that sends the mail of a rule. Returns the last mail to the rule's recipient. */
 export async function mailed(account: Pick<Account, "id">, rule: ForwardingRule, at?: Date): Promise<Asking> {
   await sendVerification(account.id, rule.id, sendWork(at));
   const last = (await mailsTo(rule.target_email)).at(-1);
@@ -54,11 +54,11 @@ export async function mailed(account: Pick<Account, "id">, rule: ForwardingRule,
   return last;
 }
 
-/** A recipient presses the button of a link. */
+/** Presses the button on the page of a link, as a recipient does. */
 export const press = (token: string, headers: Record<string, string> = {}): Promise<Answer> =>
   request("POST", "/v1/public/forwarding/verify", { body: { token }, headers });
 
-/** The customer enters a code. */
+/** Enters a code, as the customer does. */
 export const enter = (
   account: Account,
   id: string,
@@ -66,10 +66,10 @@ export const enter = (
   headers: Record<string, string> = {},
 ): Promise<Answer> => send(account, "POST", ofRule(id, "/verification/confirm"), { code }, { headers });
 
-/** A code that is not this one. */
+/** A code that differs from this one. */
 export const otherThan = (code: string): string => String((Number(code) + 1) % 1_000_000).padStart(6, "0");
 
-/** A rule whose recipient has agreed. */
+/** Makes a rule to which the recipient has agreed. */
 export async function agreedRule(account: Account, target = stranger(), scope: object = {}): Promise<ForwardingRule> {
   const rule = await ruleTo(account, target, scope);
   const { status, text } = await press((await mailed(account, rule)).token);
@@ -77,7 +77,7 @@ export async function agreedRule(account: Account, target = stranger(), scope: o
   return (await ruleNow(account, rule.id)) as ForwardingRule;
 }
 
-/** A rule as the list has it; undefined when it has not. */
+/** A rule, as the list shows it. Undefined if the list does not have it. */
 export async function ruleNow(account: Account, id: string): Promise<ForwardingRule | undefined> {
   const { body } = await send(account, "GET", "forwarding?page_size=100");
   return (body.items as ForwardingRule[]).find((rule) => rule.id === id);

@@ -10,7 +10,7 @@ import { request, type Answer } from "./request.ts";
 export type Part = "path" | "query" | "body";
 export type Values = Record<string, unknown>;
 
-/** A request by its parts; `raw` is sent in place of the body, as it is. */
+/** A request by its parts. `raw` is sent as it is, in place of the body. */
 export type Input = { path: Values; query: Values; body?: unknown; raw?: string; headers?: Record<string, string> };
 
 type Parameter = { in: string; name: string; required?: boolean; schema: Schema };
@@ -19,7 +19,7 @@ type Documented = Operation & {
   requestBody?: { content: Record<string, { schema: Schema }> };
 };
 
-/** The document's schemas of what a route takes. */
+/** The document's schemas of a route's input. */
 export function schemasOf(route: Route): { path: Schema; query: Schema; body?: Schema } {
   const operation: Documented | undefined =
     publishedDocument().paths[route.http.path]?.[route.http.method.toLowerCase()];
@@ -37,7 +37,7 @@ export function schemasOf(route: Route): { path: Schema; query: Schema; body?: S
   return { path: parametersIn("path"), query: parametersIn("query"), ...(body ? { body } : {}) };
 }
 
-/** Whole requests that fit the document; a URL has no null. */
+/** Whole requests that fit the document. They have no null in the URL. */
 export function inputsOf(route: Route, making: Making): fc.Arbitrary<Input> {
   const { path, query, body } = schemasOf(route);
   const withoutNull = ({ properties = {}, ...rest }: Schema): Schema => ({
@@ -51,7 +51,7 @@ export function inputsOf(route: Route, making: Making): fc.Arbitrary<Input> {
   });
 }
 
-/** A schema without the null beside it. */
+/** A schema without its alternative null. */
 export function notNull(schema: Schema): Schema {
   const options = optionsOf(resolved(schema))?.filter((option) => resolved(option).type !== "null");
   return options?.length === 1 && options[0] ? options[0] : schema;
@@ -70,7 +70,7 @@ export function sendInput({ http: { method, path } }: Route, input: Input, token
   return request(method, query === "" ? target : `${target}?${query}`, { token, headers, body: sent });
 }
 
-/** Of a path that HTTP APIs decode twice. */
+/** Encodes a member of a path. HTTP APIs decode a path twice. */
 const encoded = (value: unknown): string => encodeURIComponent(String(value).replaceAll("%", "%25"));
 
 /** Runs an input as a program of one call with literal arguments. */
@@ -85,7 +85,7 @@ export function runInput(route: Route, { path, query, body }: Input, token?: str
   return request("POST", "/v1/public/a2a", { token, body: { request_id: randomUUID(), session_id: "s", code } });
 }
 
-/** A copy of a value in which one place, reached by steps, is changed. */
+/** Copies a value, with a change at one place, which is given by steps. */
 export function replaced(
   target: unknown,
   [step, ...rest]: (string | number)[],
@@ -98,5 +98,5 @@ export function replaced(
   else copy[step] = changed;
   return copy;
 }
-/** What a change answers to leave a member out. */
+/** The result of a change that leaves a member out. */
 export const absent = Symbol("absent");

@@ -4,7 +4,10 @@ import { fileURLToPath } from "node:url";
 
 import { buildParserFile } from "@lezer/generator";
 
-/** Lets this process import grammars, as the playground's bundle does; `.grammar` imports must come after, by `import()`. */
+/**
+ * Lets this process import grammars, as the playground's bundle does; `.grammar` imports must come after, by
+ * `import()`.
+ */
 registerHooks({
   resolve: (specifier, context, next) =>
     /\.grammar(\.terms)?$/.test(specifier)

@@ -36,7 +36,7 @@ type Login = { user: string; password: string };
 
 const literalSize = (line: string): number => Number(/\{(\d+)\}$/.exec(line)?.[1]);
 
-/** One LOGIN with two literals (RFC 9051 §4.3), as nginx passes it on. */
+/** Serves one LOGIN with two literals (RFC 9051 §4.3), as nginx sends it. */
 async function serveLogin(socket: Socket): Promise<Login> {
   const reader = readerOf(socket);
   const literal = async (line: string): Promise<string> => {
@@ -52,7 +52,7 @@ async function serveLogin(socket: Socket): Promise<Login> {
   return { user, password };
 }
 
-/** An IMAP server that lets everybody in, as one behind a proxy does; `logins` is who came. */
+/** Starts an IMAP server that lets everybody in, as a server behind a proxy does. `logins` are the logins so far. */
 export async function startImap(): Promise<{ port: number; logins: Login[]; stop: () => Promise<void> }> {
   const logins: Login[] = [];
   const server = createServer((socket) => {
@@ -68,7 +68,9 @@ export async function startImap(): Promise<{ port: number; logins: Login[]; stop
 
 type Server = { port: number; ca: string; servername: string };
 
-/** What a server says to the password of a POP3 login over TLS: `+OK …`, `-ERR …`. Rejects when it says nothing. */
+/**
+ * The answer of a server to the password of a POP3 login over TLS: `+OK …`, `-ERR …`. Rejects if there is no answer.
+ */
 export async function popLogin({ port, ca, servername }: Server, { user, password }: Login): Promise<string> {
   const socket = connect({ host: "127.0.0.1", port, ca, servername });
   try {
@@ -83,7 +85,7 @@ export async function popLogin({ port, ca, servername }: Server, { user, passwor
   }
 }
 
-/** What a server says to a LOGIN over TLS, without the tag: `OK …`, `NO …`. Rejects when it says nothing. */
+/** The answer of a server to a LOGIN over TLS, without the tag: `OK …`, `NO …`. Rejects if there is no answer. */
 export async function imapLogin({ port, ca, servername }: Server, { user, password }: Login): Promise<string> {
   const socket = connect({ host: "127.0.0.1", port, ca, servername });
   try {

@@ -8,7 +8,7 @@ import { testTable, type Account, type User } from "./world.ts";
 
 type Body = Record<string, unknown>;
 
-/** Invites an address to an account, as if it had got no mail before. */
+/** Invites an address to an account. Removes the mark of earlier mail to the address first. */
 export async function inviting(account: Account, email: string, given: Body, as?: User): Promise<Answer> {
   await write({ delete: mailedKey(email) });
   const path = `/v1/public/accounts/${account.id}/auth/invitations`;
@@ -17,7 +17,7 @@ export async function inviting(account: Account, email: string, given: Body, as?
 
 export type Invited = { id: string; email: string; token: string };
 
-/** The last mail to an address that invites, and the token of its link. */
+/** The last invitation mail to an address, and the token of its link. */
 export async function lastInvitation(
   email: string,
 ): Promise<{ subject: string; text: string; html?: string | undefined; token: string }> {
@@ -26,7 +26,7 @@ export async function lastInvitation(
   return { ...mail, token: /\/invitation#([\w-]+)/.exec(mail.text)?.[1] ?? "" };
 }
 
-/** An invitation whose mail was sent. */
+/** Makes an invitation whose mail was sent. */
 export async function invited(
   account: Account,
   { email, as, ...given }: Body & { email: string; as?: User },
@@ -44,6 +44,6 @@ export const accepting = (
   headers = {},
 ): Promise<Answer> => request("POST", "/v1/public/invitations/accept", { token: user.token, body: { token }, headers });
 
-/** What the holder of a link sees. */
+/** Reads an invitation, as the holder of its link does. */
 export const previewing = ({ token }: Pick<Invited, "token">): Promise<Answer> =>
   request("POST", "/v1/public/invitations/preview", { body: { token } });

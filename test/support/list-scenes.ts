@@ -12,10 +12,10 @@ import { newRoomyAccount } from "./roomy.ts";
 import { acceptingUrl } from "./webhook-receiver.ts";
 import { grant, newAccount, newMember, newSuperAdmin, newUser, testTable, type Account, type User } from "./world.ts";
 
-/** A list as somebody reads it, and what is in it from the beginning to the end. */
+/** A list for one caller. `stable` are the ids that are in the list from the beginning to the end. */
 export type Reading = { route: string; path: string; as: User; stable: string[] };
 
-/** Things that happen to lists, one after another, and what has to be there for the first. */
+/** Changes of lists, one after another. `before` makes the things that the first change needs. */
 export type Happening = {
   name: string;
   before?: () => Promise<unknown>;
@@ -24,7 +24,7 @@ export type Happening = {
 
 export type Scene = { readings: readonly Reading[]; happenings: Happening[] };
 
-/** What came of a request; throws what came back unless it succeeded. */
+/** The body of an answer. Throws the text of the answer unless the request succeeded. */
 async function made(answer: Promise<Answer>): Promise<Answer["body"]> {
   const { status, text, body } = await answer;
   if (status >= 300) throw new Error(text);
@@ -33,7 +33,7 @@ async function made(answer: Promise<Answer>): Promise<Answer["body"]> {
 
 type Pair = { add: () => Promise<string>; remove?: (id: string) => Promise<unknown> };
 
-/** A thing comes, and goes again where such things do. */
+/** Adds a thing, and removes it again if such things can be removed. */
 function comingAndGoing(noun: string, { add, remove }: Pair): Happening {
   if (!remove) return { name: `one more ${noun}`, acts: [add] };
   const there: string[] = [];
@@ -46,7 +46,7 @@ function comingAndGoing(noun: string, { add, remove }: Pair): Happening {
 
 const pathOf = ({ id }: Pick<Account, "id">, rest: string): string => `/v1/public/accounts/${id}/${rest}`;
 
-/** A list that is the same for all who may read it. */
+/** Makes a list that is the same for all its readers. */
 async function simple(
   route: string,
   path: string,
@@ -165,7 +165,7 @@ async function money(): Promise<Scene> {
   };
 }
 
-/** What is kept in journals. */
+/** Makes the lists that are kept in journals. */
 async function journals(): Promise<Scene> {
   const account = await newRoomyAccount();
   const webhook = { url: await acceptingUrl(), event_types: ["tag.*"] };
@@ -220,7 +220,7 @@ async function access(): Promise<Scene> {
     [await grantOne(), await grantOne()],
     [await assignOne(), await assignOne()],
   ];
-  // What is revoked stays in the list that shows the revoked too.
+  // The list that shows revoked grants keeps them.
   const all = [...grants, revoked];
   const revokeLast = () => end("authorizations")(all.at(-1) ?? "");
   return {
@@ -241,7 +241,7 @@ async function access(): Promise<Scene> {
   };
 }
 
-/** Two workspaces with domains that move between them, come and go, with mailboxes and records. */
+/** Makes two workspaces whose domains come, go, and move between them, with mailboxes and records. */
 async function domains(): Promise<Scene> {
   const account = await newRoomyAccount();
   const [one, other] = [await newWorkspace(account, "One"), await newWorkspace(account, "Other")];
@@ -263,9 +263,9 @@ async function domains(): Promise<Scene> {
   ];
   const views = (["domain.view", "mailbox.view", "dns.view"] as const).flatMap(inBoth);
   const some = await newMember(account, ...views);
-  // Of one workspace, and of the domain that moves, wherever it is.
+  // A member of one workspace, and of the domain that moves.
   const ofOne = await newMember(account, ...views.filter(({ scope }) => scope.id !== other));
-  // Of one workspace, and of one mailbox of the domain that moves.
+  // A member of one workspace, and of one mailbox of the domain that moves.
   const ofMailbox = await newMember(
     account,
     { capability: "mailbox.view", scope: { type: "workspace", id: one } },
@@ -350,7 +350,7 @@ async function domains(): Promise<Scene> {
   };
 }
 
-/** Accounts that a user belongs to, and others that only a group in the token gives. */
+/** Makes accounts of a user, and accounts that only a group in the user's token gives. */
 async function accounts(): Promise<Scene> {
   const clientId = randomUUID();
   const [one, other, claimed] = [
@@ -367,7 +367,7 @@ async function accounts(): Promise<Scene> {
     const body = { role_key: "viewer", subject_id: id, subject_type: "user" };
     return String((await asOwner(account, "POST", "role-assignments", body)).id);
   };
-  // Who is given a role again has it already: another one may have taken it.
+  // A user who is given the role twice has one assignment. Another act may have revoked it already.
   const leave = (id: string) => send(claimed, "DELETE", `auth/role-assignments/${id}`);
   const set = (status: "active" | "suspended") => setAccountStatus(testTable(), other.id, status, new Date());
   return {
@@ -407,7 +407,7 @@ async function appPasswords(): Promise<Scene> {
 
 const secret = () => ({ name: uniqueName("password"), generate: true });
 
-/** What is to be read while it changes, by the family of its lists. */
+/** The lists to read while they change, by their family. */
 export const listScenes: Record<string, () => Promise<Scene>> = {
   accounts,
   access,

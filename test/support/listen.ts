@@ -6,13 +6,13 @@ import { onTestFinished } from "vitest";
 
 import { freePortAbove } from "../../infra/local/start/port-holder.ts";
 
-/** Has a server listen on a free port of 127.0.0.1, and answers the port. */
+/** Makes a server listen on a free port of 127.0.0.1, and returns the port. */
 export async function portOf(server: Server): Promise<number> {
   await once(server.listen(0, "127.0.0.1"), "listening");
   return (server.address() as AddressInfo).port;
 }
 
-/** The same until the test is over, whatever becomes of its connections by then. */
+/** Does the same as `portOf` until the test ends. Closes the open connections at the end. */
 export async function listen(server: Server): Promise<number> {
   const sockets = new Set<Socket>();
   server.on("connection", (socket) => {
@@ -27,8 +27,8 @@ export async function listen(server: Server): Promise<number> {
 }
 
 /**
- * Finds free ports of 127.0.0.1 for servers that start later. They lie below the ports of outgoing connections (from 32768
- * on Linux), so that no connection takes one meanwhile.
+ * Finds free ports of 127.0.0.1 for servers that start later. The ports are below those of outgoing connections (from
+ * 32768 on Linux). So no connection takes one meanwhile.
  */
 export async function freePorts(count: number): Promise<number[]> {
   const ports: number[] = [];

@@ -2,7 +2,7 @@ import { onTestFinished, vi } from "vitest";
 
 import { runtime } from "../../shared/http/runtime.ts";
 
-/** All that is logged until the test ends, at the level that says most. */
+/** The lines that are logged until the test ends, at the most detailed level. */
 export function logged(): string[] {
   const { env } = runtime();
   const lines: string[] = [];

@@ -18,11 +18,11 @@ import { freePorts, portOf } from "./listen.ts";
 const nginx = "/usr/sbin/nginx";
 const mailModule = "/usr/lib/nginx/modules/ngx_mail_module.so";
 
-/** Whether what the tests of the mail proxy take is installed: Debian's nginx and libnginx-mod-mail. */
+/** Whether the packages for the tests of the mail proxy are installed: Debian's nginx and libnginx-mod-mail. */
 export const hasNginx = existsSync(nginx) && existsSync(mailModule);
 
 const apiName = "api.example.com";
-/** The name that mail programs connect to. */
+/** The name to which mail programs connect. */
 export const proxyName = "mail.example.com";
 
 type Mail = { from: string; to: string[]; text: string };
@@ -54,7 +54,7 @@ export async function startRelay(): Promise<{ port: number; mails: Mail[]; stop:
   return { port, mails, stop: () => new Promise((settle) => server.close(() => settle())) };
 }
 
-/** The code blocks of docs/mail-servers.md that are nginx's: its configuration, and the file with the secret. */
+/** The code blocks for nginx in docs/mail-servers.md: its configuration, and the file with the secret. */
 function documented(): [configuration: string, secret: string] {
   const page = readFileSync(resolve(import.meta.dirname, "../../docs/mail-servers.md"), "utf8");
   const [configuration, secret] = [...page.matchAll(/^```nginx\n(.*?)^```$/gms)].map(([, block = ""]) => block);
@@ -62,7 +62,7 @@ function documented(): [configuration: string, secret: string] {
   return [configuration, secret];
 }
 
-/** A text with every one of some words replaced; each has to be there. */
+/** Replaces words in a text. Throws if the text does not have one of them. */
 function replaced(text: string, words: Record<string, string>): string {
   return Object.entries(words).reduce((left, [word, instead]) => {
     if (!left.includes(word)) throw new Error(`docs/mail-servers.md does not say ${word}`);
@@ -70,7 +70,7 @@ function replaced(text: string, words: Record<string, string>): string {
   }, text);
 }
 
-/** Resolves once somebody listens. */
+/** Resolves once a server listens on a port. */
 async function listens(port: number, isOver: () => boolean): Promise<void> {
   for (;;) {
     const socket = connect({ host: "127.0.0.1", port });
@@ -85,12 +85,12 @@ async function listens(port: number, isOver: () => boolean): Promise<void> {
   }
 }
 
-/** TLS under the API's name before a gateway, as the deployed one has it, and a name server that knows the name. */
+/** Starts TLS under the API's name in front of a gateway, and a name server that knows the name. */
 async function startApi(gatewayPort: number) {
   const { key, cert } = certificateFor(apiName);
   const server = createServer({ key, cert }, (request, response) => {
     const { method, url, headers } = request;
-    // The gateway on this machine answers to this machine's names only.
+    // The gateway on this machine answers only to the names of this machine.
     const host = headers.host === apiName ? "127.0.0.1" : "";
     const onwards = forward({ port: gatewayPort, method, path: url, headers: { ...headers, host } }, (answer) => {
       response.writeHead(answer.statusCode ?? 500, answer.headers);
@@ -119,14 +119,14 @@ async function startApi(gatewayPort: number) {
 export type MailProxy = {
   /** The ports of SMTP with STARTTLS, SMTP, IMAP and POP3 by TLS, and of the server that asks the API. */
   ports: { submission: number; smtps: number; imaps: number; pop3s: number; hop: number };
-  /** What a mail program has to trust to connect as to `mail.example.com`. */
+  /** The certificate that a mail program must trust to connect to `mail.example.com`. */
   ca: string;
   stop: () => Promise<void>;
 };
 
 /**
- * nginx's mail proxy by the files in docs/mail-servers.md, with other addresses, ports and paths, which asks a gateway who
- * may log in. `trusted` is a certificate to trust instead of the API's.
+ * Starts nginx's mail proxy by the files in docs/mail-servers.md, with other addresses, ports and paths. The proxy asks
+ * a gateway about logins. `trusted` is a certificate to trust instead of the API's.
  */
 export async function startProxy(gatewayPort: number, key: string, trusted?: string): Promise<MailProxy> {
   const folder = await mkdtemp(join(tmpdir(), "nginx-"));

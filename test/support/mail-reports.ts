@@ -11,7 +11,7 @@ const key = (): string => process.env["MAIL_SECRET"] ?? "";
 
 type Options = { headers?: Record<string, string>; batch_id?: string };
 
-/** Sends a body to one of the routes for reports, with the key of the mail servers. */
+/** Sends a body to a route for reports, with the key of the mail servers. */
 export async function post(
   route: "usage" | "events",
   body: unknown,
@@ -21,21 +21,21 @@ export async function post(
   return answerOf(await (route === "usage" ? usage : events)(event));
 }
 
-/** A batch of usage, with an id of its own unless the test gives one. */
+/** Sends a batch of usage, with a new id unless the test gives one. */
 export const reportUsage = (batch: object, { batch_id = randomUUID() }: Options = {}): Promise<Answer> =>
   post("usage", { batch_id, ...batch });
 
-/** A batch of events, with an id of its own unless the test gives one. */
+/** Sends a batch of events, with a new id unless the test gives one. */
 export const reportEvents = (batch: object, { batch_id = randomUUID() }: Options = {}): Promise<Answer> =>
   post("events", { batch_id, ...batch });
 
-/** How an entry names a mailbox. */
+/** The members of an entry that name a mailbox. */
 export const of = ({ id: account_id }: Pick<Account, "id">, { id: mailbox_id }: Pick<Mailbox, "id">) => ({
   account_id,
   mailbox_id,
 });
 
-/** An account with a mailbox, `ada`, of a domain that it has proved. */
+/** Makes an account with a mailbox `ada` in a proved domain. */
 export async function sceneWithMailbox() {
   const account = await newAccount();
   const domain = await home(account);
@@ -43,9 +43,9 @@ export async function sceneWithMailbox() {
   return { account, domain, mailbox };
 }
 
-/** A time that many days and minutes ago. */
+/** The time `days` and `minutes` ago. */
 export const ago = (days: number, minutes = 0): string =>
   new Date(Date.now() - days * 86_400_000 - minutes * 60_000).toISOString();
 
-/** The UTC day of a time that many days ago. */
+/** The UTC day `days` ago. */
 export const dayAgo = (days: number): string => ago(days).slice(0, 10);

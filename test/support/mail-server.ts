@@ -17,10 +17,10 @@ import { startMailServer, type MailServer, type Values } from "../../infra/mail-
 import { freePorts } from "./listen.ts";
 import { handlerOf } from "./request.ts";
 
-/** A letter as a server got it: its envelope, its text, and the address that it came from. */
+/** A letter that a server got: its envelope, its text, and the address of the sending host. */
 export type Letter = { from: string; to: string[]; raw: Buffer; source: string; user: string | undefined };
 
-/** An SMTP server that takes all letters, but none for the local part `bounce`. */
+/** Starts an SMTP server that takes all letters, except letters for the local part `bounce`. */
 export async function startSink(
   options: SMTPServerOptions = { authOptional: true, disabledCommands: ["AUTH", "STARTTLS"] },
 ): Promise<{ port: number; letters: Letter[]; stop: () => Promise<void> }> {
@@ -54,8 +54,12 @@ export async function startSink(
   return { port, letters, stop: () => new Promise((settle) => server.close(() => settle())) };
 }
 
-/** The doors for mail servers behind a gateway, which can be stopped and started again at the same port. */
-export async function serveDoors(): Promise<{ base: string; start: () => Promise<void>; stop: () => Promise<void> }> {
+/** Serves the mail servers' routes by a gateway. It can be stopped and started again at the same port. */
+export async function serveMailRoutes(): Promise<{
+  base: string;
+  start: () => Promise<void>;
+  stop: () => Promise<void>;
+}> {
   const [port = 0] = await freePorts(1);
   const wanted = lambdas.filter(({ name }) => name.startsWith("mail.") || name === "fallback");
   const functions = await Promise.all(wanted.map(async (spec) => ({ ...spec, handler: await handlerOf(spec) })));
@@ -72,9 +76,9 @@ type Login = { user: string; pass: string };
 export type Post = MailServer & {
   /** Sends a letter as another provider does. Resolves with the reply; rejects with `responseCode`. */
   deliver: (letter: SendMailOptions) => Promise<string>;
-  /** Asks the MX whether somebody has an address, and sends no letter. */
+  /** Asks the MX whether an address exists, and sends no letter. */
   asks: (address: string) => Promise<void>;
-  /** What a server has logged so far. */
+  /** The log of a server so far. */
   log: (server: string) => string;
   /** Sends a letter as a mail program does, after a login. */
   submit: (login: Login, letter: SendMailOptions) => Promise<string>;
@@ -82,7 +86,9 @@ export type Post = MailServer & {
   session: (login: Login) => { send: (letter: SendMailOptions) => Promise<string>; close: () => void };
   /** A connection of a mail program to read mail. */
   reader: (login: Login) => Promise<ImapFlow>;
-  /** The subjects in the inbox of a mailbox, the oldest first. Waits until `awaited` is one of them, if that is given. */
+  /**
+   * The subjects in the inbox of a mailbox, the oldest first. Waits until `awaited` is one of them, if that is given.
+   */
   subjects: (login: Login, awaited?: string) => Promise<string[]>;
   /** Where a server with TLS listens: `IMAPS` or `POP3S`. */
   tlsAt: (name: string) => { port: number; ca: string; servername: string };
@@ -92,7 +98,7 @@ export type Post = MailServer & {
 const portNames =
   "MX SUBMISSION SMTPS IMAPS POP3S RELAY COPIES LMTP IMAP POP3 DOVEADM ADAPTER SOCKETMAP POLICY RSPAMD SRS SRS_BACK";
 
-/** How long a condition may take to come true on a slow machine. */
+/** The longest time for a condition on a slow machine, in milliseconds. */
 export const slowly = 40_000;
 
 async function subjectsIn(client: ImapFlow): Promise<string[]> {
@@ -103,7 +109,7 @@ async function subjectsIn(client: ImapFlow): Promise<string[]> {
   return found;
 }
 
-/** Starts the mail server of infra/mail-server at free ports, in a new folder by default. It asks the doors at `api`. */
+/** Starts the mail server of infra/mail-server at free ports, in a new folder by default. It calls the API at `api`. */
 export async function startPost(api: string, more: Values, given?: string): Promise<Post> {
   const folder = given ?? (await mkdtemp(join(tmpdir(), "mail-server-")));
   const ports: Values = {};
@@ -185,7 +191,9 @@ export async function startPost(api: string, more: Values, given?: string): Prom
 
 type OwnHost = { name: string; login: { user: string; password: string }; key: string; cert: string; nextHop: string };
 
-/** The files for a customer's own host in docs/dedicated-ips.md, with other words instead of some. Each has to be there. */
+/**
+ * The files for a customer's own host in docs/dedicated-ips.md, with some words replaced. Throws if a word is missing.
+ */
 function documentedHost(words: Record<string, string>): [postfix: string, dovecot: string] {
   const page = readFileSync(resolve(import.meta.dirname, "../../docs/dedicated-ips.md"), "utf8");
   const text = Object.entries(words).reduce((left, [word, instead]) => {
@@ -203,7 +211,9 @@ const ids = (user: string): [number, number] => [
   Number(execFileSync("id", ["-g", user]).toString()),
 ];
 
-/** A customer's own host by the files in docs/dedicated-ips.md, with other paths, another port and a next hop. */
+/**
+ * Starts a customer's own host by the files in docs/dedicated-ips.md, with other paths, another port and a next hop.
+ */
 export async function startOwnHost({ name, login, key, cert, nextHop }: OwnHost) {
   const folder = await mkdtemp(join(tmpdir(), "own-host-"));
   await chmod(folder, 0o711);

@@ -33,7 +33,7 @@ const named = async (account: Account): Promise<Example> => ({
   mailbox: (await aMailbox(account))["id"],
 });
 
-/** A mailbox that was deleted, by its id. */
+/** Makes a deleted mailbox, and returns its id. */
 async function aDeletedMailbox(account: Account): Promise<Example> {
   const mailbox = await named(account);
   const path = `/v1/public/accounts/${account.id}/mailboxes/${String(mailbox["mailbox"])}`;
@@ -49,14 +49,14 @@ async function aCredential(account: Account): Promise<Example> {
 
 const phone = { name: "Phone", protocols: ["imap", "smtp"] };
 
-/** A mailbox with an app password, by their ids. */
+/** Makes a mailbox with an app password, and returns their ids. */
 async function anAppPassword(account: Account): Promise<Example> {
   const mailbox = await named(account);
   const { id } = await made(account, `mailboxes/${String(mailbox["mailbox"])}/app-passwords`, phone);
   return { ...mailbox, app_password_id: id };
 }
 
-/** An export that is too large to be made in a test: as it stands before the worker takes it. */
+/** Makes an export that the worker has not taken yet, like an export that is too large for one request. */
 export async function queuedExport({ id: accountId, owner }: Account, filter: Example = {}): Promise<string> {
   const id = timeOrderedId(new Date());
   const now = new Date();
@@ -79,7 +79,7 @@ export async function queuedExport({ id: accountId, owner }: Account, filter: Ex
   return id;
 }
 
-/** How to call each route of mailboxes and master passwords so that it succeeds for the account's owner. */
+/** The arguments with which each route of mailboxes and master passwords succeeds for the account's owner. */
 export const mailboxExamples: Record<string, (account: Account) => Promise<Example>> = {
   "mailboxes.list": async (account) => {
     const { domain_name: domain } = await aMailbox(account);

@@ -5,14 +5,14 @@ import type { Account, User } from "./world.ts";
 
 type Options = { as?: User; headers?: Record<string, string> };
 
-/** Asks for an export as JSON, for the account's owner unless somebody else is said. */
+/** Asks for an export as JSON, for the account's owner unless another user is given. */
 export const askExport = (account: Account, filter: object = {}, options: Options = {}): Promise<Answer> =>
   send(account, "POST", "mailboxes/export", filter, {
     ...options,
     headers: { accept: "application/json", ...options.headers },
   });
 
-/** The addresses in an export, in its order. */
+/** The addresses in an export, in the order of the export. */
 export async function exportedEmails(account: Account, filter: object = {}, as?: User): Promise<string[]> {
   const { status, body, text } = await askExport(account, filter, as ? { as } : {});
   if (status !== 200) throw new Error(text);

@@ -12,7 +12,7 @@ import { testTable, type Account, type User } from "./world.ts";
 
 export { statusesOf } from "./request.ts";
 
-/** Sends a request about the account, for its owner unless somebody else is said. */
+/** Sends a request about the account, for its owner unless another user is given. */
 export const send = (
   { id, owner }: Account,
   method: string,
@@ -36,7 +36,7 @@ export const addMailbox = (
 /** The path of a mailbox by its id or address, as it is written in a URL. */
 export const at = (ref: string, rest = ""): string => `mailboxes/${encodeURIComponent(ref)}${rest}`;
 
-/** A domain of an account at a status, without a zone: its mailboxes need none. */
+/** Makes a domain of an account with a given status, without a zone. Its mailboxes need no zone. */
 export async function home(
   account: Account,
   options: { name?: string; workspaceId?: string; status?: string } = {},
@@ -56,7 +56,7 @@ export const person = (local_part: string, more: Partial<Person> = {}): Person =
   ...more,
 });
 
-/** A mailbox that the account's owner created. */
+/** Adds a mailbox as the account's owner. */
 export async function added(
   account: Account,
   domain: string,
@@ -68,7 +68,7 @@ export async function added(
   return body as Mailbox;
 }
 
-/** Mailboxes nobody can log in to, many at a time. */
+/** Adds mailboxes without a usable password, many in a transaction. */
 export async function stocked(
   account: Account,
   domain: string,
@@ -93,7 +93,7 @@ export async function stocked(
   return ids;
 }
 
-/** A hash that is checked in no time. */
+/** Makes a hash that is checked in no time. */
 export function cheapHash(password: string): string {
   const nonce = randomBytes(16);
   const numbers = { memory: 8, passes: 1, parallelism: 1, tagLength: 32 };
@@ -105,15 +105,15 @@ export function cheapHash(password: string): string {
 const keyOf = ({ id }: Pick<Account, "id">): Promise<Buffer> =>
   loginKey(id, { table: testTable(), secrets: secretsHere() });
 
-/** What tags an account's passwords. */
+/** The tag of a password in an account. */
 export const tagOf = async (account: Pick<Account, "id">, password: string): Promise<string> =>
   passwordTag(await keyOf(account), password);
 
-/** Whether a keyed hash of an account is that of a password. */
+/** Whether a keyed hash of an account belongs to a password. */
 export const isOwnPassword = async (account: Pick<Account, "id">, password: string, hash: string): Promise<boolean> =>
   isKeyedPassword(await keyOf(account), password, hash);
 
-/** Gives a mailbox a password of the test's choice, in no time. */
+/** Gives a mailbox a password, without the time of a real hash. */
 export async function setPassword(account: Pick<Account, "id">, id: string, password: string): Promise<void> {
   const login = { hash: cheapHash(password), tag: await tagOf(account, password) };
   await testTable().attempt({ update: mailboxKey(account.id, id), set: { login } });
@@ -128,7 +128,7 @@ export async function storedMailbox({ id: accountId }: Pick<Account, "id">, id: 
 
 type Listed = { items: Mailbox[]; total: number };
 
-/** A page of the mailboxes somebody sees. */
+/** A page of the mailboxes that a user sees. */
 export async function listed(account: Account, query: Record<string, string> = {}, as?: User): Promise<Listed> {
   const { status, body, text } = await send(
     account,
@@ -141,7 +141,7 @@ export async function listed(account: Account, query: Record<string, string> = {
   return body as Listed;
 }
 
-/** The addresses that lead to a mailbox besides its own. */
+/** The aliases of a mailbox. */
 export const aliasesOf = async (account: Account, mailbox: string): Promise<string[]> =>
   (await send(account, "GET", at(mailbox))).body.aliases.map(({ alias }: { alias: string }) => alias);
 

@@ -24,7 +24,7 @@ export async function fillDomains(
   }
 }
 
-/** Domains of an account, every fourth of them active with records; their names. */
+/** Makes domains of an account, every fourth of them active with records. Returns their names. */
 export async function stockedDomains(account: Account, count: number): Promise<string[]> {
   const workspaceId = await newWorkspace(account, `Many ${uniqueName()}`);
   const names = Array.from({ length: count }, () => uniqueName());

@@ -8,9 +8,9 @@ import { handlerOf } from "./request.ts";
 const served = new Set(["code", "protected_resource", "fallback"]);
 
 /**
- * The MCP endpoint behind the local gateway on a free port, until the test is over; answers its address. With `tokenFor`,
- * requests that bring no credential are given a token on the way: the conformance suite sends none, and more of them at once
- * than one user may.
+ * Starts the MCP endpoint behind the local gateway on a free port, until the test ends. Returns its URL. With
+ * `tokenFor`, requests without a credential get a token on the way. The conformance suite sends no credentials, and
+ * sends more requests at once than the limit of one user allows.
  */
 export async function startMcp(tokenFor?: () => string): Promise<string> {
   const functions = await Promise.all(

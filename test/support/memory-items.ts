@@ -1,10 +1,13 @@
 import type { Item, Key } from "../../shared/table/writes.ts";
 
-/** An error as the SDK throws it for a request that DynamoDB does not take. */
+/** The error that the SDK throws for a request that DynamoDB does not take. */
 export const validationError = (message: string): Error =>
   Object.assign(new Error(message), { name: "ValidationException" });
 
-/** The order of DynamoDB's strings, that of their UTF-8 bytes: surrogates are after all other UTF-16 code units. */
+/**
+ * Compares strings in DynamoDB's order, which is the order of their UTF-8 bytes. Surrogates are after all other UTF-16
+ * code units.
+ */
 export function compareText(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let index = 0; index < length; index++) {
@@ -16,7 +19,9 @@ export function compareText(a: string, b: string): number {
 
 const rankOf = (unit: number): number => (unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit);
 
-/** A value as it comes back when it was stored: undefined is gone, and nothing is shared with what was given. */
+/**
+ * Copies a value as if it was stored and read: undefined members are gone, and no part is shared with the given value.
+ */
 export function copyOf(value: unknown): unknown {
   if (value === null || typeof value === "string" || typeof value === "boolean") return value;
   if (typeof value === "number") return requireNumber(value);
@@ -57,7 +62,10 @@ export function requireKey({ PK, SK }: Key): void {
   if (PK === "" || SK === "") throw validationError("The AttributeValue for a key attribute cannot be empty");
 }
 
-/** Bytes as DynamoDB counts them (developer guide, "Item sizes and formats"); of numbers, at least as many. */
+/**
+ * The size of a value in bytes, as DynamoDB counts it (developer guide, "Item sizes and formats"). The size of a number
+ * can be too large.
+ */
 function sizeOf(value: unknown): number {
   if (typeof value === "string") return Buffer.byteLength(value);
   if (typeof value === "number") return Math.ceil(String(value).length / 2) + 1;

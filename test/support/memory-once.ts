@@ -1,7 +1,7 @@
 import type { Table } from "../../shared/table/table.ts";
 import type { Write } from "../../shared/table/writes.ts";
 
-/** One run of the plan and no more: a second one says that the first met contention. */
+/** Commits with one run of the plan. Throws if the plan is run again, because the first run met contention then. */
 export const once = (table: Table, writes: Write[]) => {
   let runs = 0;
   return table.commit(async () => {

@@ -36,7 +36,7 @@ const condition: fc.Arbitrary<Condition> = fc.oneof(
 const values = fc.dictionary(name, value, { maxKeys: 3 });
 const sums = fc.dictionary(name, fc.integer({ min: -3, max: 3 }), { maxKeys: 2 });
 
-/** A write of the item with this sort key. `orElse` tells what stood there. */
+/** A write of the item with this sort key. The error of `orElse` has the item that was found. */
 const writeOf = (SK: string): fc.Arbitrary<Write> => {
   const key: Key = { PK: "?", SK };
   const action = fc.oneof(
@@ -62,7 +62,9 @@ const writeOf = (SK: string): fc.Arbitrary<Write> => {
 
 type Update = { set?: Record<string, unknown>; add?: Record<string, number>; remove?: string[] };
 
-/** With one mention of each attribute, and one at least: DynamoDB wants that, and the engine not always. */
+/**
+ * An update that names each attribute once, and at least one. DynamoDB requires both, and the engine does not always.
+ */
 function disjoint({ set = {}, add = {}, remove = [] }: Update): Update {
   const added = Object.fromEntries(Object.entries(add).filter(([name]) => !(name in set)));
   const isEmpty = Object.values(set).every((value) => value === undefined) && Object.keys(added).length === 0;
@@ -99,7 +101,7 @@ const placed = <W extends Write>(write: W, PK: string): W =>
     ]),
   ) as W;
 
-/** What a caller of the table sees: the answer, or how it failed. An invalid request may be told in different words. */
+/** What a caller of the table sees: the answer, or the error. The messages of an invalid request may differ. */
 async function outcomeOf(work: () => Promise<unknown>): Promise<unknown> {
   try {
     return { answer: await work() };
@@ -149,7 +151,7 @@ test("random writes come to the same on the table in memory as on the engine", {
       const played = (table: Table) => play(table, `TEST#${randomUUID()}`, steps);
       const expected = await throughSdk(() => played(testTable()));
       expect(await played(openMemoryTable(createMemoryStore()))).toEqual(expected);
-      // The lane comes to what the SDK does.
+      // The product's own client gives the same outcome as the SDK.
       expect(await played(testTable())).toEqual(expected);
     }),
     { numRuns: 60 },

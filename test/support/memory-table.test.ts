@@ -13,7 +13,7 @@ const PK = `TEST#${randomUUID()}`;
 const put = (SK: string, more: Record<string, unknown> = {}): Write => ({ put: { ...more, PK, SK } });
 const memoryTable = () => openMemoryTable(createMemoryStore());
 
-/** What came of a transaction, and what is stored after it. */
+/** The outcome of a transaction, and the stored items after it. */
 async function after(table: Table, writes: Write[]): Promise<{ outcome: string; stored: number }> {
   const outcome = await once(table, writes).catch((error: Error) =>
     error.message === "contention" ? "contention" : "refused",

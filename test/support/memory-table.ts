@@ -6,30 +6,33 @@ import type { Item, Key, Write } from "../../shared/table/writes.ts";
 import { compareText, copyOfAttributes, requireKey, scalarsOf, validationError } from "./memory-items.ts";
 import { holds, keyOf, requireTransaction, requireWrite, resultOf, updatedAttributes } from "./memory-writes.ts";
 
-/** What a write did to one item. Items that are stored never change: others take their place. */
+/** The change of one item by a write. A stored item never changes; a new item replaces it. */
 export type Change = { key: Key; before: Item | undefined; after: Item | undefined };
 
-/** What is committed, and who is told of every commit. */
+/** The committed items, and the function that is called after every commit. */
 export type MemoryStore = { partitions: Map<string, Map<string, Item>>; onCommit: (changes: Change[]) => void };
 
-/** What can go wrong with one call: throttled or in conflict, nothing happens; lost, nobody knows what happened. */
+/**
+ * The faults of one call. A throttled call or a call in conflict is not done. Of a lost call, the caller does not know
+ * whether it was done.
+ */
 export type Fault = "throttled" | "conflict" | "lost";
 
 /**
- * What every call waits for before it touches what is stored, and every write once more before its caller
- * learns what became of it. It answers one of the faults that are possible there, or none.
+ * Called before every call of the table, and for writes again before their answer. Each call waits for it. It returns
+ * one of the possible faults, or none.
  */
 export type Step = (point: string, faults: readonly Fault[]) => Promise<Fault | undefined>;
 
 type Options = {
   step?: Step;
-  /** The order in which the items of a batch are read, each at a moment of its own. */
+  /** Orders the items of a batch. Each item is read at a moment of its own. */
   shuffle?: <T>(all: readonly T[]) => readonly T[];
-  /** How many items of a range are read at one moment. */
+  /** The number of items of a range that are read at one moment. */
   pageSize?: number;
-  /** How often a plan is run before its caller is told that the table is busy. */
+  /** The number of runs of a plan before the caller gets the error that the table is busy. */
   runs?: number;
-  /** Stands between a caller and what is stored; for planting mistakes. */
+  /** Changes a write before it is done, to plant mistakes. */
   rewrite?: (write: Write) => Write;
 };
 
@@ -37,19 +40,19 @@ type Opened = { store: MemoryStore } & Required<Options>;
 
 export const createMemoryStore = (): MemoryStore => ({ partitions: new Map(), onCommit: () => undefined });
 
-/** What is committed at a key, at this moment. */
+/** The committed item of a key at this moment. */
 export const peek = ({ partitions }: MemoryStore, { PK, SK }: Key): Item | undefined => partitions.get(PK)?.get(SK);
 
-/** All that is committed, in the order of the keys. */
+/** All committed items, in the order of their keys. */
 export const everything = ({ partitions }: MemoryStore): Item[] =>
   [...partitions.keys()].toSorted(compareText).flatMap((name) => inOrder([...(partitions.get(name)?.values() ?? [])]));
 
 const inOrder = (items: readonly Item[]): Item[] => items.toSorted((a, b) => compareText(a.SK, b.SK));
 
 /**
- * A table in memory by DynamoDB's rules, for tests that decide who goes next. Transactions are all or nothing;
- * reads see what is committed. As in DynamoDB, a batch and a range are not read at one moment: a transaction
- * may fall between two of their items.
+ * A table in memory with DynamoDB's rules, for tests that order the steps of several processes. A transaction is done
+ * as a whole or not at all. Reads see the committed items. As in DynamoDB, the items of a batch and of a range are read
+ * at different moments: a transaction can commit between two of them.
  */
 export function openMemoryTable(store: MemoryStore, options: Options = {}): Table {
   const opened: Opened = {
@@ -67,7 +70,7 @@ export function openMemoryTable(store: MemoryStore, options: Options = {}): Tabl
   };
   return {
     get,
-    // What it may see of an older moment is not simulated.
+    // Older versions that a glimpse could return are not simulated.
     glimpse: get,
     getMany: (keys) => getMany(opened, keys),
     between: (partition, from, to, range) => between(opened, partition, from, to, range),
@@ -117,7 +120,7 @@ async function between(
 
 const busy = (detail: string) => new Problem("busy", detail, { retry_after: 1 });
 
-/** Throws what a caller of the real table gets once the SDK has tried as often as it does. */
+/** Throws the error that a caller of the real table gets after the SDK's own retries. */
 function refuse(fault: Fault | undefined): void {
   if (fault === "lost") {
     throw new Problem("upstream_unavailable", "The table does not answer. Try again.", { retry_after: 2 });
@@ -148,7 +151,7 @@ async function commit<T>(opened: Opened, plan: () => Promise<Plan<T>>): Promise<
   throw busy("Too many requests change the same resource at once. Try again.");
 }
 
-/** Whether the transaction was committed; throws what its plan is to end with. */
+/** Whether the transaction was committed. Throws the error with which its plan ends. */
 async function transact({ store, step }: Opened, writes: readonly Write[]): Promise<boolean> {
   requireTransaction(writes);
   const fault = await step(`commit ${writes.map((write) => keyOf(write).SK).join(", ")}`, [

@@ -5,14 +5,14 @@ type Condition = NonNullable<Write["if"]>;
 export type Attributes = Exclude<Condition, string | { absentOr: object }>;
 type Update = Extract<Write, { update: Key }>;
 
-/** The item that a write is about. */
+/** The key of a write. */
 export function keyOf(write: Write): Key {
   const { PK, SK } =
     "put" in write ? write.put : "update" in write ? write.update : "delete" in write ? write.delete : write.check;
   return { PK, SK };
 }
 
-/** Throws for a transaction that DynamoDB does not take, whatever the table holds. */
+/** Throws for a transaction that DynamoDB refuses for any content of the table. */
 export function requireTransaction(writes: readonly Write[]): void {
   if (writes.length > 100) throw validationError("Member must have length less than or equal to 100");
   const names = writes.map((write) => JSON.stringify(keyOf(write)));
@@ -22,7 +22,7 @@ export function requireTransaction(writes: readonly Write[]): void {
   for (const write of writes) requireWrite(write);
 }
 
-/** Throws for a write that DynamoDB does not take, whatever the table holds. */
+/** Throws for a write that DynamoDB refuses for any content of the table. */
 export function requireWrite(write: Write): void {
   requireKey(keyOf(write));
   const attributes = attributesOf(write.if ?? "absent");
@@ -44,7 +44,7 @@ const attributesOf = (condition: Condition): Attributes | undefined =>
 const isAbsentOr = (condition: Exclude<Condition, string>): condition is { absentOr: Attributes } =>
   "absentOr" in condition;
 
-/** Whether a condition holds for what is stored. */
+/** Whether a condition holds for the stored item. */
 export function holds(condition: Condition | undefined, stored: Item | undefined): boolean {
   if (condition === undefined) return true;
   if (condition === "absent") return stored === undefined;
@@ -60,14 +60,14 @@ function meets(value: unknown, expected: Attributes[string]): boolean {
   return isAbove && (atMost === undefined || (orderOf(value, atMost) ?? 1) <= 0);
 }
 
-/** Values of two types have no order. */
+/** Compares two values. Values of two types have no order. */
 function orderOf(value: unknown, bound: number | string): number | undefined {
   if (typeof value === "number" && typeof bound === "number") return value - bound;
   if (typeof value === "string" && typeof bound === "string") return compareText(value, bound);
   return undefined;
 }
 
-/** What a write leaves in place of what is stored; undefined for nothing. Throws for what DynamoDB would not store. */
+/** The item after a write; undefined if there is none. Throws for an item that DynamoDB would not store. */
 export function resultOf(write: Write, stored: Item | undefined): Item | undefined {
   if ("check" in write) return stored;
   if ("delete" in write) return undefined;
@@ -88,7 +88,7 @@ function updated({ update, set = {}, add = {}, remove = [] }: Update, stored: It
   return item;
 }
 
-/** The attributes that an update set or added to, as it left them. */
+/** The attributes that an update set or added to, with their new values. */
 export function updatedAttributes(write: Write, item: Item | undefined): Record<string, unknown> {
   if (!("update" in write) || !item) return {};
   const names = [...Object.keys(copyOfAttributes(write.set ?? {})), ...Object.keys(write.add ?? {})];

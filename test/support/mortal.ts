@@ -1,8 +1,8 @@
 import type { Table } from "../../shared/table/table.ts";
 
 /**
- * A table whose process dies after a number of calls: every later call fails, and does nothing. A transaction counts as one
- * call, besides the reads of its plan.
+ * A table whose process dies after a number of calls. Every later call fails, and does nothing. A transaction counts as
+ * one call, and the reads of its plan count too.
  */
 export function mortal(table: Table, calls: number): Table {
   let left = calls;

@@ -5,22 +5,22 @@ import { arbitraryOf, json, optionsOf, patiently, resolved, type Schema } from "
 import { schemaCheck } from "./contract.ts";
 import { absent, notNull, replaced, schemasOf, type Input, type Part, type Values } from "./generated.ts";
 
-/** One place of an input, and how to make what does not belong there. */
+/** A change of one place of an input, which makes the input invalid. */
 export type Mutation = {
-  /** What is done, for the report of a failure. */
+  /** The description of the change, for messages. */
   what: string;
-  /** Where a 422 must point; undefined when the answer is another one. */
+  /** The place that a 422 must name. Undefined for other answers. */
   loc?: (string | number)[];
   /** The answer by REST. */
   status: 400 | 415 | 422;
-  /** Whether a program can say it. */
+  /** Whether a program can have this change. */
   inPrograms: boolean;
   mutate: fc.Arbitrary<(input: Input) => Input>;
 };
 
 type Place = { part: Part; steps: (string | number)[]; schema: Schema; required: boolean };
 
-/** Every place below a schema, as deep as it names members. */
+/** The places in a schema, as deep as it names members. */
 function placesIn(part: Part, given: Schema, steps: (string | number)[] = [], required = true): Place[] {
   const schema = notNull(resolved(given));
   const here = { part, steps, schema: given, required };
@@ -33,7 +33,7 @@ function placesIn(part: Part, given: Schema, steps: (string | number)[] = [], re
 
 const pool = [null, true, 7, -1, 1.5, "", "x", " ", "a\u0000b", "x/y", "é", [], ["x"], {}, { a: 1 }] as const;
 
-/** Values at and past the edges of a schema. */
+/** Values just outside the bounds of a schema. */
 function edgesOf(given: Schema): unknown[] {
   const all = [given, ...(optionsOf(resolved(given)) ?? [])].map(resolved);
   return all.flatMap(({ minimum, maximum, minLength, maxLength, maxItems, items, enum: values, format }) => [
@@ -48,7 +48,7 @@ function edgesOf(given: Schema): unknown[] {
   ]);
 }
 
-/** What a URL's string means to a schema. */
+/** The value of a URL's string by its schema. */
 function read(value: string, schema: Schema): unknown {
   const { type } = resolved(notNull(schema));
   if (type === "integer" && /^-?\d{1,15}$/.test(value)) return Number(value);
@@ -57,24 +57,24 @@ function read(value: string, schema: Schema): unknown {
 
 const writable = (value: unknown): value is string => typeof value === "string" && value.isWellFormed();
 
-/** What does not fit at a place, as the door would carry it. */
+/** Values that do not fit a place, in the form of its part of the request. */
 function misfits({ part, steps, schema }: Place): fc.Arbitrary<unknown> {
   const fits = schemaCheck(schema);
   const what = `an invalid ${part} ${steps.join(".")}`;
   const raw = fc.oneof(fc.constantFrom(...edgesOf(schema), ...pool), json);
   const inner = resolved(notNull(schema));
-  // Space around a text is taken off before it is looked at.
+  // The product removes the space around a text before it checks the text.
   const isItself = (value: unknown) =>
     !fits(value) && !isWrongInside(value, inner) && (typeof value !== "string" || value.trim() === value);
   if (part === "body") return patiently(raw, isItself, what);
   const strings = raw.map((value) => (typeof value === "string" ? value : (JSON.stringify(value) ?? "x")));
-  // An empty segment, dots and a slash make another path of it, and API Gateway decodes a path twice.
+  // An empty segment, dots and a slash make another path. API Gateway decodes a path twice.
   const carried = (value: string) => writable(value) && (part === "query" || !/^\.{0,2}$|[/%?]/.test(value));
   const single = (value: string) => carried(value) && !fits(read(value, schema));
   return part === "path" ? patiently(strings, single, what) : orRepeated(strings, single, what, schema);
 }
 
-/** An object or array in the place of one is wrong at its members, not at the place itself. */
+/** Whether a value of the right type is wrong only at its members. Such an error names the members, not the place. */
 function isWrongInside(value: unknown, { type, items = {} }: Schema): boolean {
   if (Array.isArray(value)) return type === "array" && !value.every(schemaCheck(items));
   return typeof value === "object" && value !== null && type === "object";
@@ -82,7 +82,7 @@ function isWrongInside(value: unknown, { type, items = {} }: Schema): boolean {
 
 const takesList = ({ type, anyOf = [] }: Schema): boolean => type === "array" || anyOf.some(takesList);
 
-/** A parameter that is given twice is as wrong as one that does not fit, and often the only way to be wrong. */
+/** A parameter that is given twice is an error too. For some parameters it is the only possible error. */
 function orRepeated(strings: fc.Arbitrary<string>, single: (value: string) => boolean, what: string, schema: Schema) {
   const twice = fc.constant(["x", "x"]);
   if (takesList(resolved(notNull(schema)))) return patiently(strings, single, what);
@@ -118,7 +118,7 @@ function mutationsAt(place: Place): Mutation[] {
   return found;
 }
 
-/** Every way to spoil an input of a route at one place. */
+/** All mutations of a route's input, each at one place. */
 export function mutationsOf(route: Route): Mutation[] {
   const { path, query, body } = schemasOf(route);
   const places = [...placesIn("path", path), ...placesIn("query", query), ...(body ? placesIn("body", body) : [])];

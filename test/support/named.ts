@@ -1,7 +1,10 @@
 import { request } from "./request.ts";
 import { newAccount } from "./world.ts";
 
-/** A new account with tags or workspaces of these names: their ids in order, and what one does to such a collection. */
+/**
+ * A new account with tags or workspaces of these names. Returns their ids in order, and the functions that change the
+ * collection.
+ */
 export async function accountWith(family: "tags" | "workspaces", ...names: string[]) {
   const account = await newAccount();
   const path = `/v1/public/accounts/${account.id}/${family}`;

@@ -13,11 +13,11 @@ import { write } from "./domain-work.ts";
 import { stranger } from "./forwarding.ts";
 import { newAccount, newMember, newUser, testTable, type Account, type User } from "./world.ts";
 
-/** Notes the e-mail address of a user in an account, as their requests do. */
+/** Stores the e-mail address of a user in an account, as the user's requests do. */
 export const knowEmail = (account: Pick<Account, "id">, user: Pick<User, "id">, email: string): Promise<void> =>
   write({ update: accessKey(account.id, { type: "user", id: user.id }), set: { email } });
 
-/** An account whose owner has an address. */
+/** Makes an account whose owner has an address. */
 export async function accountWithAddress(
   name = "Initech",
   address = stranger("owner"),
@@ -27,21 +27,21 @@ export async function accountWithAddress(
   return { account, address };
 }
 
-/** A further owner of an account, with an address. */
+/** Adds an owner with an address to an account. */
 export async function ownerAt(account: Account, address: string): Promise<User> {
   const owner = await newMember(account, { owner: true });
   await knowEmail(account, owner, address);
   return owner;
 }
 
-/** What the worker sends with, at an instant of the test's choice. */
+/** The context of the worker that sends notices, at a given time. */
 export function noticeWork(at = new Date(), others: Partial<NoticeWork> = {}): NoticeWork {
   const now = (): Date => at;
   const table = testTable();
   return { table, mail: mailHere(table, now), now, log: createLog("silent", {}), ...others };
 }
 
-/** An event of an account, as the bus has it. */
+/** An event of an account in the form of the bus. */
 export const eventFor = (account: Pick<Account, "id">, type: string, more: Partial<NoticeEvent> = {}): NoticeEvent => {
   const at = new Date();
   return NoticeEvent.parse({
@@ -55,11 +55,11 @@ export const eventFor = (account: Pick<Account, "id">, type: string, more: Parti
   });
 };
 
-/** An event of every account that is news: the status of the account. */
+/** The event of an account that becomes past due. */
 export const pastDue = (account: Pick<Account, "id">, more: Partial<NoticeEvent> = {}): NoticeEvent =>
   eventFor(account, "account.updated", { data: { status: "past_due" }, previous_data: { status: "active" }, ...more });
 
-/** The events of some types that an account's changes made, oldest first. */
+/** The events of some types from an account's changes, oldest first. */
 export async function eventsOf(account: Pick<Account, "id">, ...types: string[]): Promise<NoticeEvent[]> {
   const keep = ({ type }: Record<string, unknown>): boolean => types.includes(String(type));
   const { rows } = await readEntries(

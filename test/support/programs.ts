@@ -1,7 +1,7 @@
-import { type Attempt, type Outcome, doors, through } from "./doors.ts";
+import { type Attempt, type Outcome, entryPoints, through } from "./entry-points.ts";
 import type { Account } from "./world.ts";
 
-/** A service account as it is answered with its token. */
+/** A service account with its token, as the product answers it. */
 export type Program = { id: string; name: string; token: string; token_public_id: string };
 
 /** Makes a service account for the account's owner. */
@@ -10,8 +10,8 @@ export async function newProgram(attempt: Attempt, account: Account, more: objec
   return (await attempt("auth.service_accounts.create", args, account.owner)).body;
 }
 
-/** What comes of using a token through each door: 200, or the code of what it is refused with. */
+/** Uses a token through each entry point. Each answers 200 or the code of the refusal. */
 export const useOf = (token: string): Promise<(number | string)[]> =>
-  Promise.all(doors.map(async (door) => resultOf(await through(door)("me.get", {}, { token }))));
+  Promise.all(entryPoints.map(async (entryPoint) => resultOf(await through(entryPoint)("me.get", {}, { token }))));
 
 const resultOf = ({ status, body }: Outcome): number | string => (status === 200 ? 200 : body.code);

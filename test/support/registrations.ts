@@ -1,7 +1,7 @@
 import { later } from "../../shared/core/time.ts";
 import { renewalGraceMs, redemptionMs, type Registration } from "../../shared/providers/registrar/registrar.ts";
 
-/** A name registered through us until a time. */
+/** A registration by us until a time. */
 export const registrationUntil = (expiresAt: string): Registration => ({
   expiresAt,
   phase: "registered",

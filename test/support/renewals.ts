@@ -10,14 +10,14 @@ import { buyer, registered } from "./purchases.ts";
 import type { Answer } from "./request.ts";
 import { testTable, type Account } from "./world.ts";
 
-/** A .com name that an account has bought for 14.00, with so much left in its wallet: minor units. */
+/** Makes a .com name that an account has bought for 14.00. `left` is the rest in its wallet, in minor units. */
 export async function ownedName(prefix = "", left = 10_000): Promise<{ account: Account; name: string }> {
   const account = await buyer(1_400 + left);
   const name = `${prefix}${uniqueName()}`;
   await purchase(account, [name]);
   const { status } = await registered(account, name);
   if (status !== "pending_delegation") throw new Error(`${name} is ${status}`);
-  // The registration of a slow name ends in half a minute, and renewals are asked for now.
+  // The registration of a slow name ends in half a minute, but renewals are requested now.
   const stored = await getName(testTable(), name);
   if (stored?.holder !== "us") throw new Error(`${name} is not registered`);
   const operation = { ...stored.operation, settles_at: stored.operation.id.split(/[/#]/)[1] };
@@ -32,18 +32,18 @@ export const renew = (
   headers: Record<string, string> = {},
 ): Promise<Answer> => domainsRequest(account, "POST", `/${name}/renew`, body, headers);
 
-/** The registry's registration of a name at a time, by default a day from now, which must be there. */
+/** The registry's registration of a name at a time, by default a day from now. Throws if there is none. */
 export async function registrationAt(name: string, at = daysFrom(new Date().toISOString(), 1)): Promise<Registration> {
   const found = await embeddedRegistrar(testTable(), () => at).registration(name);
   if (!found) throw new Error(`${name} is not registered`);
   return found;
 }
 
-/** Has the registration of a name end at a time, behind everybody's back. */
+/** Sets the end of a name's registration in the registry, without the product. */
 export const endAt = (name: string, expires_at: string): Promise<void> =>
   write({ update: registeredNameKey(name), set: { expires_at } });
 
-/** Has a name be registered for so many days already, behind everybody's back. */
+/** Sets the age of a name's registration in the registry, without the product. */
 export async function registeredFor(name: string, days: number): Promise<void> {
   const stored = await getName(testTable(), name);
   if (stored?.holder !== "us") throw new Error(`${name} is not registered`);
@@ -51,14 +51,14 @@ export async function registeredFor(name: string, days: number): Promise<void> {
   await write({ update: registeredNameKey(name), set: { operation: { ...stored.operation, settles_at } } });
 }
 
-/** Has the worker take up a domain at a time, though it may be due before; answers the domain as it is after. */
+/** Runs the worker for a domain at a time, also after its due time. Returns the new state of the domain. */
 export async function advanceAt(account: Account, name: string, at: Date): Promise<StoredDomain | undefined> {
   const { id, due_at } = await storedAs(account, name);
   await advanceDomain(account.id, id, due_at ?? "", workAt(at));
   return domainOf(account, id);
 }
 
-/** Has the worker go on with a renewal, each time at the moment it is due, until it is over. */
+/** Runs the worker for a renewal at each due time, until the renewal is over. */
 export async function renewed(account: Account, name: string, own: Partial<Registrar> = {}): Promise<StoredDomain> {
   for (let times = 0; times < 20; times++) {
     const domain = await storedAs(account, name);
@@ -68,13 +68,13 @@ export async function renewed(account: Account, name: string, own: Partial<Regis
   throw new Error(`${name} is still being renewed`);
 }
 
-/** Has the worker look at a name when it is due, with a registrar where some things go differently. */
+/** Runs the worker for a name at its due time, with changes of the registrar's behaviour. */
 export async function lookWith(account: Account, name: string, own: Partial<Registrar> = {}): Promise<void> {
   const { due_at } = await storedAs(account, name);
   const at = new Date(due_at ?? "");
   await advance(account, name, { registrar: { ...embeddedRegistrar(testTable(), () => at), ...own } });
 }
 
-/** A time some days from another one. */
+/** The time some days after another time. */
 export const daysFrom = (from: string | null | undefined, days: number): Date =>
   new Date(later(new Date(from ?? ""), days * 86_400_000));

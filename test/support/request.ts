@@ -21,7 +21,7 @@ export type Sent = { token?: string | undefined; body?: unknown; headers?: Recor
 // oxlint-disable-next-line typescript/no-explicit-any -- a test reads whatever came back and asserts its shape
 export type Answer = { status: number; headers: Record<string, string>; body: any; text: string };
 
-/** The statuses of answers that came in no order, the lowest first. */
+/** The statuses of answers in ascending order, for answers that came in any order. */
 export const statusesOf = (answers: readonly { status: number }[]): number[] =>
   answers.map(({ status }) => status).toSorted((one, other) => one - other);
 
@@ -35,11 +35,11 @@ export async function handlerOf({ file }: Pick<LambdaSpec, "file">): Promise<Han
   return (await module).handler;
 }
 
-/** Who needs no credential is told apart by where they are: each of a place of their own, the same for the same body. */
+/** Makes a network from a text. A request without a credential is limited by its network, so each body gets its own. */
 const networkFor = (text: string): string =>
   `2001:db8:${createHash("sha256").update(text).digest("hex").slice(0, 8).replace(/^.{4}/, "$&:")}::1`;
 
-/** Who sends this body to a route that needs no credential. */
+/** The caller that the rate limit sees for this body, at a route without a credential. */
 export const strangerFor = (body: unknown): string => `ip/${clientNetwork(networkFor(JSON.stringify(body)))}`;
 
 /** The event API Gateway would build for a request. A string body is sent as it is, anything else as JSON. */
@@ -85,7 +85,7 @@ export async function request(method: string, target: string, sent: Sent = {}): 
 const decoded = (bytes: Buffer, coding: unknown): Buffer =>
   coding === "br" ? brotliDecompressSync(bytes) : coding === "gzip" ? gunzipSync(bytes) : bytes;
 
-/** A Lambda's answer as a client reads it. */
+/** The answer of a Lambda, as a client reads it. */
 export function answerOf(response: Response): Answer {
   const { headers: { "content-encoding": coding } = {}, isBase64Encoded = false } = response;
   const bytes = Buffer.from(response.body ?? "", isBase64Encoded ? "base64" : "utf8");

@@ -1,12 +1,19 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomInt } from "node:crypto";
 
 import { type ReverseChange, setReverseDns } from "../../infra/local/dns/reverse.ts";
 import { canonicalAddress } from "../../shared/dns/reverse.ts";
 import { testTable } from "./world.ts";
 
+const addresses = 2 ** 24;
+let nextAddress = randomInt(addresses);
+
 /** A public address that no other test has, in its canonical spelling. */
 export function publicIp(family: 4 | 6 = 4): string {
-  if (family === 4) return `45.${randomBytes(3).join(".")}`;
+  if (family === 4) {
+    // Of random addresses, two would be the same in one run of eight.
+    nextAddress = (nextAddress + 1) % addresses;
+    return `45.${nextAddress >> 16}.${(nextAddress >> 8) & 255}.${nextAddress & 255}`;
+  }
   return canonicalAddress(
     `2a01:4f8:${randomBytes(12)
       .toString("hex")
@@ -15,9 +22,9 @@ export function publicIp(family: 4 | 6 = 4): string {
 }
 
 /**
- * Has the provider of an address name it (null takes the name away), and with `forward` the name lead to it; `txt` is
- * the text at `_setup.<rdns>`, where null takes it away and an absent one leaves what is there. For names outside of
- * domains that are delegated.
+ * Makes the provider of an address name it; null removes the name. With `forward`, the name leads to the address. `txt`
+ * is the text at `_setup.<rdns>`; null removes it, and without `txt` it stays. Only for names outside delegated
+ * domains.
  */
 export const reverseDns = (
   ip: string,

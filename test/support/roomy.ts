@@ -4,7 +4,7 @@ import { newAccount, testTable, type Account } from "./world.ts";
 
 const roomy = { perMinute: 6_000_000, burst: 1_000_000 };
 
-/** A new account whose limits are too wide to be met: for tests that send many requests. */
+/** Makes an account with very high limits, for tests that send many requests. */
 export async function newRoomyAccount(options: Parameters<typeof newAccount>[0] = {}): Promise<Account> {
   const account = await newAccount(options);
   const classes = Object.fromEntries(limitClassNames.map((name) => [name, roomy]));

@@ -3,11 +3,11 @@ import { syncBuiltinESMExports } from "node:module";
 import { promisify } from "node:util";
 
 /*
- * Gives each domain of the tests one of a few RSA keys, in turn, in place of a key of its own: to find the primes of one
- * takes 40 ms of processor time. Has to be imported before the product is.
+ * Gives each domain of the tests one of a few RSA keys in turn, instead of a new key. To find the primes of a key takes
+ * 40 ms of processor time. Import this module before the product.
  */
 
-/** So many that the keys of domains which are made one after another differ. */
+/** Enough keys, so that domains made one after another have different keys. */
 const keysOfProcess = 8;
 
 const newPair = promisify(crypto.generateKeyPair) as (type: string, options: object) => Promise<KeyPairKeyObjectResult>;

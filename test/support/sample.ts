@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 
-/** Whether everything is tried (`npm run exhaustive`), and not a sample of it (`npm test`). */
+/** Whether a test tries all cases (`npm run exhaustive`), and not a sample of them (`npm test`). */
 export const isExhaustive = process.env["TESTS"] === "exhaustive";
 
-/** What decides this run's samples; the global setup draws it unless it is given. */
+/** The seed that chooses the samples of this run. The global setup draws it unless TEST_SEED gives it. */
 export const seed = (): string => process.env["TEST_SEED"] ?? "";
 
-/** So many of them, which ones by the seed and by what they are for; all of them in an exhaustive run. */
+/** Chooses `count` elements of a list by the seed and the name `what`. An exhaustive run gets all elements. */
 export function sampleOf<T>(all: readonly T[], count: number, what: string): T[] {
   if (isExhaustive) return [...all];
   const placeOf = (index: number) => createHash("sha256").update(`${seed()} ${what} ${index}`).digest("hex");

@@ -11,7 +11,7 @@ export type SentRequest = {
   method: string;
   path: string;
   query: Record<string, string>;
-  /** The bearer token, if one was sent. */
+  /** The bearer token of the request, if it has one. */
   token: string | undefined;
   body: unknown;
 };
@@ -36,13 +36,13 @@ if (!hasPython) process.stderr.write("There is no python3 here, so the samples i
 export const hasRequests = hasPython && isFound("python3", ["-c", "import requests"]);
 if (hasPython && !hasRequests) process.stderr.write("Python has no requests, so its samples call no product.\n");
 
-/** The parts of an address as a request has them. */
+/** The path and query of an address, as a request has them. */
 function partsOf(address: string): Pick<SentRequest, "path" | "query"> {
   const { pathname, searchParams } = new URL(address);
   return { path: decodeURIComponent(pathname), query: Object.fromEntries(searchParams) };
 }
 
-/** What curl would send with these words. Throws for an option that no sample needs. */
+/** The request that curl would send with these words. Throws for an option that no sample needs. */
 function curlRequest(words: readonly string[]): SentRequest {
   const request: SentRequest = { method: "GET", path: "", query: {}, token: undefined, body: undefined };
   let method: string | undefined;
@@ -58,9 +58,9 @@ function curlRequest(words: readonly string[]): SentRequest {
   return { ...request, method: method ?? request.method };
 }
 
-/** Runs programs of a shell one after another, and returns what each would have curl send. */
+/** Runs shell programs one after another. Returns the requests that curl would send for each. */
 export function runShell(programs: readonly string[], env: Environment): SentRequest[] {
-  // A function in place of curl prints its words, with a zero byte behind each.
+  // A function in place of curl. It prints its words, each with a zero byte after it.
   const recorder = String.raw`curl() { printf '%s\0' "$@" '<end>'; }`;
   const output = execFileSync("sh", ["-eu"], { input: [recorder, ...programs].join("\n"), env, encoding: "utf8" });
   return curlWords(output).map(curlRequest);
@@ -78,7 +78,7 @@ export function curlWords(recorded: string): string[][] {
   return calls;
 }
 
-/** Stands for the package requests: prints each request as a line of JSON, and answers an empty object. */
+/** Replaces the package requests. Prints each request as a line of JSON, and answers an empty object. */
 const pythonRecorder = `
 import io, json, sys, types
 
@@ -103,7 +103,7 @@ for index, program in enumerate(json.load(sys.stdin)):
 json.dump(sent, out)
 `;
 
-/** Runs programs of Python one after another, and returns what each would have the package requests send. */
+/** Runs Python programs one after another. Returns the requests that the package requests would send for each. */
 export function runPython(programs: readonly string[], env: Environment): SentRequest[] {
   const options = { input: JSON.stringify(programs), env: { ...env, PATH: process.env["PATH"] ?? "" } };
   const output = execFileSync("python3", ["-c", pythonRecorder], { ...options, encoding: "utf8" });
@@ -122,7 +122,7 @@ type Client = new (options?: object) => object;
 
 const client = (await import("#client")) as { HostedMail?: Client; connect?: unknown };
 
-/** The client's class. Undefined if the generated client is one that has no flat arguments. */
+/** The client's class. Undefined if the generated client takes no flat arguments. */
 export const HostedMail = client.connect === undefined ? client.HostedMail : undefined;
 if (!HostedMail) process.stderr.write("#client has no flat arguments, so the samples in TypeScript are not run.\n");
 
@@ -131,7 +131,7 @@ const imports = /^import .*\n/gm;
 /** The errors that the compiler finds in programs, all in one run. They may import the client and other packages. */
 export async function typeErrors(programs: readonly string[]): Promise<string> {
   const dist = resolve(import.meta.dirname, "../../dist");
-  // Inside the project, where its packages are found.
+  // The folder is inside the project, so that the project's packages are found.
   const folder = await mkdtemp(join(dist, "samples-"));
   try {
     await mkdir(join(folder, "node_modules/@hosted-mail"), { recursive: true });
@@ -159,7 +159,7 @@ const AsyncFunction = (async () => undefined).constructor as new (...words: stri
 /** Runs samples of a language one after another at a product. Throws if one fails. */
 export const liveRun: Record<Sample["id"], (sources: readonly string[], env: Environment) => Promise<void>> = {
   curl: async (sources, env) => {
-    // As the samples, but a failure of the HTTP status ends the program.
+    // The program of the samples, but an HTTP status of failure ends it.
     const program = ['curl() { command curl -fsS "$@"; }', ...sources].join("\n");
     await run("sh", ["-euc", program], { env: { ...env, PATH: process.env["PATH"] ?? "" } });
   },

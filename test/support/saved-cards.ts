@@ -12,7 +12,7 @@ import { billing } from "./billing.ts";
 import { answerOf, eventOf, handlerOf, type Answer } from "./request.ts";
 import { testTable, type Account } from "./world.ts";
 
-/** Sends the product a webhook of the embedded provider. */
+/** Sends a webhook of the embedded provider to the product. */
 export async function tellProduct(body: string): Promise<Answer> {
   const secret = process.env["PAYMENTS_WEBHOOK_SECRET"] ?? "";
   const headers = { "stripe-signature": stripeSignature(body, secret, new Date()) };
@@ -20,7 +20,7 @@ export async function tellProduct(body: string): Promise<Answer> {
   return answerOf(await handler(eventOf("POST", "/v1/public/webhooks/payments", { body, headers })));
 }
 
-/** Saves a test card on the provider's page, of which no webhook tells. Returns the webhook's body. */
+/** Saves a test card on the provider's page, without a webhook. Returns the body of the webhook. */
 export async function enterCard(
   account: Account,
   kind: keyof typeof testCards = "works",
@@ -32,7 +32,7 @@ export async function enterCard(
   return { webhook: savedEventBody(setup, new Date()), token: body.checkout_token };
 }
 
-/** An account's saved card, of which the provider has told. */
+/** Saves a test card for an account, and sends the provider's webhook. */
 export async function saveTestCard(account: Account, kind: keyof typeof testCards = "works"): Promise<void> {
   const { webhook } = await enterCard(account, kind);
   const { status } = await tellProduct(webhook);

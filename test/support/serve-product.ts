@@ -6,7 +6,10 @@ import { lambdas } from "../../infra/entry-points.ts";
 import { startGateway, type GatewayOptions } from "../../infra/local/server/gateway.ts";
 import { handlerOf } from "./request.ts";
 
-/** An address that no other test comes from: strangers are told apart, and limited, by theirs. */
+/**
+ * An address in a network from which no other test sends requests. Callers without a credential are limited by their
+ * network.
+ */
 const newSource = (): string => `2001:db8:${randomBytes(2).toString("hex")}:${randomBytes(2).toString("hex")}::1`;
 
 const cameFrom = (event: APIGatewayProxyEventV2, sourceIp: string): APIGatewayProxyEventV2 => {
@@ -14,7 +17,7 @@ const cameFrom = (event: APIGatewayProxyEventV2, sourceIp: string): APIGatewayPr
   return { ...event, requestContext: { ...requestContext, http: { ...requestContext.http, sourceIp } } };
 };
 
-/** The product behind a gateway, on the table of the tests: where it is, and how to end it. */
+/** Serves the product by a gateway, on the table of the tests. Returns its URL, and the function that stops it. */
 export async function serveProduct(
   localPaths: GatewayOptions["localPaths"] = [],
 ): Promise<{ base: string; close: () => Promise<void> }> {

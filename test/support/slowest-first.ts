@@ -1,6 +1,9 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** Files that take many times as long as others, the slowest first: begun last, one of them would be waited for alone. */
+/**
+ * Files that take many times as long as others, the slowest first. If one of them began last, the run would wait for it
+ * alone.
+ */
 const slowest = [
   "infra/local/main",
   "browser/playground",
@@ -33,7 +36,7 @@ const placeOf = ({ moduleId }: TestSpecification): number => {
   return place < 0 ? slowest.length : place;
 };
 
-/** The order of files on any machine, also in its first run: project by project, and the slowest of each first. */
+/** Orders the files the same way on any machine, also in the first run: by project, and the slowest first in each. */
 export default class SlowestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const projects = [...new Set(files.map(({ project }) => project.name))].toSorted((one, other) =>

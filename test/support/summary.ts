@@ -1,6 +1,6 @@
 import type { Reporter, TestModule } from "vitest/node";
 
-/** Ends a run with the line CI reads: `N passed, N failed`, and `, N skipped` where any were. */
+/** Prints the line that CI reads at the end of a run: `N passed, N failed`, and `, N skipped` if tests were skipped. */
 export default class Summary implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
     const count = { passed: 0, failed: unhandledErrors.length, skipped: 0, pending: 0 };

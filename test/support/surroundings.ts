@@ -12,8 +12,8 @@ import { foreignEngine, startEngine, type Engine } from "../../infra/local/table
 import { openTableAt } from "./table-at.ts";
 
 /**
- * What the product has around it: an engine with a table, name servers, files, and the environment that leads there. The
- * engine is the one at AWS_ENDPOINT_URL_DYNAMODB, if that is given. Answers what ends it.
+ * Starts everything that the product needs: an engine with a table, name servers and files. Sets the environment that
+ * leads there. Uses the engine at AWS_ENDPOINT_URL_DYNAMODB, if that is given. Returns a function that stops it all.
  */
 export async function startSurroundings(): Promise<() => Promise<void>> {
   const { AWS_ENDPOINT_URL_DYNAMODB: given } = process.env;

@@ -3,7 +3,7 @@ import { ensureTable } from "../../infra/local/table/engine.ts";
 import { TableClient } from "../../shared/table/client.ts";
 import { openTable } from "../../shared/table/table.ts";
 
-/** Makes the tests' table at an engine, with name servers that answer from it, and has the environment lead there. */
+/** Makes the tests' table at an engine, starts name servers that answer from it, and sets the environment. */
 export async function openTableAt(endpoint: string, name: string): Promise<{ stopDns: () => Promise<void> }> {
   process.env["AWS_ENDPOINT_URL_DYNAMODB"] = endpoint;
   await ensureTable(endpoint, name);

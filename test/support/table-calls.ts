@@ -6,7 +6,7 @@ import type { Input, TableOperation } from "../../shared/table/operations.ts";
 /** One call of the table. */
 export type TableCall = { [O in TableOperation]: { operation: O; input: Input<O> } }[TableOperation];
 
-/** Stands around the calls of the table: it sees each call, and passes it on with `next`, changed if it wants. */
+/** A function around each call of the table. It sees the call, and passes it on with `next`, unchanged or changed. */
 export type Hook = (
   call: TableCall,
   next: (call?: TableCall) => Promise<unknown>,
@@ -34,7 +34,7 @@ function install(): void {
   };
 }
 
-/** Puts a hook around all calls of the table by this process. A hook that was added later stands further out. */
+/** Adds a hook around all calls of the table by this process. A later hook is called first. */
 export function hookCalls(hook: Hook): void {
   if (hooks.length === 0) install();
   hooks.unshift(hook);
@@ -43,14 +43,14 @@ export function hookCalls(hook: Hook): void {
 const isBySdk = new AsyncLocalStorage<true>();
 let hasWay = false;
 
-/** Runs something whose calls of the table go through the AWS SDK, as they do with `TABLE_LANE=sdk`. */
+/** Runs `run`. Its calls of the table go through the AWS SDK, as with `TABLE_LANE=sdk`. */
 export function throughSdk<T>(run: () => Promise<T>): Promise<T> {
   if (!hasWay) hookCalls((_, next, bySdk) => (isBySdk.getStore() ? bySdk() : next()));
   hasWay = true;
   return isBySdk.run(true, run);
 }
 
-// As they are, also in a test that moves the clock.
+// The real clock and timer, also in a test that moves the clock.
 const { Date: Clock, setTimeout: wait } = globalThis;
 let committedAt = 0;
 
@@ -63,8 +63,8 @@ hookCalls(async ({ operation }, next) => {
 });
 
 /**
- * Waits out the millisecond of the last transaction: no table over a network commits within one, and what is made in the
- * same one has no order.
+ * Waits until the millisecond of the last transaction is over. No table over a network commits within a millisecond.
+ * Items of the same millisecond have no order.
  */
 export async function afterCommits(): Promise<void> {
   while (Clock.now() === committedAt) await new Promise((resolve) => void wait(resolve, 1));

@@ -1,4 +1,4 @@
-/** What a piece of work failed with, or "nothing". */
+/** The error of a promise, or "nothing". */
 export const thrownBy = (work: Promise<unknown>): Promise<unknown> =>
   work.then(
     () => "nothing",

@@ -27,10 +27,10 @@ const Note = z.object({
     .meta({ description: "Another." }),
 });
 
-/** What functions of a toy do when they are called: each with its name and input. */
+/** The state of a toy's functions. `calls` are its calls, each with its name and input. */
 export type Toy = {
   calls: string[];
-  /** How many writes there have been: reads answer it as their `number`. */
+  /** The number of writes so far. Reads answer it as their `number`. */
   version?: number;
   before?: (name: string, input: Record<string, unknown>) => Promise<void>;
 };
@@ -43,11 +43,11 @@ const noteOf = (id: string, number = id.length) => ({
   parent: id.includes("/") ? { id: "root" } : null,
 });
 
-/** The toy of the program that runs. */
+/** The toy of the running program. */
 const toys = new AsyncLocalStorage<Toy>();
 const toyOf = (): Toy => toys.getStore() ?? { calls: [] };
 
-/** Functions without a table, to see how programs are run: what each call was, in the order in which they began. */
+/** Functions without a table, for tests of how programs run. The toy has the calls in the order in which they began. */
 function toyCatalogue(): Catalogue {
   const declare = (
     name: string,
@@ -114,11 +114,11 @@ function toyCatalogue(): Catalogue {
   ]);
 }
 
-/** The same for all programs, as its schemas take far longer to make than a program to run. */
+/** One catalogue for all programs. To make its schemas takes far longer than to run a program. */
 const catalogue = toyCatalogue();
 
-/** A door for somebody, whose calls cost nothing. */
-export function toyDoor(now: () => Date = () => new Date()): InvocationContext {
+/** The context of a user whose calls cost nothing. */
+export function toyContext(now: () => Date = () => new Date()): InvocationContext {
   return {
     requestId: "request-1",
     table: testTable(),
@@ -131,15 +131,15 @@ export function toyDoor(now: () => Date = () => new Date()): InvocationContext {
   };
 }
 
-/** Whether a program has no mistake that is known before it runs. */
+/** Whether a program has no mistake that the check finds. */
 export const isRight = (program: string): boolean =>
   check(parseProgram(program), { catalogue }).diagnostics.length === 0;
 
-/** Runs a program that has no mistake with a toy's functions. */
+/** Runs a program without mistakes with a toy's functions. */
 export async function runToy(
   program: string,
   toy: Toy,
-  more: Partial<RunProgramOptions> & { door?: InvocationContext } = {},
+  more: Partial<RunProgramOptions> & { context?: InvocationContext } = {},
 ): Promise<ProgramRun> {
   const checked = check(parseProgram(program), {
     catalogue,
@@ -148,14 +148,14 @@ export async function runToy(
   const [mistake] = checked.diagnostics;
   if (mistake) throw new Error(`${mistake.at.line}:${mistake.at.column} ${mistake.code} ${mistake.message}`);
   return toys.run(toy, () =>
-    runProgram(checked, more.door ?? toyDoor(), {
+    runProgram(checked, more.context ?? toyContext(), {
       explain: (mistake) => explain([mistake], program, catalogue),
       ...more,
     }),
   );
 }
 
-/** The value a program ends with; throws what it ends with instead. */
+/** The last value of a program. Throws if the program ends with an error. */
 export async function valueOf(program: string, session: ReadonlyMap<string, unknown> = new Map()): Promise<unknown> {
   const { lastValue, error } = await runToy(program, { calls: [] }, { session });
   if (error) throw new Error(`${error.line}:${error.column} ${error.code} ${error.message.split("\n")[0]}`);

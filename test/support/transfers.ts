@@ -17,14 +17,14 @@ export const authCode = "Sesame-Open-7421";
 /** The nameservers of every name that `nameElsewhere` makes. */
 export const oldNameservers = ["ns1.old.example", "ns2.old.example"];
 
-/** A .com name that another registrar has. Its transfer costs 14.00. */
+/** Makes a .com name at another registrar. Its transfer costs 14.00. */
 export async function nameElsewhere(prefix = "", given: Parameters<typeof registerElsewhere>[2] = {}): Promise<string> {
   const name = `${prefix}${uniqueName()}`;
   await registerElsewhere(testTable(), name, { auth_code: authCode, nameservers: oldNameservers, ...given });
   return name;
 }
 
-/** Has the registry end a transfer that failed: it is asked at present, and the failure lies ahead. */
+/** Sets a name at the registry to the state after a failed transfer, before the time of the failure. */
 export const endFailed = (name: string): Promise<void> =>
   write({
     put: {
@@ -36,7 +36,7 @@ export const endFailed = (name: string): Promise<void> =>
     },
   });
 
-/** Asks to transfer names by their auth code, in a workspace of their own unless one is given. */
+/** Asks to transfer names with their auth code, in a new workspace unless one is given. */
 export async function transfer(
   account: Account,
   names: readonly string[],
@@ -49,7 +49,7 @@ export async function transfer(
   return domainsRequest(account, "POST", "/transfer", body, headers);
 }
 
-/** Has the worker look at a name's transfer once, when it is due. */
+/** Runs the worker for a name's transfer once, at its due time. */
 export async function lookAtTransfer(
   account: Pick<Account, "id">,
   name: string,
@@ -60,7 +60,7 @@ export async function lookAtTransfer(
   await advanceDueTransfer(account.id, id, due, workAt(new Date(due), others));
 }
 
-/** Has the worker go on with a name's transfer, each time at the moment it is due, until it is over. */
+/** Runs the worker for a name's transfer at each due time, until the transfer is over. */
 export async function transferred(
   account: Pick<Account, "id">,
   name: string,

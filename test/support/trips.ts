@@ -13,10 +13,10 @@ function install(): void {
   isInstalled = true;
   hookCalls(async ({ operation, input }, next) => {
     const count = counting.getStore();
-    // The charge of the caller's limit goes beside the other calls.
+    // The charge of the caller's limit runs beside the other calls.
     if (!count || (operation === "UpdateItem" && input.Key?.["SK"] === "RATE")) return next();
     const trip = count.trips + 1;
-    // Reads of one turn are sent at its end, which may be after the answer to a query of that turn.
+    // Reads of one turn of the event loop are sent at its end. This may be after the answer to a query of that turn.
     const answer = next();
     const ended = Promise.allSettled([answer])
       .then(() => setImmediate())
@@ -28,8 +28,8 @@ function install(): void {
 }
 
 /**
- * Runs something, and counts the longest row of its calls of the table in which each began after the one before ended.
- * It also waits for calls with unused answers.
+ * Runs `run`, and counts the longest sequence of its calls of the table in which each call began after the end of the
+ * one before. Also waits for calls whose answers are not used.
  */
 export async function countTrips<T>(run: () => Promise<T>): Promise<{ value: T; trips: number }> {
   install();

@@ -4,7 +4,10 @@ import { mailboxesOf } from "../../shared/mail/mailboxes/mailbox.ts";
 import { appendRows, readList } from "../../shared/table/ranked-list.ts";
 import type { Table } from "../../shared/table/table.ts";
 
-/** What an account uses more. A dedicated IP was claimed long ago and is charged by the day, unless the times say otherwise. */
+/**
+ * More usage of an account. A dedicated IP was claimed long ago and is charged by the day, unless the times say
+ * otherwise.
+ */
 export type Usage = { mailboxes?: number; dedicated_ips?: number; created_at?: string; paid_until?: string };
 
 const longAgo = "2020-01-01T00:00:00.000Z";
@@ -34,7 +37,7 @@ function managedIp(
   };
 }
 
-/** Gives an account more to pay for by the day, as far as it is counted: nothing but the counts is there. */
+/** Adds usage that an account pays by the day. Only the counts are stored. */
 export async function addUsage(table: Table, accountId: string, usage: Usage): Promise<void> {
   const { mailboxes = 0, dedicated_ips = 0 } = usage;
   const { partition: PK, name } = mailboxesOf(accountId);

@@ -6,7 +6,7 @@ type Example = Record<string, unknown>;
 
 const subscription = async () => ({ url: await acceptingUrl(), event_types: ["mailbox.*", "domain.*"] });
 
-/** Sends a request about the account's webhooks for the owner and answers what came back. */
+/** Sends a request about the account's webhooks for the owner. Returns the body of the answer. */
 async function made({ id, owner }: Account, path: string, body?: unknown): Promise<Example> {
   return (await request("POST", `/v1/public/accounts/${id}/webhooks${path}`, { token: owner.token, body })).body;
 }
@@ -16,7 +16,7 @@ async function aWebhook(account: Account): Promise<Example> {
   return { account_id: account.id, webhook_id: id };
 }
 
-/** How to call each route of webhooks so that it succeeds for the account's owner. */
+/** The arguments with which each route of webhooks succeeds for the account's owner. */
 export const webhookExamples: Record<string, (account: Account) => Promise<Example>> = {
   "webhooks.list": async (account) => ({ account_id: (await aWebhook(account))["account_id"] }),
   "webhooks.add": async ({ id }) => ({ account_id: id, ...(await subscription()), description: "Tells our help desk" }),

@@ -26,7 +26,10 @@ import type { Account, User } from "./world.ts";
 export type Received = { headers: Record<string, string>; body: string };
 type Reply = { status: number; headers?: Record<string, string>; after?: Promise<unknown> };
 
-/** A receiver that keeps what it gets, and answers the n-th request (from 1) as it is told; 204 if it is not. */
+/**
+ * Starts a receiver that keeps its requests. `answer` gives the answer to the n-th request, counted from 1. The default
+ * is 204.
+ */
 export async function keepingReceiver(answer: (count: number) => Reply = () => ({ status: 204 })) {
   const received: Received[] = [];
   const { url } = await httpReceiver(async (incoming, response) => {
@@ -39,7 +42,7 @@ export async function keepingReceiver(answer: (count: number) => Reply = () => (
   return { url, received };
 }
 
-/** The event in a request, once its signature holds for the secret at the time it was sent; throws when it does not. */
+/** The event in a request. Throws unless its signature holds for the secret at the time of sending. */
 export function verified(secret: string, { headers, body }: Received): PublishedEvent {
   vi.useFakeTimers({ toFake: ["Date"], now: Number(headers["webhook-timestamp"]) * 1_000 });
   try {
@@ -58,7 +61,7 @@ export function holdsFor(secret: string, sent: Received): boolean {
   }
 }
 
-/** What the workers work with, on a table; time stands still unless `clock.at` is set. */
+/** The context of the webhook workers on a table. The time stands still unless `clock.at` is set. */
 export function workOn(table: Table, at = new Date()): DeliveryContext & { clock: { at: Date } } {
   const clock = { at };
   const secrets = secretsOf({ SECRETS_KEY_ID: undefined, SECRETS_KEY: process.env["SECRETS_KEY"] });
@@ -79,7 +82,7 @@ export function eventIn(accountId: string, type: string, now: Date, more: object
   };
 }
 
-/** An account on a table of its own, where nobody else's deliveries are due, unless one is given. */
+/** An account on a table of its own, unless a table is given. No other deliveries are due on a new table. */
 export async function newScene(given?: Table) {
   const table = given ?? (await newTable());
   const accountId = randomUUID();
@@ -110,9 +113,9 @@ export async function newScene(given?: Table) {
     deliveries,
     subscribe: (url: string, ...event_types: string[]) =>
       addWebhook(accountId, { url, event_types: event_types.length > 0 ? event_types : ["*"] }, context, work),
-    /** Writes a delivery as `dispatch` does, and dies. */
+    /** Writes a delivery as `dispatch` does, and makes no attempt, like a process that dies. */
     dieAfterCreating: async (id: string, what = event()) => createDelivery(what, await find(id), work),
-    /** What was recorded of an event type, newest first. */
+    /** The recorded changes of a type, newest first. */
     changes: async (type: string) => {
       const keep = (row: Record<string, unknown>) => row["type"] === type;
       return (await readEntries(table, changeJournalOf(accountId), { skip: 0, take: 100, keep }, now())).rows;
@@ -126,7 +129,7 @@ export async function newScene(given?: Table) {
   };
 }
 
-/** Sends a request about the webhooks of an account, for its owner unless said otherwise. */
+/** Sends a request about the webhooks of an account, for its owner unless another user is given. */
 export const call = (
   { id, owner }: Account,
   method: string,

@@ -15,7 +15,7 @@ import { afterCommits } from "./table-calls.ts";
 export const issuer = createIssuer(JSON.parse(process.env["TEST_ISSUER_KEY"] ?? "{}"));
 const client = new TableClient();
 
-/** The table the handlers use, with its own count of what it cost. */
+/** The table of the handlers, with a count of its own of the usage. */
 export function testTable(usage: Usage = { readUnits: 0, writeUnits: 0, calls: 0 }): Table {
   return openTable(client, process.env["TABLE_NAME"] ?? "", usage);
 }
@@ -23,14 +23,14 @@ export function testTable(usage: Usage = { readUnits: 0, writeUnits: 0, calls: 0
 export type User = { id: string; token: string; email?: string };
 export type Account = { id: string; name: string; clientId: string; owner: User };
 
-/** A person with a token who holds nothing yet. */
+/** A person with a token and without permissions. */
 export function newUser(claims: Partial<Person> = {}): User {
   const id = claims.sub ?? randomUUID();
   const email = "email" in claims ? claims.email : `${id}@example.com`;
   return { id, token: issuer.mint({ ...claims, email, sub: id }), ...(email === undefined ? {} : { email }) };
 }
 
-/** A new account of a new client (or a given one) with its owner. */
+/** A new account with its owner, of a new client unless one is given. */
 type NewAccount = { name?: string; clientId?: string; owner?: User; currency?: string };
 
 export async function newAccount(options: NewAccount = {}): Promise<Account> {
@@ -42,7 +42,7 @@ export async function newAccount(options: NewAccount = {}): Promise<Account> {
   return { id: account.id, name, clientId: parent.id, owner };
 }
 
-/** What the tests give, in short. */
+/** The permissions that tests give, in short form. */
 export type Given = { owner: true } | { capability: Capability; scope?: Scope } | { role: RoleKey; scope?: Scope };
 
 const grantable = (given: Given): Grantable =>
@@ -52,7 +52,7 @@ const grantable = (given: Given): Grantable =>
 
 async function give(accountId: string, subject: Subject, given: Given[], profile = {}): Promise<void> {
   const table = testTable();
-  // One after another: two grants of ownership would touch the same item.
+  // Given one after another, because two grants of ownership would change the same item.
   for (const one of given) {
     await afterCommits();
     await table.commit(async () => {
@@ -63,14 +63,14 @@ async function give(accountId: string, subject: Subject, given: Given[], profile
   }
 }
 
-/** Gives a user something in an account. */
+/** Gives a user permissions in an account. */
 export const grant = (
   account: Pick<Account, "id">,
   { id, email }: Pick<User, "id" | "email">,
   ...given: Given[]
 ): Promise<void> => give(account.id, { type: "user", id }, given, email === undefined ? {} : { email });
 
-/** A new user who holds something in an account. */
+/** A new user with permissions in an account. */
 export async function newMember(account: Pick<Account, "id">, ...given: Given[]): Promise<User> {
   const user = newUser();
   await grant(account, user, ...given);
@@ -90,7 +90,7 @@ export async function newServiceAccount(
   return { id: stored.id, token: minted.token, publicId: minted.publicId };
 }
 
-/** A user who may do everything everywhere. */
+/** A user with all permissions in all accounts. */
 export async function newSuperAdmin(): Promise<User> {
   const user = newUser();
   const table = testTable();

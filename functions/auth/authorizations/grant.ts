@@ -81,7 +81,7 @@ export const route = defineRoute({
     "transfer",
   ],
   description:
-    "You can grant only permissions that you hold yourself, on the same scope or on a wider one. Only owners and super admins grant ownership, and only super admins grant super admin. With `expires_at` the grant ends by itself. If you hold a permission only until a time, you can grant it only until that time. If the subject already holds the same grant, the answer is that grant, with the end that you give now.",
+    "You can grant only permissions that you hold yourself, on the same scope or on a wider one. Only owners and super admins grant ownership, and only super admins grant super admin. With `expires_at` the grant ends by itself. If your own permission has an end, the grant must end at the same time or earlier. If the subject already holds the same grant, this grant gets the end that you give now, and is the answer.",
   capability: "auth.manage",
   access: "write",
   params: AccountParams,

@@ -13,7 +13,7 @@ export const route = defineRoute({
   summary: "Accept an invitation to an account",
   synonyms: ["join", "link", "token", "confirm", "become a member"],
   description:
-    "Gives you the access that an invitation promises. Sign in with the invited address, which the issuer of your token must have verified. The link in the mail opens a page on which you can do this. You get only the permissions that the inviter still holds. If you accept again, you get the same answer.",
+    "Gives you the access that an invitation promises. Sign in with the invited address, which the issuer of your token must have verified. The link in the mail opens a page on which you can sign in and accept. You get only those permissions of the invitation that the inviter still holds. If you accept again, you get the same answer.",
   capability: null,
   open: "The token in the mail, together with the verified address of the caller, is the permission.",
   access: "write",

@@ -11,7 +11,7 @@ export const route = defineRoute({
   summary: "Invite a person by e-mail",
   synonyms: ["invite", "add user", "colleague", "teammate", "let in", "share", "access", "new member", "resend"],
   description:
-    "Sends a mail with a link. The link opens a page on which the person signs in with the invited address and accepts the invitation, within 7 days. You can give only permissions that you hold yourself, on the same scope or on a wider one. The person gets the permissions that you still hold when the invitation is accepted. An address has one pending invitation at most. If you invite the address again, the new invitation replaces the old one: a new mail is sent, and the old link no longer works. An address gets at most one mail a minute and 5 in 24 hours.",
+    "Sends a mail with a link. The link opens a page on which the person signs in with the invited address and accepts the invitation, within 7 days. You can give only permissions that you hold yourself, on the same scope or on a wider one. When the person accepts the invitation, the person gets only those permissions of the invitation that you still hold. An address has one pending invitation at most. If you invite the address again, the new invitation replaces the old one: a new mail is sent, and the old link no longer works. An address gets at most one mail a minute and 5 in 24 hours.",
   capability: "auth.manage",
   access: "write",
   limit: "outbound",

@@ -12,14 +12,14 @@ import { runtime } from "../../../shared/http/runtime.ts";
 export const route = defineRoute({
   name: "auth.invitations.preview",
   http: { method: "POST", path: "/v1/public/invitations/preview" },
-  summary: "Show an invitation by the token of its link",
+  summary: "Show the invitation of a link",
   synonyms: ["link", "token", "invited"],
   description:
     "Shows the invitation of a link in a mail, and how the person can sign in to accept the invitation. Needs no access token. Changes nothing.",
   capability: null,
   open: "The token in the mail is the credential, because only the recipient can read the mail.",
   public: true,
-  // As a write, so that a repeat with an idempotency key gets the stored answer.
+  // A write, because only a write stores its answer for a repeat with an idempotency key.
   access: "write",
   subject: invitationInBody,
   limit: "sensitive",

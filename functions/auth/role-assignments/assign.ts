@@ -43,7 +43,7 @@ export const route = defineRoute({
   summary: "Assign a role",
   synonyms: ["make", "administrator", "admin", "give", "access", "permissions", "rights", "someone", "user"],
   description:
-    "A role is a set of capabilities. You must hold every one of them, on the same scope or on a wider one. With `expires_at` the assignment ends by itself. If you hold a capability only until a time, you can give it only until that time. If the subject already has the role on the same scope, the answer is that assignment, with the end that you give now.",
+    "A role is a set of capabilities. You must hold every one of them, on the same scope or on a wider one. With `expires_at` the assignment ends by itself. If your own capability has an end, the assignment must end at the same time or earlier. If the subject already has the role on the same scope, this assignment gets the end that you give now, and is the answer.",
   capability: "auth.manage",
   access: "write",
   params: AccountParams,

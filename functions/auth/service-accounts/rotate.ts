@@ -16,7 +16,7 @@ export const route = defineRoute({
   summary: "Give a service account a new token",
   synonyms: ["API key", "renew", "replace", "leaked", "stolen", "lost", "expired", "change"],
   description:
-    "The old token works for another `overlap_seconds`. With 0 it stops working at once. You must hold everything that the service account holds. This answer shows the new token. The token is not shown again.",
+    "The old token still works for `overlap_seconds` seconds. With 0, the old token stops working at once. You must hold everything that the service account holds. This answer shows the new token. The token is not shown again.",
   capability: "auth.manage",
   access: "write",
   shownOnce: ["token"],

@@ -8,7 +8,7 @@ export const route = defineRoute({
   http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/billing/alerts" },
   summary: "Change the billing alerts",
   synonyms: ["low balance", "threshold", "warning", "notification", "notify", "running out"],
-  description: "Sets the threshold of the low balance. With null, the threshold is the usage of seven days.",
+  description: "Sets the threshold of the low balance. With null, the threshold is the cost of seven days of usage.",
   capability: "billing.manage",
   access: "write",
   whileSuspended: true,

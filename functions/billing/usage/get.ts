@@ -11,7 +11,7 @@ export const route = defineRoute({
   summary: "Get the usage of a month and its costs",
   synonyms: ["so far", "this month", "cost", "spend", "forecast", "estimate", "next bill", "consumption", "how much"],
   description:
-    "The usage of the account on each day of a month, its cost until now, and a forecast of the next invoice. A day is recorded on the next day. Until then its numbers can change, and `final` is false.",
+    "The usage of the account on each day of a month, its cost until now, and a forecast of the next invoice. A day is recorded on the next day. Until a day is recorded, its numbers can change, and `final` is false.",
   capability: "billing.view",
   access: "read",
   params: AccountParams,

@@ -122,7 +122,7 @@ export function addWebGateway(
 
 /**
  * The limits of individual routes, by API Gateway's name of the route. CloudFormation passes the property names of a
- * limit on unchanged.
+ * limit to API Gateway unchanged.
  */
 const throttlesOf = (lambdas: readonly LambdaSpec[], { routeThrottles }: Config): Record<string, unknown> =>
   Object.fromEntries(
@@ -243,7 +243,10 @@ const accessLogFormat = JSON.stringify({
   integration_error: "$context.integrationErrorMessage",
 });
 
-/** 80 function ARNs of at most 117 characters stay below 10,240, the limit of IAM for the inline policies of a role. */
+/**
+ * The largest number of functions that one role may invoke. IAM allows 10,240 characters in the inline policies of a
+ * role, and the ARN of a function has at most 117 characters.
+ */
 const functionsPerRole = 80;
 
 /** A function, or an alias of a function. */

@@ -10,13 +10,16 @@ import { gatewayMetric } from "../monitoring/metrics.ts";
 import type { Invocable } from "./api.ts";
 import { addFunctions, type Common } from "./functions.ts";
 
-/** A function has five resources in its nested stack, and CloudFormation allows 500 in a stack and 200 outputs. */
+/**
+ * The largest number of functions in a nested stack. CloudFormation allows 500 resources and 200 outputs in a stack,
+ * and a function has five resources in its nested stack.
+ */
 const functionsPerStack = 80;
 
 /**
- * The name of the alarm that takes a new version back. The nested stacks refer to the alarm by this name, because a
- * reference to the alarm itself would be circular: the alarm needs the gateway, and the gateway needs the functions of
- * the nested stacks.
+ * The name of the alarm that makes CodeDeploy take a new version back. The nested stacks refer to the alarm by this
+ * name, because a reference to the alarm itself would be circular: the alarm needs the gateway, and the gateway needs
+ * the functions of the nested stacks.
  */
 const rollbackAlarm = (scope: Construct): string => `${Stack.of(scope).stackName}-rollback`;
 
@@ -102,7 +105,9 @@ function addAlias(
   return alias;
 }
 
-/** Adds the alarm that takes a new version back: five answers with 5xx within a minute. */
+/**
+ * Adds the alarm that makes CodeDeploy take a new version back. The alarm goes off at five 5xx answers within a minute.
+ */
 export function addRollbackAlarm(scope: Construct, apiId: string): void {
   new Alarm(scope, "Rollback", {
     alarmName: rollbackAlarm(scope),

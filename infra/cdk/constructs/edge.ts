@@ -14,8 +14,8 @@ import { addFunction, type Common } from "./functions.ts";
 import { allow, readSecret, secretArnOf } from "./permissions.ts";
 
 /**
- * The header with the caller's IP address. CloudFront sets it, because the gateway itself sees only CloudFront's
- * addresses.
+ * The header with the caller's IP address. CloudFront sets this header, because the gateway itself sees only
+ * CloudFront's addresses.
  */
 export const viewerAddressHeader = "x-viewer-address";
 
@@ -86,8 +86,8 @@ function addDistribution(stack: Stack, domainName: string, edge: Edge, webAclId:
 }
 
 /**
- * Adds the function that sets the header `viewerAddressHeader` to the caller's IP address. It overwrites a value that
- * the caller sent.
+ * Adds the function that sets the header `viewerAddressHeader` to the caller's IP address. The function overwrites a
+ * value that the caller sent.
  */
 const addViewerAddress = (scope: Construct): cloudfront.Function =>
   new cloudfront.Function(scope, "NoteViewer", {
@@ -113,8 +113,9 @@ const managedRule = (priority: number, name: string): CfnWebACL.RuleProperty => 
 });
 
 /**
- * Matches requests of mail servers. The limit for one IP address does not hold for these requests, because all of them
- * come from the few addresses of the mail proxies. Mail servers present a secret, and have limits of their own.
+ * Matches requests of mail servers. AWS WAF's limits for one IP address and for one token do not hold for these
+ * requests. All of these requests come from the few addresses of the mail proxies. Mail servers present a secret, and
+ * have limits of their own.
  */
 const ofMailServers: CfnWebACL.StatementProperty = {
   byteMatchStatement: {
@@ -131,7 +132,7 @@ const ofMailServers: CfnWebACL.StatementProperty = {
  * - requests from addresses that AWS knows as attackers,
  * - requests that are known exploits.
  *
- * AWS's common rules are left out: they refuse bodies over 8 KB and text that looks like HTML. Both are valid here.
+ * AWS's common rules are left out: they refuse bodies over 8 KB and text that looks like HTML. The API accepts both.
  */
 function addFirewall(scope: Construct, { requestsPer5Minutes, requestsPerTokenPer5Minutes }: Edge): CfnWebACL {
   const flood: CfnWebACL.RuleProperty = {
@@ -178,8 +179,8 @@ function addFirewall(scope: Construct, { requestsPer5Minutes, requestsPerTokenPe
 }
 
 /**
- * Adds the function that authorizes requests for the gateway. It may read only the edge's secret, which has a replica
- * in this region.
+ * Adds the function that authorizes requests for the gateway. The function may read only the edge's secret. The secret
+ * has a replica in this region.
  */
 export function addOriginAuthorizer(
   scope: Construct,

@@ -60,8 +60,8 @@ const pascalCase = (name: string): string =>
     .join("");
 
 /**
- * One function with any kind of trigger. Its role has the permissions for its providers, its table access and its log.
- * `policies` adds further permissions.
+ * One function with any kind of trigger. The role of the function has the permissions for its providers, its table
+ * access and its log. `policies` adds further permissions.
  */
 export type FunctionSpec = Pick<LambdaSpec, "name" | "access" | "uses"> & {
   side: Side;
@@ -78,7 +78,10 @@ export type FunctionSpec = Pick<LambdaSpec, "name" | "access" | "uses"> & {
   policies?: Record<string, PolicyDocument>;
 };
 
-/** The rights of a Lambda that answers requests, as the name of its role: `read`, `write.registrar.secrets`. */
+/**
+ * The rights of a Lambda that answers requests, as the name of the Lambda's role, such as `read` or
+ * `write.registrar.secrets`.
+ */
 export const rightsOf = ({ access, uses = [] }: Pick<LambdaSpec, "access" | "uses">): string =>
   [access, ...uses.toSorted()].join(".");
 
@@ -187,8 +190,8 @@ function addRole(scope: Construct, spec: FunctionSpec, { table, resources, logGr
 }
 
 /**
- * Allows table actions. With `keys`, allows them only on partitions with these keys. DynamoDB checks the key of every
- * item, also in a batch and in a transaction.
+ * Allows table actions. With `keys`, allows the actions only on partitions with these keys. DynamoDB checks the key of
+ * every item, also in a batch and in a transaction.
  */
 const allowTable = (actions: readonly string[], tableArn: string, keys: readonly string[] | undefined) =>
   new PolicyDocument({

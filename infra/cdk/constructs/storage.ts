@@ -4,6 +4,7 @@ import { Key } from "aws-cdk-lib/aws-kms";
 import { BlockPublicAccess, Bucket, BucketEncryption, ObjectOwnership } from "aws-cdk-lib/aws-s3";
 import type { Construct } from "constructs";
 
+import { sealingKeyAlias } from "../../config/config.ts";
 import { setLogicalId } from "./logical-id.ts";
 
 /** The logical id of the bucket: its name in the template. */
@@ -33,14 +34,14 @@ export function addFilesBucket(scope: Construct): Bucket {
 
 /**
  * Adds the key that seals secrets. The key outlives the stack, because no sealed secret could ever be opened without
- * it. It is a multi-Region key: a replica in another region can open the secrets there.
+ * the key. The key is a multi-Region key: a replica in another region can open the secrets there.
  *
  * KMS refuses to make an existing key a multi-Region key. So this key has another logical id and another alias than the
  * key of earlier versions, `SecretsKey`. A stage of an earlier version gets this new key, and keeps the former key.
  */
 export const addSecretsKey = (scope: Construct, stage: string): Key =>
   new Key(scope, "SealingKey", {
-    alias: `hosted-mail/${stage}/sealing`,
+    alias: sealingKeyAlias(stage),
     description: "Seals the secrets in the table",
     enableKeyRotation: true,
     multiRegion: true,

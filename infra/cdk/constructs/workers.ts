@@ -213,7 +213,7 @@ function addRule(
   { bus, added, deadLetters, stage }: RuleParts,
 ): Metric {
   const { maxEventAge, handoverRetries: retryAttempts } = callSettingsOf(source);
-  // The metric needs the name of the rule. `Ref` does not give it: for a rule on an own bus, `Ref` also contains the
+  // The metric needs the name of the rule. `Ref` is not this name: for a rule on a custom bus, `Ref` also contains the
   // name of the bus.
   const ruleName = `${stage}-${name}`;
   new Rule(scope, `${name}.rule`, {

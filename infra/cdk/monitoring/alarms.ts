@@ -63,8 +63,8 @@ type AlarmSettings = {
 };
 
 /**
- * Adds all alarms. Each symptom that customers feel is a composite alarm, which pages. The alarms in its rule name the
- * cause, and notify nobody themselves. All other alarms make tickets.
+ * Adds all alarms. Each symptom that customers feel has a composite alarm, which pages. The alarms in the rule of a
+ * composite alarm name the cause, and notify nobody themselves. All other alarms make tickets.
  */
 export function addAlarms(scope: Construct, watched: Watched, targets: Targets): Alarms {
   const tickets: IAlarm[] = [];
@@ -117,7 +117,7 @@ export function countedSlos({
   ];
 }
 
-/** An SLO whose bad requests take longer than its `slowMs`. */
+/** An SLO about durations. A request is bad if it takes longer than `slowMs`. */
 const slower = (slo: Slo & { slowMs: number }, metric: Metric): CountedSlo => ({
   slo,
   counted: { bad: metric.with({ statistic: `TC(${slo.slowMs}:)` }), all: metric.with({ statistic: "SampleCount" }) },
@@ -238,7 +238,7 @@ function workAlarms(failures: readonly WorkerFailures[]): Single[] {
   });
 }
 
-/** Adds the alarm `<stack>.<id>`, without an action. Its description contains the meaning and the runbook. */
+/** Adds the alarm `<stack>.<id>`, without an action. The alarm's description contains the meaning and the runbook. */
 function addAlarm(scope: Construct, id: string, settings: AlarmSettings): Alarm {
   const { means, runbook, metric, threshold, periods = 1, isBelow = false } = settings;
   return new Alarm(scope, id, {

@@ -13,8 +13,8 @@ import type { Construct } from "constructs";
 import { period } from "./metrics.ts";
 
 /**
- * Adds a log group. Its lines expire after `retentionDays` days, one of the numbers that CloudWatch Logs offers. All
- * functions share one group. The name of a log stream begins with the name of its function.
+ * Adds a log group. Its lines expire after `retentionDays` days. CloudWatch Logs offers only certain numbers of days.
+ * All functions share one group. The name of a log stream begins with the name of its function.
  */
 export function addLogGroup(scope: Construct, id: string, retentionDays: number): LogGroup {
   const group = new LogGroup(scope, id, { removalPolicy: RemovalPolicy.RETAIN });
@@ -70,7 +70,7 @@ export function addLogMetrics(
       metricValue,
     }).metric({ statistic: metricName === "WebhooksDue" ? "Maximum" : "Sum", period });
   const atMailEndpoints = equal("route", "* /internal/mail/*");
-  // The gateway logs its numbers as texts. It also counts calls of functions that crashed.
+  // The gateway logs numbers as strings. Its log also contains the requests whose function crashed.
   const failedAtMailEndpoints = FilterPattern.all(atMailEndpoints, equal("status", "5*"));
   const answeredByMailEndpoints = FilterPattern.all(equal("message", "request"), equal("path", "/internal/mail/*"));
   const dispatched = FilterPattern.all(

@@ -30,7 +30,7 @@ export const tableMetric = ({ tableName }: Table, metricName: string): Metric =>
     period,
   });
 
-/** The sum of two to ten metrics. A metric without data counts as 0. A single metric is returned unchanged. */
+/** The sum of at most ten metrics. A metric without data counts as 0. A single metric is returned unchanged. */
 export function sum(metrics: readonly IMetric[]): IMetric {
   const [first] = metrics;
   if (first !== undefined && metrics.length === 1) return first;

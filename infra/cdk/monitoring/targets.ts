@@ -45,9 +45,9 @@ const allowPublishing = (topic: Topic, service: string): void =>
   );
 
 /**
- * Adds the cost monitoring in the settings: a monthly budget, and the detection of anomalies. Adds nothing without a
- * topic. Both cover the resources with the tag `stage`. They see costs only after somebody activates this tag as a cost
- * allocation tag.
+ * Adds the parts of the cost monitoring that the settings name: a monthly budget, and the detection of anomalies. Adds
+ * nothing without a topic. Both parts cover the resources with the tag `stage`. They see costs only after somebody has
+ * activated this tag as a cost allocation tag.
  */
 export function addCostWatch(
   scope: Construct,

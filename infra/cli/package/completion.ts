@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 
-/** The completion scripts of the shells. They ask `hosted-mail __complete` for the words that can come next. */
+/** The completion scripts of the shells. The scripts ask `hosted-mail __complete` for the words that can come next. */
 const scripts = {
   bash: `_hosted_mail() {
   local IFS=$'\\n'

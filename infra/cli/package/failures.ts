@@ -47,7 +47,7 @@ const placesOf = ({ errors }: ApiError): string =>
 // oxlint-disable-next-line no-control-regex -- The pattern removes control characters.
 const controls = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g;
 
-/** Replaces line breaks and other characters that a terminal could take for a command by spaces. */
+/** Puts spaces in the place of line breaks and of other characters that a terminal could take for a command. */
 export const plainText = (text: string): string => text.replaceAll(controls, " ");
 
 const oneLine = (text: string): string => plainText(text).replaceAll(/ +/g, " ").trim();

@@ -81,7 +81,7 @@ function linesOf(value: Members, indent = ""): string[] {
   });
 }
 
-/** Indents every line of a text except the first, such as in a zone file. */
+/** Indents every line of a text, such as a zone file, except the first line. */
 const indentedText = (value: unknown, indent: string): string =>
   typeof value === "string" ? value.split("\n").map(shortOf).join(`\n${indent}`) : shortOf(value);
 

@@ -69,7 +69,7 @@ function addMailboxImport(program: Command): void {
   addGlobalOptions(command).addHelpText("after", "\nExample:\n  hosted-mail mailboxes import people.csv");
   command.action(async (file: string) => {
     const options = command.optsWithGlobals<GlobalOptions & { report?: string; dryRun?: boolean }>();
-    // A long import waits for the rate limit.
+    // A long import reaches the rate limit, so its requests have to wait.
     const client = clientFor(options, { retries: 8, longestWaitMs: 60_000 });
     const account_id = await accountFor(options, client);
     const report = options.report ?? `${file.replace(/\.csv$/i, "")}.failed.csv`;
@@ -165,7 +165,7 @@ function addCompletion(program: Command): void {
   asked.action((words: string[]) => print(completionsOf(program, words).join("\n")));
 }
 
-/** The description of an option with its choices, if they are few. */
+/** The description of an option, with the choices of the option if there are at most 15. */
 const descriptionOf = ({ description, argChoices = [] }: Option): string =>
   argChoices.length === 0 || argChoices.length > 15 ? description : `${description} One of: ${argChoices.join(", ")}.`;
 

@@ -96,7 +96,7 @@ export function clientFor(
 
 /**
  * The account's id: `--account`, then the account of `accounts use`, then the only account of the token. Throws a
- * `Failure` if there is no account or no choice among several accounts.
+ * `Failure` if the token has no account, or has several accounts and none of them was chosen.
  */
 export async function accountFor(options: GlobalOptions, client: HostedMail): Promise<string> {
   const chosen = options.account ?? readProfile(options).account_id;

@@ -5,8 +5,8 @@ import { plainText } from "./failures.ts";
 import { type Form, print } from "./output.ts";
 
 /**
- * Each request reads the entries from this time before the newest entry, in milliseconds. An entry can become visible
- * shortly after a newer entry.
+ * How long before the newest entry each request begins to read, in milliseconds. So a request also finds an entry that
+ * became visible shortly after a newer entry.
  */
 const reachBackMs = 60_000;
 
@@ -26,7 +26,7 @@ export async function tailAudit(
   };
   const { items } = await client.audit.list({ account_id, order: "desc", page_size: Math.max(1, lines) });
   let newest = items[0]?.occurred_at ?? new Date().toISOString();
-  // With `lines` 0, one entry is read and not printed. It counts as seen.
+  // With `lines` 0, the request still reads one entry. This entry is not printed, and counts as seen.
   for (const { id, occurred_at } of items.slice(lines)) seen.set(id, Date.parse(occurred_at));
   for (const entry of items.slice(0, lines).toReversed()) show(entry);
   const from = newest;

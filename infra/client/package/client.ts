@@ -23,7 +23,7 @@ export interface CodeOptions extends RequestOptions {
   dry_run?: boolean | undefined;
   /**
    * Your id for this run of the program. If you send the same program with this id again within an hour, you get the
-   * same answer. By default random.
+   * same answer. By default a random id.
    */
   request_id?: string | undefined;
 }

@@ -47,7 +47,7 @@ export class ApiError extends HostedMailError {
   readonly requestId: string | undefined;
   /** The wait in the header `Retry-After`, in seconds. Undefined if the answer has no such header. */
   readonly retryAfterSeconds: number | undefined;
-  /** The idempotency key of the request. Sent again with this key, the request takes effect only once. */
+  /** The idempotency key of the request. If you send the request again with this key, it takes effect only once. */
   readonly idempotencyKey: string | undefined;
   /** The invalid places of a 422. Empty for other errors. */
   readonly errors: readonly InvalidPlace[];
@@ -74,9 +74,9 @@ export class ApiError extends HostedMailError {
   }
 }
 
-/** The request got no answer. It may still have taken effect. The error of `fetch` is the `cause`. */
+/** The request got no answer. The request may still have taken effect. The error of `fetch` is the `cause`. */
 export class ConnectionError extends HostedMailError {
-  /** The idempotency key of the request. Sent again with this key, the request takes effect only once. */
+  /** The idempotency key of the request. If you send the request again with this key, it takes effect only once. */
   readonly idempotencyKey: string | undefined;
 
   constructor(message: string, { idempotencyKey, cause }: { idempotencyKey?: string | undefined; cause?: unknown }) {
@@ -112,7 +112,7 @@ export class CodeError extends HostedMailError {
 }
 
 /**
- * A delivery of a webhook is not valid: a header is missing, no signature matches, or its time differs too much from
- * the present. Answer such a delivery with 400.
+ * A delivery of a webhook is not valid: a header is missing, no signature matches, or the time of the delivery differs
+ * too much from the present. Answer such a delivery with 400.
  */
 export class WebhookVerificationError extends HostedMailError {}

@@ -9,10 +9,12 @@ export interface EventOf<Type extends string, Resource extends string, Data> {
   /** The author of the change. */
   actor: { type: string; id: string };
   resource: { type: Resource; id: string };
-  /** The resource after the change. For a deletion, the resource before it. Absent if the event is too long. */
+  /**
+   * The resource after the change. For a deletion, the resource before the deletion. Absent if the event is too long.
+   */
   data?: Data;
   /** The resource before the change. Absent for a creation, for a deletion, and if the event is too long. */
   previous_data?: Data;
-  /** `true` if members are missing because the event is too long. Then read the resource by the API. */
+  /** `true` if members are missing because the event is too long. In this case, read the resource with the API. */
   truncated?: boolean;
 }

@@ -1,7 +1,7 @@
 /** The data of an answer, with its HTTP response. */
 export interface WithResponse<Data> {
   data: Data;
-  /** The HTTP response, for example for its header `ETag`. Its body has already been read. */
+  /** The HTTP response, for example for its header `ETag`. The response's body has already been read. */
   response: Response;
   /** The request's id. Quote it when you ask about the request. */
   requestId: string | undefined;

@@ -1,7 +1,7 @@
 import { ConnectionError, retryAfterSecondsOf } from "./errors.ts";
 
 export type RetryRules = {
-  /** The most times that a request is repeated. */
+  /** The largest number of repeats of a request. */
   retries: number;
   /** The longest wait before a repeat, in milliseconds. An answer with a longer `Retry-After` is returned at once. */
   longestWaitMs: number;
@@ -41,15 +41,15 @@ const isWorthwhile = ({ status, headers }: Response, isSafeToRepeat: boolean): b
   ((temporaryFailures.has(status) || (status === 409 && headers.has("retry-after"))) && isSafeToRepeat);
 
 /**
- * The wait before a repeat, in milliseconds: 500, doubled after each further failure, and varied at random by up to 25
- * %.
+ * The wait before a repeat, in milliseconds: 500, doubled after each further failure, and varied at random by up to a
+ * quarter.
  */
 const backoffMs = (attempt: number): number => 500 * 2 ** attempt * (0.75 + Math.random() / 2);
 
 /**
  * The wait after an answer with `Retry-After`, in milliseconds: the time in the answer, plus a random time. Because of
- * the random time, clients do not all return at once. The random time is at most 1, 2, 4 … times as long as the time in
- * the answer, doubled with each failure.
+ * the random time, clients do not all return at once. After the first failure, the random time is at most as long as
+ * the time in the answer. This limit doubles after each further failure.
  */
 const spreadMs = (askedMs: number, attempt: number): number => askedMs * (1 + Math.random() * 2 ** attempt);
 

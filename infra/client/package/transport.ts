@@ -14,7 +14,7 @@ export interface ClientOptions {
    * variable `HOSTED_MAIL_BASE_URL`.
    */
   baseUrl?: string | undefined;
-  /** The most times that a request is repeated after temporary failures. @default 4 */
+  /** The largest number of repeats of a request after temporary failures. @default 4 */
   retries?: number | undefined;
   /** The longest time for one try, in milliseconds. @default 30000 */
   timeoutMs?: number | undefined;
@@ -52,7 +52,7 @@ export interface RequestOptions {
   signal?: AbortSignal | undefined;
   /** The longest time for one try, in milliseconds. */
   timeoutMs?: number | undefined;
-  /** The most times that the request is repeated after temporary failures. */
+  /** The largest number of repeats of the request after temporary failures. */
   retries?: number | undefined;
 }
 

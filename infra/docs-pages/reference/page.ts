@@ -172,7 +172,7 @@ const factsOf = (operation: ReferenceOperation): string => `<dl class="about">
 ${operation.isFunction ? `<div><dt>Code mode</dt><dd>${code(operation.id)}</dd></div>` : ""}
 </dl>`;
 
-/** The calls and the answer of the example. They are beside the text on wide screens. */
+/** The calls and the answer of the example. Both are beside the text on wide screens. */
 function exampleBeside(operation: ReferenceOperation): string {
   const { calls, answer } = exampleFor(operation);
   const tabs = calls.map(({ key, label, language, code: text }) => ({ key, label, html: codeBlock(text, language) }));

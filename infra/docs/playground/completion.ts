@@ -43,7 +43,10 @@ function argumentsAround(node: SyntaxNode, position: number): SyntaxNode | undef
   return brackets?.name === "Arguments" ? brackets : undefined;
 }
 
-/** The function whose arguments enclose a position. Undefined if there is no such function, or if it is unknown. */
+/**
+ * The function of the call whose arguments enclose a position. Undefined if there is no such call, or if the function
+ * is unknown.
+ */
 export function functionAt(state: EditorState, position: number, shapes: ValueShapes): FunctionEntry | undefined {
   const args = argumentsAround(nodeBefore(state, position), position);
   return args && shapes.calledBy(state.doc, args);
@@ -79,7 +82,7 @@ const builtinOption = ({ name, form }: BuiltinEntry): Completion => ({
 });
 
 /**
- * The values that a parameter allows, in the form of a program. Empty if the parameter's type does not list all its
+ * The values that a parameter allows, as a program writes them. Empty if the parameter's type does not list all its
  * values.
  */
 function valuesOf(type: string): string[] {
@@ -110,7 +113,7 @@ function quotedOptions(parameter: Parameter, quote: string): Completion[] {
     .map((option) => ({ ...option, label: option.label.slice(1, -1), apply }));
 }
 
-/** The parameter whose value begins at a position, directly after `name=`. */
+/** The parameter of the called function that is named directly before a position, as `name=`. */
 function parameterBefore(doc: Text, position: number, called: FunctionEntry | undefined): Parameter | undefined {
   const line = doc.lineAt(position);
   const [, name] = /(\w+)\s*=\s*$/.exec(line.text.slice(0, position - line.from)) ?? [];

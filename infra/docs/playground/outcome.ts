@@ -38,7 +38,7 @@ type GoTo = (position: Position) => void;
 
 const json = (value: unknown): HTMLPreElement => element("pre", { className: "json" }, JSON.stringify(value, null, 2));
 
-/** A summary of a value. The page shows it while the value is collapsed. */
+/** A summary of a value. The page shows the summary while the value is collapsed. */
 function summaryOf(value: unknown): string {
   if (Array.isArray(value)) return `${value.length} items`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
@@ -72,7 +72,8 @@ function callItem({ index, function: name, status, result, error }: Call): HTMLL
 
 /**
  * Splits a message into mistakes with positions and texts. In a message, the text of the first mistake ends before the
- * line with its position. Each further mistake is one line. `rest` is the remaining text, about all mistakes.
+ * line with the position of this mistake. Each further mistake is one line. `rest` is the remaining text, about all
+ * mistakes.
  */
 export function mistakesIn({ message, line, column }: Omit<ProgramError, "code">): {
   mistakes: Mistake[];

@@ -67,7 +67,10 @@ function showEnvelope(envelope: Envelope, program: string, timing: { ms: number;
   if (editor.text === program) editor.underline(envelope.error ? mistakesIn(envelope.error).mistakes : []);
 }
 
-/** Offers to send a request again that got no answer or an error. A repeated request takes effect only once. */
+/**
+ * After a request without an answer, or with an error, offers to send the request again. A repeated request takes
+ * effect only once.
+ */
 function offerAgain(body: ProgramRequest): void {
   const again = element("button", { type: "button" }, "Send the same request again");
   again.addEventListener("click", () => void send(body));

@@ -1,15 +1,15 @@
 import type { Text } from "@codemirror/state";
 import type { SyntaxNode } from "@lezer/common";
 
-/** A parameter of a function. `type` has the form of a signature, such as `string` or `"a" or "b"`. */
+/** A parameter of a function. `type` is written as in a signature, such as `string` or `"a" or "b"`. */
 export type Parameter = { name: string; type: string; required: boolean; description: string };
 
 /** A function that a program can call. `answer` is the number of its result's shape. */
 export type FunctionEntry = { name: string; summary: string; parameters: Parameter[]; answer: number };
 
 /**
- * The part of a value's type that completion needs: the members of a dict, or the items of a list. The numbers are
- * numbers of other shapes.
+ * The part of a value's type that completion needs: the members of a dict, or the items of a list. Each number stands
+ * for another shape.
  */
 export type Shape = { members: Record<string, number> } | { items: number };
 
@@ -19,7 +19,7 @@ export type Shape = { members: Record<string, number> } | { items: number };
  */
 export type BuiltinEntry = { name: string; form: string; of: "string" | "list" | "dict" | null };
 
-/** The content of `/docs/functions.json`. The shape 0 is `null`. It stands for all values without known members. */
+/** The content of `/docs/functions.json`. The shape 0 is `null`, and stands for all values without known members. */
 export type Catalogue = { functions: FunctionEntry[]; builtins: BuiltinEntry[]; shapes: (Shape | null)[] };
 
 /** The deepest nesting of expressions for which the shape of a value is computed. */
@@ -116,8 +116,8 @@ export class ValueShapes {
   }
 
   /**
-   * The shape of a variable. Its value is an item of the loop that binds it, or the value of the last assignment before
-   * `node`.
+   * The shape of a variable. The value of the variable is an item of the loop that binds the variable, or the value of
+   * the last assignment before `node`.
    */
   #variable(doc: Text, node: SyntaxNode, depth: number): KnownShape {
     const name = sourceOf(doc, node);

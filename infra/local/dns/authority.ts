@@ -8,7 +8,7 @@ import { matchIn, type DnsZone } from "./zone-match.ts";
 
 const maxAliases = 8;
 
-/** The zone's A and AAAA records of the hosts in an RRset. */
+/** The A and AAAA records in the zone for the hosts in an RRset. */
 function addressesOf({ rrsets }: DnsZone, { data }: ServedRRset): Answer[] {
   const hosts = new Set(data.flatMap((one) => ("host" in one && one.type !== "CNAME" ? [one.host] : [])));
   return rrsets

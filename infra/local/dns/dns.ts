@@ -13,7 +13,7 @@ import { type DnsServer, type DnsServerOptions, startDnsServer } from "./server.
 
 export type LocalDns = {
   /**
-   * The port of the server for the zones of all accounts and for the hosts of dedicated IPs. To ask it, run
+   * The port of the server for the zones of all accounts and for the hosts of dedicated IPs. To ask the server, run
    * `dig @127.0.0.1 -p <port>`.
    */
   port: number;
@@ -28,8 +28,8 @@ type DnsOptions = { table: Table; port: number; onError: (source: string, error:
  * Starts the three servers of the local DNS:
  * - One is authoritative for the zones in the table.
  * - One is authoritative for the zones of another DNS host, which the product does not control.
- * - One acts as the root and as all registries, with the delegations of the embedded registry. It also serves reverse
- *   DNS, like a provider of IP addresses.
+ * - One acts as the root and as all registries, with the delegations of the embedded registry. This server also serves
+ *   reverse DNS, like a provider of IP addresses.
  */
 export async function startLocalDns({ table, port, onError }: DnsOptions): Promise<LocalDns> {
   const started: DnsServer[] = [];

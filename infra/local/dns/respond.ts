@@ -60,7 +60,7 @@ function encodeOne(query: Message, reply: DnsReply, isTruncated: boolean): Buffe
 /**
  * Encodes a reply in at most `maxBytes`. Leaves the additional records out of a longer reply. If that is not enough,
  * leaves all records out and sets the flag TC (RFC 2181 §9). A referral keeps all its addresses or gets the flag TC,
- * because it may be useless without them (RFC 9471).
+ * because a referral without the addresses may be useless (RFC 9471).
  */
 function encodeReply(query: Message, reply: DnsReply, maxBytes: number): Buffer {
   const isReferral = !reply.isAuthoritative && reply.authorities.length > 0;
@@ -71,7 +71,7 @@ function encodeReply(query: Message, reply: DnsReply, maxBytes: number): Buffer 
   return encodeOne(query, { ...reply, answers: [], authorities: [], additionals: [] }, true);
 }
 
-/** The reply FORMERR to a malformed message. It repeats only the id of the message. */
+/** The reply FORMERR to a malformed message. The reply repeats only the id of the message. */
 const encodeFormErr = (id: number): Buffer => encode({ type: "response", id, flags: rcode.formErr });
 
 /** A question of class IN: a name as `wireName` returns it, and a type by its mnemonic or `UNKNOWN_<number>`. */

@@ -35,8 +35,8 @@ export type ReverseDns = {
   ip: string;
   rdns: string | null;
   /**
-   * Whether the name resolves to the address. For a name in a delegated domain this has no effect, because the domain's
-   * zone has the records.
+   * Whether the name resolves to the address. `forward` has no effect for a name in a delegated domain, because the
+   * domain's zone has the records.
    */
   forward: boolean;
   /** The text at `_setup.<rdns>`. */
@@ -44,7 +44,8 @@ export type ReverseDns = {
 };
 
 /**
- * A change of reverse DNS. If `txt` is absent, the name `rdns` keeps its text. If `txt` is null, its text is removed.
+ * A change of reverse DNS. If `txt` is absent, the name `rdns` keeps its text. If `txt` is null, the text of `rdns` is
+ * removed.
  */
 export type ReverseChange = { ip: string; rdns: string | null; forward?: boolean; txt?: string | null | undefined };
 
@@ -111,7 +112,7 @@ async function hostAt(table: Table, name: string): Promise<Omit<Host, "version">
   return stock ? { ips: [StockName.parse(stock).ip], txt: null } : none;
 }
 
-/** Reads the reverse DNS of an address in its canonical spelling. */
+/** Reads the reverse DNS of an address. `ip` must have its canonical spelling. */
 export async function readReverseDns(table: Table, ip: string): Promise<ReverseDns> {
   const rdns = await shownName(table, ip);
   if (rdns === undefined) return { ip, rdns: null, forward: false, txt: null };
@@ -142,7 +143,10 @@ export async function recordsOfHost(table: Table, name: string): Promise<ServedR
   return [addressSet(name, "A", four), addressSet(name, "AAAA", six)].filter(({ data }) => data.length > 0);
 }
 
-/** The records of a name outside all zones, in a zone with the root's name "". Undefined if the name has no records. */
+/**
+ * The records of a name outside all zones. The zone in the result has the root's name "". Undefined if the name has no
+ * records.
+ */
 export async function zoneOfHost(table: Table, name: string): Promise<DnsZone | undefined> {
   const rrsets = await recordsOfHost(table, name);
   return rrsets.length > 0 ? { name: "", rrsets } : undefined;

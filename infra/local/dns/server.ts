@@ -29,7 +29,7 @@ type Sockets = { udp: UdpSocket; tcp: Server; port: number };
 const host = "127.0.0.1";
 const maxTries = 10;
 const maxConnections = 100;
-/** The most bytes of unread answers on a connection. With more, the connection is closed. */
+/** The largest number of bytes of unread answers on a connection. A connection with more unread bytes is closed. */
 const maxUnreadBytes = 1_048_576;
 
 async function bindBoth(wanted: number): Promise<Sockets> {
@@ -57,7 +57,7 @@ async function bind({ port: wanted, onBusyPort }: DnsServerOptions): Promise<Soc
       return await bindBoth(port);
     } catch (error) {
       if (!isBusy(error) || tries === maxTries) throw error;
-      // With port 0, the kernel chose a port that is free for TCP but not for UDP. Asks for another port.
+      // With port 0, the kernel chose a port that is free for TCP but not for UDP. The loop asks for another port.
       if (port === 0) continue;
       if (!onBusyPort) throw error;
       port = await onBusyPort();
@@ -92,7 +92,7 @@ function serveConnection(socket: Socket, respondOptions: RespondOptions, idleTim
       () => void socket.destroy(),
     );
   });
-  // The event `end` arrives even while the socket is paused. So the connection ends only after the answers.
+  // The event `end` arrives even while the socket is paused. The connection must end only after the answers.
   socket.on("end", () => void answering.then(() => socket.end()));
 }
 

@@ -5,8 +5,8 @@ import type { ServedRRset } from "./records-wire.ts";
 export type DnsZone = { name: string; serial?: number; rrsets: readonly ServedRRset[] };
 
 /**
- * The result of looking up a name and type in a zone. `rrset` may be the RRset of a wildcard. Its records then answer
- * for the queried name.
+ * The result of looking up a name and type in a zone. `rrset` may be the RRset of a wildcard. The records of the
+ * wildcard then answer for the queried name.
  */
 export type Match =
   | { kind: "delegation"; rrset: ServedRRset }

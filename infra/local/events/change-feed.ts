@@ -13,8 +13,9 @@ import type { Deliver } from "./event-source.ts";
  * Replaces the table's stream on a local machine. The stream of the embedded engine would slow down every write.
  *
  * The time in a row's id is the time when its request began. The row becomes readable only after the commit, up to 30
- * seconds later. So each poll also reads rows from before the last poll: from one second before it, and every ten
- * seconds from half a minute before it (a sweep).
+ * seconds later. So each poll also reads older rows:
+ * - Every poll reads the rows since one second before the last poll.
+ * - Every ten seconds, a poll is a sweep. It reads the rows since 30 seconds before the last sweep.
  */
 const overlapMs = 30_000;
 const recentMs = 1_000;
@@ -22,8 +23,8 @@ const sweepMs = 10_000;
 const batchSize = 100;
 
 /**
- * The content of `$DATA_DIR/change-feed.json`. These changes are delivered: all changes from before `swept_at_ms` minus
- * the overlap, and the changes with the ids in `ids`.
+ * The content of `$DATA_DIR/change-feed.json`. The delivered changes are all changes from before `swept_at_ms` minus
+ * `overlapMs`, and the changes with the ids in `ids`.
  */
 const FeedState = z.object({ swept_at_ms: z.number(), ids: z.array(z.string()) });
 type FeedState = z.output<typeof FeedState>;
@@ -37,7 +38,10 @@ export type ChangeFeedOptions = {
 };
 
 export type ChangeFeed = {
-  /** Delivers the undelivered changes of all accounts, in order for each account. Only one poll may run at a time. */
+  /**
+   * Delivers the undelivered changes of all accounts. The changes of each account are in order. Only one poll may run
+   * at a time.
+   */
   poll: () => Promise<void>;
   /** Begins no further batch. The current batch finishes. */
   stop: () => void;

@@ -77,7 +77,7 @@ export const PublishedEvent = z.looseObject({
 });
 export type PublishedEvent = z.output<typeof PublishedEvent>;
 
-/** A change that could not be delivered in all its retries. */
+/** A change that could not be delivered, although all retries were made. */
 export const DeadLetter = z.object({
   at: z.string(),
   /** The partition key of the change's row. */
@@ -104,7 +104,7 @@ export const newestOf = async <S extends z.ZodType>({ read }: NdjsonLog, schema:
     .toReversed();
 
 type Hooks = {
-  /** Called with every event after it is logged. If it rejects, the event counts as not published. */
+  /** Called with every event after the event is logged. If `onEvent` rejects, the event counts as not published. */
   onEvent?: ((event: Event) => Promise<void> | void) | undefined;
   onError?: (source: string, error: unknown) => void;
 };

@@ -7,7 +7,7 @@ import type { DeadLetter } from "./event-log.ts";
 
 export type EventSourceOptions = {
   handler: (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse>;
-  /** Stores a record that could not be delivered. If it rejects, the delivery rejects too. */
+  /** Stores a record that could not be delivered. If `onDeadLetter` rejects, the delivery rejects too. */
   onDeadLetter: (letter: DeadLetter) => Promise<void>;
   retries?: number;
   /** The delay before the first retry, in milliseconds. Each retry doubles the delay. */
@@ -53,8 +53,8 @@ async function deliverRecords(records: readonly DynamoDBRecord[], options: Event
 type BatchOutcome = { failedAt: number | undefined; threw: boolean; reason: string };
 
 /**
- * Calls the handler. `failedAt` is the index of the first failed record. It is 0 if the handler threw, and undefined on
- * success.
+ * Calls the handler. `failedAt` is the index of the first failed record. `failedAt` is 0 if the handler threw, and
+ * undefined on success.
  */
 async function invoke(
   handler: EventSourceOptions["handler"],

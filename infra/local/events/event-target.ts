@@ -25,7 +25,7 @@ type LanesOptions = {
 };
 
 type Lanes = {
-  /** Queues a task. It runs as soon as the limits allow. Does nothing if the task already waits or runs. */
+  /** Queues a task. The task runs as soon as the limits allow it. Does nothing if the task already waits or runs. */
   add: (lane: string, id: string) => void;
   /** The ids of the tasks that wait or run. */
   ids: () => ReadonlySet<string>;
@@ -231,8 +231,8 @@ function typesFor(name: string): readonly string[] {
 }
 
 /**
- * Calls every worker whose rule matches an event, like the deployed bus. If one worker fails, the retry calls all of
- * them again. Workers tolerate repeated events.
+ * Calls every worker whose rule matches an event, like the deployed bus. If one worker fails, the retry calls all these
+ * workers again. Workers tolerate repeated events.
  */
 export async function callTargets(event: EventBridgeEvent<string, QueuedEvent>): Promise<void> {
   await dispatchEvent(event);

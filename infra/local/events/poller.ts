@@ -19,7 +19,10 @@ export type PollerOptions = {
 };
 
 const shortestRestMs = 100;
-/** The upper limit of the shortest pause, in milliseconds. Without it, new work would wait long after a long run. */
+/**
+ * The upper limit of the shortest pause, in milliseconds. Without this limit, new work would wait long after a long
+ * run.
+ */
 const longestRestMs = 1_000;
 
 /** The shortest pause after a run, in milliseconds: `ratio` times `tookMs`, but at least 100 and at most 1,000. */

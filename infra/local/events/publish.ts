@@ -23,8 +23,8 @@ type PublishingOptions = {
  */
 const idleMs = 1_000;
 
-// The changes of the big seed are not published. They have no subscribers, and publishing all of them would take an
-// hour.
+// The changes of the big seed are not published. These changes have no subscribers, and publishing all of them would
+// take an hour.
 const isPublished = ({ request_id }: Item): boolean => request_id !== seedRequestId;
 
 /** Publishes the changes of the table to the log in the data folder. Uses the code of the deployed worker. */
@@ -52,5 +52,5 @@ export async function startPublishing({ table, dataDir, onEvent, onError }: Publ
   };
 }
 
-/** The request id of the changes that the big seed makes. The audit log shows it. */
+/** The request id of the changes that the big seed makes. The audit log shows this id. */
 export const seedRequestId = "seed-big";

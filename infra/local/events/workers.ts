@@ -19,8 +19,8 @@ export type Workers = Poller & { onClockMoved: () => void };
 type WorkersOptions = { table: Table; dataDir: string; onError: (source: string, error: unknown) => void };
 
 /**
- * The pause between two runs, in milliseconds. It is short because registrations take seconds, and users wait for the
- * delegation of a domain.
+ * The pause between two runs, in milliseconds. The pause is short because registrations take seconds, and users wait
+ * for the delegation of a domain.
  */
 const domainsEveryMs = 2_000;
 

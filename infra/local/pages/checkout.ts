@@ -242,8 +242,8 @@ async function performAct(act: Act, count: number, request: LocalRequest, settin
 }
 
 /**
- * Pays a checkout like a payer, and leads to the success page. If the webhook fails, shows its answer on the checkout's
- * page.
+ * Pays a checkout like a payer, and leads to the success page. If the webhook fails, shows the answer to the webhook on
+ * the checkout's page.
  */
 async function payAndLeave(id: string, request: LocalRequest, settings: CheckoutSettings): Promise<Answer> {
   const { table, webhookSecret, now } = settings;
@@ -251,8 +251,8 @@ async function payAndLeave(id: string, request: LocalRequest, settings: Checkout
   if (!settled) return checkoutAnswer(await getStored(table, id), now(), { status: 409, notice: tooLate });
   const delivery = await deliverEvent(settled, request.port, webhookSecret, now());
   if (delivery.status !== 200) return checkoutAnswer(settled, now(), { deliveries: [delivery] });
-  // Browsers refuse to redirect a form to another origin. So this redirects to the checkout's page, which leads to the
-  // success page.
+  // Browsers refuse to redirect a form to another origin. So this answer redirects to the checkout's page, which leads
+  // to the success page.
   return { status: 303, headers: { location: `/_local/checkout/${id}?paid` }, body: Buffer.alloc(0) };
 }
 
@@ -273,8 +273,8 @@ async function chargeCard(request: LocalRequest, settings: CheckoutSettings): Pr
 }
 
 /**
- * Handles the payer's answer to the bank. Pays if the payer confirms. If not, shows the checkout again, which stays
- * open.
+ * Handles the payer's answer to the bank. Pays if the payer confirms. If not, shows the checkout again. The checkout
+ * then stays open.
  */
 async function answerOfBank(request: LocalRequest, settings: CheckoutSettings): Promise<Answer> {
   const { table, now } = settings;

@@ -36,8 +36,8 @@ iframe { color-scheme: light; background: #fff; box-sizing: border-box; width: 1
 `;
 
 /**
- * The content security policy of a local page. It allows only the style sheet `sheet`, no script, and forms only to
- * this server. `more` adds directives.
+ * The content security policy of a local page. The policy allows only the style sheet `sheet`, no scripts, and forms
+ * that are sent to this server. `more` adds directives.
  */
 export function policyOf(sheet: string, ...more: string[]): string {
   const hash = createHash("sha256").update(sheet).digest("base64");

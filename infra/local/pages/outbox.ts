@@ -78,7 +78,7 @@ async function listMails(table: Reader, request: LocalRequest): Promise<Answer> 
  * - `/_local/outbox`: the mails in the embedded outbox, newest first. `?to=` filters by recipient.
  * - `/_local/outbox/{id}`: one mail, with its HTML in a frame without scripts.
  *
- * Both can also answer with JSON.
+ * Both paths can also answer with JSON.
  */
 export function outboxPaths(table: Reader): LocalPath[] {
   const withMail =

@@ -50,8 +50,8 @@ type PayerPage = {
 };
 
 /**
- * A page for payers that looks like a payment provider's page. It has no scripts, no external resources, and no links
- * to other local pages.
+ * A page for payers that looks like a payment provider's page. The page has no scripts, no external resources, and no
+ * links to other local pages.
  */
 export const payerPage = ({ status = 200, title, content, leadTo }: PayerPage): Answer => ({
   status,

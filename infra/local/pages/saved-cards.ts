@@ -142,7 +142,7 @@ async function chargeRow(table: Table, { id, amount, currency, status, created_a
   return `<tr>${facts.join("")}<td>${form}</td></tr>`;
 }
 
-/** The page with the charges of saved cards. Its buttons refund or dispute a charge. */
+/** The page with the charges of saved cards. The buttons of the page refund or dispute a charge. */
 async function chargesPage(table: Table, status = 200, notice = ""): Promise<Answer> {
   const charges = await listCharges(table);
   const rows = await Promise.all(charges.map((charge) => chargeRow(table, charge)));
@@ -173,7 +173,7 @@ async function performReturn(act: ReturnAct, request: LocalRequest, settings: Ca
 /**
  * The local pages for saved cards.
  * - `/_local/card/{id}` saves a test card, and sends the product the webhook.
- * - `/_local/payments` lists the charges of saved cards. Its buttons refund and dispute a charge.
+ * - `/_local/payments` lists the charges of saved cards. The buttons of the page refund or dispute a charge.
  */
 export function cardPaths(settings: CardSettings): LocalPath[] {
   const { table } = settings;

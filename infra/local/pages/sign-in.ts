@@ -162,8 +162,8 @@ function metadata({ headers }: LocalRequest): Answer {
 
 /**
  * The embedded issuer's endpoints of the authorization code flow. Only the local product has these endpoints.
- * - `/_local/authorize`: a page on which you choose a user. It offers the people of the demo, and accepts any e-mail
- *   address.
+ * - `/_local/authorize`: a page on which you choose a user. The page offers the people of the demo, and accepts any
+ *   e-mail address.
  * - `/_local/token`: exchanges a code for an access token, only once and within a minute.
  * - `/_local/issuer/.well-known/openid-configuration`: the issuer's metadata.
  */

@@ -132,7 +132,10 @@ async function seedAccount(
   await createAccount(table, { id, client, name, ownerId: owner, ownerEmail }, new Date());
 }
 
-/** Creates a service account if it is missing. If it exists, stores its token again, because `demo.seed` may be new. */
+/**
+ * Creates a service account if it is missing. If the service account exists, stores its token again, because
+ * `demo.seed` may be new.
+ */
 async function seedServiceAccount(
   table: Table,
   { accountId, id, by }: { accountId: string; id: string; by: string },

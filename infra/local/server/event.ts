@@ -91,7 +91,7 @@ export function createMatcher<T>(
 
 /** The parts of a request target (RFC 9112 §3.2). */
 export type Target = {
-  /** The authority of a target in absolute form. It overrides the header Host (RFC 9112 §3.2.2). */
+  /** The authority of a target in absolute form. This authority overrides the header Host (RFC 9112 §3.2.2). */
   authority?: string;
   /** The path as it was sent, percent-encoded. */
   encodedPath: string;
@@ -115,7 +115,7 @@ function decode(text: string): string {
 /**
  * Decodes a path in the same way as HTTP APIs decode `rawPath`: decodes it once, cuts it at a question mark, and
  * decodes it again. So `%2F` becomes a separator, and `%3F` ends the path. A `%25` that does not begin a second escape
- * is refused. Live captures of July 2026 show this (hotsock/voker, `vokerhttp/testdata/ingress-paths.json`).
+ * is refused. Live captures of July 2026 show this behaviour (hotsock/voker, `vokerhttp/testdata/ingress-paths.json`).
  */
 const decodePath = (encoded: string): string => decode(decode(encoded).replace(/\?.*$/s, ""));
 
@@ -187,7 +187,7 @@ export function collectHeaders(rawHeaders: readonly string[]): Map<string, strin
   return headers;
 }
 
-/** Whether the event contains a body of this content type as text. It contains any other body as base64. */
+/** Whether the event contains a body of this content type as text. The event contains any other body as base64. */
 const isText = (contentType: string | undefined): boolean =>
   /^(?:text\/[^;\s]+|application\/(?:json|javascript|xml))\s*(?:;|$)/i.test(contentType ?? "");
 

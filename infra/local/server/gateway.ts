@@ -23,7 +23,10 @@ export type Gateway = {
   stop: () => Promise<void>;
 };
 
-/** The server's connections without a running request. They include the connections that browsers open in advance. */
+/**
+ * The server's connections without a running request. These connections include the connections that browsers open in
+ * advance.
+ */
 function trackIdle(server: Server): ReadonlySet<Socket> {
   const idle = new Set<Socket>();
   server.on("connection", (socket: Socket) => {

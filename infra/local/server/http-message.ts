@@ -81,7 +81,7 @@ export const maxBodyBytes = 10 * 1024 * 1024;
 
 /**
  * Reads the body of a request. Returns null as soon as the body exceeds `maxBytes`. Still reads and discards the rest,
- * because some senders read the answer only after the whole body. Rejects if the sender disconnects.
+ * because some senders read the answer only after they have sent the whole body. Rejects if the sender disconnects.
  */
 export function readBody(request: IncomingMessage, maxBytes: number = maxBodyBytes): Promise<Buffer | null> {
   return new Promise((resolve, reject) => {

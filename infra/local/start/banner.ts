@@ -44,8 +44,8 @@ ${mcpConfiguration(baseUrl, token)}
 `;
 
 /**
- * The command that reads the owner's token from `demo.json`, with a shortened token. It works in POSIX shells and in
- * PowerShell. The path has forward slashes, because it is in a JavaScript string.
+ * A command that reads the owner's token from `demo.json`, and then the shortened token. The command works in POSIX
+ * shells and in PowerShell. The path of `demo.json` has forward slashes, because it is in a JavaScript string.
  */
 function demoText(baseUrl: string, token: string, { dataDir }: BannerOptions): string {
   const file = `${dataDir.replaceAll("\\", "/")}/demo.json`;

@@ -25,14 +25,14 @@ const Advance = z
 const fileIn = (dataDir: string): string => join(dataDir, "clock.json");
 
 /**
- * Sets the clock of this process as far ahead as the product's clock at its last run. For the product and for commands
- * that use its data.
+ * Sets the clock of this process as far ahead as the product's clock at its last run. The product and the commands that
+ * use its data call this function.
  */
 export const restoreClock = async (dataDir: string): Promise<void> => setClockAhead(await readAhead(dataDir));
 
 /**
- * Reads how far ahead the product's clock was at its last run, in milliseconds. Without this, stored times would be in
- * the future.
+ * Reads how far ahead the product's clock was at its last run, in milliseconds. Without this offset, stored times would
+ * be in the future.
  */
 async function readAhead(dataDir: string): Promise<number> {
   const text = await readFile(fileIn(dataDir), "utf8").catch(() => "{}");
@@ -40,7 +40,7 @@ async function readAhead(dataDir: string): Promise<number> {
 }
 
 /**
- * `/_local/clock`: the product's clock. It never goes back. Access tokens use the machine's time instead.
+ * `/_local/clock`: the product's clock. The clock never goes back. Access tokens use the machine's time instead.
  * - GET: the time.
  * - POST: moves the clock ahead by `days`, `hours` and `minutes`. The workers then check for due work.
  */

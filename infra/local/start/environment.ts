@@ -89,8 +89,8 @@ async function writeSecretFile(file: string, text: string): Promise<string> {
 
 /**
  * Reads the local SECRETS_KEY, 32 random bytes as base64, from `$DATA_DIR/secrets.key` (mode 0600). Creates the file if
- * it is missing. Never replaces a file with other content, because the secrets in the table may need it. Throws
- * `StartProblem` for such a file, and for an unreadable file.
+ * it is missing. Throws `StartProblem` if the file cannot be read, or contains anything else. Does not replace such a
+ * file, because the secrets in the table may need its key.
  */
 export async function readSecretsKey(dataDir: string): Promise<string> {
   const file = join(dataDir, "secrets.key");
@@ -104,8 +104,8 @@ export async function readSecretsKey(dataDir: string): Promise<string> {
 
 /**
  * Reads the local PAYMENTS_WEBHOOK_SECRET, `whsec_` and 32 random bytes as base64url, from `$DATA_DIR/payments.secret`
- * (mode 0600). Replaces a file with other content, because nothing stored depends on the secret. Creates the file if it
- * is missing. Throws `StartProblem` if the file cannot be read.
+ * (mode 0600). Creates the file if it is missing. Replaces the file if it contains anything else: nothing stored
+ * depends on the secret. Throws `StartProblem` if the file cannot be read.
  */
 export async function readPaymentsSecret(dataDir: string): Promise<string> {
   const file = join(dataDir, "payments.secret");

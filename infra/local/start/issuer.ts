@@ -32,7 +32,9 @@ export type TokenIssuer = {
   issuerConfig: (baseUrl?: string) => Issuer;
   /** Makes an RFC 9068 access token for a person. */
   mint: (person: Person, options?: { expiresInSeconds?: number; now?: Date }) => string;
-  /** Signs any header and payload as a JWS, with the issuer's key and ES256. Tests use it for forged tokens. */
+  /**
+   * Signs any header and payload as a JWS, with the issuer's key and ES256. Tests use this function for forged tokens.
+   */
   sign: (header: Record<string, unknown>, payload: Record<string, unknown>) => string;
   /** The key id, an RFC 7638 thumbprint. */
   kid: string;
@@ -150,8 +152,8 @@ function parseJson(text: string): unknown {
 }
 
 /**
- * Mints a token. Accepts only JSON, because a page of another site could post a form here. Before a page's JSON the
- * browser sends a preflight, which this server refuses.
+ * Mints a token. Accepts only JSON, because a page of another site could post a form here. Before a page of another
+ * site can post JSON, the browser sends a preflight. This server refuses the preflight.
  */
 function mint(issuer: TokenIssuer, { headers, body }: LocalRequest): Answer {
   if (!/^application\/json\s*(?:;|$)/i.test(headers.get("content-type") ?? "")) {

@@ -14,7 +14,9 @@ const runProgram = promisify(execFile);
 /** The URL of DynamoDB Local's archive, from the DynamoDB Developer Guide. */
 const archive = "https://d1ni2b6xgvw0s0.cloudfront.net/v2.x/dynamodb_local_latest.tar.gz";
 
-/** The longest time for the start of DynamoDB Local, in milliseconds. It includes the download of Docker's image. */
+/**
+ * The longest time for the start of DynamoDB Local, in milliseconds. The time includes the download of Docker's image.
+ */
 const startTimeoutMs = 300_000;
 
 /** A way to run DynamoDB Local on this machine. */
@@ -127,9 +129,9 @@ export type DynamoDbLocalOptions = {
 };
 
 /**
- * Offers to run DynamoDB Local instead of the embedded engine, and starts it if the user says yes. Its data is in the
- * folder `dynamodb-local` of the data folder. Throws `StartProblem` if there is neither Docker nor Java, if the user
- * says no, or if the start fails. The message names the alternatives.
+ * Offers to run DynamoDB Local instead of the embedded engine, and starts it if the user says yes. DynamoDB Local keeps
+ * its data in the folder `dynamodb-local` of the data folder. Throws `StartProblem` if there is neither Docker nor
+ * Java, if the user says no, or if the start fails. The message of the error names the alternatives.
  */
 export async function startDynamoDbLocal(options: DynamoDbLocalOptions): Promise<Engine> {
   const { reason, dataDir, confirm, say, source = archive } = options;

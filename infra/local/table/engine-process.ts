@@ -51,8 +51,8 @@ export function spawnWatched(program: string, args: readonly string[]): EnginePr
 }
 
 /**
- * Resolves when the engine prints that it listens. At this time its port is bound. Throws `StartProblem` if the engine
- * ends first, or after `startTimeoutMs`.
+ * Resolves when the engine prints that it listens. At this time the port of the engine is bound. Throws `StartProblem`
+ * if the engine ends first, or after `startTimeoutMs`.
  */
 export async function untilListening({ child, output, ended }: EngineProcess): Promise<void> {
   let failure = "";
@@ -92,8 +92,8 @@ const platforms = ["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64", "wi
 type Resolve = (id: string) => string;
 
 /**
- * Thrown if there is no engine for this machine. The message explains how to get the engine, or for which platforms it
- * exists.
+ * Thrown if there is no engine for this machine. The message explains how to get the engine, or for which platforms an
+ * engine exists.
  */
 export class NoEngine extends StartProblem {}
 

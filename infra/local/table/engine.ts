@@ -140,8 +140,8 @@ async function createTable(client: DynamoDBClient, TableName: string): Promise<v
 }
 
 /**
- * Creates the table if it is missing. It has the keys and the TTL that infra/cdk/constructs/storage.ts declares, but no
- * stream. A stream would slow down the engine's writes, so the change feed reads the journals instead. Throws
+ * Creates the table if it is missing. The table has the keys and the TTL that infra/cdk/constructs/storage.ts declares,
+ * but no stream. A stream would slow down the engine's writes, so the change feed reads the journals instead. Throws
  * `StartProblem` if the endpoint gives no usable answer, or if the table has other keys.
  */
 export async function ensureTable(endpoint: string, tableName: string): Promise<void> {

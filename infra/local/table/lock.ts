@@ -33,7 +33,7 @@ const askHolder = (address: string): Promise<number | undefined> =>
 /**
  * The address of the lock on a name:
  * - on Linux an abstract socket (unix(7)), and on Windows a named pipe; the kernel frees both when the process ends,
- * - on other systems a socket file; a killed process leaves it behind.
+ * - on other systems a socket file; a killed process leaves the file behind.
  */
 function lockAddress(name: string): string {
   const id = `hosted-mail-api-${createHash("sha256").update(name).digest("hex").slice(0, 32)}`;
@@ -63,7 +63,7 @@ export async function holdLock(name: string): Promise<() => Promise<void>> {
   return () => new Promise((resolve) => server.close(() => resolve()));
 }
 
-/** The file in the data folder with the address of the running engine. The operator's command reads it. */
+/** The file in the data folder with the address of the running engine. The operator's command reads this file. */
 export const engineAddressFile = "engine.json";
 
 /** The name of the local table. */

@@ -149,7 +149,7 @@ export function openApi(
 
   return {
     recipient: (address: string) => ask("recipient", { address }) as Promise<Recipient>,
-    /** The mailbox with these ids. Its kind is `mailbox`, or `none` if there is no such mailbox. */
+    /** The answer about the mailbox with these ids. `kind` is `mailbox`, or `none` if there is no such mailbox. */
     mailbox: (account_id: string, mailbox_id: string) =>
       ask("recipient", { account_id, mailbox_id }) as Promise<Recipient>,
     sender: (login: string, from: string, to?: string) =>

@@ -67,8 +67,9 @@ async function answerMailbox(url: URL, { api, settings }: Work): Promise<Reply> 
 type Letter = { login: string; sender: string; authors: string[]; recipients: number };
 
 /**
- * Checks whether a login may send a letter: from the sender in its envelope, and from every address in `From:`. If it
- * may, answers with the key that signs the letter, and counts the letter as sent. If not, answers with the refusal.
+ * Checks whether a login may send a letter: from the sender in the letter's envelope, and from every address in
+ * `From:`. If the login may send it, answers with the key that signs the letter, and counts the letter as sent. If not,
+ * answers with the refusal.
  */
 async function answerSigning(letter: Letter, { api, journal }: Work): Promise<Reply> {
   const { login, sender, authors, recipients } = letter;

@@ -3,8 +3,8 @@ import { createServer, type Server, type Socket } from "node:net";
 
 /**
  * Starts a server on 127.0.0.1. A client sends one question after the other on its connection. `take` returns the first
- * question in some bytes, and the bytes after the question. It returns undefined if the first question is not complete.
- * `answer` must not reject.
+ * question in some bytes, and the bytes after the question. `take` returns undefined if the first question is not
+ * complete. `answer` must not reject.
  */
 export async function startLineServer<Q>(
   port: number,

@@ -35,7 +35,7 @@ function readDeliveries() {
     const { service = "", queue = "", recipient, status, word = "", diagnostic = "" } = toLine.exec(line)?.groups ?? {};
     const [sender, type] = [senders.get(queue), typesByWord[word]];
     // A letter without a sender is a bounce. The service `relay` passes a letter to this system's own MX. Such a letter
-    // has not left the system yet, so this is no event.
+    // has not left the system yet, so the line is no event.
     if (!sender || type === undefined || recipient === undefined || service.endsWith("relay/smtp")) return undefined;
     const source_ip = sourceOf(service);
     return {
@@ -56,8 +56,9 @@ const readPosition = (file: string): Position =>
   existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Position) : { inode: 0, offset: 0 };
 
 /**
- * Follows a log and adds its deliveries to the journal. Stores the position after the entries. So a crash between the
- * two reports some deliveries twice, but loses no delivery. Reads a replaced log (logrotate) from its beginning.
+ * Follows a log and adds its deliveries to the journal. Stores the position after the entries. So after a crash between
+ * these two steps, some deliveries are reported twice, but no delivery is lost. Reads a replaced log (logrotate) from
+ * its beginning.
  */
 export function openPostfixLog(log: string, positionFile: string, journal: Journal) {
   const read = readDeliveries();

@@ -38,15 +38,15 @@ async function kick(mask: string, { doveadm, local_key }: { doveadm: string; loc
 }
 
 /**
- * The most ids of revocations that are kept. They are needed because the API repeats the revocations of the last
- * minute.
+ * The largest number of revocation ids that are kept. The ids are needed because the API repeats the revocations of the
+ * last minute.
  */
 const mostDone = 10_000;
 
 /**
  * Returns a function that carries out the revocations since its last call: ends sessions, and deletes the mail of
- * purged mailboxes. It stores its position at the end. So after a crash, some revocations are carried out twice, which
- * is harmless. If the API no longer keeps the revocations since the position, all sessions end.
+ * purged mailboxes. The function stores its position at the end. So after a crash, some revocations are carried out
+ * twice, which is harmless. If the API no longer keeps the revocations since the position, all sessions end.
  */
 export function openRevocations(
   { store, state, ...settings }: { store: string; state: string; doveadm: string; local_key: string },

@@ -1,6 +1,8 @@
 type LoginOwner = { ids: string[]; loggedInAt: number };
 
-/** The most logins, and the most revocations, that are kept. The oldest are forgotten first. */
+/**
+ * The largest number of logins that are kept, and the largest number of revocations. The oldest are forgotten first.
+ */
 const most = 100_000;
 
 function keep<V>(map: Map<string, V>, key: string, value: V): void {

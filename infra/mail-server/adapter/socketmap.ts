@@ -3,7 +3,7 @@ import type { Server } from "node:net";
 import { startLineServer } from "./lines.ts";
 import type { Table } from "./maps.ts";
 
-/** The longest question, in bytes. This is also the limit of Postfix. */
+/** The longest question, in bytes. Postfix has the same limit. */
 const longest = 100_000;
 
 /**

@@ -24,10 +24,12 @@ export function aheadOfGroupDeletion(accountId: string, id: string): Ahead {
 }
 
 /**
- * Deletes a group with its grants and memberships. Throws 404. Throws 409 `group_not_empty` if the group contains other
- * groups, and 403 `would_escalate` if the group owns the account and the caller does not.
- * - The members and grants of a large group are deleted first, some in each transaction.
- * - If the process dies before the end, a smaller group is left. The caller can delete the group again.
+ * Deletes a group with its grants and memberships. The members and grants of a large group are deleted first, some in
+ * each transaction. If the process dies before the end, a smaller group is left. The caller can delete this group
+ * again. Throws:
+ * - 403 `would_escalate` if the group owns the account and the caller does not;
+ * - 404 if the account does not have the group;
+ * - 409 `group_not_empty` if the group contains other groups.
  */
 export async function deleteGroup(accountId: string, id: string, context: Context): Promise<void> {
   const { table, commit, now } = context;

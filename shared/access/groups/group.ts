@@ -77,7 +77,7 @@ export const AuthGroup = z
     account_id: Id.meta({ description: "The account that the group belongs to." }),
     name: z.string().meta({ description: "The group's name, unique in its account ignoring case." }),
     idp_name: z.string().meta({
-      description: "The group's name in the `groups` claim of a token. It is never used again for another group.",
+      description: "The group's name in the `groups` claim of a token. No other group ever gets this name.",
     }),
     attributes: z
       .record(z.string(), z.unknown())
@@ -357,7 +357,7 @@ type GroupChange = { [Name in keyof NewGroup]?: NewGroup[Name] | undefined } & {
  * - 404 if the account does not have the group;
  * - 422 if the account does not have the new parent;
  * - 409 `group_name_taken`;
- * - 409 `group_cycle` if the new parent is the group itself or inside it;
+ * - 409 `group_cycle` if the new parent is the group itself or is inside the group;
  * - 409 `limit_reached` if the groups would be nested too deep.
  */
 export async function updateGroup(

@@ -317,8 +317,9 @@ export function aheadOfMemberRemoval(accountId: string, groupId: string, memberI
 }
 
 /**
- * Removes a member from a group. Throws 404. Throws 403 `would_escalate` if the group owns the account and the caller
- * does not.
+ * Removes a member from a group. Throws:
+ * - 403 `would_escalate` if the group owns the account and the caller does not;
+ * - 404 if the account does not have the group, or if the group does not have the member.
  */
 export async function removeMember(
   accountId: string,

@@ -115,7 +115,7 @@ export const AcceptedInvitation = z
   .meta({ id: "InvitationAccepted", description: "The access that an accepted invitation gave." });
 type Accepted = z.output<typeof AcceptedInvitation>;
 
-/** The 410 for an invitation whose inviter no longer holds any of its permissions. */
+/** The 410 for an invitation if the inviter no longer holds any of the permissions in the invitation. */
 const notHeld = () =>
   invitationEnded("The person who invited you may no longer give this access. Ask for a new invitation.", "not_held");
 
@@ -277,8 +277,8 @@ const isCustom = ({ custom_role }: StoredAccess): boolean => custom_role !== und
 
 /**
  * The permissions that an invitation can still give. Such a permission has not ended, its resource and role still
- * exist, and the inviter still holds it, at least until its end. `unchanged` makes a transaction fail if a resource or
- * a role is deleted meanwhile.
+ * exist, and the inviter still holds the permission, at least until the permission ends. `unchanged` makes a
+ * transaction fail if a resource or a role is deleted meanwhile.
  */
 async function whatIsGiven(
   table: Reader,
@@ -307,8 +307,7 @@ async function whatIsGiven(
     given: given.map(({ grantable }) => grantable),
     unchanged: [
       ...given.flatMap(({ present }) => (present ? [present] : [])),
-      // A request that deletes the role first checks that nobody holds the role. If a request has made this check
-      // already, this write makes the transaction of that request fail.
+      // Makes a request that deletes one of these roles meanwhile fail, as in `assign`.
       ...(given.some(({ one }) => isCustom(one)) ? [rolesWrite(accountId, own, own.roles)] : []),
     ],
   };
@@ -316,7 +315,7 @@ async function whatIsGiven(
 
 /**
  * Plans to give permissions to a subject. Leaves out the permissions that the subject already holds without an end. If
- * the invitation gives ownership, and the subject already has an ownership with an end, this removes the end.
+ * the invitation gives ownership, and the subject already has an ownership with an end, the plan removes the end.
  */
 async function planGiven(
   table: Reader,

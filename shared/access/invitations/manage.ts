@@ -179,8 +179,10 @@ export const aheadOfInvitationById = (accountId: string, id: string): Ahead => (
 });
 
 /**
- * Revokes an invitation. Its link then no longer works. An invitation that was revoked before stays as it is. Throws
- * 404, and 409 `invitation_used` for an invitation that was accepted.
+ * Revokes an invitation. The link of the invitation then no longer works. An invitation that was revoked before stays
+ * as it is. Throws:
+ * - 404 if the account does not have the invitation;
+ * - 409 `invitation_used` if the invitation was accepted.
  */
 export function revokeInvitation(accountId: string, id: string, { table, commit, now }: Context): Promise<void> {
   return commit(async () => {

@@ -30,7 +30,10 @@ export const vatView = ({ rate, net, amount, ...row }: VatRow): z.output<typeof 
   vat: money(amount),
 });
 
-/** The lines of an invoice and their sums, in minor units. `prepaid` is the part that purchases have paid. */
+/**
+ * The lines of an invoice and their sums, in minor units. `prepaid` is the part of `total` that the wallet has already
+ * paid for purchases.
+ */
 export type InvoiceAmounts = { lines: Line[]; vat?: VatRow[]; prepaid: number; total: number };
 
 /**

@@ -31,7 +31,7 @@ import type { InvoiceDocument } from "./pdf.ts";
 /*
  * Access patterns
  *   credit notes of an account, newest first, and one by the ordinal in its id   ACCOUNT#<id> / LIST#credit_notes
- *   the credit note of an operator's id                                          ACCOUNT#<id> / CREDIT_NOTE#<id>
+ *   the credit note by the id that the operator chose                            ACCOUNT#<id> / CREDIT_NOTE#<id>
  */
 export const creditNotesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "credit_notes" });
 
@@ -45,8 +45,8 @@ const Base = z.object({
   id: Id.meta({ description: "The credit note's id." }),
   number: z.string().meta({ description: "The credit note's number. The numbers of an account have no gaps." }),
   date: Timestamp.meta({ description: "When the credit note was made." }),
-  invoice_id: Id.meta({ description: "The id of the invoice that it corrects." }),
-  invoice_number: z.string().meta({ description: "The number of the invoice that it corrects." }),
+  invoice_id: Id.meta({ description: "The id of the invoice that the credit note corrects." }),
+  invoice_number: z.string().meta({ description: "The number of the invoice that the credit note corrects." }),
   reason: z.string().meta({ description: "Why the credit note was made." }),
   amount: MoneyText.meta({ description: "The amount that the wallet got back, with VAT." }),
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
@@ -109,7 +109,7 @@ const grossOf = (rows: readonly VatRow[]): number => rows.reduce((sum, { net, am
 
 /**
  * Divides an amount with VAT over the rows, in proportion to the amount that is left of each row. If a row is credited
- * whole, the rest of its VAT is credited too. Throws if the amount is larger than what is left to credit.
+ * in full, the rest of its VAT is credited too. Throws if the amount is larger than the amount that is left to credit.
  */
 function creditedRows(left: readonly VatRow[], gross: number): VatRow[] {
   const all = grossOf(left);
@@ -136,7 +136,7 @@ function rowsOfLines(invoice: StoredInvoice, numbers: readonly number[]): VatRow
   return left.map((row, index) => {
     const net = chosen.reduce((sum, line) => sum + ((line.vat_row ?? 0) === index ? line.amount : 0), 0);
     if (net > row.net)
-      throw new Error(`These lines are more than what is left to credit: ${money(row.net)} without VAT.`);
+      throw new Error(`These lines exceed the amount that is left to credit: ${money(row.net)} without VAT.`);
     const vat = net === row.net ? row.amount : Math.min(row.amount, divideHalfUp(net * row.rate, 10_000));
     return { ...row, net, amount: vat };
   });
@@ -209,9 +209,11 @@ function newCreditNote(
 const NotePointer = z.object({ id: z.string(), invoice_id: z.string() });
 
 /**
- * Plans a credit note on an invoice: the wallet gets the amount with its VAT, and pays open invoices from it. A repeat
- * with the same `id` of the operator makes no second credit note. Throws if the id belongs to another invoice, if the
- * account has no such invoice, and if the credit is larger than what is left.
+ * Plans a credit note on an invoice: the wallet gets the amount with its VAT, and pays open invoices from it. The
+ * operator chooses `id`: a repeat with the same `id` makes no second credit note. Throws:
+ * - if a credit note for another invoice has the `id`;
+ * - if the account does not have the invoice;
+ * - if the credit is larger than the amount that is left to credit.
  */
 export async function planCreditNote(
   table: Reader,

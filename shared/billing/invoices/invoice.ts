@@ -92,8 +92,8 @@ export const StoredInvoice = InvoiceBase.extend({
       lines: z.array(z.int()),
       vat: z.array(z.object({ net: z.int(), amount: z.int() })),
       /**
-       * The credit notes. Absent if an earlier version made the first credit note of the invoice. Then only the list of
-       * credit notes has them.
+       * The credit notes. Absent if an earlier version made the first credit note of the invoice. In this case only the
+       * list of credit notes has the invoice's credit notes.
        */
       notes: z.array(CreditedBy).optional(),
     })
@@ -126,7 +126,10 @@ export const newSeries = (accountId: string): string => accountId.replaceAll("-"
 /** The first part of the invoice numbers of an account whose first invoice was made by an earlier version. */
 export const oldSeries = (accountId: string): string => accountId.slice(0, 8);
 
-/** The amount that the wallet pays, or has paid, for an invoice without its purchases, in minor units. */
+/**
+ * The amount of an invoice without its purchases, in minor units. The wallet pays or has paid this amount for the
+ * invoice.
+ */
 export const dueOf = ({ total, prepaid }: Pick<StoredInvoice, "total" | "prepaid">): number => total - (prepaid ?? 0);
 
 /** The VAT of an invoice, in minor units. */

@@ -58,8 +58,8 @@ function urlOf(
 }
 
 /**
- * Returns an invoice with its download key. The first version stored invoices without a key; such an invoice gets a key
- * here.
+ * Returns an invoice with its download key. The first version stored invoices without a key. This function gives such
+ * an invoice a key.
  */
 async function withDownloadKey(invoice: StoredInvoice, table: Table): Promise<InvoiceWithKey> {
   const { download_key, account_id, id } = invoice;

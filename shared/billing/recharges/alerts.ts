@@ -27,7 +27,10 @@ export const StoredAlerts = z.object({
   low_balance_threshold: z.int().min(0).nullable(),
   /** Whether the wallet was below the threshold at the last check. */
   is_low: z.boolean(),
-  /** The last notice of each kind: the coming date, and the number of days before it. */
+  /**
+   * The last notice of each kind, as `<day>/<days>`: the day on which the account becomes past due or is suspended, and
+   * the number of days before this day.
+   */
   past_due_notice: z.string().optional(),
   suspension_notice: z.string().optional(),
   version: z.int(),
@@ -47,7 +50,7 @@ export const alertsWrite = (accountId: string, { version, ...alerts }: StoredAle
 
 const AlertSettings = z.object({
   low_balance_threshold: MoneyText.nullable().meta({
-    description: `The event \`billing.wallet.low_balance\` comes when less than this is left of the wallet after all charges so far. Null for the usage of ${lowBalanceDays} days.`,
+    description: `The event \`billing.wallet.low_balance\` comes when less than this amount is left in the wallet after all charges so far. Null for the cost of ${lowBalanceDays} days of usage.`,
   }),
 });
 
@@ -56,7 +59,7 @@ export const Alerts = AlertSettings.extend({
   left: MoneyText.meta({
     description: "The rest of the wallet: the balance without held amounts, less all charges so far.",
   }),
-  is_low: z.boolean().meta({ description: "Whether less is left than the threshold." }),
+  is_low: z.boolean().meta({ description: "Whether `left` is below the threshold." }),
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
 }).meta({ id: "BillingAlerts", description: "When the account is told that the wallet is low." });
 
@@ -65,7 +68,7 @@ export const AlertsUpdate = z
     low_balance_threshold: moneyUpTo(topupLimit)
       .nullable()
       .optional()
-      .meta({ description: `The threshold. Null for the usage of ${lowBalanceDays} days.` }),
+      .meta({ description: `The threshold. Null for the cost of ${lowBalanceDays} days of usage.` }),
   })
   .meta({ id: "BillingAlertsUpdate", description: "The alerts to change." });
 
@@ -80,7 +83,7 @@ const settingsOf = ({ low_balance_threshold: threshold }: StoredAlerts): z.input
   low_balance_threshold: threshold === null ? null : money(threshold),
 });
 
-/** The keys of the accruals of the last seven days before a day. */
+/** The first and the last key of the accruals of the seven days before a day. */
 const lastWeek = (accountId: string, today: Day): [first: Key, last: Key] => [
   accrualKey(accountId, plusDays(today, -7)),
   accrualKey(accountId, today),
@@ -99,7 +102,7 @@ export function aheadOfAlerts(accountId: string): Ahead {
  */
 export const leftOf = (book: AccountBilling): number => book.available - usedOf(book) - totalDue(book);
 
-/** The cost of the recorded days with their VAT, in minor units. With `before`, only earlier days count. */
+/** The cost of the recorded days with their VAT, in minor units. With `before`, only the days before `before` count. */
 function usedOf({ account, accruals, profile }: AccountBilling, before?: Day): number {
   const days = before === undefined ? accruals : accruals.filter(({ day }) => day < before);
   const costs = [...Map.groupBy(days, ({ day }) => monthOf(day)).values()].map((month) =>
@@ -130,7 +133,7 @@ async function usageOf(
   return plan === null ? 0 : Math.ceil((planAt(plan, today, currency).minimum * days) / daysInMonth(today));
 }
 
-/** The threshold of the low balance in minor units: the customer's own, or the usage of a week. */
+/** The threshold of the low balance in minor units: the customer's own threshold, or the cost of a week of usage. */
 export const thresholdOf = async (
   table: Reader,
   book: AccountBilling,

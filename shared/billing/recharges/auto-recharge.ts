@@ -31,7 +31,7 @@ export const StoredSettings = z.object({
   amount: MinorUnits,
   monthly_cap: MinorUnits,
   max_per_month: z.int(),
-  /** The month of `count` and `charged`: its first day. */
+  /** The first day of the month to which `count` and `charged` belong. */
   month: z.string(),
   /** How many recharges began in the month and did not fail. */
   count: z.int(),
@@ -41,13 +41,16 @@ export const StoredSettings = z.object({
   current: Id.optional(),
   /** The recharge that began last. */
   last: Id.optional(),
-  /** How many recharges have failed since the last one that succeeded. */
+  /** How many recharges have failed since the last successful recharge. */
   failures: z.int(),
   /** No recharge begins before this time. */
   retry_at: Timestamp.optional(),
   /** The number of recharges that began on the day (UTC) of the last recharge. Failed recharges count too. */
   attempts: z.object({ day: z.string(), count: z.int() }).optional(),
-  /** The month in which the customer was last told that its recharges have reached their limit: its first day. */
+  /**
+   * The first day of the month in which the customer was last told that the recharges of the month have reached their
+   * limit.
+   */
   limit_told: z.string().optional(),
   version: z.int(),
 });
@@ -70,7 +73,7 @@ const firstSettings: StoredSettings = {
 export async function readSettings(table: Reader, accountId: string, day: Day): Promise<StoredSettings> {
   const stored = (await table.get(settingsKey(accountId), StoredSettings)) ?? firstSettings;
   const month = monthOf(day);
-  // A clock that is behind must not count a month anew.
+  // A clock that is behind must not begin the count of a month again.
   return stored.month >= month ? stored : { ...stored, month, count: 0, charged: 0 };
 }
 
@@ -113,9 +116,11 @@ export const unchangedSettings = (accountId: string, { version }: StoredSettings
 const RechargeSettings = z.object({
   enabled: z.boolean().meta({ description: "Whether the wallet is recharged automatically." }),
   threshold: MoneyText.meta({
-    description: "The wallet is recharged when less than this is left of it after all charges so far.",
+    description: "The wallet is recharged when it has less than this amount left after all charges so far.",
   }),
-  amount: MoneyText.meta({ description: "The amount of one recharge. More if an invoice needs more." }),
+  amount: MoneyText.meta({
+    description: "The amount of one recharge. A recharge takes more if an invoice needs more.",
+  }),
   monthly_cap: MoneyText.meta({ description: "The most that the recharges of a calendar month (UTC) take." }),
   max_per_month: z.int().meta({ description: "The most recharges in a calendar month (UTC)." }),
 });
@@ -129,7 +134,9 @@ export const AutoRecharge = RechargeSettings.extend({
   retry_at: Timestamp.nullable().meta({
     description: "When the next attempt is made after a failed recharge, or after the fourth recharge of a day (UTC).",
   }),
-  month_amount: MoneyText.meta({ description: "The sum of the recharges of this month, with the running one." }),
+  month_amount: MoneyText.meta({
+    description: "The sum of the recharges of this month, including the running recharge.",
+  }),
   month_count: z.int().meta({ description: "The number of recharges in `month_amount`." }),
   last_recharge: RechargeView.nullable().meta({ description: "The recharge that began last. Null if there was none." }),
 }).meta({ id: "AutoRecharge", description: "The automatic recharges of an account's wallet." });
@@ -139,7 +146,7 @@ export const AutoRechargeUpdate = z
   .strictObject({
     enabled: RechargeSettings.shape.enabled,
     threshold: moneyUpTo(rechargeLimits.amount).meta({
-      description: `The wallet is recharged when less than this is left of it. At most ${money(rechargeLimits.amount)}.`,
+      description: `The wallet is recharged when it has less than this amount left. At most ${money(rechargeLimits.amount)}.`,
     }),
     amount: moneyUpTo(rechargeLimits.amount).meta({
       description: `The amount of one recharge. At most ${money(rechargeLimits.amount)}.`,
@@ -215,7 +222,7 @@ async function autoRechargeView(
   };
 }
 
-/** A given amount in minor units, or the present one. */
+/** A given amount, in minor units. If no amount is given, the present amount. */
 const minor = (given: string | number | undefined, present: number): number =>
   given === undefined ? present : (minorUnits(given) ?? present);
 
@@ -269,7 +276,10 @@ function requireBelowCap({ amount, monthly_cap }: StoredSettings, member: "amoun
 const methodRequired = (): Problem =>
   new Problem("payment_method_required", "Save a card first, with billing.payment_method_session.create.");
 
-/** Switches off automatic recharges, with an event that says why. Plans nothing if they are off. */
+/**
+ * Plans to switch off automatic recharges, with an event that gives the reason. Plans nothing if automatic recharges
+ * are off already.
+ */
 export async function planSwitchOff(
   table: Reader,
   accountId: string,

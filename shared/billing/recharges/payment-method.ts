@@ -30,8 +30,8 @@ const setupKey = (accountId: string, reference: string): Key => ({
 });
 
 /**
- * The queue of questions for the payment provider. The account and one of these identify a task: `setup/<reference>`,
- * `recharge/<id>`, and `retry/<id>` for the attempt after a recharge that failed.
+ * The queue of questions for the payment provider. The account and one of these names identify a task:
+ * `setup/<reference>`, `recharge/<id>`, and `retry/<id>` for the attempt after a recharge that failed.
  */
 export const rechargeQueue: Queue = { name: "RECHARGE_DUE", shards: 4 };
 
@@ -53,7 +53,7 @@ const StoredMethod = z.object({
   customer_id: z.string(),
   card: PaymentMethod.extend({
     id: z.string(),
-    /** The page on which the card was saved. A page that was opened earlier does not replace the card. */
+    /** The page on which the card was saved. A card from a page that was opened earlier does not replace this card. */
     reference: z.string(),
   }).nullable(),
   version: z.int(),
@@ -192,7 +192,9 @@ async function setupWrites(table: Reader, accountId: string, setup: StoredSetup,
 export const readSetup = (table: Reader, accountId: string, reference: string): Promise<StoredSetup | undefined> =>
   table.get(setupKey(accountId, reference), StoredSetup);
 
-/** The stored page for saving a card that a result page's token names; undefined if there is none in this account. */
+/**
+ * Finds a stored page for saving a card, by the token of its result page. Undefined if the account has no such page.
+ */
 export async function setupOfToken(table: Reader, accountId: string, token: string): Promise<StoredSetup | undefined> {
   const [, reference = "", secret = ""] = /^([0-9a-f-]{36})\.([\w-]{22})$/.exec(token) ?? [];
   const setup = reference === "" ? undefined : await readSetup(table, accountId, reference);
@@ -210,7 +212,10 @@ export const askedWrite = (accountId: string, { id, version }: StoredSetup, at: 
   if: { version },
 });
 
-/** Moves the task of a page that is still open. */
+/**
+ * The writes that move the task of a page for saving a card to another due time. If `due_at` is null, the writes remove
+ * the task.
+ */
 export const postponeSetup = (accountId: string, setup: StoredSetup, due_at: string | null): Write[] => [
   {
     update: setupKey(accountId, setup.id),

@@ -109,8 +109,8 @@ const forgetCard = ({ accountId, cardId, id }: CardRemovedEvent, context: Rechar
   });
 
 /**
- * The age, in milliseconds, from which on the provider is not asked about a page for saving a card any more. The page
- * is open for less than a day.
+ * The greatest age, in milliseconds, at which the provider is still asked about a page for saving a card. The page is
+ * open for less than a day.
  */
 const setupAskedMs = 2 * dayMs;
 

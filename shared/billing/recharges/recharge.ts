@@ -56,9 +56,9 @@ const isOurs = ({ account, state }: AccountBilling): boolean =>
   (account.status === "suspended" && state.suspended_version === account.version);
 
 /**
- * The amount to recharge, in minor units; 0 if the wallet has enough. It is the customer's amount, or the amount that
- * the wallet lacks to pay what is due, if this is larger. If the larger amount would pass the monthly cap, it is the
- * customer's amount.
+ * The amount to recharge, in minor units; 0 if the wallet has enough. The result is the larger of two amounts, at most
+ * `topupLimit`: the amount in the customer's settings, and the amount that the wallet lacks to pay everything that is
+ * due. If the larger amount would pass the monthly cap, the result is the amount in the settings.
  */
 function neededAmount(book: AccountBilling, { threshold, amount, charged, monthly_cap }: StoredSettings): number {
   const due = totalDue(book);
@@ -128,7 +128,7 @@ async function planBeginning(table: Reader, accountId: string, now: Date): Promi
   };
 }
 
-/** The limit of the month that forbids a recharge, in words; undefined if none does. */
+/** The limit of the month that forbids a recharge, in words; undefined if no limit forbids the recharge. */
 function limitReached(settings: StoredSettings, amount: number, currency: string): string | undefined {
   const { count, charged, max_per_month, monthly_cap } = settings;
   if (count >= max_per_month) return `You allow ${max_per_month} recharges a month, and that many were made.`;
@@ -153,13 +153,13 @@ function planLimitNotice(
 
 export const isOver = ({ due_at }: StoredRecharge): boolean => due_at === null;
 
-/** The reason of a recharge that was given up before its charge. */
+/** The reason that a recharge gets when it is given up before the card is charged. */
 const givenUp = "Automatic recharges were switched off, or the account was closed, before the card was charged.";
 
 /**
- * Ends a recharge without a known charge, if the account is closed or its recharges are off. Returns whether this call
- * ended the recharge. If the card was charged after all, and the answer was lost, the provider's event of the charge
- * credits the wallet.
+ * Ends a recharge without a known charge, if the account is closed or automatic recharges are off. Returns whether this
+ * call ended the recharge. If the card was charged after all, and the answer was lost, the provider's event of the
+ * charge credits the wallet.
  */
 const giveUp = (accountId: string, id: string, context: WatchContext): Promise<boolean> =>
   context.table.commit(async () => {
@@ -206,7 +206,10 @@ export async function advanceRecharge(accountId: string, id: string, context: Re
   await settleRecharge(state, context);
 }
 
-/** Settles a recharge by the state of its charge. A repeat changes nothing. Then the wallet pays all due amounts. */
+/**
+ * Settles a recharge by the state of its charge. A repeat changes nothing. If the charge succeeded, the wallet then
+ * pays the amounts that are due.
+ */
 export async function settleRecharge(state: ChargeState, context: RechargeContext): Promise<void> {
   const { table, now, log } = context;
   const { accountId, reference, status } = state;
@@ -271,8 +274,8 @@ export async function isCharging(table: Reader, accountId: string, cardId: strin
 }
 
 /**
- * The result of a settlement: `ended` if the recharge takes no money and the customer is told, `credited` if its money
- * is in the wallet now, undefined if neither.
+ * The result of a settlement: `ended` if the recharge takes no money and the customer is told, `credited` if the money
+ * of the recharge is in the wallet now, undefined in all other cases.
  */
 type Settled = "ended" | "credited" | undefined;
 
@@ -342,8 +345,8 @@ const retry = (accountId: string, { id }: StoredRecharge, { enabled, retry_at }:
   enabled && retry_at !== undefined ? [dueWrite(rechargeQueue, [accountId, `retry/${id}`], retry_at)] : [];
 
 /**
- * Plans the end of a recharge whose card did not pay after another card was saved. That is no failure for the customer:
- * the new card is charged at once.
+ * Plans the end of a recharge that failed, if the customer has saved another card meanwhile. The recharge does not
+ * count as a failure, because the new card is charged at once.
  */
 function planWithNewCard(
   accountId: string,
@@ -378,7 +381,7 @@ const rechargeWrites = (accountId: string, before: StoredRecharge, after: Stored
   ...moveDue(rechargeQueue, [accountId, `recharge/${before.id}`], before.due_at, after.due_at),
 ];
 
-/** When to ask about a charge again: the older it is, the less often. */
+/** When to ask about a charge again. The older the recharge is, the longer the wait. */
 const nextAsk = ({ created_at }: Pick<StoredRecharge, "created_at">, now: Date): string =>
   later(now, Math.min(dayMs / 2, Math.max(2 * minuteMs, (now.getTime() - Date.parse(created_at)) / 2)));
 
@@ -393,7 +396,10 @@ function withoutRecharge(settings: StoredSettings, recharge: StoredRecharge): St
   };
 }
 
-/** The settings after a recharge that failed: the next attempt waits. */
+/**
+ * The settings after a recharge that failed. The next attempt has to wait. After the last attempt, automatic recharges
+ * are off.
+ */
 function afterFailure(settings: StoredSettings, recharge: StoredRecharge, now: Date): StoredSettings {
   const { retry_at, ...rest } = withoutRecharge(settings, recharge);
   const failures = settings.failures + 1;
@@ -454,7 +460,7 @@ async function planSuccess(
   };
 }
 
-/** Moves the task of a recharge whose charge could not be asked about. */
+/** Moves the task of a recharge to a later time, because the provider could not be asked about the charge. */
 export async function postponeRecharge(accountId: string, id: string, { table, now }: WatchContext): Promise<void> {
   await table.commit(async () => {
     const recharge = await readRecharge(table, accountId, id);

@@ -33,8 +33,8 @@ const StoredRefunds = z.object({
    */
   refunded: z.int().min(0),
   /**
-   * The ids of the refunds in `refunded`. Absent in rows of earlier versions. There, the oldest refunds whose amounts
-   * fit into `refunded` are in it.
+   * The ids of the refunds in `refunded`. Absent in rows of earlier versions. For such a row, the oldest refunds whose
+   * amounts fit into `refunded` count as taken.
    */
   taken: z.array(z.string()).optional(),
   /**
@@ -86,8 +86,8 @@ type ReturnContext = Pick<RechargeContext, "table" | "now" | "log">;
 type Outcome = "handled" | "known" | "ignored";
 
 /**
- * The effects of an event: on the wallet, on a stored row, and the changes to record. `owed` is the account's debt
- * after the event.
+ * The effects of an event: the update of the wallet, the write of a stored row, and the changes to record. `owed` is
+ * the account's debt after the event.
  */
 type Booking = {
   update: (book: AccountBilling) => void;
@@ -109,7 +109,8 @@ async function bookEvent(
   const author = { action: "system: payment", actor: { type: "system" as const, id: "payments" }, requestId: id };
   const outcome = await recorder({ table, accountId, author, now })(async (): Promise<ChangePlan<Outcome>> => {
     let booking: Booking | undefined;
-    // Another process can book the same event meanwhile. Then the billing is opened again, and the event planned again.
+    // Another process can book the same event meanwhile. In this case the billing is opened again, and the event is
+    // planned again.
     const { book, writes, changes } = await planBilling(table, accountId, now(), async (opened) => {
       booking = await plan();
       if (!booking) return;

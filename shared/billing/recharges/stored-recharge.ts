@@ -18,7 +18,7 @@ export const rechargeKey = (accountId: string, id: string): Key => ({
 
 const Status = z.enum(["charging", "processing", "succeeded", "action_required", "confirmed", "failed"]);
 
-/** One attempt to charge the saved card. It takes money once at most. `amount` is in minor units. */
+/** One attempt to charge the saved card. A recharge takes money once at most. `amount` is in minor units. */
 export const StoredRecharge = z.object({
   id: Id,
   amount: z.int().min(1),
@@ -45,7 +45,7 @@ export const RechargeView = z.object({
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
   status: z.enum([...Status.options, "disabled", "limit_reached"]).meta({
     description:
-      "`charging` and `processing` until the bank has answered. `action_required` if the payer has to confirm the payment at `action_url`, and `confirmed` once it is paid there: it is a top-up then. `disabled` and `limit_reached` only in the events of these names.",
+      "`charging` and `processing` until the bank has answered. `action_required` if the payer has to confirm the payment at `action_url`. `confirmed` once the payer has paid at `action_url`: the payment is then a top-up. `disabled` and `limit_reached` occur only in the events with these names.",
   }),
   reason: z.string().nullish().meta({ description: "For people: why the recharge failed." }),
   action_url: z
@@ -86,8 +86,8 @@ export const rechargeChange = (
 ): Change => change(rechargeKind, verb, recharge.id, { after: rechargeView(recharge) });
 
 /**
- * Plans the end of the recharge that a payer confirms on a page, by the result of the page. Plans nothing without such
- * a recharge.
+ * Plans the end of a recharge after its page has a result. On this page, the payer confirms the payment. Plans nothing
+ * if there is no such recharge.
  */
 export async function planPageResult(
   table: Reader,

@@ -83,8 +83,8 @@ async function planLowBalance(table: Reader, book: AccountBilling, alerts: Store
 }
 
 /**
- * The notice that is due for a date: 7 if the date is 2 to 7 days away, 1 if it is tomorrow or today. Undefined for any
- * other date.
+ * The notice that is due for a date: 7 if the date is 2 to 7 days away, 1 if the date is tomorrow or today. Undefined
+ * for any other date.
  */
 function noticeBefore(date: Day, today: Day): 7 | 1 | undefined {
   const days = daysBetween(today, date).length - 1;
@@ -93,8 +93,8 @@ function noticeBefore(date: Day, today: Day): 7 | 1 | undefined {
 }
 
 /**
- * Whether automatic recharges will pay an amount. They will pay it if they are on, the last one has not failed, and the
- * limits of the month allow the amount.
+ * Whether automatic recharges will pay an amount. This is so if automatic recharges are on, the last recharge has not
+ * failed, and the limits of the month allow the amount.
  */
 async function isCovered(table: Reader, { accountId, now }: AccountBilling, missing: number): Promise<boolean> {
   const { enabled, failures, charged, monthly_cap, count, max_per_month } = await readSettings(

@@ -118,8 +118,8 @@ export const isSendingRight = (checks: readonly Check[]): boolean =>
   checks.filter((check) => (check.name === "spf" || check.name === "dkim") && isRight(check)).length === 2;
 
 /**
- * Checks the MX, SPF, DKIM and DMARC records of a domain, all at the same time. An external domain may have a DMARC policy
- * that differs from its settings. Without `expected`, the checks are `unknown`.
+ * Checks the MX, SPF, DKIM and DMARC records of a domain, all at the same time. An external domain may have a DMARC
+ * policy that differs from its settings. Without `expected`, the checks are `unknown`.
  */
 export async function mailChecks(
   { resolver, domain }: { resolver: Resolver; domain: Pick<StoredDomain, "name" | "dns_mode" | "spf_includes"> },
@@ -150,8 +150,8 @@ export async function mailChecks(
 }
 
 /**
- * Checks a domain in the public DNS, and fetches its MTA-STS policy. All checks run at the same time, and take ten seconds
- * at most.
+ * Checks a domain in the public DNS, and fetches its MTA-STS policy. All checks run at the same time, and take ten
+ * seconds at most.
  */
 export async function healthOf(
   domain: StoredDomain,

@@ -76,8 +76,8 @@ export const spfTerms = (record: string): string[] =>
   record.split(" ").filter((term) => /^(?:include|ip4|ip6):/.test(term));
 
 /**
- * Checks that the domain has one SPF record, which allows mail from us (RFC 7208). An external domain whose record lacks
- * only some of its `spf_includes` gets a warning, because mail from us passes.
+ * Checks that the domain has one SPF record, which allows mail from us (RFC 7208). An external domain whose record
+ * lacks only some of its `spf_includes` gets a warning, because mail from us passes.
  */
 export async function checkSpf(
   { resolver, domain }: HealthQuestion,

@@ -21,8 +21,8 @@ const batchKey = (accountId: string, id: string): Key => ({ PK: `ACCOUNT#${accou
 const keptSeconds = 60 * 86_400;
 
 /**
- * A batch: the names of one purchase or of one request for transfers. It stores the contact, and the names that wait for a
- * payment, with their prices in minor units and their sealed auth codes.
+ * A batch: the names of one purchase or of one request for transfers. It stores the contact, and the names that wait
+ * for a payment, with their prices in minor units and their sealed auth codes.
  */
 export const StoredBatch = z.object({
   id: z.string(),

@@ -85,9 +85,9 @@ type Order = {
 const namesAtOnce = 5;
 
 /**
- * Holds the price of each name and starts its registration or transfer, for a few names in each transaction. A name that
- * fails does not affect the others. A name that the wallet does not cover gets `insufficient_funds`, and the names after
- * it are still tried.
+ * Holds the price of each name and starts its registration or transfer, for a few names in each transaction. A name
+ * that fails does not affect the others. A name that the wallet does not cover gets `insufficient_funds`, and the names
+ * after it are still tried.
  */
 export async function buyNames(order: Order, wanted: readonly Wanted[], buyer: Buyer): Promise<Outcome[]> {
   const outcomes = new Map<string, Outcome>();
@@ -103,7 +103,8 @@ export async function buyNames(order: Order, wanted: readonly Wanted[], buyer: B
       for (const bought of await buyTogether(order, some, buyer)) settle(bought);
     } catch (error) {
       if (error instanceof NameTaken) settle({ name: error.taken, code: error.code });
-      // Meanwhile another run of the batch bought one of these names at another price. The next try finds this name bought.
+      // Meanwhile another run of the batch bought one of these names at another price. The next try finds this name
+      // bought.
       else if (error instanceof MovementConflict) continue;
       else if (error instanceof OneByOne) atOnce = 1;
       else if (!(error instanceof Problem) || error.code !== "insufficient_funds") throw error;

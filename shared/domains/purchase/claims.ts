@@ -71,7 +71,8 @@ export async function planHolder(table: Reader, domain: StoredDomain, now: Date)
 }
 
 /**
- * Plans that a domain whose registration or transfer failed gives up its name and its claim. Another holder keeps the name.
+ * Plans that a domain whose registration or transfer failed gives up its name and its claim. Another holder keeps the
+ * name.
  */
 export async function planGivenUp(table: Reader, domain: StoredDomain): Promise<Write[]> {
   const { holder, ending } = await readClaim(table, domain);

@@ -109,8 +109,8 @@ type PricedOrder = {
 };
 
 /**
- * Asks for the prices of an order's names. Throws 409 `quote_changed` or `other_currency`, and 503 if the registrar gives no
- * price at all.
+ * Asks for the prices of an order's names. Throws 409 `quote_changed` or `other_currency`, and 503 if the registrar
+ * gives no price at all.
  */
 export async function priceOrder(order: Order, context: Context): Promise<PricedOrder> {
   const { kind, accountId, batchId, names } = order;
@@ -130,8 +130,8 @@ export async function priceOrder(order: Order, context: Context): Promise<Priced
 /** The state of an order's names in the account, before the order continues. */
 type NameStates = {
   /**
-   * The names that an earlier, interrupted attempt of this order bought, with their prices. The domain is undefined if it
-   * was deleted since.
+   * The names that an earlier, interrupted attempt of this order bought, with their prices. The domain is undefined if
+   * it was deleted since.
    */
   earlier: ReadonlyMap<string, Earlier>;
   /** The domains of the other names, if the account has them. */
@@ -211,7 +211,8 @@ export const totalCharge = (names: readonly Wanted[], rule: VatRule): number =>
   names.reduce((sum, { price }) => sum + withVat(price, rule), 0);
 
 /**
- * Buys names. Returns the names that the wallet does not cover. The transaction of the first names also stores the contact.
+ * Buys names. Returns the names that the wallet does not cover. The transaction of the first names also stores the
+ * contact.
  */
 async function buy(
   order: Order,

@@ -91,7 +91,9 @@ function labelOf(keyword: string): string {
 
 const fits = (name: string): boolean => "name" in readName(name);
 
-/** The names to ask for: first the requested name, then its label under other top-level domains, then similar labels. */
+/**
+ * The names to ask for: first the requested name, then its label under other top-level domains, then similar labels.
+ */
 function candidates(query: string, tlds: readonly string[], isChosen: boolean): string[] {
   const read = readName(query);
   const named = "name" in read ? registrable(read.name) : undefined;

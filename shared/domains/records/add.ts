@@ -71,8 +71,8 @@ export const namedAtMost = 20;
 export type ChangedRecord = { record: StoredRecord; isServed: boolean };
 
 /**
- * Reads a domain and its zone for a transaction that changes records. Throws 404, 409 `domain_not_ready` if the records of
- * the domain cannot be changed, and 409 `dns_external` if our nameservers do not serve the records.
+ * Reads a domain and its zone for a transaction that changes records. Throws 404, 409 `domain_not_ready` if the records
+ * of the domain cannot be changed, and 409 `dns_external` if our nameservers do not serve the records.
  */
 export async function openDomain(
   table: Reader,

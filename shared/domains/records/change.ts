@@ -46,8 +46,8 @@ export const recordInPath: ResourceLookup<{ params: z.output<typeof RecordParams
 type RecordParams = z.output<typeof RecordParams>;
 
 /**
- * The items that `recordInPath` reads, and that the plan or view after it reads. Only the record itself if this process has
- * not seen the record.
+ * The items that `recordInPath` reads, and that the plan or view after it reads. Only the record itself if this process
+ * has not seen the record.
  */
 export function aheadOfRecord({ account_id, record_id }: RecordParams, { seen }: Expected): Ahead & { keys: Key[] } {
   const key = recordKey(account_id, record_id);

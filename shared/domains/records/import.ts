@@ -179,9 +179,9 @@ async function entriesFrom({ zone_file, source }: ImportSource, name: string, re
 }
 
 /**
- * Adds the records of a zone file or of the public DNS that the domain does not have. The present records of the domain do
- * not change. Each transaction adds a few records. After an interruption, the same request adds the rest. Throws 422, 409
- * `limit_reached`, and the errors of `openDomain`.
+ * Adds the records of a zone file or of the public DNS that the domain does not have. The present records of the domain
+ * do not change. Each transaction adds a few records. After an interruption, the same request adds the rest. Throws
+ * 422, 409 `limit_reached`, and the errors of `openDomain`.
  */
 export async function importRecords(
   found: StoredDomain,

@@ -68,8 +68,8 @@ const matches = (record: StoredRecord, { type, name, value, search }: RecordFilt
 
 /**
  * A page of the DNS records that the principal sees, oldest first. A principal who does not see the whole account gets
- * the records grouped by domain. Throws 422 if more than 20,000 records or 200 domains would have to be read; the filter
- * `domain` avoids this.
+ * the records grouped by domain. Throws 422 if more than 20,000 records or 200 domains would have to be read; the
+ * filter `domain` avoids this.
  */
 export async function listRecords(accountId: string, query: RecordQuery, context: Context): Promise<RecordPage> {
   const { table, permissions } = context;

@@ -21,8 +21,8 @@ function readOwner(labels: readonly string[]): Reading {
 }
 
 /**
- * Reads the name of a record, relative or absolute, into lower-case A-labels without a final dot; `@` is the zone itself.
- * `zone` serves only for hints in messages.
+ * Reads the name of a record, relative or absolute, into lower-case A-labels without a final dot; `@` is the zone
+ * itself. `zone` serves only for hints in messages.
  */
 export function readOwnerName(text: string, zone: string): Reading {
   if (text.length > longestSpelling) return { fault: tooLong };

@@ -21,8 +21,8 @@ export type Members = {
  * A DNS record in its normal form.
  * - All names, also in `value`, are lower-case A-labels without a final dot.
  * - `name` is relative to the zone: `@`, `www`, `*.sub`.
- * - Hosts in `value` are absolute. The value `.` of an MX or SRV record says that there is no host; the target `.` of an
- *   HTTPS or SVCB record is its own name.
+ * - Hosts in `value` are absolute. The value `.` of an MX or SRV record says that there is no host; the target `.` of
+ *   an HTTPS or SVCB record is its own name.
  * - The value of a TXT record is its whole text.
  * - The value of an HTTPS or SVCB record is its target and, after a space, its parameters in presentation format.
  */

@@ -9,12 +9,16 @@ const timeoutMs = 8_000;
 const maxQueries = 100;
 
 /**
- * The cost of one term of an SPF record: how many look-ups receivers make for the term, and how many of these find nothing.
- * A term with a `fault` makes receivers reject the whole record. A term is `unknown` if the DNS gave no answer.
+ * The cost of one term of an SPF record: how many look-ups receivers make for the term, and how many of these find
+ * nothing. A term with a `fault` makes receivers reject the whole record. A term is `unknown` if the DNS gave no
+ * answer.
  */
 type TermCost = { term: string; lookups: number; voids: number; fault?: string; unknown?: string };
 
-/** The state of counting the look-ups for a record. `lookups` is the number so far. Above 10 the DNS is not asked any more. */
+/**
+ * The state of counting the look-ups for a record. `lookups` is the number so far. Above 10 the DNS is not asked any
+ * more.
+ */
 type Walk = { resolver: Resolver; budget: Budget; lookups: number };
 
 /** The name in a term, or the domain of the record if the term has no name. Undefined for a name with a macro. */

@@ -70,7 +70,9 @@ export const DnsRecord = z
   .meta({ id: "DnsRecord", description: "A DNS record of a domain." });
 export type DnsRecord = z.output<typeof DnsRecord>;
 
-/** The view of a record in events. It has no `zone_status`, because the nameservers get a record only after its event. */
+/**
+ * The view of a record in events. It has no `zone_status`, because the nameservers get a record only after its event.
+ */
 const RecordView = DnsRecord.omit({ zone_status: true });
 
 export const StoredRecord = RecordView.extend({

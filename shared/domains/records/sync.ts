@@ -74,7 +74,9 @@ async function releaseLease(accountId: string, domainId: string, owner: string, 
   await table.attempt(write).catch(() => undefined);
 }
 
-/** Writes the noted RRsets into the zone. Returns the new state of the zone, or undefined if records changed meanwhile. */
+/**
+ * Writes the noted RRsets into the zone. Returns the new state of the zone, or undefined if records changed meanwhile.
+ */
 async function oneRound(zone: StoredZone, owner: string, work: ZoneWork): Promise<StoredZone | undefined> {
   const { dns } = work;
   if (zone.dirty.length === 0 && zone.zone_id !== undefined && zone.change) {

@@ -1,6 +1,6 @@
 /*
- * Names that zones usually have. They are looked up if the nameservers of a zone do not transfer the zone. A name without
- * records costs one question.
+ * Names that zones usually have. They are looked up if the nameservers of a zone do not transfer the zone. A name
+ * without records costs one question.
  */
 
 /** Hosts of web sites, mail, remote access and well-known products. */

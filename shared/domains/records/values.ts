@@ -194,7 +194,9 @@ function readTextValue(given: string, name: string | undefined): Reading {
   return fault === undefined ? { value } : { fault };
 }
 
-/** The context of a value: the record's name if it could be read, the zone, and the members that the value depends on. */
+/**
+ * The context of a value: the record's name if it could be read, the zone, and the members that the value depends on.
+ */
 type Around = { name: string | undefined; zone: string; tag: string | undefined; priority: number | undefined };
 
 /** Reads the host of an MX or SRV record; `.` says that there is none (RFC 7505, RFC 2782). */

@@ -15,8 +15,8 @@ import { recordsIn, recordsRange } from "./stored-record.ts";
 import { isQuoted, quoted, unquoted } from "./values.ts";
 
 /**
- * One word of an entry. Its escapes are kept, and the quotes around it are removed. Quotes after an equals sign are kept,
- * as in `alpn="h2"`.
+ * One word of an entry. Its escapes are kept, and the quotes around it are removed. Quotes after an equals sign are
+ * kept, as in `alpn="h2"`.
  */
 type Word = string;
 
@@ -34,8 +34,8 @@ type ZoneEntry = {
 };
 
 /**
- * The group `pair` matches a parameter of RFC 9460 with its quotes: `alpn="h2,h3"`. The group `stray` matches only a lone
- * quotation mark or backslash.
+ * The group `pair` matches a parameter of RFC 9460 with its quotes: `alpn="h2,h3"`. The group `stray` matches only a
+ * lone quotation mark or backslash.
  */
 const pieces =
   /\s+|;[^]*|(?<open>\()|(?<close>\))|(?<pair>[a-z0-9-]+="(?:[^"\\]|\\[^])*")(?=[\s;()]|$)|"(?<quoted>(?:[^"\\]|\\[^])*)"|(?<plain>(?:[^\s();"\\]|\\[^])+)|(?<stray>[^])/gu;
@@ -348,7 +348,8 @@ function lowestTtls(records: readonly ParsedRecord[]): Map<string, number> {
 }
 
 /**
- * Writes a zone as a file that other servers can load (RFC 1035 §5), with the values and TTLs that the nameservers have.
+ * Writes a zone as a file that other servers can load (RFC 1035 §5), with the values and TTLs that the nameservers
+ * have.
  * - It has an SOA record, the nameservers, and the records in their order.
  * - Hosts are absolute; texts are ASCII strings in quotes, of at most 255 bytes each.
  * - `nameservers` must not be empty.

@@ -21,9 +21,9 @@ export const AuthCode = z
 type AuthCode = z.output<typeof AuthCode>;
 
 /**
- * Asks the registrar for the auth code of a name, and records in the audit log that the caller got a code. The code itself
- * is stored nowhere. Throws 404, 409 `not_registered_here`, `domain_not_ready`, `transfer_locked` or `transfer_too_soon`,
- * and 503 if the registrar does not answer.
+ * Asks the registrar for the auth code of a name, and records in the audit log that the caller got a code. The code
+ * itself is stored nowhere. Throws 404, 409 `not_registered_here`, `domain_not_ready`, `transfer_locked` or
+ * `transfer_too_soon`, and 503 if the registrar does not answer.
  */
 export async function createAuthCode(found: StoredDomain, context: Context, registrar: Registrar): Promise<AuthCode> {
   const { table, commit, now } = context;

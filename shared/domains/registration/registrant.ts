@@ -56,8 +56,8 @@ type RegistrantUpdate = z.output<typeof RegistrantUpdate>;
 const changeShownMs = 7 * dayMs;
 
 /**
- * Reads the contact of a name from the registrar. Throws 409 `not_registered_here` or `domain_not_ready`, and 503 if the
- * registrar does not answer.
+ * Reads the contact of a name from the registrar. Throws 409 `not_registered_here` or `domain_not_ready`, and 503 if
+ * the registrar does not answer.
  */
 export async function readRegistrant(
   domain: StoredDomain,

@@ -200,8 +200,8 @@ const isUnpaid = (error: unknown): error is Problem => error instanceof Problem 
 
 /**
  * Begins the automatic renewal of a domain for a year. If the wallet does not cover the price, or the registry gives no
- * price, this stores a failed renewal, with an event. Returns the new state of the domain, or undefined if another process
- * has changed the domain.
+ * price, this stores a failed renewal, with an event. Returns the new state of the domain, or undefined if another
+ * process has changed the domain.
  */
 export async function renewAutomatically(domain: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> {
   const { table, commit, now } = systemWriter(work, domain.account_id);

@@ -16,8 +16,8 @@ import { withoutTaken } from "./setting-records.ts";
 import { domainUpdate } from "./work.ts";
 
 /**
- * The time of the next daily check, with a random spread. So domains that were added at the same time are not checked at
- * the same time for ever.
+ * The time of the next daily check, with a random spread. So domains that were added at the same time are not checked
+ * at the same time for ever.
  */
 export const inAboutADay = (now: Date): string => later(now, dayMs * (0.9 + Math.random() / 5));
 

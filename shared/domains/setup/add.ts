@@ -108,8 +108,8 @@ type Taking = { rival: StoredHolder; why: "proved" | "published" };
 
 /**
  * Finds out whether an account can have a name, given the present holder of the name. Returns a function that makes the
- * writes which give the name to a domain, and the takeover if another account loses the name. Throws 409 `domain_taken` if
- * another account keeps the name.
+ * writes which give the name to a domain, and the takeover if another account loses the name. Throws 409 `domain_taken`
+ * if another account keeps the name.
  */
 export async function claimName(
   accountId: string,

@@ -31,8 +31,8 @@ const waitsMs = [1, 2, 5, 10, 30, 60, 180, 360, 720, 1_440].map((minutes) => min
 /** How many checks in a row must fail before the domain is `degraded`. */
 const failuresUntilDegraded = 2;
 /**
- * How many checks in a row must find the name not proved before the account's hold on the name is not firm any more. The
- * last of these checks are a day apart.
+ * How many checks in a row must find the name not proved before the account's hold on the name is not firm any more.
+ * The last of these checks are a day apart.
  */
 const failuresUntilLoosened = waitsMs.length + 3;
 
@@ -49,8 +49,8 @@ export async function advanceChecks(domain: StoredDomain, work: DomainWork): Pro
  * - If another registrar has the name, the domain becomes a connected domain.
  * - If the registration has ended and cannot be renewed, the domain is released.
  *
- * Returns the new state of the domain. Undefined if the domain is released, or another process has changed it meanwhile.
- * Throws 503 if the registrar does not answer.
+ * Returns the new state of the domain. Undefined if the domain is released, or another process has changed it
+ * meanwhile. Throws 503 if the registrar does not answer.
  */
 export async function checkRegistration(domain: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> {
   const before = domain.registration;
@@ -76,8 +76,8 @@ export async function checkRegistration(domain: StoredDomain, work: DomainWork):
 }
 
 /**
- * Stores that another registrar has the name. Mail goes on while the name is delegated to us. Returns the new state of the
- * domain, or undefined if another process has changed the domain.
+ * Stores that another registrar has the name. Mail goes on while the name is delegated to us. Returns the new state of
+ * the domain, or undefined if another process has changed the domain.
  */
 async function noteDeparture(found: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> {
   const { account_id, id, version } = found;
@@ -134,8 +134,9 @@ const isSameSet = (one: Registration["nameservers"], other: readonly string[]): 
 type Verb = "updated" | "expired" | "degraded" | "recovered" | undefined;
 
 /**
- * Stores the result of a check, with an event if `verb` is given. Returns the new state of the domain. Stores nothing and
- * returns undefined if the status, the due time or `failures` changed meanwhile. Changes of other members do not matter.
+ * Stores the result of a check, with an event if `verb` is given. Returns the new state of the domain. Stores nothing
+ * and returns undefined if the status, the due time or `failures` changed meanwhile. Changes of other members do not
+ * matter.
  */
 function storeResult(
   domain: StoredDomain,
@@ -180,8 +181,8 @@ async function awaitProof(domain: StoredDomain, work: DomainWork): Promise<void>
 }
 
 /**
- * Stores that the proof was not seen. A domain that moves to our nameservers sends mail meanwhile. If the domain waits for
- * long, its hold on the name is firm only while the TXT record of the name is there.
+ * Stores that the proof was not seen. A domain that moves to our nameservers sends mail meanwhile. If the domain waits
+ * for long, its hold on the name is firm only while the TXT record of the name is there.
  */
 async function recordWaiting(domain: StoredDomain, work: DomainWork): Promise<void> {
   const failures = domain.failures + 1;

@@ -45,8 +45,8 @@ export const DomainDetail = Domain.extend({
 export type DomainDetail = z.output<typeof DomainDetail>;
 
 /**
- * The items that `domainInPath` and `domainDetail` read, if this process has seen the domain. The mailboxes are not among
- * them, because their keys are not known before.
+ * The items that `domainInPath` and `domainDetail` read, if this process has seen the domain. The mailboxes are not
+ * among them, because their keys are not known before.
  */
 export function aheadOfDetail(accountId: string, name: string, expected: Expected): Ahead {
   const { keys, ...ahead } = aheadOfDomain(expected, accountId, name);

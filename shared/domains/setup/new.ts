@@ -17,8 +17,8 @@ export type NewDomain = Pick<StoredDomain, "name" | "source" | "status" | "auto_
 type DomainOwner = { accountId: string; workspaceId: string; now: Date };
 
 /**
- * Plans new domains in a workspace. `claim` makes the writes that give a name to its domain. By default, they require that
- * no account has the name. The transaction fails with:
+ * Plans new domains in a workspace. `claim` makes the writes that give a name to its domain. By default, they require
+ * that no account has the name. The transaction fails with:
  * - the error of `taken` if another account has one of the names;
  * - the error of `exists` if this account has one of the names;
  * - 422 if the workspace is gone.

@@ -17,8 +17,8 @@ type Given = { [M in keyof Protection]?: Protection[M] | undefined };
 export const hasProtection = ({ locked, privacy }: Given): boolean => locked !== undefined || privacy !== undefined;
 
 /**
- * The members of a domain that store its new lock and privacy, and make the worker correct the registrar soon. Throws 422
- * if the domain was not purchased here, and 409 `domain_not_ready` while its name is not registered.
+ * The members of a domain that store its new lock and privacy, and make the worker correct the registrar soon. Throws
+ * 422 if the domain was not purchased here, and 409 `domain_not_ready` while its name is not registered.
  */
 export function protectionMembers(domain: StoredDomain, given: Given, now: Date): ChangedMembers {
   if (!hasProtection(given)) return {};

@@ -31,9 +31,9 @@ function fault(given: string): string | undefined {
 }
 
 /**
- * The schema of a redirect's target, in the form of the browsers' URL Standard: http or https, a public name as the host,
- * no credentials. A text with characters that browsers would change is refused, because other programs would read the text
- * differently.
+ * The schema of a redirect's target, in the form of the browsers' URL Standard: http or https, a public name as the
+ * host, no credentials. A text with characters that browsers would change is refused, because other programs would read
+ * the text differently.
  */
 export const RedirectUrl = z
   .string()
@@ -53,8 +53,8 @@ const targetHost = (url: string): string => new URL(url).hostname.replace(/\.$/,
 
 /**
  * Throws 422 `redirect_loop` if the target of a redirect is the domain itself, its `www`, or another domain here whose
- * redirect leads back to the domain. Domains of other accounts count only while they are in use, and are not named. `url`
- * is null for no redirect.
+ * redirect leads back to the domain. Domains of other accounts count only while they are in use, and are not named.
+ * `url` is null for no redirect.
  */
 export async function requireNoLoop(table: Reader, domain: StoredDomain, url: string | null): Promise<void> {
   const { account_id, name, redirect_url } = domain;

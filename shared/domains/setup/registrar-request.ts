@@ -17,15 +17,15 @@ import { domainById } from "../find.ts";
 import { domainUpdate, systemWriter, type ChangedMembers, type DomainWork } from "./work.ts";
 
 /*
- * A registration, a renewal and a transfer are requests to the registrar. A request has four steps, and each step is stored
- * before the next step begins:
+ * A registration, a renewal and a transfer are requests to the registrar. A request has four steps, and each step is
+ * stored before the next step begins:
  * 1. The price is held.
  * 2. The request is sent to the registrar.
  * 3. The registrar's operation runs.
  * 4. The money is captured or released.
  *
- * If the registrar's answer to the request is lost, the result is unknown. Then the registrar is asked for its operations
- * and registrations, and only a definite answer ends the request.
+ * If the registrar's answer to the request is lost, the result is unknown. Then the registrar is asked for its
+ * operations and registrations, and only a definite answer ends the request.
  *
  * Access patterns
  *   operations at the registrar whose request is over   DOMAIN#<name> / OPERATION#<operation id>
@@ -38,7 +38,9 @@ const operationKey = (name: string, id: string): Key => ({ PK: `DOMAIN#${name}`,
  */
 const operationKeptSeconds = 60 * 86_400;
 
-/** The write that stores that the request of an operation is over. No later request takes this operation for its own. */
+/**
+ * The write that stores that the request of an operation is over. No later request takes this operation for its own.
+ */
 export const operationWrite = (name: string, { id }: RegistrarOperation, now: Date): Write => ({
   put: { ...operationKey(name, id), ttl: Math.ceil(now.getTime() / 1_000) + operationKeptSeconds },
 });
@@ -47,12 +49,14 @@ const isOver = async (table: Reader, name: string, id: string): Promise<boolean>
   (await table.get(operationKey(name, id), z.object({}))) !== undefined;
 
 /**
- * The result of a request: the registration, or why the request failed. `operation` is absent if the registrar refused the
- * request, or shows the registration but no operation.
+ * The result of a request: the registration, or why the request failed. `operation` is absent if the registrar refused
+ * the request, or shows the registration but no operation.
  */
 export type Conclusion = ({ registration: Registration } | { failed: string }) & { operation?: RegistrarOperation };
 
-/** The progress of a request. `looks` is how many looks in a row found the operation still running, or got no answer. */
+/**
+ * The progress of a request. `looks` is how many looks in a row found the operation still running, or got no answer.
+ */
 type Progress = RegistrarRequest & { looks: number };
 
 /** A kind of request to the registrar. `D` is a domain with a request of this kind that is not over. */
@@ -65,8 +69,8 @@ export type RequestKind<D extends StoredDomain> = {
   /** Sends the request to the registrar. */
   send: (domain: D, work: DomainWork) => Promise<RegistrarOperation>;
   /**
-   * The registration that the request leads to. `absent` if the registrar shows the name without the effect of the request;
-   * undefined if the registrar does not show the name.
+   * The registration that the request leads to. `absent` if the registrar shows the name without the effect of the
+   * request; undefined if the registrar does not show the name.
    */
   effect: (domain: D, work: DomainWork) => Promise<Registration | "absent" | undefined>;
   /** Ends the request. Returns the new state of the domain, or undefined if another process has ended the request. */
@@ -80,8 +84,8 @@ export type RequestKind<D extends StoredDomain> = {
 
 /**
  * Whether another registrar has taken the name over since the name was registered or transferred here. Only a
- * `transfer_out` operation proves this. A name that the registrar does not show at the moment may still be registered here,
- * and must be renewed.
+ * `transfer_out` operation proves this. A name that the registrar does not show at the moment may still be registered
+ * here, and must be renewed.
  */
 export async function hasDeparted(
   { name, created_at, purchase, transfer }: StoredDomain,
@@ -96,8 +100,9 @@ export async function hasDeparted(
 }
 
 /**
- * How long it can take until the registrar shows the operation of a request, in milliseconds. A request whose operation is
- * not shown after this time has not arrived. The effect of an operation is shown within the same time after its success.
+ * How long it can take until the registrar shows the operation of a request, in milliseconds. A request whose operation
+ * is not shown after this time has not arrived. The effect of an operation is shown within the same time after its
+ * success.
  */
 const certainMs = 600_000;
 /** How far the registrar's clock may be behind ours, in milliseconds. */
@@ -191,7 +196,9 @@ async function operationOf<D extends StoredDomain>(kind: RequestKind<D>, domain:
   return operation && !(await isOver(work.table, domain.name, operation.id)) ? operation : undefined;
 }
 
-/** Finds out the result of a request whose answer was lost. If the request has certainly not arrived, sends it again. */
+/**
+ * Finds out the result of a request whose answer was lost. If the request has certainly not arrived, sends it again.
+ */
 async function reconcile<D extends StoredDomain>(
   kind: RequestKind<D>,
   domain: D,

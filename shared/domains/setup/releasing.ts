@@ -65,8 +65,8 @@ export function keptUntil({ deletes_at, status_reason, updated_at }: StoredDomai
  * Plans that a domain becomes `releasing`.
  * - The domain keeps its mailboxes, records and other contents for a while.
  * - The worker soon removes its zone from our nameservers.
- * - With `ended` and `deleted`, the domain loses its name. With `released`, it keeps its name and its registration. In the
- *   other cases the caller gives the name to another account.
+ * - With `ended` and `deleted`, the domain loses its name. With `released`, it keeps its name and its registration. In
+ *   the other cases the caller gives the name to another account.
  *
  * `more` has further members to change. Returns the new state of the domain, and its views.
  */

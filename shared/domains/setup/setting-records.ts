@@ -20,9 +20,9 @@ const isSameRecord = (one: ParsedRecord, other: ParsedRecord): boolean =>
 type SettingEdits = { edits: RecordEdit[]; growth: number };
 
 /**
- * Plans the changes of system records that follow a change of a domain's settings. Plans nothing for a domain that does not
- * have its system records yet. Throws 409 `record_conflict` if the customer has records in the places that the settings
- * need.
+ * Plans the changes of system records that follow a change of a domain's settings. Plans nothing for a domain that does
+ * not have its system records yet. Throws 409 `record_conflict` if the customer has records in the places that the
+ * settings need.
  */
 export async function settingEdits(table: Reader, before: StoredDomain, after: StoredDomain): Promise<SettingEdits> {
   const { account_id, id } = before;
@@ -69,8 +69,8 @@ function requireRoomFor(records: readonly StoredRecord[], before: StoredDomain, 
 }
 
 /**
- * The system records that a new zone can have. Leaves out the records of the redirect if the customer has records in their
- * places: earlier versions of this product stored a redirect without reserving these places.
+ * The system records that a new zone can have. Leaves out the records of the redirect if the customer has records in
+ * their places: earlier versions of this product stored a redirect without reserving these places.
  */
 export async function withoutTaken(
   table: Reader,

@@ -41,8 +41,8 @@ export const systemWriter = ({ table, now }: Pick<DomainWork, "table" | "now">, 
 export type ChangedMembers = Partial<Omit<StoredDomain, "id" | "account_id" | "version">>;
 
 /**
- * The writes that change a domain, and move the domain and its transfer to their new times in the queues. The transaction
- * fails if the domain has changed since it was read.
+ * The writes that change a domain, and move the domain and its transfer to their new times in the queues. The
+ * transaction fails if the domain has changed since it was read.
  */
 export function domainUpdate(domain: StoredDomain, change: ChangedMembers): { after: StoredDomain; writes: Write[] } {
   const { id, account_id, version } = domain;

@@ -7,8 +7,9 @@ import { Timestamp } from "../../core/time.ts";
 import type { Key } from "../../table/writes.ts";
 
 /*
- * All app passwords of a mailbox are in one item, so that a login reads them in one batch with the mailbox. The item stays
- * when the mailbox is deleted, and goes when the mailbox is purged. So a restored mailbox has its app passwords again.
+ * All app passwords of a mailbox are in one item, so that a login reads them in one batch with the mailbox. The item
+ * stays when the mailbox is deleted, and goes when the mailbox is purged. So a restored mailbox has its app passwords
+ * again.
  *
  * Access patterns
  *   the app passwords of a mailbox   ACCOUNT#<id> / APP_PASSWORDS#<mailbox id>

@@ -10,8 +10,8 @@ import { type Family, MailScopeType, scopeKey, scopedInPath, type WideScope } fr
 
 /*
  * Access patterns
- *   master passwords of an account, oldest first, and one by its id   ACCOUNT#<id> / LIST#credentials
- *   the hashes of a scope's master passwords, for logins              ACCOUNT#<id> / MASTER#<scope type>#<scope id>#<id>
+ *   master passwords of an account, oldest first, and one by id   ACCOUNT#<id> / LIST#credentials
+ *   the hashes of a scope's master passwords, for logins          ACCOUNT#<id> / MASTER#<scope type>#<scope id>#<id>
  */
 const credentialsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "credentials" });
 export const masterKey = (accountId: string, scope: WideScope, credentialId = ""): Key =>

@@ -5,8 +5,8 @@
  * - `5.4.4`: the domain has no mail server
  * - `5.0.0`: a permanent failure without a cause
  *
- * A bounce with another code, or without a code, is soft: its cause is the mail, the sender's reputation, a full mailbox,
- * or a server that may come back.
+ * A bounce with another code, or without a code, is soft: its cause is the mail, the sender's reputation, a full
+ * mailbox, or a server that may come back.
  */
 export const isHardBounce = (status: string | undefined): boolean =>
   status !== undefined && /^5\.(?:1\.(?![78]$)\d+|2\.1|4\.4|0\.0)$/.test(status);

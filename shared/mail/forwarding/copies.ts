@@ -25,7 +25,7 @@ type Reached = FoundMailbox & { steps: number; isKept: boolean };
 /** A rule that sends on the mail of a mailbox, or of an address without a mailbox. */
 type Sending = { from: Reached | undefined; by: MailScope; rule: StoredTargets };
 
-/** Whether an account has a rule. Takes one read, so that mail to the many accounts without rules costs no more. */
+/** Whether an account has a rule. Takes one read, so that mail to an account without rules costs no more. */
 export async function hasRules(table: Reader, accountId: string): Promise<boolean> {
   const [all] = await readHeads(table, [rules.list(accountId)]);
   return all?.live !== 0;

@@ -14,8 +14,8 @@ export function targetsRange(accountId: string, scope: MailScope): { partition: 
 }
 
 /**
- * The rows with the targets of a scope's rules, whether or not mail goes to these targets at present. For a pattern, the
- * result has the rows of all patterns of its domain.
+ * The rows with the targets of a scope's rules, whether or not mail goes to these targets at present. For a pattern,
+ * the result has the rows of all patterns of its domain.
  */
 export async function targetRowsOf(table: Reader, accountId: string, scope: MailScope): Promise<StoredTargets[]> {
   const { partition, from, to } = targetsRange(accountId, scope);

@@ -256,8 +256,8 @@ export const expectedRule = (accountId: string, id: string, { seen }: Expected):
   StoredRule.safeParse(seen.recall(scopedKey(rules, accountId, id))).data;
 
 /**
- * The items that `ruleInPath` and `requestVerification` read first; the items about the targets only if this process has
- * seen the rule.
+ * The items that `ruleInPath` and `requestVerification` read first; the items about the targets only if this process
+ * has seen the rule.
  */
 export function aheadOfRequest(accountId: string, id: string, expected: Expected): Ahead {
   const rule = expectedRule(accountId, id, expected);
@@ -358,8 +358,8 @@ async function planTargets(
 }
 
 /**
- * Gives each new target of a rule the lowest free slot. `kept` are the targets that stay, with their slots, and `gone` the
- * slots of the others.
+ * Gives each new target of a rule the lowest free slot. `kept` are the targets that stay, with their slots, and `gone`
+ * the slots of the others.
  */
 function assignSlots(before: readonly Target[], emails: readonly string[]) {
   const kept = before.filter(({ email }) => emails.includes(email));

@@ -6,8 +6,8 @@ import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
 
 /*
- * A recipient agrees to a rule in one of two ways: by the link in a mail, or by giving the customer the code in this mail.
- * The worker that sends the mail generates the token of the link and the code. Only their hashes are stored.
+ * A recipient agrees to a rule in one of two ways: by the link in a mail, or by giving the customer the code in this
+ * mail. The worker that sends the mail generates the token of the link and the code. Only their hashes are stored.
  *
  * Access patterns
  *   the proof for a rule's recipient            ACCOUNT#<id> / FORWARD_PROOF#<rule id>

@@ -34,8 +34,8 @@ const withProofs =
   };
 
 /**
- * Plans the deletion of the first few rules of a scope that is being deleted. The rules of a domain include the rules of
- * its addresses. `isAll` says that no other rules are left.
+ * Plans the deletion of the first few rules of a scope that is being deleted. The rules of a domain include the rules
+ * of its addresses. `isAll` says that no other rules are left.
  */
 export async function planRulePurge(place: RemovalContext, scope: MailScope): Promise<Purge> {
   const prefixes = targetPrefixes(place.accountId, scope);

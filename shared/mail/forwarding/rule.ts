@@ -19,10 +19,10 @@ import { targetLimit } from "./target.ts";
 
 /*
  * Access patterns
- *   forwarding rules of an account, oldest first, and one by its id   ACCOUNT#<id> / LIST#forwarding
- *   the targets of the rules of a scope                               ACCOUNT#<id> / FORWARD#<scope type>#<scope id>#<id>
- *   the targets of the rules of an address                            ACCOUNT#<id> / FORWARD#address#<domain id>#<local part>#<id>
- *   the targets of the rules of a domain's patterns                   ACCOUNT#<id> / FORWARD#pattern#<domain id>#<id>
+ *   rules of an account, oldest first, and one by its id   ACCOUNT#<id> / LIST#forwarding
+ *   the targets of the rules of a scope                    ACCOUNT#<id> / FORWARD#<scope type>#<scope id>#<id>
+ *   the targets of the rules of an address                 ACCOUNT#<id> / FORWARD#address#<domain id>#<local part>#<id>
+ *   the targets of the rules of a domain's patterns        ACCOUNT#<id> / FORWARD#pattern#<domain id>#<id>
  */
 const rulePrefix = "FORWARD";
 export const targetKey = (accountId: string, scope: MailScope, ruleId = ""): Key =>

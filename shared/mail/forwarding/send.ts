@@ -164,8 +164,8 @@ async function letterFor(
 }
 
 /**
- * The domains and addresses whose mail some rules send on. Anybody can add any domain. So only proved domains are named in
- * our mail; otherwise we would vouch for a stranger's name.
+ * The domains and addresses whose mail some rules send on. Anybody can add any domain. So only proved domains are named
+ * in our mail; otherwise we would vouch for a stranger's name.
  */
 async function provedNames(table: Table, accountId: string, covered: readonly StoredRule[]): Promise<string[]> {
   const ids = covered.flatMap((rule) => domainIdOf(rule) ?? []);

@@ -54,8 +54,8 @@ const invalidAlias = (member: string, msg: string): InvalidInput =>
   new InvalidInput([{ loc: ["body", member], msg, type: "value_error" }]);
 
 /**
- * Requires `mailbox.update` on the domain of a mailbox, on its workspace or on the account. An alias takes an address of
- * the domain, so a grant on the mailbox alone is not enough. Throws 403 `forbidden`.
+ * Requires `mailbox.update` on the domain of a mailbox, on its workspace or on the account. An alias takes an address
+ * of the domain, so a grant on the mailbox alone is not enough. Throws 403 `forbidden`.
  */
 export function requireAliasPermission({ domain }: FoundMailbox, { permissions }: Pick<Context, "permissions">): void {
   if (covers(permissions, "mailbox.update", scopesOfDomain(domain))) return;

@@ -27,15 +27,15 @@ import { Mailbox, StoredMailbox } from "./mailbox.ts";
 import { mailboxViewsIn, notePlaces, seenPlaces } from "./view.ts";
 
 /*
- * A deleted mailbox leaves the lists of mailboxes, and its addresses are free. For 7 days it is stored in a list of its own,
- * and can be restored. The grants on the mailbox stay, so that they can be seen and revoked. These grants allow nothing
- * while the mailbox is deleted.
+ * A deleted mailbox leaves the lists of mailboxes, and its addresses are free. For 7 days it is stored in a list of its
+ * own, and can be restored. The grants on the mailbox stay, so that they can be seen and revoked. These grants allow
+ * nothing while the mailbox is deleted.
  *
  * Access patterns
- *   deleted mailboxes of an account, in the order of their deletion    ACCOUNT#<id> / LIST#deleted_mailboxes
- *   a deleted mailbox by its id                                        ACCOUNT#<id> / DELETED_MAILBOX#<id>
- *   deleted mailboxes that had an address, or were in a domain         ACCOUNT#<id> / DELETED_ADDRESS#<domain id>#<local part>#<id>
- *   deleted mailboxes that are due to be purged                        MAILBOX_DUE#<shard>
+ *   mailboxes of an account, in deletion order           ACCOUNT#<id> / LIST#deleted_mailboxes
+ *   a mailbox by its id                                  ACCOUNT#<id> / DELETED_MAILBOX#<id>
+ *   mailboxes that had an address, or were in a domain   ACCOUNT#<id> / DELETED_ADDRESS#<domain id>#<local part>#<id>
+ *   mailboxes that are due to be purged                  MAILBOX_DUE#<shard>
  */
 export const deletedMailboxesOf = (accountId: string): List => ({
   partition: `ACCOUNT#${accountId}`,
@@ -56,7 +56,10 @@ export const mailboxQueue: Queue = { name: "MAILBOX_DUE", shards: 16 };
 /** The time in which a deleted mailbox can be restored, in milliseconds. */
 const restorableMs = 7 * dayMs;
 
-/** A mailbox as it was when it was deleted. Mail servers end its sessions at `deleted_at`, and delete its mail at the purge. */
+/**
+ * A mailbox as it was when it was deleted. Mail servers end its sessions at `deleted_at`, and delete its mail at the
+ * purge.
+ */
 const StoredDeleted = StoredMailbox.extend({ deleted_at: Timestamp, restorable_until: Timestamp });
 type StoredDeleted = z.output<typeof StoredDeleted>;
 

@@ -33,8 +33,8 @@ export async function mailboxById(table: Reader, accountId: string, id: string):
 export type FoundMailbox = { mailbox: StoredMailbox; domain: StoredDomain };
 
 /**
- * The mailbox with this id or primary address, with its domain; undefined if the account has none. With `byAlias`, an alias
- * of the mailbox is a reference too.
+ * The mailbox with this id or primary address, with its domain; undefined if the account has none. With `byAlias`, an
+ * alias of the mailbox is a reference too.
  */
 export async function mailboxByRef(
   table: Reader,
@@ -59,7 +59,9 @@ export async function mailboxByRef(
 
 type ExpectedMailbox = Ahead & { keys: Key[]; id?: string | undefined; mailbox?: StoredMailbox | undefined };
 
-/** The mailbox that a reference probably names, as this process saw it last, and the items that `aheadOfMailbox` names. */
+/**
+ * The mailbox that a reference probably names, as this process saw it last, and the items that `aheadOfMailbox` names.
+ */
 export function expectedMailbox({ seen }: Pick<Expected, "seen">, accountId: string, ref: string): ExpectedMailbox {
   const address = readAddress(ref);
   const named = address && expectedDomainId(seen, accountId, address.domain);

@@ -115,7 +115,10 @@ export async function domainSources(
   return domains.flatMap((domain) => (headIn(domain) ? held.shift() : others.shift()) ?? []);
 }
 
-/** The source of the mailboxes that grants name directly and that no wider grant covers; none if there are no such grants. */
+/**
+ * The source of the mailboxes that grants name directly and that no wider grant covers; none if there are no such
+ * grants.
+ */
 export async function singleSources(
   accountId: string,
   among: readonly StoredDomain[] | undefined,

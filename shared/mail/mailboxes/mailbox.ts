@@ -12,9 +12,9 @@ import type { Key } from "../../table/writes.ts";
  * later, none of the former addresses is found.
  *
  * Access patterns
- *   mailboxes of an account, oldest first, and one by the ordinal in its id   ACCOUNT#<id> / LIST#mailboxes
- *   mailboxes of a domain, oldest first (references)                          ACCOUNT#<id> / LIST#domain/<id>/mailboxes
- *   the mailbox that has an address of a domain                               ACCOUNT#<id> / ADDRESS#<domain id>#<local part>
+ *   mailboxes of an account by age, and one by the ordinal in its id   ACCOUNT#<id> / LIST#mailboxes
+ *   mailboxes of a domain, oldest first (references)                   ACCOUNT#<id> / LIST#domain/<id>/mailboxes
+ *   the mailbox that has an address of a domain                        ACCOUNT#<id> / ADDRESS#<domain id>#<local part>
  */
 export const mailboxesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "mailboxes" });
 export const mailboxesIn = (accountId: string, domainId: string): List => ({
@@ -97,8 +97,8 @@ const Login = z.object({ hash: z.string(), tag: z.string(), sealed: z.string().o
 export type Login = z.output<typeof Login>;
 
 /**
- * A stored mailbox, without the members of its domain. The row is short, because a write of up to 1 KB costs half as much
- * as a write of up to 2 KB.
+ * A stored mailbox, without the members of its domain. The row is short, because a write of up to 1 KB costs half as
+ * much as a write of up to 2 KB.
  */
 export const StoredMailbox = z.object({
   id: z.string(),

@@ -10,9 +10,10 @@ import type { Item, Key, Write } from "../../table/writes.ts";
 import { mailboxesOf, StoredMailbox } from "./mailbox.ts";
 
 /*
- * A block has the addresses, names and statuses of the mailboxes at 256 ordinals of an account's list, compressed into one
- * item. So a search reads a few bytes for each mailbox.
- * - The transaction that gives out every 64th ordinal writes the block. A later change of a mailbox changes the block too.
+ * A block has the addresses, names and statuses of the mailboxes at 256 ordinals of an account's list, compressed into
+ * one item. So a search reads a few bytes for each mailbox.
+ * - The transaction that gives out every 64th ordinal writes the block. A later change of a mailbox changes the block
+ *   too.
  * - A deleted mailbox stays in its block until the next daily run. The list says which ordinals are deleted.
  * - Mailboxes that are in no block yet are searched in their rows. A migration packs the mailboxes of earlier versions.
  *

@@ -72,8 +72,8 @@ export const passwordTag = (key: Buffer, password: string): string => macOf(key,
 const keyedPrefix = "$hmac-sha256$";
 
 /**
- * The hash of a password that `newPassword` generated: HMAC-SHA-256 (RFC 2104) under the account's own key. A fast hash is
- * enough, because nobody can try 2^116 passwords. A password that somebody chose needs `hashPassword`.
+ * The hash of a password that `newPassword` generated: HMAC-SHA-256 (RFC 2104) under the account's own key. A fast hash
+ * is enough, because nobody can try 2^116 passwords. A password that somebody chose needs `hashPassword`.
  */
 export const keyedHash = (key: Buffer, password: string): string => keyedPrefix + unpadded(macOf(key, password));
 

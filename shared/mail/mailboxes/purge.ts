@@ -14,8 +14,8 @@ import { mailboxKind } from "./mailbox.ts";
 import { mailboxCore } from "./view.ts";
 
 /**
- * Purges a deleted mailbox: revokes the grants on the mailbox and deletes its forwarding rules, a few in each transaction.
- * Then deletes the rows and the app passwords of the mailbox. Does nothing if there is no such mailbox.
+ * Purges a deleted mailbox: revokes the grants on the mailbox and deletes its forwarding rules, a few in each
+ * transaction. Then deletes the rows and the app passwords of the mailbox. Does nothing if there is no such mailbox.
  */
 export async function purgeMailbox(
   accountId: string,

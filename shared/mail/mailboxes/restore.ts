@@ -74,8 +74,8 @@ export async function restoreMailbox(found: FoundDeleted, context: Context): Pro
 }
 
 /**
- * The writes that put a mailbox back into its lists, and give the mailbox its addresses. The transaction fails if another
- * mailbox takes one of the addresses meanwhile.
+ * The writes that put a mailbox back into its lists, and give the mailbox its addresses. The transaction fails if
+ * another mailbox takes one of the addresses meanwhile.
  */
 async function planReturn(domain: StoredDomain, mailbox: StoredMailbox, { table }: Context): Promise<Write[]> {
   const { account_id } = domain;

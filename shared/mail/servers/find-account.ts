@@ -5,6 +5,7 @@ import { StoredHolder } from "../../domains/holder.ts";
 import type { Reader } from "../../table/table.ts";
 import { planStanding, stateKey, type PlanStanding } from "../../wallet/state.ts";
 import { appPasswordsKey, StoredAppPasswords } from "../app-passwords/app-password.ts";
+import { hasRules } from "../forwarding/copies.ts";
 import { addressKey, anyLocal, mailboxKey, StoredAddress, StoredMailbox } from "../mailboxes/mailbox.ts";
 
 /** The account, domain and mailbox of an address. */
@@ -22,6 +23,8 @@ export type Recipient = {
   mailbox: StoredMailbox | undefined;
   /** The app passwords of the mailbox. Undefined without the option `withAppPasswords`, and if there are none. */
   appPasswords: StoredAppPasswords | undefined;
+  /** Whether the account has a forwarding rule. False without the option `forDelivery`. */
+  hasRules: boolean;
 };
 
 /**
@@ -47,22 +50,26 @@ const nobody = {
 /**
  * Looks up an address in the domains of all accounts. The lookup takes the same three round trips whether or not the
  * domain, the address or the mailbox exists.
- * - `withCatchAll`: an address without a mailbox leads to the mailbox with the domain's catch-all.
+ * - `forDelivery`: an address without a mailbox leads to the mailbox with the domain's catch-all, and the forwarding
+ *   rules of the account are looked up in one batch with the domain.
  * - `withAppPasswords`: the app passwords of the mailbox are read in one batch with the mailbox.
  */
 export async function findRecipient(
   table: Reader,
   { local, domain: name }: { local: string; domain: string },
-  { withCatchAll = false, withAppPasswords = false }: { withCatchAll?: boolean; withAppPasswords?: boolean },
+  { forDelivery = false, withAppPasswords = false }: { forDelivery?: boolean; withAppPasswords?: boolean },
 ): Promise<Recipient> {
   const holder = await table.get(holderKey(name), StoredHolder);
   const { account_id: accountId, domain_id } = holder ?? nobody;
-  const locals = withCatchAll ? [local, anyLocal] : [local];
-  const [domainItem, accountItem, billingItem, own, catchAll] = await table.getMany([
-    domainKey(accountId, domain_id),
-    accountKey(accountId),
-    stateKey(accountId),
-    ...locals.map((part) => addressKey(accountId, domain_id, part)),
+  const locals = forDelivery ? [local, anyLocal] : [local];
+  const [[domainItem, accountItem, billingItem, own, catchAll], isForwarding] = await Promise.all([
+    table.getMany([
+      domainKey(accountId, domain_id),
+      accountKey(accountId),
+      stateKey(accountId),
+      ...locals.map((part) => addressKey(accountId, domain_id, part)),
+    ]),
+    forDelivery && hasRules(table, accountId),
   ]);
   const domain = domainItem ? StoredDomain.parse(domainItem) : undefined;
   const isOurs = domain?.id === domain_id && domain.is_open;
@@ -84,5 +91,6 @@ export async function findRecipient(
     address,
     mailbox: isHere ? mailbox : undefined,
     appPasswords: isHere && passwordsItem ? StoredAppPasswords.parse(passwordsItem) : undefined,
+    hasRules: isForwarding,
   };
 }

@@ -17,7 +17,7 @@ import { readAddress } from "../mailboxes/local-part.ts";
  * from this network.
  *
  * Access patterns
- *   when somebody last logged in with an address from a network   LOGIN#<hash of the address> / SOURCE#<hash of the network>
+ *   the last login with an address from a network   LOGIN#<hash of the address> / SOURCE#<hash of the network>
  */
 export const sourceKey = ({ address, network }: LoginSource): Key => ({
   PK: `LOGIN#${address}`,

@@ -1,7 +1,7 @@
 import { accountKey, StoredAccount } from "../../accounts/account.ts";
 import { domainKey, StoredDomain } from "../../domains/domain.ts";
 import type { Reader } from "../../table/table.ts";
-import { copiesOfAddress, copiesOfMailbox, hasRules, type MailCopy } from "../forwarding/copies.ts";
+import { copiesOfAddress, copiesOfMailbox, type MailCopy } from "../forwarding/copies.ts";
 import { withoutTag } from "../forwarding/destinations.ts";
 import type { FoundMailbox } from "../mailboxes/find.ts";
 import { readAddress } from "../mailboxes/local-part.ts";
@@ -50,14 +50,14 @@ export async function routeOf(table: Reader, given: string): Promise<Route> {
   const read = readAddress(given);
   if (!read) return { kind: "unknown" };
   const local = withoutTag(read.local);
-  const { accountId, account, plan, domain, isProved, address, mailbox } = await findRecipient(
+  const { accountId, account, plan, domain, isProved, address, mailbox, hasRules } = await findRecipient(
     table,
     { ...read, local },
-    { withCatchAll: true },
+    { forDelivery: true },
   );
   if (!domain || !account || account.status === "closed" || !isProved) return { kind: "unknown" };
   // A suspended account receives its mail, but no copies are sent.
-  const isForwarding = isInUse(account, plan) && (await hasRules(table, accountId));
+  const isForwarding = isInUse(account, plan) && hasRules;
   if (isForwarding && (!address || address.kind === "catch_all")) {
     const copies = await copiesOfAddress(table, accountId, domain.id, local);
     if (copies.length > 0) return { kind: "forward", account_id: accountId, copies };

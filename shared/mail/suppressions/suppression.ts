@@ -102,7 +102,9 @@ export const suppressionKind = defineKind({
 /** An address to suppress, and the reason. */
 export type Addition = Omit<Suppression, "id" | "created_at">;
 
-/** The most writes of `planSuppressions` for an address. The head of the list is one more, for all addresses together. */
+/**
+ * The most writes of `planSuppressions` for an address. The head of the list is one more, for all addresses together.
+ */
 export const writesPerSuppression = 2;
 
 /**
@@ -167,7 +169,9 @@ type ListQuery = OrderedPage & { email?: string | undefined };
 export const aheadOfSuppressions = (accountId: string, { email, ...page }: ListQuery): Ahead =>
   email === undefined ? aheadOfRows(suppressionsOf(accountId), spanOf(page)) : { keys: [addressKey(accountId, email)] };
 
-/** A page of the account's suppressions, in the order of the page; with `email`, only the suppression of this address. */
+/**
+ * A page of the account's suppressions, in the order of the page; with `email`, only the suppression of this address.
+ */
 export async function listSuppressions(
   accountId: string,
   { email, ...page }: ListQuery,

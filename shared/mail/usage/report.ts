@@ -71,7 +71,10 @@ type Unit = {
   entries: Pick<Ignored, "list" | "index">[];
 };
 
-/** Puts the entries of each mailbox, day and dedicated IP together. The order of the units follows from the entries alone. */
+/**
+ * Puts the entries of each mailbox, day and dedicated IP together. The order of the units follows from the entries
+ * alone.
+ */
 function unitsOf({ mailboxes, sent, logins }: UsageBatch): Unit[] {
   const units = new Map<string, Unit>();
   const unitFor = (
@@ -100,8 +103,8 @@ function unitsOf({ mailboxes, sent, logins }: UsageBatch): Unit[] {
 }
 
 /**
- * The most writes of a unit. A measurement takes three: the mailbox, its event, and the counter of the account's events.
- * Sent mail takes four counters: of the account, the mailbox, the domain and the dedicated IP.
+ * The most writes of a unit. A measurement takes three: the mailbox, its event, and the counter of the account's
+ * events. Sent mail takes four counters: of the account, the mailbox, the domain and the dedicated IP.
  */
 const writesOf = ({ usage, loginAt, sent }: Unit): number =>
   (usage ? 3 : loginAt === undefined ? 0 : 1) + (sent > 0 ? 4 : 0);
@@ -251,7 +254,9 @@ function newestOf(times: readonly (string | undefined)[], now: Date): string | u
   return known.length === 0 ? undefined : new Date(Math.min(Math.max(...known), now.getTime())).toISOString();
 }
 
-/** Plans the newest measurement and the newest login of a mailbox, and the event when a step of its quota is reached. */
+/**
+ * Plans the newest measurement and the newest login of a mailbox, and the event when a step of its quota is reached.
+ */
 function planMeasurement(
   units: readonly Unit[],
   stored: StoredMailbox,

@@ -8,8 +8,8 @@ import type { Key } from "../../table/writes.ts";
  * A mail counts once for each recipient.
  *
  * Access patterns
- *   how many mails an account sent, by the day on which they were reported     ACCOUNT#<id> / SENT#<day>
- *   how many mails a mailbox sent, by the day on which it sent them            ACCOUNT#<id> / SENT_BY#<mailbox id>#<day>
+ *   how many mails an account sent, by the day on which they were reported   ACCOUNT#<id> / SENT#<day>
+ *   how many mails a mailbox sent, by the day on which it sent them          ACCOUNT#<id> / SENT_BY#<mailbox id>#<day>
  */
 /** The key of the number of mails to bill to an account for a day. */
 export const sentKey = (accountId: string, day: Day): Key => ({ PK: `ACCOUNT#${accountId}`, SK: `SENT#${day}` });
@@ -29,8 +29,8 @@ async function readCounts(table: Reader, first: Key, last: Key): Promise<Map<Day
 }
 
 /**
- * Reads how many mails to bill to an account for each day from `from` to `to`, both included. Days without mails are left
- * out.
+ * Reads how many mails to bill to an account for each day from `from` to `to`, both included. Days without mails are
+ * left out.
  */
 export const readSent = (table: Reader, accountId: string, from: Day, to: Day): Promise<Map<Day, number>> =>
   readCounts(table, sentKey(accountId, from), sentKey(accountId, to));

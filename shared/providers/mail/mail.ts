@@ -15,7 +15,9 @@ export type Letter = { id: string; to: string; subject: string; text: string; ht
  */
 export type Mail = { send: (letter: Letter) => Promise<void> };
 
-/** Thrown for a letter that was refused permanently. The message has the codes of the server's reply, and no address. */
+/**
+ * Thrown for a letter that was refused permanently. The message has the codes of the server's reply, and no address.
+ */
 export class MailRefused extends Error {}
 
 export const MailEnvironment = z

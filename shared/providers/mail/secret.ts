@@ -6,8 +6,8 @@ import { rotatingSecret } from "../named-secret.ts";
 const Key = z.string().min(16);
 
 /**
- * The keys that mail servers present in their requests: the name of a secret in Secrets Manager, or the keys themselves.
- * `MAIL_SECRET` has one key, or during a rotation two, separated by a comma.
+ * The keys that mail servers present in their requests: the name of a secret in Secrets Manager, or the keys
+ * themselves. `MAIL_SECRET` has one key, or during a rotation two, separated by a comma.
  */
 export const MailSecretEnvironment = z.object({
   MAIL_SECRET_NAME: z.string().min(1).optional(),
@@ -27,7 +27,8 @@ const shape = "at least 16 characters";
 let stored: (() => Promise<string[]>) | undefined;
 
 /**
- * The keys that the mail servers of this deployment present, one or two. Reads the environment when it is called. Throws:
+ * The keys that the mail servers of this deployment present, one or two. Reads the environment when it is called.
+ * Throws:
  * - 503 `upstream_unavailable` if Secrets Manager does not answer;
  * - 503 `mail_servers_unavailable` if no key is configured.
  */

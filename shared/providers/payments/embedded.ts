@@ -30,7 +30,8 @@ export type EmbeddedOptions = {
 };
 
 /**
- * Payments without a provider. The table has the checkouts, and a page of the local runtime settles them. No money moves.
+ * Payments without a provider. The table has the checkouts, and a page of the local runtime settles them. No money
+ * moves.
  */
 export function embeddedPayments(table: Table, options: EmbeddedOptions): Payments {
   const { webhookSecret, baseUrl, now = clock } = options;
@@ -186,7 +187,10 @@ function isPossible(act: Act, checkout: StoredCheckout, now: Date): boolean {
   return act === "close" ? checkout.outcome === "open" : status === "open";
 }
 
-/** Ends a checkout by an action. Undefined if the action is not possible any more, such as after another caller's action. */
+/**
+ * Ends a checkout by an action. Undefined if the action is not possible any more, such as after another caller's
+ * action.
+ */
 export function settleCheckout(table: Table, id: string, act: Act, now: Date): Promise<StoredCheckout | undefined> {
   return table.commit(async () => {
     const checkout = await getStored(table, id);

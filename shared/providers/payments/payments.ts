@@ -20,7 +20,9 @@ export type CheckoutInput = {
 
 export type Checkout = { id: string; url: string; expiresAt: Date };
 
-/** `processing`: the payer is done, but the money has not arrived. A payment that is refused later stays `processing`. */
+/**
+ * `processing`: the payer is done, but the money has not arrived. A payment that is refused later stays `processing`.
+ */
 export type CheckoutStatus = "open" | "processing" | "paid" | "expired";
 
 export type CheckoutState = {
@@ -149,7 +151,10 @@ export type DisputeEvent = {
 /** Everything that the provider reports. Like the events of checkouts, all come in any order and more than once. */
 export type ProviderEvent = PaymentEvent | CardSetupEvent | CardRemovedEvent | ChargeEvent | RefundEvent | DisputeEvent;
 
-/** Takes money through a page of the provider, or from a saved card. Every promise may reject with 503 `upstream_unavailable`. */
+/**
+ * Takes money through a page of the provider, or from a saved card. Every promise may reject with 503
+ * `upstream_unavailable`.
+ */
 export type Payments = {
   /**
    * Opens a checkout. The same key and input return the same checkout. The same key with another input throws an Error.

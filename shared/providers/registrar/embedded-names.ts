@@ -18,9 +18,9 @@ import {
 
 /*
  * Access patterns
- *   a name, with its holder and its nameservers          REGISTRY#<name> / NAME
- *   an operation by its id, which contains its key       REGISTRY#<name> / OPERATION#<begun at>#<random>
- *   the operations of a name since a time, newest first  REGISTRY#<name> / OPERATION#<instant> to OPERATION#~, backwards
+ *   a name, with its holder and its nameservers       REGISTRY#<name> / NAME
+ *   an operation by its id, which contains its key    REGISTRY#<name> / OPERATION#<begun at>#<random>
+ *   operations of a name since a time, newest first   REGISTRY#<name> / OPERATION#<instant> to OPERATION#~, backwards
  */
 const partition = (name: string): string => `REGISTRY#${name}`;
 export const registeredNameKey = (name: string): Key => ({ PK: partition(name), SK: "NAME" });
@@ -119,8 +119,8 @@ function endOf({ expires_at, auto_renew, renewal }: OurName, now: Date): Date {
 const pendingDeleteMs = 5 * dayMs;
 
 /**
- * The state of a name at a given time. After the end of its registration, a name of ours goes through grace, redemption and
- * pending deletion before it is free.
+ * The state of a name at a given time. After the end of its registration, a name of ours goes through grace, redemption
+ * and pending deletion before it is free.
  */
 export function stateAt(name: StoredName | undefined, now: Date): NameState {
   if (!name) return { status: "free" };

@@ -84,7 +84,9 @@ export type Transferring = { name: string; authCode: string; contact: Contact };
  * failed, as a sentence for people. `reason` may be absent.
  */
 export type RegistrarOperation = { id: string; state: "running" | "succeeded" | "failed"; reason?: string };
-/** The kinds of operations. Another registrar begins a `transfer_out`, which transfers a name of ours to that registrar. */
+/**
+ * The kinds of operations. Another registrar begins a `transfer_out`, which transfers a name of ours to that registrar.
+ */
 export type OperationKind = "register" | "renew" | "transfer" | "transfer_out";
 
 /**

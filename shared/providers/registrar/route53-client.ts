@@ -47,7 +47,9 @@ export function requireValue<T>(value: T | undefined): T {
   return value;
 }
 
-/** Returns a list that every answer has. Throws 503 for anything else: the SDK does not check lists in this protocol. */
+/**
+ * Returns a list that every answer has. Throws 503 for anything else: the SDK does not check lists in this protocol.
+ */
 export function requireList<T>(value: T[] | undefined): T[] {
   if (!Array.isArray(value)) throw registrarUnavailable();
   return value;

@@ -126,8 +126,8 @@ async function isDeletion({ client, sdk }: Domains, id: string | undefined): Pro
 const undeletable = new Set(["TLDRulesViolation", "UnsupportedTLD", "InvalidInput"]);
 
 /**
- * Deletes a registration permanently. Some registries do not allow this. Their names stay ours until the registration ends,
- * and are not renewed.
+ * Deletes a registration permanently. Some registries do not allow this. Their names stay ours until the registration
+ * ends, and are not renewed.
  */
 export async function deleteRegistration(domains: Domains, name: string): Promise<void> {
   const { client, sdk } = domains;

@@ -1,13 +1,13 @@
 /**
- * Seals small secrets (1 to 4,096 bytes of UTF-8) for storage. The context names the owner of a secret. The sealed text does
- * not contain the context, and opens only with the same context.
+ * Seals small secrets (1 to 4,096 bytes of UTF-8) for storage. The context names the owner of a secret. The sealed text
+ * does not contain the context, and opens only with the same context.
  */
 export type Secrets = {
   /** Seals a text; the result is printable ASCII. Throws 503 `upstream_unavailable`. */
   seal: (plaintext: string, context: Record<string, string>) => Promise<string>;
   /**
-   * Opens a sealed text. Throws 503 `upstream_unavailable`, and an Error if the key, the context or the text is not the same
-   * as at `seal`.
+   * Opens a sealed text. Throws 503 `upstream_unavailable`, and an Error if the key, the context or the text is not the
+   * same as at `seal`.
    */
   open: (sealed: string, context: Record<string, string>) => Promise<string>;
 };

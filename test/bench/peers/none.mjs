@@ -1,4 +1,4 @@
-/** A handler without a framework: it looks at the route that the gateway has matched, and at nothing else. */
+/** A handler without a framework. It looks only at the route that the gateway has matched. */
 export function serve(routes) {
   const answers = new Map(
     routes.map(({ method, path, answer }) => [`${method.toUpperCase()} ${path.replaceAll(/:(\w+)/g, "{$1}")}`, answer]),

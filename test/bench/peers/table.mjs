@@ -1,6 +1,6 @@
 import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 
-/** A client with the options of the product's own. */
+/** A client with the options of the product's client. */
 export const client = new DynamoDBClient({
   maxAttempts: 3,
   requestHandler: { connectionTimeout: 1_000, requestTimeout: 2_000, throwOnRequestTimeout: true },
@@ -9,7 +9,7 @@ export const TableName = process.env.TABLE_NAME;
 
 export const members = ["id", "account_id", "name", "status", "created_at", "updated_at"];
 
-/** The ordinal that an id carries in its first 40 bits. */
+/** The ordinal in the first 40 bits of an id. */
 export const ordinalOf = (id) => Number.parseInt(id.slice(0, 8) + id.slice(9, 11), 16);
 export const keyOf = (accountId, SK) => ({ PK: `ACCOUNT#${accountId}`, SK });
 export const rowKey = (accountId, ordinal) =>

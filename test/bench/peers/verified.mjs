@@ -5,7 +5,7 @@ const jwksUri = "https://localhost/keys";
 const verifier = JwtVerifier.create({ issuer, audience, jwksUri });
 verifier.cacheJwks(jwks);
 
-/** A handler that lets nobody in without the product's own kind of token, verified by the library that the product uses. */
+/** Lets a request in only with a token of the product's kind. Verifies the token with the product's library. */
 export const verified = (handler) => async (event, context) => {
   await verifier.verify(event.headers.authorization.slice("Bearer ".length));
   return handler(event, context);

@@ -11,10 +11,10 @@ import {
 import { keyOf, members, ordinalOf, client as plain, rowKey, TableName } from "./table.mjs";
 
 /*
- * The routes that all frameworks serve: what they do, without a framework. `bare` makes only the calls of the table that
- * answer: a GetItem; a Query beside the GetItem of the list's total; a GetItem of the list's head, whose next ordinal the
- * new id carries, and a TransactWriteItems. `same` makes as many calls and writes as the product, and does not look at
- * what the others return: nobody is authorized. `cold` is the one route of a cold start.
+ * The work of the routes that all frameworks serve, without a framework. `bare` makes only the table's calls for the
+ * answer: a GetItem; a Query beside the GetItem of the list's total; a GetItem of the list's head, whose next ordinal
+ * the new id carries, and a TransactWriteItems. `same` makes as many calls and writes as the product. It does not look
+ * at the other results, so it authorizes no caller. `cold` is the one route of a cold start.
  */
 
 const client = DynamoDBDocumentClient.from(plain, { marshallOptions: { removeUndefinedValues: true } });
@@ -46,14 +46,14 @@ async function list({ params: { account_id }, query }) {
 
 const putNew = (Item) => ({ Put: { TableName, Item, ConditionExpression: "attribute_not_exists(PK)" } });
 
-/** The writes of the audit log: an entry as long as the product's, and the day's count. */
+/** The writes of the audit log: an entry with the size of the product's entry, and the day's count. */
 function record(account_id, after) {
   const id = randomUUID();
   const entry = {
     ...keyOf(account_id, `JOURNAL#bench#ENTRY#${id}`),
     id,
     after: JSON.stringify(after),
-    // The members that the product's entry has besides.
+    // Stands for the other members of the product's entry.
     rest: "-".repeat(500),
   };
   const Update = {
@@ -65,12 +65,12 @@ function record(account_id, after) {
   return [putNew(entry), { Update }];
 }
 
-/** Adds a workspace to its list and claims its name. `more` are further writes of its transaction. */
+/** Adds a workspace to its list, and claims its name. `more` are other writes of the transaction. */
 async function add({ params: { account_id }, body: { name } }, more = []) {
   const { next, live, version, ...head } = await getOne(headKey(account_id));
   const at = new Date().toISOString();
   const folded = createHash("sha256").update(name.normalize("NFKC").toLowerCase()).digest("hex");
-  // A UUIDv8 that carries the ordinal, as the product's ids do.
+  // Makes a UUIDv8 with the ordinal, like the product's ids.
   const text = next.toString(16).padStart(10, "0") + randomBytes(11).toString("hex");
   const id = text.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12})$/, "$1-$2-8$3-8$4-$5");
   const body = { id, account_id, name, status: "active", created_at: at, updated_at: at };
@@ -86,14 +86,14 @@ async function add({ params: { account_id }, body: { name } }, more = []) {
   return { status: 201, body };
 }
 
-/** Reads what the product authorizes by, and then answers. */
+/** Reads the items that the product authorizes by, and then answers. */
 const reading = (names, answer) => async (request) => {
   const Keys = names.map((name) => keyOf(request.params.account_id, name));
   await client.send(new BatchGetCommand({ RequestItems: { [TableName]: { Keys, ConsistentRead: true } } }));
   return answer(request);
 };
 
-/** The paths are written as the peers' routers write parameters. */
+/** The paths have their parameters in the form of the peers' routers. */
 const path = "/v1/public/accounts/:account_id/workspaces";
 const routes = (get, list, add) => [
   { method: "get", path: `${path}/:workspace_id`, answer: get },
@@ -101,7 +101,7 @@ const routes = (get, list, add) => [
   { method: "post", path, answer: add },
 ];
 
-// Functions, so that a bundle has no more than the routes that it serves.
+// These are functions, so that a bundle has only the routes that it serves.
 export const cold = () => routes(read).slice(0, 1);
 export const bare = () => routes(read, list, (request) => add(request));
 export const same = () => {

@@ -53,7 +53,7 @@ test("filters by client and by status over what the user sees, and pages over th
 });
 
 test.each(["", "nothing", "active/x", "__proto__", "x".repeat(3_000)])(
-  "finds no account in the status %j, which there is not, whoever asks",
+  "finds no account for the unknown status %j, for a user and for a super admin",
   async (status) => {
     const { owner } = await newAccount();
     for (const { token } of [owner, await newSuperAdmin()]) {

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { changeJournalOf } from "../../../shared/changes/record.ts";
 import { timeOrderedId } from "../../../shared/core/ids.ts";
 import { appendEntries } from "../../../shared/table/journal.ts";
-import { doors, through } from "../../support/doors.ts";
+import { entryPoints, through } from "../../support/entry-points.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newMember, newServiceAccount, testTable, type Account, type User } from "../../support/world.ts";
 
@@ -11,7 +11,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Stops the clock a minute from now, after whatever was set up before; answers how to move it on and read it. */
+/** Stops the clock a minute from now, after the setup of the test. Returns functions that move it on and read it. */
 function stopClock() {
   const startMs = Date.now() + 60_000;
   const iso = (seconds: number) => new Date(startMs + seconds * 1000).toISOString();
@@ -99,9 +99,9 @@ test("shows each account its own entries only, and only to members with auth.man
   expect((await logOf(mine, "", other.owner.token)).status).toBe(404);
 });
 
-describe.each(doors)("by %s", (door) => {
+describe.each(entryPoints)("by %s", (entryPoint) => {
   const list = async (account: Account, args: Record<string, unknown>) =>
-    (await through(door)("audit.list", { account_id: account.id, ...args }, account.owner)).body;
+    (await through(entryPoint)("audit.list", { account_id: account.id, ...args }, account.owner)).body;
 
   test("pages have the entries of one list, and the total is exact", async () => {
     const account = await newAccount();

@@ -24,7 +24,7 @@ import {
 } from "../../support/world.ts";
 
 const inAccount = routes.filter((route) => !route.public && "account_id" in route.params.shape);
-/** What may be called whatever one holds in an account: it is about none. */
+/** The functions that any caller may call, because they concern no account. */
 const always = [...catalogue.keys()].filter((name) => !inAccount.some((route) => route.name === name));
 
 const ask = (id: string, { token }: Pick<User, "token">) =>

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 import { CodeResponse } from "../../../functions/code/envelope.ts";
 import type { Run } from "../../../functions/code/execution/execute.ts";
-import { runFor } from "../../support/code-door.ts";
+import { runFor } from "../../support/code-context.ts";
 import { newAccount } from "../../support/world.ts";
 
 /** Values that differ from run to run, by the name of their member. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { runFor } from "../../support/code-door.ts";
+import { runFor } from "../../support/code-context.ts";
 import { request } from "../../support/request.ts";
 import { newUser } from "../../support/world.ts";
 

@@ -9,7 +9,7 @@ import { parseProgram } from "../../../functions/code/interpreter/builtins.ts";
 import { LanguageError, type Diagnostic } from "../../../functions/code/language/errors.ts";
 import { pieces } from "../../support/code-programs.ts";
 
-/** What is wrong with a program; whatever else is thrown than the language's own error fails the test. */
+/** The mistakes in a program. Throws any error that is not the language's own. */
 function mistakesIn(program: string): Diagnostic[] {
   try {
     return check(parseProgram(program), { catalogue }).diagnostics;
@@ -59,7 +59,9 @@ test("random programs end in the language's own errors, each at a place inside t
   );
 });
 
-/** What no argument and no variable can be called: constants, the language's words, and what Starlark keeps for itself. */
+/**
+ * What no argument and no variable can be called: constants, the language's words, and what Starlark keeps for itself.
+ */
 const kept = new Set(
   `constructor prototype none true false null and or not in for if else load break continue def pass elif return lambda
   while as assert async await class del except finally from global import is nonlocal raise try with yield`.split(

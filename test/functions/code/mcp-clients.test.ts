@@ -57,7 +57,9 @@ test.each([
   else await client.ping();
 });
 
-/** Answers a client's requests in this process. While a program reads tags, as much time passes as it takes to tell of. */
+/**
+ * Answers a client's requests in this process. While a program reads tags, as much time passes as it takes to tell of.
+ */
 async function slowFetch(url: string | URL | Request, { method = "GET", headers, body }: RequestInit = {}) {
   const target = new URL(url instanceof Request ? url.url : url).pathname;
   const sent = { headers: Object.fromEntries(new Headers(headers)), body: typeof body === "string" ? body : undefined };

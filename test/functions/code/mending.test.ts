@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { runFor } from "../../support/code-door.ts";
+import { runFor } from "../../support/code-context.ts";
 import { newAccount, newUser } from "../../support/world.ts";
 
 const a = 'account_id="3f2504e0-4f89-41d3-9a0c-0305e82c3301"';

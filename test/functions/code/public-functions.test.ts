@@ -4,7 +4,7 @@ import { execute } from "../../../functions/code/execution/execute.ts";
 import type { Charge } from "../../../shared/rate-limits/limiter.ts";
 import { newTopup } from "../../support/billing-examples.ts";
 import { tellPayment } from "../../support/billing.ts";
-import { codeDoor } from "../../support/code-door.ts";
+import { codeContext } from "../../support/code-context.ts";
 import { mailed, press, ruleNow, ruleTo, stranger } from "../../support/forwarding.ts";
 import { send } from "../../support/mailboxes.ts";
 import { request } from "../../support/request.ts";
@@ -44,8 +44,8 @@ test("a program with a recipient's token that is sent again answers as it did; a
 test("a call of it is charged to the caller, by its own class", async () => {
   const someone = newUser();
   const charges: Charge[] = [];
-  const door = { ...codeDoor(someone), charge: async (what: Charge) => void charges.push(what) };
-  await execute({ code: 'forwarding.verify(token="guess")', requestId: "r" }, door);
+  const context = { ...codeContext(someone), charge: async (what: Charge) => void charges.push(what) };
+  await execute({ code: 'forwarding.verify(token="guess")', requestId: "r" }, context);
   expect(charges.filter(({ class: limit }) => limit === "sensitive")).toEqual([
     { principalId: someone.id, class: "sensitive", cost: 1, onlyOwn: false },
   ]);

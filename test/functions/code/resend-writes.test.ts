@@ -6,8 +6,8 @@ import { execute } from "../../../functions/code/execution/execute.ts";
 import { routes } from "../../../functions/routes.ts";
 import { holdsSecret } from "../../../shared/http/shown-once.ts";
 import { programOf } from "../../support/call.ts";
-import { codeDoor } from "../../support/code-door.ts";
-import { storedOf } from "../../support/doors.ts";
+import { codeContext } from "../../support/code-context.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { examples } from "../../support/examples.ts";
 import { newAccount } from "../../support/world.ts";
 
@@ -18,11 +18,11 @@ describe.each(writes.map((route) => [route.name, route] as const))("%s in a prog
     const account = await newAccount();
     const code = programOf(route, (await examples[route.name]?.(account)) ?? {});
     const run = { code, requestId: randomUUID(), key: randomUUID() };
-    const door = codeDoor(account.owner);
-    const first = await execute(run, door);
+    const context = codeContext(account.owner);
+    const first = await execute(run, context);
     expect(first).toMatchObject({ status: "completed" });
     const after = await storedOf(account);
-    const again = await execute(run, door);
+    const again = await execute(run, context);
     if (holdsSecret(route, first.result.last_value) || !route.codeMode.storesAnswer)
       expect(again.error).toMatchObject({ code: "secret_already_shown" });
     else expect(again).toEqual(first);

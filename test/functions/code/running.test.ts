@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { budgetMs, resultLimitBytes } from "../../../functions/code/language/limits.ts";
-import { runToy, toyDoor, type Toy } from "../../support/toy-functions.ts";
+import { runToy, toyContext, type Toy } from "../../support/toy-functions.ts";
 
 const newToy = (before?: Toy["before"]): Toy => ({ calls: [], ...(before ? { before } : {}) });
 
@@ -39,7 +39,7 @@ test("`and` and `or` leave out the calls that do not matter", async () => {
   expect(answer.error).toBeUndefined();
 });
 
-test("the last value is that of the last statement that holds a call, or of the last line without a name", async () => {
+test("the last value is the value of the last statement with a call, or of the last line without a name", async () => {
   const lastOf = async (program: string) => (await runToy(program, newToy())).lastValue;
   expect(await lastOf("x = notes.get(id='a')")).toMatchObject({ id: "a" });
   expect(await lastOf("x = notes.get(id='a')\nids = [x.id]")).toMatchObject({ id: "a" });
@@ -198,9 +198,9 @@ test("a program that failed tells the size of the last call's value where that i
 
 test("calls that would begin after the time budget are skipped", async () => {
   let elapsedMs = 0;
-  const door = toyDoor(() => new Date(Date.UTC(2026, 0, 1) + (elapsedMs += budgetMs / 8)));
+  const context = toyContext(() => new Date(Date.UTC(2026, 0, 1) + (elapsedMs += budgetMs / 8)));
   const program = Array.from("abcdefghijkl", (text) => `notes.add(text="${text}")`).join("\n");
-  const answer = await runToy(program, newToy(), { door });
+  const answer = await runToy(program, newToy(), { context });
   expect(answer.responses.map(({ status }) => status[0]).join("")).toMatch(/^c+s+$/);
   const completed = answer.responses.filter(({ status }) => status === "completed").length;
   expect(answer.error).toMatchObject({ code: "out_of_time", line: completed + 1, column: 1 });
@@ -238,7 +238,7 @@ test("results of later reads are left out if an earlier read failed", async () =
   expect(answer.completed).toEqual([]);
 });
 
-test("a variable has its latest value in source order, in whatever order the calls run", async () => {
+test("a variable has its latest value in source order, in any order of the calls", async () => {
   const program =
     "x = notes.get(id='a')\ny = notes.get(id=x.text)\nx = notes.get(id='b')\nz = notes.get(id=x.text)\n[x.id, y.id, z.id]";
   expect((await runToy(program, newToy())).lastValue).toEqual(["b", "text of a", "text of b"]);

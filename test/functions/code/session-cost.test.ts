@@ -7,7 +7,7 @@ import { executeIdempotently } from "../../../functions/code/execution/replay.ts
 import { Problem } from "../../../shared/core/errors.ts";
 import type { InvocationContext } from "../../../shared/http/invoke.ts";
 import type { Charge } from "../../../shared/rate-limits/limiter.ts";
-import { codeDoor, runFor } from "../../support/code-door.ts";
+import { codeContext, runFor } from "../../support/code-context.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newServiceAccount, newUser, testTable } from "../../support/world.ts";
 
@@ -37,8 +37,8 @@ function metered(user: { id: string }, room = Number.POSITIVE_INFINITY) {
       await charge(what);
       return { isOwn: false, settle: async () => undefined };
     };
-    const door = { ...codeDoor(user, now), table: testTable(usage), charge, reserve };
-    const answer = await execute({ code, requestId: "r", ...inSession, ...more }, door);
+    const context = { ...codeContext(user, now), table: testTable(usage), charge, reserve };
+    const answer = await execute({ code, requestId: "r", ...inSession, ...more }, context);
     return { answer, charged, ...usage };
   };
 }
@@ -133,7 +133,7 @@ describe("an envelope", () => {
       };
       const { replayed, envelope } = await executeIdempotently(
         { code, requestId: "r", ...inSession },
-        { ...codeDoor(user), charge },
+        { ...codeContext(user), charge },
       );
       return { replayed, status: envelope.status, charged };
     };
@@ -223,7 +223,7 @@ test("addresses that are keys themselves are answered, and stored neither in a s
   const add = `webhooks.add(account_id="${account.id}", url="https://hooks.example.com/in?key=hush", event_types=["*"])`;
   expect((await runFor(account.owner, add)).status).toBe("completed");
   const code = `hooks = webhooks.list(account_id="${account.id}")\nurl = hooks.items[0].url\nn = 1\nhooks`;
-  const run = () => executeIdempotently({ code, requestId: "r", ...inSession }, codeDoor(account.owner));
+  const run = () => executeIdempotently({ code, requestId: "r", ...inSession }, codeContext(account.owner));
   const { envelope } = await run();
   expect(JSON.stringify(envelope.result)).toContain("hush");
   expect(envelope.session?.not_kept.map(({ name, code: why }) => `${name} ${why}`)).toEqual([
@@ -243,7 +243,7 @@ test("an address that is a key itself is stored with no call of a program either
   const { result } = await runFor(account.owner, add);
   const url = "https://hooks.example.com/in?key=hush";
   const code = `webhooks.update(${own}, webhook_id="${String(result.last_value)}", url="${url}")\n1`;
-  const run = () => executeIdempotently({ code, requestId: "r", ...inSession }, codeDoor(account.owner));
+  const run = () => executeIdempotently({ code, requestId: "r", ...inSession }, codeContext(account.owner));
   expect((await run()).envelope.status).toBe("completed");
   expect(JSON.stringify(await testTable().between(`PRINCIPAL#${account.owner.id}`, "!", "~"))).not.toContain("hush");
   const again = await run();

@@ -9,7 +9,7 @@ import { newWorkspace } from "../../support/auth.ts";
 import { publishedDocument } from "../../support/contract.ts";
 import { setStored, write } from "../../support/domain-work.ts";
 import { uniqueName } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { home, isOwnPassword, send } from "../../support/mailboxes.ts";
 import { recorded } from "../../support/recorded.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";

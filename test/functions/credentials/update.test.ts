@@ -4,7 +4,7 @@ import { credentials, masterKey } from "../../../shared/mail/credentials/credent
 import { scopedKey } from "../../../shared/mail/scoped/family.ts";
 import type { Key } from "../../../shared/table/writes.ts";
 import { afterReading } from "../../support/between.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { home, send } from "../../support/mailboxes.ts";
 import { recorded } from "../../support/recorded.ts";
 import { statusesOf } from "../../support/request.ts";
@@ -43,7 +43,7 @@ test("keeps when it was last used, which is noted at any time", async () => {
   expect((await send(account, "GET", "credentials")).body.items).toMatchObject([{ name: "Other", last_used_at }]);
 });
 
-test("404 for a missing one, another account's, and one that the caller may not see", async () => {
+test("404 for a missing master password, another account's, and a hidden one", async () => {
   const { account, made, rename } = await scene();
   const other = await scene();
   for (const id of [other.made.id, account.id]) expect((await rename("X", {}, id)).body.code).toBe("not_found");

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { activeHost, claimed, holderOf, host, newOption, send, storedIp } from "../../support/dedicated-ips.ts";
 import { write } from "../../support/domain-work.ts";
 import { funded } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { statusesOf } from "../../support/mailboxes.ts";
 import { happened } from "../../support/purchases.ts";
 import { publicIp } from "../../support/reverse-dns.ts";

@@ -22,7 +22,7 @@ import {
 } from "../../support/dedicated-ips.ts";
 import { write } from "../../support/domain-work.ts";
 import { funded, uniqueName } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { happened } from "../../support/purchases.ts";
 import { publicIp, reverseDns } from "../../support/reverse-dns.ts";
 import { newAccount, testTable, type Account } from "../../support/world.ts";

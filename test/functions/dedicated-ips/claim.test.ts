@@ -9,7 +9,7 @@ import { billing } from "../../support/billing.ts";
 import { claimed, holderOf, newOption, send, storedIp } from "../../support/dedicated-ips.ts";
 import { write } from "../../support/domain-work.ts";
 import { funded } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { happened, transactions, wallet } from "../../support/purchases.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { newAccount, testTable, type Account } from "../../support/world.ts";

@@ -19,7 +19,7 @@ import {
   send,
 } from "../../support/dedicated-ips.ts";
 import { connected, funded } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { happened, transactions, wallet } from "../../support/purchases.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";

@@ -4,7 +4,7 @@ import { recordLimit } from "../../../shared/domains/records/stored-record.ts";
 import { recordsRequest, www } from "../../support/dns-records.ts";
 import { storedAs, withRecords } from "../../support/domain-work.ts";
 import { connected } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { newAccount } from "../../support/world.ts";
 

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { newWorkspace } from "../../support/auth.ts";
 import { connect, uniqueName } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { newAccount } from "../../support/world.ts";
 

@@ -17,7 +17,7 @@ import {
   domainsRequest,
   uniqueName,
 } from "../../support/domains.ts";
-import { masked } from "../../support/doors.ts";
+import { masked } from "../../support/entry-points.ts";
 import { recorded } from "../../support/recorded.ts";
 import { request, statusesOf } from "../../support/request.ts";
 import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";

@@ -44,7 +44,7 @@ test("a domain whose registration failed takes nothing from the present holder o
 });
 
 test.each(["active", "expired"])(
-  "a domain that was bought before takes nothing from whoever has the name since (%s)",
+  "the deletion of a formerly bought domain leaves the name to its present owner (%s)",
   async (status) => {
     const [account, buyer] = [await newAccount(), await newAccount()];
     const { id, name } = await connected(account);

@@ -5,7 +5,7 @@ import { deleteWorkspace, newWorkspace } from "../../support/auth.ts";
 import { leftOf, remove, removeForGood, statusOf } from "../../support/domain-deletions.ts";
 import { dig, quicklyActive, setStored, withRecords } from "../../support/domain-work.ts";
 import { connected, delegated, domainsRequest, uniqueName } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { recorded } from "../../support/recorded.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newMember, testTable } from "../../support/world.ts";

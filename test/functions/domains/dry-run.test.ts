@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { newWorkspace } from "../../support/auth.ts";
 import { billing, fund } from "../../support/billing.ts";
 import { connected, contact, domainsRequest, purchase, uniqueName } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { buyer, wallet } from "../../support/purchases.ts";
 import { ownedName, renew } from "../../support/renewals.ts";
 import { nameElsewhere, transfer } from "../../support/transfers.ts";

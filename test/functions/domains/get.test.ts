@@ -4,7 +4,7 @@ import type { Capability } from "../../../shared/auth/capabilities.ts";
 import { domainByName } from "../../../shared/domains/find.ts";
 import { quicklyActive, setStored, withRecords } from "../../support/domain-work.ts";
 import { connected, domainsRequest } from "../../support/domains.ts";
-import { masked } from "../../support/doors.ts";
+import { masked } from "../../support/entry-points.ts";
 import { addMailbox, person } from "../../support/mailboxes.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
@@ -79,7 +79,7 @@ test("shows the first hundred of many records, with the exact count", async () =
   expect(body.dns_records[99]).toMatchObject({ name: "r099", zone_status: "pending" });
 });
 
-test("answers 304 while the domain stays the same, whatever its contents are, and 200 after a change", async () => {
+test("answers 304 while the domain stays the same, also if its contents change, and 200 after a change", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   const etag = (await get(account, name)).headers["etag"] ?? "";

@@ -9,10 +9,10 @@ import { delegate } from "../../../shared/providers/registrar/embedded-names.ts"
 import { addedRecord } from "../../support/dns-records.ts";
 import { dig, quicklyActive, setStored, storedAs, workAt } from "../../support/domain-work.ts";
 import { connected, delegated, domainsRequest, uniqueName } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { listen } from "../../support/listen.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
-import { visit, type WebAnswer } from "../../support/web-door.ts";
+import { visit, type WebAnswer } from "../../support/visit.ts";
 import { newAccount, testTable, type Account } from "../../support/world.ts";
 
 type Check = {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { deleteWorkspace, newWorkspace } from "../../support/auth.ts";
 import { quicklyActive, setStored, storedAs, withRecords } from "../../support/domain-work.ts";
 import { connected, domainsRequest } from "../../support/domains.ts";
-import { masked, storedOf } from "../../support/doors.ts";
+import { masked, storedOf } from "../../support/entry-points.ts";
 import { request } from "../../support/request.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { newAccount, newMember, type Account, type User } from "../../support/world.ts";

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { contact, domainsRequest, listedDomains, purchase, readDomain, uniqueName } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { buyer, continued, pay, registered, wallet } from "../../support/purchases.ts";
 import { newMember, testTable } from "../../support/world.ts";
 

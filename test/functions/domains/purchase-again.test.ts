@@ -6,7 +6,7 @@ import { newWorkspace } from "../../support/auth.ts";
 import { removeForGood } from "../../support/domain-deletions.ts";
 import { stored, write } from "../../support/domain-work.ts";
 import { contact, domainsRequest, funded, uniqueName } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { withFault } from "../../support/faults.ts";
 import { buyer, continued, pay, registered, wallet } from "../../support/purchases.ts";
 import { request } from "../../support/request.ts";
@@ -22,7 +22,10 @@ async function keyed(account: Account, domains: readonly string[], more: object 
   return () => domainsRequest(account, "POST", "/purchase", body, headers);
 }
 
-/** Has so much time gone by that whoever claimed a key is dead for sure, or the key is over. */
+/**
+ * Ends the leases of the idempotency keys, as after the death of their processes, or sets other members, such as the
+ * end of the keys.
+ */
 async function lapse({ owner }: Account, set: Record<string, number> = { lease_until: 0 }): Promise<void> {
   const records = await testTable().between(`PRINCIPAL#${owner.id}`, "IDEMPOTENCY#", "IDEMPOTENCY#~");
   for (const { PK, SK } of records) await write({ update: { PK, SK }, set });
@@ -34,7 +37,7 @@ const kindsOf = async (account: Account, ...kinds: string[]): Promise<number> =>
 describe.each(["death", "answer lost", "lost before"] as const)("a purchase that is cut off (%s)", (fault) => {
   const someNames = () => [...Array.from({ length: 5 }, () => uniqueName()), `refused-${uniqueName()}`];
 
-  test("a repeat with its key finds the bought names, whatever became of them, and buys the rest", async () => {
+  test("a repeat with its key finds the bought names in any state, and buys the rest", async () => {
     const account = await funded(await newRoomyAccount(), 1_000_000);
     const probe = await keyed(account, someNames());
     const { calls } = await withFault(undefined, -1, probe);

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 
 import { newWorkspace } from "../../support/auth.ts";
 import { contact, domainsRequest, funded, listedDomains, purchase, uniqueName } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { withFault } from "../../support/faults.ts";
 import {
   batchesDue,
@@ -112,7 +112,8 @@ describe("at the same time", () => {
     const lists = Array.from({ length: 4 }, () => [uniqueName(), uniqueName()]);
     const answers = await Promise.all(lists.map((names) => purchase(account, names)));
     const told = answers.flatMap(({ body }, index) => (lists[index] ?? []).map((name) => resultOf(body, name)));
-    // A buyer who finds too little for both names buys neither. One who loses the race for the second name keeps the first.
+    // A buyer who finds too little for both names buys neither. One who loses the race for the second name keeps the
+    // first.
     const bought = told.filter((status) => status === "pending_registration").length;
     expect([2, 3]).toContain(bought);
     expect(told.filter((status) => status === "payment_required")).toHaveLength(8 - bought);

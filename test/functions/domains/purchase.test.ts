@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { newWorkspace } from "../../support/auth.ts";
 import { advance, dig, quicklyActive } from "../../support/domain-work.ts";
 import { connected, listedDomains, purchase, readDomain, uniqueName } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { buyer, happened, registered, transactions, wallet } from "../../support/purchases.ts";
 import { newAccount } from "../../support/world.ts";
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 
 import { storedAs } from "../../support/domain-work.ts";
 import { connected, domainsRequest, purchase, readDomain, uniqueName } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { buyer, happened, registered, transactions, wallet } from "../../support/purchases.ts";
 import { daysFrom, endAt, ownedName, registrationAt, renew, renewed } from "../../support/renewals.ts";
 import { newAccount, newMember } from "../../support/world.ts";

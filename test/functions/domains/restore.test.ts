@@ -9,7 +9,7 @@ import { deleteWorkspace, newWorkspace } from "../../support/auth.ts";
 import { leftOf, remove, removeForGood, statusOf } from "../../support/domain-deletions.ts";
 import { advance, dig, domainOf, quicklyActive, setStored, storedAs } from "../../support/domain-work.ts";
 import { connect, connected, delegated, domainsRequest, purchase, readDomain, verify } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { send } from "../../support/mailboxes.ts";
 import { buyer, happened, wallet } from "../../support/purchases.ts";
 import { advanceAt, daysFrom, ownedName, registrationAt, renewed } from "../../support/renewals.ts";

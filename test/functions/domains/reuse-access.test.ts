@@ -3,12 +3,14 @@ import { expect, test } from "vitest";
 import { newWorkspace } from "../../support/auth.ts";
 import { setStored, storedAs } from "../../support/domain-work.ts";
 import { connect, connected, domainsRequest, purchase, readDomain } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { continued, buyer, happened, pay, registered, wallet } from "../../support/purchases.ts";
 import { transfer } from "../../support/transfers.ts";
 import { newMember, type Account } from "../../support/world.ts";
 
-/** An account with two workspaces, a manager of the second one, and somebody who may also take domains out of the first. */
+/**
+ * An account with two workspaces, a manager of the second one, and somebody who may also take domains out of the first.
+ */
 async function scene(funds = 100_000) {
   const account = await buyer(funds);
   const [first, second] = [await newWorkspace(account, "First"), await newWorkspace(account, "Second")];

@@ -29,7 +29,7 @@ import {
   uniqueName,
   verify,
 } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { added, addMailbox, person, send } from "../../support/mailboxes.ts";
 import { buyer, happened, registered, wallet } from "../../support/purchases.ts";
 import { registrationUntil } from "../../support/registrations.ts";

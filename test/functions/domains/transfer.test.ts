@@ -16,7 +16,7 @@ import {
   readDomain,
   uniqueName,
 } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { buyer, continued, happened, pay, transactions, wallet } from "../../support/purchases.ts";
 import { daysFrom, registrationAt } from "../../support/renewals.ts";
 import { request } from "../../support/request.ts";

@@ -7,7 +7,7 @@ import { limitsKey } from "../../../shared/rate-limits/limiter.ts";
 import { addedRecord } from "../../support/dns-records.ts";
 import { dig, quicklyActive, setStored, write } from "../../support/domain-work.ts";
 import { delegated, domainsRequest, elsewhere, readDomain, uniqueName, connected } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, testTable, type Account } from "../../support/world.ts";
 

@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { addedRecord, recordsRequest } from "../../support/dns-records.ts";
 import { dig, quicklyActive, setStored } from "../../support/domain-work.ts";
 import { connected, delegated, domainsRequest, readDomain, verify } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
-import { visit } from "../../support/web-door.ts";
+import { storedOf } from "../../support/entry-points.ts";
+import { visit } from "../../support/visit.ts";
 import { newAccount, type Account } from "../../support/world.ts";
 
 const update = (account: Account, name: string, body: object) => domainsRequest(account, "PATCH", `/${name}`, body);

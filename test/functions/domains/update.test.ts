@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { embeddedRegistrar } from "../../../shared/providers/registrar/embedded.ts";
 import { dig, quicklyActive, setStored, storedAs } from "../../support/domain-work.ts";
 import { connected, contact, delegated, domainsRequest, uniqueName } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
 

@@ -7,7 +7,7 @@ import { delegate } from "../../../shared/providers/registrar/embedded-names.ts"
 import { secretsHere } from "../../../shared/providers/secrets/factory.ts";
 import { dig, dkimOf, setStored, storedAs } from "../../support/domain-work.ts";
 import { active, connected, delegated, domainsRequest, elsewhere, readDomain, verify } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { recorded } from "../../support/recorded.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, testTable } from "../../support/world.ts";

@@ -4,7 +4,7 @@ import { nameserversOf } from "../../../shared/core/platform.ts";
 import { delegate } from "../../../shared/providers/registrar/embedded-names.ts";
 import { quicklyActive, setStored } from "../../support/domain-work.ts";
 import { connected, delegated, elsewhere, uniqueName, verify } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 

@@ -94,7 +94,9 @@ test("feedback of earlier versions is shown to its submitter before and after it
 });
 
 test("feedback that is submitted during the migration of older feedback is in its submitter's list", async () => {
-  /** Runs the migration or the submission, and the other one before its call at a place. Returns the number of calls. */
+  /**
+   * Runs the migration or the submission, and the other one before its call at a place. Returns the number of calls.
+   */
   const meet = async (isMigration: boolean, place: number): Promise<number> => {
     const account = await newAccount();
     const submit = () => submitted(account, "New");

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { changeJournalOf, StoredChange } from "../../../shared/changes/record.ts";
 import { listFeedback } from "../../../shared/feedback/list.ts";
 import { readEntries } from "../../../shared/table/journal.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { request } from "../../support/request.ts";
 import {
   grant,

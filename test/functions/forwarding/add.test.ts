@@ -4,9 +4,9 @@ import { expect, test } from "vitest";
 
 import { setStored, write } from "../../support/domain-work.ts";
 import { uniqueName } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { adding, agreedRule, mailed, mailsTo, press, ruleNow, ruleTo, stranger } from "../../support/forwarding.ts";
-import { whereTo } from "../../support/mail-door.ts";
+import { whereTo } from "../../support/mail-routes.ts";
 import { at, home, send, statusesOf, stocked } from "../../support/mailboxes.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { newAccount, newMember } from "../../support/world.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { assignmentsOn } from "../../../shared/grants/assignments.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { agreedRule, mailed, ofRule, press, ruleNow, ruleTo, stranger } from "../../support/forwarding.ts";
 import { send, statusesOf } from "../../support/mailboxes.ts";
 import { newAccount, newMember, testTable } from "../../support/world.ts";

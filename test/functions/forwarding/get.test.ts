@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { ofRule, ruleTo, stranger } from "../../support/forwarding.ts";
 import { send } from "../../support/mailboxes.ts";
 import { newAccount, newMember } from "../../support/world.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { adding, agreedRule, mailed, ofRule, ruleNow, ruleTo, stranger } from "../../support/forwarding.ts";
 import { at, home, send, stocked } from "../../support/mailboxes.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";

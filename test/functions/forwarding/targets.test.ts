@@ -4,7 +4,7 @@ import type { ForwardingRule } from "../../../shared/mail/forwarding/rule.ts";
 import { sendVerification } from "../../../shared/mail/forwarding/send.ts";
 import { mailedKey } from "../../../shared/mail/forwarding/target.ts";
 import { write } from "../../support/domain-work.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import {
   adding,
   enter,
@@ -18,7 +18,7 @@ import {
   sendWork,
   stranger,
 } from "../../support/forwarding.ts";
-import { whereTo } from "../../support/mail-door.ts";
+import { whereTo } from "../../support/mail-routes.ts";
 import { home, send, stocked } from "../../support/mailboxes.ts";
 import { newAccount, type Account } from "../../support/world.ts";
 

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { proofKey } from "../../../shared/mail/forwarding/proof.ts";
 import { write } from "../../support/domain-work.ts";
-import { masked } from "../../support/doors.ts";
+import { masked } from "../../support/entry-points.ts";
 import { mailed, ofRule, press, ruleNow, ruleTo, stranger } from "../../support/forwarding.ts";
 import { at, home, send, statusesOf, stocked } from "../../support/mailboxes.ts";
 import { newAccount } from "../../support/world.ts";

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { dayMs, minuteMs } from "../../../shared/core/time.ts";
 import { setStored } from "../../support/domain-work.ts";
 import { withFault } from "../../support/faults.ts";
-import { ask, hashesDuring, newSource } from "../../support/mail-door.ts";
+import { ask, hashesDuring, newSource } from "../../support/mail-routes.ts";
 import { at, home, send, setPassword, stocked } from "../../support/mailboxes.ts";
 import { newAccount } from "../../support/world.ts";
 
@@ -14,8 +14,8 @@ afterEach(() => void vi.useRealTimers());
 const password = "correct horse battery";
 
 /**
- * Mailboxes of a domain that does not send. So the right password is refused by SMTP, as a wrong one is, but in no time,
- * and it is accepted by IMAP.
+ * Mailboxes of a domain that does not send. So the right password is refused by SMTP, as a wrong one is, but in no
+ * time, and it is accepted by IMAP.
  */
 async function scene(locals = ["ada"]) {
   const account = await newAccount();

@@ -7,7 +7,7 @@ import { lastLogins } from "../../../shared/mail/servers/login-limits.ts";
 import type { Key } from "../../../shared/table/writes.ts";
 import { afterReading } from "../../support/between.ts";
 import { withFault } from "../../support/faults.ts";
-import { hashesDuring, logsIn } from "../../support/mail-door.ts";
+import { hashesDuring, logsIn } from "../../support/mail-routes.ts";
 import { at, home, send, setPassword, stocked } from "../../support/mailboxes.ts";
 import { statusesOf } from "../../support/request.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";

@@ -5,7 +5,7 @@ import { activeHost, activeIp, newOption, send as sendIp } from "../../support/d
 import { write } from "../../support/domain-work.ts";
 import { funded } from "../../support/domains.ts";
 import { withFault } from "../../support/faults.ts";
-import { ask } from "../../support/mail-door.ts";
+import { ask } from "../../support/mail-routes.ts";
 import { home, setPassword, stocked } from "../../support/mailboxes.ts";
 import { newAccount, type Account } from "../../support/world.ts";
 

@@ -8,7 +8,7 @@ import { newWorkspace } from "../../support/auth.ts";
 import { setStored, write } from "../../support/domain-work.ts";
 import { delegated, domainsRequest, uniqueName } from "../../support/domains.ts";
 import { faults, withFault } from "../../support/faults.ts";
-import { ask, askWith, hashesDuring, logsIn, newSource } from "../../support/mail-door.ts";
+import { ask, askWith, hashesDuring, logsIn, newSource } from "../../support/mail-routes.ts";
 import { added, at, home, send, setPassword, stocked, storedMailbox } from "../../support/mailboxes.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 
@@ -148,7 +148,7 @@ test("a paused mailbox is let in by neither protocol until it is resumed, and a 
   expect(await both()).toEqual([false, false]);
 });
 
-test("refuses logins of a suspended or closed account, and takes those of a past due one", async () => {
+test("refuses logins of a suspended or closed account, and takes logins of a past due account", async () => {
   const { account, email } = await scene();
   const served = [];
   for (const status of ["past_due", "suspended", "active", "closed"] as const) {
@@ -338,7 +338,7 @@ test("holds nothing back where that is configured", async () => {
 });
 
 test.each(["smtp", "imap"])(
-  "by %s a user that is not there costs as many calls of the table as one that is, and one hash",
+  "by %s a missing user costs as many calls of the table as an existing one, and one hash",
   async (protocol) => {
     const { account, id, name, email } = await scene(["ada", "bob"]);
     await send(account, "POST", at(id, "/aliases"), { alias: "sales" });

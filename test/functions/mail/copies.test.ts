@@ -6,7 +6,7 @@ import { newWorkspace } from "../../support/auth.ts";
 import { removeForGood } from "../../support/domain-deletions.ts";
 import { setStored, write } from "../../support/domain-work.ts";
 import { agreedRule, mailed, ofRule, press, ruleTo, stranger } from "../../support/forwarding.ts";
-import { whereTo } from "../../support/mail-door.ts";
+import { whereTo } from "../../support/mail-routes.ts";
 import { at, home, send, stocked } from "../../support/mailboxes.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { testTable, type Account } from "../../support/world.ts";

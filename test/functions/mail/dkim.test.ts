@@ -9,10 +9,11 @@ import { dig, dkimOf, setStored, storedAs, workAt, write } from "../../support/d
 import { active, connected, domainsRequest, uniqueName } from "../../support/domains.ts";
 import { withFault } from "../../support/faults.ts";
 import { logged } from "../../support/logged.ts";
-import { askDoor } from "../../support/mail-door.ts";
+import { askMailRoute } from "../../support/mail-routes.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 
-const statusFor = async (name: string): Promise<number | undefined> => (await askDoor("dkim", `domain=${name}`)).status;
+const statusFor = async (name: string): Promise<number | undefined> =>
+  (await askMailRoute("dkim", `domain=${name}`)).status;
 
 /** The public half of a private key, as a DKIM record has it. */
 const publicOf = (pem: unknown): string =>
@@ -24,7 +25,7 @@ test("gives the private key that belongs to the record in the DNS, by the name i
   const name = uniqueName("bücher-");
   const account = await newAccount();
   const domain = await active(account, { name });
-  const { status, headers, body } = await askDoor("dkim", `domain=${encodeURIComponent(name.toUpperCase())}.`);
+  const { status, headers, body } = await askMailRoute("dkim", `domain=${encodeURIComponent(name.toUpperCase())}.`);
   expect([status, headers["cache-control"]]).toEqual([200, "private, max-age=300"]);
   expect(body).toEqual({
     domain: domain.name,
@@ -42,11 +43,11 @@ test("during a rotation gives the old key until the new record is seen, and the 
   const { name, id } = await active(account);
   const first = await dkimOf(account, id);
   await domainsRequest(account, "POST", `/${name}/dkim/rotate`);
-  const before = (await askDoor("dkim", `domain=${name}`)).body;
+  const before = (await askMailRoute("dkim", `domain=${name}`)).body;
   expect([before["selector"], publicOf(before["private_key"])]).toEqual(["hm1", first.public_key]);
   const at = (await storedAs(account, name)).dkim?.due_at ?? "";
   await advanceDkim(account.id, id, at, workAt(new Date(at)));
-  const after = (await askDoor("dkim", `domain=${name}`)).body;
+  const after = (await askMailRoute("dkim", `domain=${name}`)).body;
   expect([after["selector"], publicOf(after["private_key"])]).toEqual(["hm2", (await dkimOf(account, id)).public_key]);
 });
 
@@ -72,7 +73,7 @@ test("gives no key of a name that is only connected, not held firmly, released, 
   await setStored(account, name, { verified_at: new Date().toISOString() });
   expect(await statusFor(name)).toBe(200);
   await write({ update: holderKey(name), set: { firm: false } });
-  const { status, headers, body } = await askDoor("dkim", `domain=${name}`);
+  const { status, headers, body } = await askMailRoute("dkim", `domain=${name}`);
   expect([status, headers["cache-control"], body["code"]]).toEqual([404, "no-store", "not_found"]);
 });
 
@@ -90,23 +91,23 @@ test("gives no key of an account that is suspended or closed", async () => {
 test("when a name comes to another account, it is signed with that account's key", async () => {
   const [account, newcomer] = [await newAccount(), await newAccount()];
   const { name } = await active(account);
-  const first = (await askDoor("dkim", `domain=${name}`)).body;
+  const first = (await askMailRoute("dkim", `domain=${name}`)).body;
   await domainsRequest(account, "DELETE", `/${name}`);
   expect(await statusFor(name)).toBe(404);
   await active(newcomer, { name });
-  const second = (await askDoor("dkim", `domain=${name}`)).body;
+  const second = (await askMailRoute("dkim", `domain=${name}`)).body;
   expect(second["private_key"]).not.toBe(first["private_key"]);
 });
 
 test("needs the key of mail servers and the name of a domain", async () => {
   const { name } = await active(await newAccount());
   for (const headers of [{}, { "x-mail-key": "" }, { "x-mail-key": "wrong" }] as Record<string, string>[]) {
-    const { value, calls } = await withFault(undefined, -1, () => askDoor("dkim", `domain=${name}`, headers));
+    const { value, calls } = await withFault(undefined, -1, () => askMailRoute("dkim", `domain=${name}`, headers));
     expect(value).toMatchObject({ status: 401, body: { code: "unauthenticated" } });
     expect(value.body).not.toHaveProperty("private_key");
     expect(calls).toEqual([]);
   }
-  const { status, body } = await askDoor("dkim", "");
+  const { status, body } = await askMailRoute("dkim", "");
   expect([status, body]).toEqual([
     422,
     { detail: [{ loc: ["query", "domain"], msg: "This is required", type: "missing" }] },
@@ -116,7 +117,7 @@ test("needs the key of mail servers and the name of a domain", async () => {
 test("the private key is in no line of the log, also at the level that says most", async () => {
   const lines = logged();
   const { name } = await active(await newAccount());
-  const { body } = await askDoor("dkim", `domain=${name}`);
+  const { body } = await askMailRoute("dkim", `domain=${name}`);
   const told = lines.filter((line) => line.includes(`"route":"mail.dkim"`));
   expect(told.length).toBe(1);
   const [, part = ""] = String(body["private_key"]).split("\n");

@@ -5,7 +5,7 @@ import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { targetKey } from "../../../shared/mail/forwarding/rule.ts";
 import { write } from "../../support/domain-work.ts";
 import { adding, agreedRule, enter, mailed, ofRule, ruleTo, stranger } from "../../support/forwarding.ts";
-import { whereTo } from "../../support/mail-door.ts";
+import { whereTo } from "../../support/mail-routes.ts";
 import { at, home, send, stocked } from "../../support/mailboxes.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { testTable } from "../../support/world.ts";

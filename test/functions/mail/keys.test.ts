@@ -1,17 +1,17 @@
 import { afterEach, expect, test, vi } from "vitest";
 
 import { MailSecretEnvironment } from "../../../shared/providers/mail/secret.ts";
-import { askDoor } from "../../support/mail-door.ts";
+import { askMailRoute } from "../../support/mail-routes.ts";
 
 const [current, next] = ["the key of mail servers", "the next key of theirs"];
 
 afterEach(() => void vi.unstubAllEnvs());
 
-/** What the door answers to each key, while these are valid. */
+/** The status that each key gets while the keys of `secret` are valid. */
 async function statuses(secret: string, keys: readonly string[]): Promise<number[]> {
   vi.stubEnv("MAIL_SECRET", secret);
   const answers = await Promise.all(
-    keys.map((key) => askDoor("recipient", "address=ada@example.org", { "x-mail-key": key })),
+    keys.map((key) => askMailRoute("recipient", "address=ada@example.org", { "x-mail-key": key })),
   );
   return answers.map(({ status }) => status ?? 0);
 }

@@ -5,7 +5,7 @@ import { defaultQuotaBytes, mailboxKey } from "../../../shared/mail/mailboxes/ma
 import { setStored, write } from "../../support/domain-work.ts";
 import { delegated, domainsRequest, uniqueName } from "../../support/domains.ts";
 import { agreedRule, stranger } from "../../support/forwarding.ts";
-import { askDoor, whereTo } from "../../support/mail-door.ts";
+import { askMailRoute, whereTo } from "../../support/mail-routes.ts";
 import { at, home, send, stocked } from "../../support/mailboxes.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 
@@ -156,11 +156,12 @@ test("says that a mailbox is full once it uses the space that it may use", async
 
 test("where an address leads may be kept for a minute, that nobody has it may not, and a question needs an address", async () => {
   const { name } = await scene();
-  const kept = async (address: string) => (await askDoor("recipient", `address=${address}`)).headers["cache-control"];
+  const kept = async (address: string) =>
+    (await askMailRoute("recipient", `address=${address}`)).headers["cache-control"];
   expect(await kept(`ada@${name}`)).toBe("private, max-age=60");
   expect(await kept(`nobody@${name}`)).toBe("no-store");
   expect(await kept("ada@example.org")).toBe("no-store");
-  const { status, body } = await askDoor("recipient", "");
+  const { status, body } = await askMailRoute("recipient", "");
   expect([status, body]).toEqual([
     422,
     { detail: [{ loc: ["query", "address"], msg: "This is required", type: "missing" }] },
@@ -169,14 +170,14 @@ test("where an address leads may be kept for a minute, that nobody has it may no
 
 test("every endpoint refuses an unknown parameter, also beside a known one", async () => {
   const { name } = await scene();
-  for (const [door, query] of [
+  for (const [route, query] of [
     ["recipient", `address=ada@${name}`],
     ["sender", `login=ada@${name}&from=ada@${name}`],
     ["dkim", `domain=${name}`],
     ["revocations", "limit=1"],
   ] as const) {
-    const { status, body } = await askDoor(door, `${query}&adress=ada`);
-    expect([status, body], door).toMatchObject([
+    const { status, body } = await askMailRoute(route, `${query}&adress=ada`);
+    expect([status, body], route).toMatchObject([
       422,
       { detail: [{ loc: ["query", "adress"], type: "extra_forbidden" }] },
     ]);
@@ -193,7 +194,7 @@ test("answers 401 to who is no mail server of the deployment", async () => {
 test("a mailbox is found by its ids until it is deleted, and by nobody else's", async () => {
   const { account, ada, to } = await scene();
   const byIds = async (accountId: string, mailboxId: string) => {
-    const { body } = await askDoor("recipient", `account_id=${accountId}&mailbox_id=${mailboxId}`);
+    const { body } = await askMailRoute("recipient", `account_id=${accountId}&mailbox_id=${mailboxId}`);
     return body["kind"] === "none" ? "none" : body;
   };
   const { status, mailbox_status, ...found } = to("mailbox", ada, "ada");
@@ -201,7 +202,7 @@ test("a mailbox is found by its ids until it is deleted, and by nobody else's", 
   expect(await byIds(account.id, ada)).toEqual({ ...found, status: mailbox_status });
   expect(await byIds((await newAccount()).id, ada)).toBe("none");
   expect(await byIds(account.id, "nonsense")).toBe("none");
-  expect((await askDoor("recipient", `mailbox_id=${ada}`)).status).toBe(422);
+  expect((await askMailRoute("recipient", `mailbox_id=${ada}`)).status).toBe(422);
   await send(account, "DELETE", at(ada));
   expect(await byIds(account.id, ada)).toBe("none");
 });

@@ -11,7 +11,7 @@ import { remove, removeForGood } from "../../support/domain-deletions.ts";
 import { quicklyActive } from "../../support/domain-work.ts";
 import { connected, delegated, verify } from "../../support/domains.ts";
 import { withFault } from "../../support/faults.ts";
-import { askDoor } from "../../support/mail-door.ts";
+import { askMailRoute } from "../../support/mail-routes.ts";
 import { at, home, send, stocked } from "../../support/mailboxes.ts";
 import { recorded } from "../../support/recorded.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
@@ -36,7 +36,7 @@ async function publish(account: Account): Promise<void> {
 async function revoked({ id }: Account, since: string): Promise<Revocation[]> {
   const items: Revocation[] = [];
   for (let cursor = since, isMore = true; isMore;) {
-    const { status, body } = await askDoor("revocations", `since=${encodeURIComponent(cursor)}&limit=500`);
+    const { status, body } = await askMailRoute("revocations", `since=${encodeURIComponent(cursor)}&limit=500`);
     if (status !== 200) throw new Error(JSON.stringify(body));
     items.push(...(body["items"] as Revocation[]));
     cursor = String(body["next"]);
@@ -197,7 +197,7 @@ test("the bus calls the worker for these events only, and all of them exist", as
 
 test("a mail server without a cursor begins now, and a wrong parameter is refused at its place", async () => {
   const before = Date.now();
-  const { status, headers, body } = await askDoor("revocations", "");
+  const { status, headers, body } = await askMailRoute("revocations", "");
   expect([status, headers["cache-control"], body["items"], body["has_more"]]).toEqual([200, "no-store", [], false]);
   const next = Date.parse(String(body["next"]));
   expect(next).toBeGreaterThanOrEqual(before - 60_000);
@@ -214,7 +214,7 @@ test("a mail server without a cursor begins now, and a wrong parameter is refuse
     [`since=${now}&limit=x`, "limit"],
   ];
   for (const [query, name] of wrong) {
-    const answer = await askDoor("revocations", query);
+    const answer = await askMailRoute("revocations", query);
     expect([query, answer.status, answer.body]).toEqual([
       query,
       422,
@@ -222,10 +222,10 @@ test("a mail server without a cursor begins now, and a wrong parameter is refuse
     ]);
   }
   const old = new Date(Date.now() - 31 * 86_400_000).toISOString();
-  expect(await askDoor("revocations", `since=${old}`)).toMatchObject({
+  expect(await askMailRoute("revocations", `since=${old}`)).toMatchObject({
     status: 422,
     body: { detail: [{ loc: ["query", "since"], type: "cursor_expired" }] },
   });
-  const { value, calls } = await withFault(undefined, -1, () => askDoor("revocations", `since=${now}`, {}));
+  const { value, calls } = await withFault(undefined, -1, () => askMailRoute("revocations", `since=${now}`, {}));
   expect([value.status, calls]).toEqual([401, []]);
 });

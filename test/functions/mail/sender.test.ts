@@ -9,8 +9,8 @@ import { activeHost, activeIp, newOption, send as sendIp } from "../../support/d
 import { setStored, write } from "../../support/domain-work.ts";
 import { funded, uniqueName } from "../../support/domains.ts";
 import { withFault } from "../../support/faults.ts";
-import { askDoor, sendsAs } from "../../support/mail-door.ts";
 import { ago, reportUsage } from "../../support/mail-reports.ts";
+import { askMailRoute, sendsAs } from "../../support/mail-routes.ts";
 import { at, home, send, stocked } from "../../support/mailboxes.ts";
 import { publicIp } from "../../support/reverse-dns.ts";
 import { newAccount, testTable, type Account } from "../../support/world.ts";
@@ -25,7 +25,7 @@ async function scene(options: { account?: Account; name?: string; status?: strin
 }
 
 const verdict = async (login: string, from: string) =>
-  (await askDoor("sender", new URLSearchParams({ login, from }).toString())).body;
+  (await askMailRoute("sender", new URLSearchParams({ login, from }).toString())).body;
 
 test("a mailbox sends from its address, its aliases and their tags, and from the null reverse-path", async () => {
   const label = uniqueName("s", "example-x.com");
@@ -74,7 +74,7 @@ test("it does not send from other mailboxes, unused addresses, other domains, or
   ]) {
     expect([from, await sendsAs(login, from)]).toEqual([from, "not_yours"]);
   }
-  const spaced = await askDoor("sender", `login=${login}&from=ada%2Bx%20y@${name}`);
+  const spaced = await askMailRoute("sender", `login=${login}&from=ada%2Bx%20y@${name}`);
   expect(spaced.body).toMatchObject({ allowed: false, reason: { code: "not_yours" } });
   expect(await verdict(login, `bob@${name}`)).toEqual({
     allowed: false,
@@ -182,21 +182,21 @@ test("costs three reads, and one more where there is a dedicated IP", async () =
 
 test("a yes may be kept for half a minute, a no may not; both need both addresses, and the key of mail servers", async () => {
   const { login } = await scene();
-  expect((await askDoor("sender", `login=${login}&from=bob`)).headers["cache-control"]).toBe("no-store");
-  expect((await askDoor("sender", `login=${login}&from=${login}`)).headers["cache-control"]).toBe(
+  expect((await askMailRoute("sender", `login=${login}&from=bob`)).headers["cache-control"]).toBe("no-store");
+  expect((await askMailRoute("sender", `login=${login}&from=${login}`)).headers["cache-control"]).toBe(
     "private, max-age=30",
   );
   for (const [query, missing] of [
     [`from=${login}`, "login"],
     [`login=${login}`, "from"],
   ] as const) {
-    const { status, body } = await askDoor("sender", query);
+    const { status, body } = await askMailRoute("sender", query);
     expect([status, body]).toEqual([
       422,
       { detail: [{ loc: ["query", missing], msg: "This is required", type: "missing" }] },
     ]);
   }
-  const { value, calls } = await withFault(undefined, -1, () => askDoor("sender", `login=${login}&from=`, {}));
+  const { value, calls } = await withFault(undefined, -1, () => askMailRoute("sender", `login=${login}&from=`, {}));
   expect([value.status, calls]).toEqual([401, []]);
 });
 
@@ -204,7 +204,7 @@ test("no mail goes to a recipient that the account has suppressed", async () => 
   const { account, login } = await scene();
   await send(account, "POST", "suppressions", { email: "bob@far.example" });
   const ask = async (to: string) =>
-    (await askDoor("sender", new URLSearchParams({ login, from: login, to }).toString())).body;
+    (await askMailRoute("sender", new URLSearchParams({ login, from: login, to }).toString())).body;
   expect(await ask("BOB@far.example")).toMatchObject({
     allowed: false,
     is_suppressed: true,

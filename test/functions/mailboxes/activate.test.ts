@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { mailboxKey } from "../../../shared/mail/mailboxes/mailbox.ts";
 import { domainsRequest } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { at, home, send, stocked } from "../../support/mailboxes.ts";
 import { recorded } from "../../support/recorded.ts";
 import { statusesOf } from "../../support/request.ts";

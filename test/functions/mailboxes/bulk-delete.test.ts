@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { withStep } from "../../support/between-calls.ts";
 import { storedAs } from "../../support/domain-work.ts";
 import { domainsRequest } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { withFault } from "../../support/faults.ts";
 import { added, at, home, listed, send, stocked } from "../../support/mailboxes.ts";
 import { recorded } from "../../support/recorded.ts";
@@ -33,8 +33,8 @@ async function scene(count: number) {
 }
 
 /**
- * The keys of what is stored of mailboxes besides history, the progress of a request, the grants on them, and what is kept
- * to restore them.
+ * The keys of what is stored of mailboxes besides history, the progress of a request, the grants on them, and what is
+ * kept to restore them.
  */
 const leftOf = async (account: Account, ids: readonly string[]): Promise<string[]> =>
   (await storedOf(account))

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 
 import type { Mailbox } from "../../../shared/mail/mailboxes/mailbox.ts";
 import { setStored, storedAs } from "../../support/domain-work.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { withFault } from "../../support/faults.ts";
 import { at, home, listed, person, send, stocked } from "../../support/mailboxes.ts";
 import { recorded } from "../../support/recorded.ts";
@@ -23,7 +23,7 @@ const people = (count: number, label = "p") => Array.from({ length: count }, (_,
 const createdIn = ({ created }: Bulk) => created.map(({ index, mailbox }) => [index, mailbox.local_part]);
 const failedIn = ({ failed }: Bulk) => failed.map(({ index, code }) => [index, code]);
 
-/** Has the clock of time budgets say at each look that so many milliseconds went by since the one before. */
+/** Moves the clock of time budgets on by `stepMs` at each look. */
 function ticking(stepMs: number): { stop: () => void } {
   let atMs = performance.now();
   const clock = vi.spyOn(performance, "now").mockImplementation(() => (atMs += stepMs));
@@ -141,7 +141,7 @@ test.each([
   expect((await listed(account)).total).toBe(0);
 });
 
-test("refuses a missing domain, another account's, one without mailbox.create, and one that takes no mailboxes", async () => {
+test("refuses a missing domain, another account's domain, a domain without mailbox.create, and a domain that takes no mailboxes", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const [own, foreign, releasing] = [await home(account), await home(other), await home(account)];
   await setStored(account, releasing.name, { status: "releasing", is_open: false });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { storedAs } from "../../support/domain-work.ts";
 import { domainsRequest } from "../../support/domains.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { withFault } from "../../support/faults.ts";
 import { added, at, emailsIn, home, listed, send, stocked } from "../../support/mailboxes.ts";
 import { recorded } from "../../support/recorded.ts";

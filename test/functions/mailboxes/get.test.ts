@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { newWorkspace } from "../../support/auth.ts";
 import { domainsRequest, uniqueName } from "../../support/domains.ts";
-import { masked } from "../../support/doors.ts";
+import { masked } from "../../support/entry-points.ts";
 import { at, home, send, stocked } from "../../support/mailboxes.ts";
 import { newAccount, newMember, newSuperAdmin, newUser } from "../../support/world.ts";
 

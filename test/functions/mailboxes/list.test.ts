@@ -5,7 +5,10 @@ import { domainsRequest, uniqueName } from "../../support/domains.ts";
 import { at, emailsIn, home, listed, person, send, stocked } from "../../support/mailboxes.ts";
 import { newAccount, newMember, type Account } from "../../support/world.ts";
 
-/** An account whose mailboxes are in as many domains as there are lists of local parts; each domain in its own workspace. */
+/**
+ * An account whose mailboxes are in as many domains as there are lists of local parts; each domain in its own
+ * workspace.
+ */
 async function withMailboxes(...locals: string[][]) {
   const account = await newAccount();
   const domains: { id: string; name: string; workspace_id: string; emails: string[]; ids: string[] }[] = [];
@@ -203,7 +206,7 @@ test("sorts by age or by address, in either direction, for callers who see all a
   expect([one?.total, two?.total, three?.total]).toEqual([4, 4, 4]);
 });
 
-test("names the members to sort by to a caller who asks for another one", async () => {
+test("answers an unknown member to sort by with the known members", async () => {
   const account = await newAccount();
   const { status, body } = await send(account, "GET", "mailboxes?sort=quota");
   expect(status).toBe(422);

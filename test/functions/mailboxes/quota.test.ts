@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { plans } from "../../../shared/wallet/catalogue.ts";
 import { billing } from "../../support/billing.ts";
 import { readCsv } from "../../support/csv.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { addMailbox, at, home, person, send } from "../../support/mailboxes.ts";
 import { recorded } from "../../support/recorded.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";

@@ -3,9 +3,9 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { nobodysHash } from "../../../shared/mail/mailboxes/password.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { logged } from "../../support/logged.ts";
-import { logsIn } from "../../support/mail-door.ts";
+import { logsIn } from "../../support/mail-routes.ts";
 import { at, home, person, send } from "../../support/mailboxes.ts";
 import type { Answer } from "../../support/request.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { at, home, send, stocked } from "../../support/mailboxes.ts";
 import { statusesOf } from "../../support/request.ts";
 import { newAccount, newMember, testTable } from "../../support/world.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { route } from "../../../functions/webhooks/add.ts";
 import { eventTypes } from "../../../shared/webhooks/event-types.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { request } from "../../support/request.ts";
 import { acceptingUrl } from "../../support/webhook-receiver.ts";
 import { call } from "../../support/webhooks.ts";

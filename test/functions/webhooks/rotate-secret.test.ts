@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { call, holdsFor, keepingReceiver } from "../../support/webhooks.ts";
 import { newAccount, newMember } from "../../support/world.ts";
 

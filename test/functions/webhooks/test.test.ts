@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { call, keepingReceiver, verified } from "../../support/webhooks.ts";
 import { newAccount } from "../../support/world.ts";
 

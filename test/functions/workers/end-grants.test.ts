@@ -6,7 +6,7 @@ import { hourMs, setClockAhead } from "../../../shared/core/time.ts";
 import { grantQueue } from "../../../shared/grants/assignments.ts";
 import { readDue } from "../../../shared/table/due.ts";
 import { asOwner, capabilityFor, giveGroup, newGroup, statusOf } from "../../support/auth.ts";
-import { storedOf, through } from "../../support/doors.ts";
+import { storedOf, through } from "../../support/entry-points.ts";
 import { withFault } from "../../support/faults.ts";
 import { useOwnTable } from "../../support/own-table.ts";
 import { recorded } from "../../support/recorded.ts";

@@ -4,7 +4,7 @@ import { handler } from "../../../functions/workers/purge-mailboxes.ts";
 import { setClockAhead } from "../../../shared/core/time.ts";
 import { mailboxQueue } from "../../../shared/mail/mailboxes/deleted.ts";
 import { readDue } from "../../../shared/table/due.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { withFault } from "../../support/faults.ts";
 import { ruleTo, stranger } from "../../support/forwarding.ts";
 import { at, home, listed, send, stocked } from "../../support/mailboxes.ts";

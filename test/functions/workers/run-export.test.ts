@@ -11,7 +11,7 @@ import { at, home, send, stocked } from "../../support/mailboxes.ts";
 import { recorded } from "../../support/recorded.ts";
 import { newAccount, testTable, type Account } from "../../support/world.ts";
 
-/** An account with so many mailboxes, and a folder for its files. */
+/** An account with `count` mailboxes, and a folder for its files. */
 async function scene(count: number) {
   const account = await newAccount();
   const domain = await home(account);

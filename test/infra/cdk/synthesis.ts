@@ -62,8 +62,9 @@ export class Template {
 }
 
 /**
- * The templates of the stacks that hold `specs`, by the stacks' names, and those of their nested stacks, synthesized for real, cdk-nag included, over
- * bundles of one line. `plant` adds to the main stack what a test wants to be found. There are no workers unless given.
+ * The templates of the stacks that hold `specs`, by the stacks' names, and those of their nested stacks, synthesized
+ * for real, cdk-nag included, over bundles of one line. `plant` adds to the main stack what a test wants to be found.
+ * There are no workers unless given.
  */
 export function synthesizeAll(
   specs: readonly LambdaSpec[],

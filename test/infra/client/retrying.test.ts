@@ -68,7 +68,7 @@ describe("requests that are not repeated", () => {
   });
 
   test.each(["60", new Date(Date.now() + 60_000).toUTCString()])(
-    "what would have to wait for longer than one wants to: %s",
+    "a request whose Retry-After is longer than the longest wait: %s",
     async (retryAfter) => {
       const { ask, sent } = serverOf([429], retryAfter);
       expect(await ask(true)).toBe(429);

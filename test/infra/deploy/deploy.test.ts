@@ -8,7 +8,10 @@ import { newFolder } from "../../support/folder.ts";
 
 const main = resolve(import.meta.dirname, "../../../infra/deploy/main.ts");
 
-/** Stand-ins for git and npm, which note their calls. `failing` is the npm script that fails, `dirty` what git has changed. */
+/**
+ * Stand-ins for git and npm, which note their calls. `failing` is the npm script that fails, `dirty` what git has
+ * changed.
+ */
 async function machine({ failing = "none", dirty = "" } = {}) {
   const folder = newFolder();
   const calls = join(folder, "calls.txt");

@@ -38,8 +38,8 @@ const known: Record<string, string> = {
 };
 
 /**
- * What stands for the commands of a block: `curl` records its words, and `ask` and `api` are those of the quickstart and
- * of other pages. No program can be started, because there is no path to it.
+ * What stands for the commands of a block: `curl` records its words, and `ask` and `api` are those of the quickstart
+ * and of other pages. No program can be started, because there is no path to it.
  */
 const commands = String.raw`
 curl() { printf '%s\0' "$@" '<end>' >>sent; echo '{}'; }

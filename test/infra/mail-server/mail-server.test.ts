@@ -25,7 +25,7 @@ import { active, funded } from "../../support/domains.ts";
 import { agreedRule } from "../../support/forwarding.ts";
 import { imapLogin, popLogin } from "../../support/imap.ts";
 import {
-  serveDoors,
+  serveMailRoutes,
   startOwnHost,
   startPost,
   slowly,
@@ -46,7 +46,7 @@ const timeout = slowly;
 type Mailbox = { id: string; user: string; pass: string };
 
 describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { timeout: 120_000 }, () => {
-  let doors: Awaited<ReturnType<typeof serveDoors>>;
+  let mailRoutes: Awaited<ReturnType<typeof serveMailRoutes>>;
   let internet: Awaited<ReturnType<typeof startSink>>;
   let post: Post;
   let account: Account;
@@ -108,7 +108,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
   beforeAll(async () => {
     await useOwnTable();
     process.env["MAIL_LOGIN_WAIT"] = "0";
-    doors = await serveDoors();
+    mailRoutes = await serveMailRoutes();
     internet = await startSink();
     account = await funded(await newAccount());
     const relayPort = await freePort();
@@ -120,7 +120,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
     await write({ update: ipKey(account.id, own.id), set: { relay: `127.0.0.1:${host.port}` } });
     folder = await mkdtemp(join(tmpdir(), "own-host-"));
     await writeFile(join(folder, "ca.pem"), certificate.cert);
-    post = await startPost(doors.base, {
+    post = await startPost(mailRoutes.base, {
       CA_FILE: join(folder, "ca.pem"),
       NEXT_HOP: `[127.0.0.1]:${internet.port}`,
       PORT_RELAY: String(relayPort),
@@ -134,7 +134,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
 
   afterAll(async () => {
     await post?.remove();
-    await doors?.stop();
+    await mailRoutes?.stop();
     await internet?.stop();
     await host?.stop();
     if (folder) await rm(folder, { recursive: true, force: true });
@@ -416,7 +416,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       const amy = await newMailbox("amy");
       // Postfix asks whether amy exists, and the answer is kept. Dovecot has not asked for her folder yet.
       await post.asks(amy.user);
-      await doors.stop();
+      await mailRoutes.stop();
       await post.deliver(letter(amy.user, "in the queue"));
       await expect
         .poll(() => post.log("postfix-mx"), { timeout })
@@ -427,7 +427,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       const words = "Temporary server problem, try again later";
       expect(await imapLogin(post.tlsAt("IMAPS"), { user, password })).toBe(`NO [UNAVAILABLE] ${words}`);
       expect(await popLogin(post.tlsAt("POP3S"), { user, password })).toBe(`-ERR [SYS/TEMP] ${words}`);
-      await doors.start();
+      await mailRoutes.start();
       await expectMail(amy, "in the queue");
     });
   });

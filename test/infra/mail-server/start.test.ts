@@ -7,21 +7,21 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { openApi } from "../../../infra/mail-server/adapter/api.ts";
 import { missingPackages } from "../../../infra/mail-server/launch.ts";
-import { serveDoors, startPost } from "../../support/mail-server.ts";
+import { serveMailRoutes, startPost } from "../../support/mail-server.ts";
 
 const missing = process.getuid?.() === 0 ? missingPackages() : ["the user root"];
 const wrongKey = "a key that the API does not have";
 
-let doors: Awaited<ReturnType<typeof serveDoors>>;
+let mailRoutes: Awaited<ReturnType<typeof serveMailRoutes>>;
 
 beforeAll(async () => {
-  doors = await serveDoors();
+  mailRoutes = await serveMailRoutes();
 }, 60_000);
-afterAll(() => doors?.stop());
+afterAll(() => mailRoutes?.stop());
 
 test("the adapter logs once, and not for every look-up, that the API refuses its key", async () => {
   const lines: string[] = [];
-  const api = openApi({ api: doors.base, mail_key: wrongKey }, (text) => void lines.push(text));
+  const api = openApi({ api: mailRoutes.base, mail_key: wrongKey }, (text) => void lines.push(text));
   for (const address of ["ada@example.com", "bob@example.com"]) {
     await expect(api.recipient(address)).rejects.toThrow("The API answered 401");
   }
@@ -33,7 +33,7 @@ describe.skipIf(missing.length > 0)("the start of the mail server", { timeout: 1
     const folder = await mkdtemp(join(tmpdir(), "mail-server-"));
     const secrets = () => ["srs.secret", "local.key"].map((name) => readFileSync(join(folder, name), "utf8"));
     try {
-      const start = () => startPost(doors.base, { MAIL_KEY: wrongKey }, folder);
+      const start = () => startPost(mailRoutes.base, { MAIL_KEY: wrongKey }, folder);
       await expect(start()).rejects.toThrow("The API refuses the key (401)");
       const before = secrets();
       await expect(start()).rejects.toThrow("The API refuses the key (401)");

@@ -22,7 +22,7 @@ test.each<[what: string, port: () => Promise<number>, sent: Sent, status: number
   ["a body beyond what it hands on", () => gateway(never), { path, body: Buffer.alloc(maxBodyBytes + 1) }, 413],
   ["a function that fails", () => gateway(failing), { path }, 500],
   ["a function that takes too long", () => gateway(never, 1), { path }, 503],
-])("what the gateway answers to %s is in the document", async (_, start, sent, status) => {
+])("the document has the gateway's answer to %s", async (_, start, sent, status) => {
   const { headers, body, ...answer } = await sendRequest(await start(), { method: "POST", ...sent });
   expect(answer.status).toBe(status);
   const json = JSON.parse(body) as object;

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { isPortable } from "../../../infra/openapi/portable-pattern.ts";
 import { publishedDocument } from "../../support/contract.ts";
 
-/** Every pattern in a part of the document, whatever it is in. */
+/** Every pattern in a part of the document, at any depth. */
 function patternsIn(part: unknown): string[] {
   if (typeof part !== "object" || part === null) return [];
   return Object.entries(part).flatMap(([name, value]) =>

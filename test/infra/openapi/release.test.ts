@@ -12,7 +12,9 @@ import { newFolder } from "../../support/folder.ts";
 // oxlint-disable-next-line typescript/no-explicit-any -- the tests change parts of the document
 type Document = any;
 
-/** Changes that docs/compatibility.md allows at any time: new values of enumerations in answers, such as error codes. */
+/**
+ * Changes that docs/compatibility.md allows at any time: new values of enumerations in answers, such as error codes.
+ */
 const allowed: ReadonlySet<string> = new Set(["response-property-enum-value-added"]);
 
 /** The incompatible changes from the document of the latest release to another, each with its operation and its id. */
@@ -26,7 +28,7 @@ async function incompatibilities(document: Document): Promise<string[]> {
   return breaking.map(({ id, operationId, text }) => `${operationId}: ${id}: ${text}`);
 }
 
-test("the document is compatible with that of the latest release", async () => {
+test("the document is compatible with the document of the latest release", async () => {
   expect(await incompatibilities(openApiDocument())).toEqual([]);
 });
 

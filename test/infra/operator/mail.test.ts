@@ -4,7 +4,7 @@ import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { setStored } from "../../support/domain-work.ts";
 import { uniqueName } from "../../support/domains.ts";
 import { agreedRule, stranger } from "../../support/forwarding.ts";
-import { logsIn } from "../../support/mail-door.ts";
+import { logsIn } from "../../support/mail-routes.ts";
 import { added, at, home, send } from "../../support/mailboxes.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { testTable } from "../../support/world.ts";

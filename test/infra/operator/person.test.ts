@@ -62,7 +62,7 @@ test("an export has the access, the invitations, the feedback and the audit entr
   expect(JSON.stringify(exported)).not.toMatch(/token_hash|password_hash|sealed/);
 });
 
-test("an address alone finds the rows of a person who is no user, and not those of a longer address with the same end", async () => {
+test("an address alone finds the rows of a person who is no user, and no rows of a longer address with the same end", async () => {
   const { account, email } = await scene();
   const found = await run("export", { email: email.toUpperCase(), account: account.id });
   expect(found.found.map(({ what }) => what)).toContain("invitation");

@@ -85,7 +85,7 @@ test("every row of an account has a rule", () => {
 const runs = isExhaustive ? 12 : 2;
 
 test.each(Array.from({ length: runs }, (_, index) => index))(
-  "whatever happened since, the resources are what they were, the money is what it is, and others are untouched (%i)",
+  "after any changes, a restore brings the resources back, and leaves the money and other accounts as they are (%i)",
   { timeout: 120_000 },
   async (index) => {
     const random = createRandom(Number(seed()) * 100 + index);

@@ -80,7 +80,7 @@ const record: GroupsRecord = {
   },
 };
 
-test("a group gives its own permissions and those of its parents, ownership included", () => {
+test("a group gives its own permissions and its parents' permissions, ownership included", () => {
   expect(permissionsOfGroup(record, "inner", now)).toEqual([a, b, "account_owner"]);
   expect(permissionsOfGroup(record, "other", now)).toEqual([c]);
   expect(permissionsOfGroup(record, "gone", now)).toEqual([]);

@@ -155,7 +155,7 @@ test("each role is exactly these capabilities", () => {
   expect(sorted(roles)).toEqual(sorted(expected));
 });
 
-test("a resource can be seen with the view capability of its kind, or with that of the account", () => {
+test("a resource can be seen with the view capability of its kind, or with account.view", () => {
   expect(capabilities.filter((one) => viewCapability(one) === "account.view")).toEqual([
     "account.view",
     "tag.manage",

@@ -44,7 +44,7 @@ test("the same bytes give the same token, whose sum is the CRC32 of the rest in 
 });
 
 test.each(["sat_", "sat_x", "sat_CwgI0kU4oYAscMwg_Q2kUEoYIucM6gQAkUEqYI2cM6iQAuUEyaI2mM6qS48E82", "sat_\n"])(
-  "what has not the form of a token is not valid: %j",
+  "a text without the form of a token is not valid: %j",
   async (token) => {
     await expect(servicePrincipal(token, table, at(0))).rejects.toMatchObject({ code: "unauthenticated" });
   },

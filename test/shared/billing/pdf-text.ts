@@ -26,7 +26,9 @@ function charactersOf(map: string): Map<number, string> {
   return characters;
 }
 
-/** The texts on each page of a PDF that pdfkit wrote, in their order, with their places in points from the lower left. */
+/**
+ * The texts on each page of a PDF that pdfkit wrote, in their order, with their places in points from the lower left.
+ */
 export function piecesOf(pdf: Buffer): Piece[][] {
   const objects = objectsOf(pdf);
   const at = (id: string | undefined) => objects.get(id ?? "") ?? { head: "", stream: "" };

@@ -5,7 +5,7 @@ import { parseTags } from "../../../shared/core/etag.ts";
 import type { Route } from "../../../shared/http/route.ts";
 import { asOwner, giveGroup, join, newGroup } from "../../support/auth.ts";
 import { callRest } from "../../support/call.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { examples } from "../../support/examples.ts";
 import { added, home } from "../../support/mailboxes.ts";
 import { request } from "../../support/request.ts";

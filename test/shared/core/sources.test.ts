@@ -3,7 +3,10 @@ import { expect, test } from "vitest";
 
 import { readConcatenated, totalOf, type RowSource } from "../../../shared/core/page.ts";
 
-/** Sources with so many rows each, numbered through, which note how much was asked of them; `gone` rows went since they were counted. */
+/**
+ * Sources with `counts` rows, numbered across all of them. `asked` has the sizes of the reads. `gone` rows were deleted
+ * after the count.
+ */
 function sourcesOf(counts: readonly number[], gone: readonly number[] = []) {
   const asked: number[] = [];
   let next = 0;

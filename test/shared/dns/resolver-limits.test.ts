@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { openBudget } from "../../../shared/dns/budget.ts";
+import { openBudget, type Budget } from "../../../shared/dns/budget.ts";
 import { a, cname, delegated, internet, ns, record, responseTo, serving } from "../../support/dns-network.ts";
 import { name, noAddress, replying } from "./bad-nameservers.ts";
 
@@ -74,6 +74,33 @@ test("stops when several questions together have sent as many messages as they m
   expect(answers).toEqual(["found", "found", "unknown"]);
   expect(net.root.asked.length + net.registry.asked.length).toBe(3);
   expect((await resolver.resolve("three.test", "A")).status).toBe("found");
+});
+
+test("asks a registry for a domain once for all questions of a budget, and again for the questions of another budget", async () => {
+  const net = await internet();
+  const names = ["one", "two", "three"].map((label) => `${label}.${name}`);
+  const own = await net.add(serving({ name, rrsets: names.map((each) => a(each, "45.0.0.1")) }));
+  net.registered.push(...delegated(name, own));
+  const resolver = net.open();
+  const answersWithin = async (budget: Budget) =>
+    (await Promise.all(names.map((each) => resolver.resolve(each, "A", budget)))).map(({ status }) => status);
+  const budget = openBudget(10_000, 50);
+  await resolver.resolve(name, "A", budget);
+  expect(await answersWithin(budget)).toEqual(["found", "found", "found"]);
+  expect([net.registry.asked.length, own.asked.length]).toEqual([1, 4]);
+  expect(await answersWithin(openBudget(10_000, 50))).toEqual(["found", "found", "found"]);
+  expect(net.registry.asked.length).toBe(4);
+});
+
+test("asks a registry again if the servers that it named for a domain fail", async () => {
+  const net = await internet();
+  const bad = await net.addAsLiked({ udp: replying(() => ({ flags: 5 })) });
+  net.registered.push(...delegated(name, bad));
+  const resolver = net.open();
+  const budget = openBudget(10_000, 50);
+  await resolver.resolve(name, "A", budget);
+  await resolver.resolve(name, "A", budget);
+  expect(net.registry.asked.length).toBe(2);
 });
 
 test("stops when several questions together have taken as long as they may", async () => {

@@ -113,7 +113,7 @@ describe("the access record of a user", () => {
 });
 
 describe("the access record of a service account", () => {
-  test("is kept where it is nothing, unless it is to be forgotten, and is on nobody's list", async () => {
+  test("stays without grants, is deleted with `forget`, and is in no list of accounts", async () => {
     const { change, held, table } = await scene();
     await change(set(program, { grants: [grant("a")] }));
     await change(set(program, { grants: [] }));

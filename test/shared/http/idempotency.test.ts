@@ -9,7 +9,7 @@ import type { Route } from "../../../shared/http/route.ts";
 import { holdsSecret } from "../../../shared/http/shown-once.ts";
 import { afterReading } from "../../support/between.ts";
 import { callRest } from "../../support/call.ts";
-import { storedOf } from "../../support/doors.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { examples } from "../../support/examples.ts";
 import { request, strangerFor } from "../../support/request.ts";
 import { grant, newAccount, newMember, testTable, type Account, type User } from "../../support/world.ts";

@@ -34,7 +34,7 @@ describe("a missing required member of any type is reported as missing", () => {
   });
 });
 
-/** A route that takes this body, and whatever else is given. */
+/** A route with this body, and with the members of `more`. */
 const routeOf = (body: z.ZodObject, more: object = {}): Route =>
   ({
     http: { method: "POST" },

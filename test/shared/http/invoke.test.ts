@@ -8,7 +8,7 @@ import { invoke, requireHonoured, type InvocationContext } from "../../../shared
 import { defineRoute, type Context, type Route } from "../../../shared/http/route.ts";
 import type { Charge } from "../../../shared/rate-limits/limiter.ts";
 import { workspaceKind } from "../../../shared/workspaces/workspace.ts";
-import { codeDoor } from "../../support/code-door.ts";
+import { codeContext } from "../../support/code-context.ts";
 import { newUser, testTable } from "../../support/world.ts";
 
 type Run = (context: Context) => Promise<{ id: string }>;
@@ -34,18 +34,21 @@ const toy = (run: Run, more: object = {}): Route =>
 
 const keyed = (key = "k") => ({ params: {}, query: {}, body: {}, headers: { "idempotency-key": key } });
 const plain = { params: {}, query: {}, body: {} };
-const door = (more: Partial<InvocationContext> = {}): InvocationContext => ({ ...codeDoor(newUser()), ...more });
+const contextWith = (more: Partial<InvocationContext> = {}): InvocationContext => ({
+  ...codeContext(newUser()),
+  ...more,
+});
 
 describe("a key is for a route whose answer is stored with its effect:", () => {
   test("a route that answers another value fails, and its key may be used again", async () => {
-    const at = door();
+    const at = contextWith();
     const other = toy(async (context) => ({ ...(await writing("a")(context)) }));
     await expect(invoke(other, keyed(), at)).rejects.toThrow("toys.make must answer with the value");
     expect(await invoke(other, plain, at)).toMatchObject({ output: { id: "a" }, replayed: false });
   });
 
   test("the same request is answered once more, without being run", async () => {
-    const at = door();
+    const at = contextWith();
     let runs = 0;
     const counted = toy((context) => writing(`run ${(runs += 1)}`)(context));
     expect(await invoke(counted, keyed(), at)).toMatchObject({ output: { id: "run 1" }, replayed: false });
@@ -53,7 +56,7 @@ describe("a key is for a route whose answer is stored with its effect:", () => {
   });
 
   test("an answer with more than the transaction's value is stored in this form", async () => {
-    const at = door();
+    const at = contextWith();
     const more = toy(async (context) => {
       await writing("less")(context);
       return context.answer({ id: "more" });
@@ -82,7 +85,7 @@ describe("a failed call is tried again", () => {
   const outage = new Problem("upstream_unavailable", "Gone.");
   const refusal = new Problem("limit_reached", "Enough.");
   const tried = async (error: Error, resumes: boolean) => {
-    const [at, taken] = [door(), [] as (string | undefined)[]];
+    const [at, taken] = [contextWith(), [] as (string | undefined)[]];
     const route = failing(error, resumes, taken);
     await expect(invoke(route, keyed(), at)).rejects.toBe(error);
     // Another request with the same key.
@@ -108,7 +111,7 @@ describe("a failed call is tried again", () => {
 
 describe("while nothing may be changed", () => {
   test("a write is refused with the reason, and a read is answered", async () => {
-    const at = door({ readOnly: "Back at 15:00." });
+    const at = contextWith({ readOnly: "Back at 15:00." });
     await expect(invoke(toy(writing("a")), plain, at)).rejects.toMatchObject({
       code: "read_only",
       message: "Back at 15:00.",
@@ -126,7 +129,7 @@ describe("the charges of a call", () => {
     const charge = async (what: Charge) => void charges.push(what);
     const raw = { ...plain, params: account_id === undefined ? {} : { account_id } };
     // Charged, whatever comes of it.
-    await invoke(toy(writing("a"), { params, ...more }), raw, door({ ...given, charge })).catch(() => undefined);
+    await invoke(toy(writing("a"), { params, ...more }), raw, contextWith({ ...given, charge })).catch(() => undefined);
     return charges.map(({ principalId: _, ...rest }) => rest);
   };
   const id = randomUUID().toUpperCase();
@@ -161,7 +164,7 @@ describe("who calls a public route", () => {
       },
       { public: true, access: "read" },
     );
-    await invoke(route, plain, door(given));
+    await invoke(route, plain, contextWith(given));
     return caller;
   };
 
@@ -172,7 +175,7 @@ describe("who calls a public route", () => {
 
   test("is who sends the program in code mode", async () => {
     const user = newUser();
-    expect(await seen({ ...codeDoor(user), paid: { ownLimitOf: undefined } })).toMatchObject({ id: user.id });
+    expect(await seen({ ...codeContext(user), paid: { ownLimitOf: undefined } })).toMatchObject({ id: user.id });
   });
 });
 
@@ -197,7 +200,7 @@ describe("nothing is done", () => {
 
   test("for a caller without room in the rate limit, whose 429 comes before any other error", async () => {
     const limited = new Problem("rate_limited", "Wait.");
-    const at = door({ charge: () => Promise.reject(limited) });
+    const at = contextWith({ charge: () => Promise.reject(limited) });
     const { route, runs } = counted();
     await expect(invoke(route, plain, at)).rejects.toBe(limited);
     await expect(invoke(route, { ...plain, body: { unknown: 1 } }, at)).rejects.toBe(limited);
@@ -207,7 +210,9 @@ describe("nothing is done", () => {
   test("on a condition that is not honoured", async () => {
     const { route, runs } = counted();
     const headers = { "if-match": '"a"' };
-    await expect(invoke(route, { ...plain, headers }, door())).rejects.toMatchObject({ code: "precondition_failed" });
+    await expect(invoke(route, { ...plain, headers }, contextWith())).rejects.toMatchObject({
+      code: "precondition_failed",
+    });
     expect(runs()).toBe(0);
   });
 });
@@ -216,12 +221,12 @@ test("a read of a program that is refused stays refused: reads have no key", asy
   const refusal = new Problem("forbidden", "No.");
   const subject = { at: "path", within: [], find: async () => Promise.reject(refusal) };
   const route = toy(writing("a"), { subject, access: "read" });
-  await expect(invoke(route, { ...plain, callKey: "c" }, door())).rejects.toBe(refusal);
+  await expect(invoke(route, { ...plain, callKey: "c" }, contextWith())).rejects.toBe(refusal);
 });
 
 test("a refused repeat of a program's call is not answered if the call was never made", async () => {
   const refusal = new Problem("forbidden", "No.");
-  const at = door({ table: testTable() });
+  const at = contextWith({ table: testTable() });
   const subject = { at: "path", within: [], find: async () => Promise.reject(refusal) };
   const route = toy(writing("a"), { subject });
   await expect(invoke(route, { ...plain, callKey: "c" }, at)).rejects.toBe(refusal);

@@ -6,7 +6,7 @@ import { change, defineKind } from "../../../shared/changes/kind.ts";
 import { etagOf } from "../../../shared/core/etag.ts";
 import { invoke } from "../../../shared/http/invoke.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
-import { codeDoor } from "../../support/code-door.ts";
+import { codeContext } from "../../support/code-context.ts";
 import { newAccount, newMember, testTable, type Account, type User } from "../../support/world.ts";
 
 const workspace = { type: "workspace" as const, id: "99999999-9999-4999-8999-999999999999" };
@@ -41,7 +41,7 @@ function usingUp({ fails }: { fails?: Error } = {}) {
 type Sent = { callKey: string } | { headers: { "idempotency-key": string } };
 
 const send = (route: ReturnType<typeof usingUp>, account: Account, user: User, how: Sent = { callKey: "c" }) =>
-  invoke(route, { params: { account_id: account.id }, query: {}, body: {}, ...how }, codeDoor(user));
+  invoke(route, { params: { account_id: account.id }, query: {}, body: {}, ...how }, codeContext(user));
 
 const missing = { errors: [{ loc: ["body", "toy"], type: "not_found" }] };
 
@@ -131,7 +131,7 @@ describe("a condition is on the thing that the request is about,", () => {
     });
     const params = { account_id: account.id, box: "box", toy: "toy" };
     const raw = { params, query: {}, body: {}, headers: { "if-match": etagOf(on) } };
-    return invoke(route, raw, codeDoor(account.owner)).then(
+    return invoke(route, raw, codeContext(account.owner)).then(
       () => "done",
       ({ code }: { code: string }) => code,
     );

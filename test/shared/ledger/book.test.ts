@@ -7,7 +7,7 @@ import { MovementConflict, Overdrawn, type Operation } from "../../../shared/led
 import { doNaively, heldIn, newNaiveLedger, postedIn, type Outcome } from "./naive-ledger.ts";
 
 const id = fc.constantFrom("a", "b", "c", "d", "e");
-const account = fc.constantFrom("wallet", "purse", "revenue", "outside");
+const account = fc.constantFrom("wallet", "deposit", "revenue", "outside");
 const amount = fc.oneof(
   { weight: 12, arbitrary: fc.integer({ min: 1, max: 20 }) },
   fc.constantFrom(0, -1, 0.5, Number.NaN, 2 ** 53),
@@ -28,10 +28,10 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   fc.record({ kind: fc.constantFrom("void" as const, "expire" as const), id }),
 );
 
-/** What was asked so many steps ago. */
+/** A repeat of the operation from `again` steps ago. */
 const again = fc.record({ again: fc.integer({ min: 1, max: 5 }) });
 
-const limited = ["wallet", "purse"];
+const limited = ["wallet", "deposit"];
 const newBook = (): Book => ({
   limited,
   at: "",
@@ -72,7 +72,7 @@ test("answers and balances agree with a ledger that recounts everything from its
         expect([operation, outcome]).toEqual([operation, doNaively(naive, operation, timeOf(at))]);
         seen.add(outcome);
         if (outcome === "done" || outcome === "existed") book = next;
-        for (const name of ["wallet", "purse", "revenue", "outside"]) {
+        for (const name of ["wallet", "deposit", "revenue", "outside"]) {
           const balance = book.balances.get(name) ?? emptyBalance;
           expect(postedOf(balance)).toBe(postedIn(naive, name));
           expect(availableOf(balance)).toBe(postedIn(naive, name) - heldIn(naive, name));

@@ -157,7 +157,7 @@ test("a migration that fails in a hundred accounts tries no other account", asyn
   }
 });
 
-test("of two runs at the same time one does nothing, and one that outlived its claim stores no progress", async () => {
+test("one of two runs at the same time does nothing, and a run that outlived its claim stores no progress", async () => {
   const { sweep, pass, things, progress, ids } = await newScene(4);
   const met: MigrationsSwept[] = [];
   let isFirst = true;

@@ -33,7 +33,9 @@ function stepOf(request: Recorded): string {
   );
 }
 
-/** The multipart uploads of a store (S3's CreateMultipartUpload, UploadPart and so on), which are objects once complete. */
+/**
+ * The multipart uploads of a store (S3's CreateMultipartUpload, UploadPart and so on), which are objects once complete.
+ */
 function multipart(objects: Map<string, Stored>) {
   const uploads = new Map<string, Upload>();
   const begin = (headers: IncomingHttpHeaders): string => {

@@ -12,7 +12,10 @@ export type Answer = { status: number; headers?: Record<string, string>; body: s
  */
 export type Fault = Answer | "silence" | "stall" | "hang-up" | "lost";
 
-/** How long a call to a service in these troubles waits, in milliseconds: long on a busy machine, unless no answer comes. */
+/**
+ * How long a call to a service in these troubles waits, in milliseconds: long on a busy machine, unless no answer
+ * comes.
+ */
 export const timeoutFor = (troubles: readonly unknown[]): number =>
   troubles.includes("silence") || troubles.includes("stall") ? 150 : 5_000;
 

@@ -1,6 +1,9 @@
 import { startLoopback, type Answer, type Fault, type Recorded } from "./loopback.ts";
 
-/** What is answered instead of the truth: a status and Stripe's error object, bytes that are no JSON, nothing, or a hang-up. */
+/**
+ * What is answered instead of the truth: a status and Stripe's error object, bytes that are no JSON, nothing, or a
+ * hang-up.
+ */
 export type Trouble =
   | { status: number; error: Record<string, unknown>; headers?: Record<string, string> }
   | { status: number; text: string }

@@ -20,7 +20,7 @@ import {
 const limit = { perMinute: 600, burst: 100 };
 const now = 1_000_000;
 const bucket = (more: Partial<Bucket> = {}): Bucket => ({ ...newBucket(), ...more });
-/** One in which so many requests count. */
+/** A bucket in which `count` requests count. */
 const filled = (count: number, more: Partial<Bucket> = {}) => bucket({ tat: now + count * 100, ...more });
 const leased = (count: number) => ({ leased: count, leasedUntil: now + 1 });
 

@@ -247,7 +247,7 @@ test("the headers show a debt: a cost above the burst takes longer than the wind
 });
 
 test(
-  "who asks too often is told so by REST and by MCP, whatever they ask for, and others are not",
+  "a caller with too many requests gets 429 by REST and by MCP for any request, and other callers do not",
   { timeout: 30_000 },
   async () => {
     const { owner, id } = await newAccount();

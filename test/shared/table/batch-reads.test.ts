@@ -53,7 +53,7 @@ test("a read sees every write from before it began", async () => {
   expect(await table.get(key, Stored)).toEqual({ text: "new" });
 });
 
-test("a failure is everybody's who asked at the time, and nobody's after that", async () => {
+test("a failed batch fails all its reads, and no later read", async () => {
   const { plain, keys, missing } = await scene();
   let isAway = true;
   const table = batchReads(

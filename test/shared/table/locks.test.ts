@@ -57,7 +57,7 @@ test("a caller who waits for too long gets no lock, and a later caller goes on w
   expect(locks.locked(things)).toEqual([]);
 });
 
-test("who gives up stands in nobody's way at a thing that nobody has a turn at", async () => {
+test("a caller that gives up leaves no lock behind", async () => {
   const locks = newLocks();
   const endFirst = await locks.acquire(["a"], 60_000);
   expect(await locks.acquire(["a", "b"], 0)).toBeUndefined();

@@ -23,7 +23,7 @@ const deletions = fc.integer({ min: 1, max: 20_000 }).chain((next) =>
   }),
 );
 
-test("the ordinal at every rank is that of a plain array with the deleted ones taken out", () => {
+test("the ordinal at every rank is the same as in a plain array without the deleted ordinals", () => {
   fc.assert(
     fc.property(deletions, ({ next, batches }) => {
       const deleted = new Set(batches.flat());

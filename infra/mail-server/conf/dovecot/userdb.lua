@@ -1,4 +1,4 @@
--- Dovecot's userdb: asks the adapter for the folder and the quota of a user, who is <mailbox id>@<account id>.
+-- Dovecot's userdb: asks the adapter for the folder and the quota of a user. A user is <mailbox id>@<account id>.
 local client
 
 function script_init()

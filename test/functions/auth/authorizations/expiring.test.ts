@@ -11,7 +11,7 @@ import {
   newGroup,
   statusOf,
 } from "../../../support/auth.ts";
-import { doors, storedOf, through } from "../../../support/doors.ts";
+import { entryPoints, storedOf, through } from "../../../support/entry-points.ts";
 import { request } from "../../../support/request.ts";
 import {
   newAccount,
@@ -44,8 +44,8 @@ const give = (account: Account, subject: string, key: string, expires_at?: strin
 const accountsOf = async ({ token }: Pick<User, "token">): Promise<{ items: { id: string }[]; total: number }> =>
   (await request("GET", "/v1/public/accounts", { token })).body;
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
 
   test("a grant and a role end on the next request after their time, and the account is gone with the last of them", async () => {
     const account = await newAccount();

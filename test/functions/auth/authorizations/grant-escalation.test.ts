@@ -11,11 +11,11 @@ import {
   newGroup,
   newWorkspace,
 } from "../../../support/auth.ts";
-import { doors, storedOf, through } from "../../../support/doors.ts";
+import { entryPoints, storedOf, through } from "../../../support/entry-points.ts";
 import { newAccount, newMember, newServiceAccount, newUser } from "../../../support/world.ts";
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
   const give = (args: Record<string, unknown>, caller: { token: string }) =>
     attempt("auth.authorizations.grant", args, caller);
 

@@ -2,12 +2,12 @@ import { randomUUID } from "node:crypto";
 
 import { describe, expect, test } from "vitest";
 
-import { doors, storedOf, through } from "../../../support/doors.ts";
+import { entryPoints, storedOf, through } from "../../../support/entry-points.ts";
 import { request } from "../../../support/request.ts";
 import { newAccount } from "../../../support/world.ts";
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
   const give = (args: Record<string, unknown>, caller: { token: string }) =>
     attempt("auth.authorizations.grant", args, caller);
 

@@ -3,13 +3,13 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 
 import { capabilityFor, claiming, isSuperAdmin, newGroup, newWorkspace, statusOf } from "../../../support/auth.ts";
-import { doors, masked, storedOf, through } from "../../../support/doors.ts";
+import { entryPoints, masked, storedOf, through } from "../../../support/entry-points.ts";
 import { grant, newAccount, newServiceAccount, newSuperAdmin, newUser } from "../../../support/world.ts";
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
   const give = (args: Record<string, unknown>, caller: { token: string }) =>
     attempt("auth.authorizations.grant", args, caller);
 

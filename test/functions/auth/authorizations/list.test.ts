@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 
 import { asOwner, named, newGroup, newWorkspace } from "../../../support/auth.ts";
-import { doors, through } from "../../../support/doors.ts";
+import { entryPoints, through } from "../../../support/entry-points.ts";
 import { request } from "../../../support/request.ts";
 import { newAccount, newServiceAccount, newUser } from "../../../support/world.ts";
 
@@ -28,8 +28,8 @@ async function accountWithGrants() {
   return { account, user, group, program, grants };
 }
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
 
   test("lists grants oldest first, with every field as in the answer of the grant", async () => {
     const { account, grants } = await accountWithGrants();

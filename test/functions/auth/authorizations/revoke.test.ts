@@ -11,7 +11,7 @@ import {
   newWorkspace,
   statusOf,
 } from "../../../support/auth.ts";
-import { doors, masked, storedOf, through } from "../../../support/doors.ts";
+import { entryPoints, masked, storedOf, through } from "../../../support/entry-points.ts";
 import { statusesOf } from "../../../support/request.ts";
 import {
   newAccount,
@@ -22,8 +22,8 @@ import {
   type Account,
 } from "../../../support/world.ts";
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
   const revoke = ({ id }: Account, grantId: unknown, caller: { token: string }) =>
     attempt("auth.authorizations.revoke", { account_id: id, grant_id: grantId }, caller);
   const give = ({ id, owner }: Account, subject_type: string, subject_id: string, more: object) =>
@@ -43,7 +43,7 @@ describe.each(doors)("by %s", (door) => {
       const subject = { user: user.id, group: group.id, service_account: program.id }[type];
       const { body } = await give(account, type, subject, view);
       const uses = () =>
-        Promise.all(doors.map((one) => through(one)("workspaces.list", { account_id: account.id }, caller)));
+        Promise.all(entryPoints.map((one) => through(one)("workspaces.list", { account_id: account.id }, caller)));
       expect((await uses()).map(({ status }) => status)).toEqual([200, 200]);
       expect(await revoke(account, body.id, account.owner)).toEqual({ status: 200, body: {} });
       const gone = type === "group" ? 403 : 404;
@@ -59,7 +59,7 @@ describe.each(doors)("by %s", (door) => {
     const [wide] = [await give(account, "user", user.id, view), await give(account, "user", user.id, narrow)];
     await revoke(account, wide.body.id, account.owner);
     expect(await statusOf(account, user, `workspaces/${workspace}`)).toBe(200);
-    expect((await through(door)("workspaces.list", { account_id: account.id }, user)).body.total).toBe(1);
+    expect((await through(entryPoint)("workspaces.list", { account_id: account.id }, user)).body.total).toBe(1);
   });
 
   test("a second revocation finds nothing; granting it again makes another grant", async () => {

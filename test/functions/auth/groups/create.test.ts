@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 
 import { claiming, giveGroup, newGroup, statusOf } from "../../../support/auth.ts";
-import { doors, storedOf, through } from "../../../support/doors.ts";
+import { entryPoints, storedOf, through } from "../../../support/entry-points.ts";
 import { request, statusesOf } from "../../../support/request.ts";
 import { newAccount, newUser } from "../../../support/world.ts";
 
 const id = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
 
   test("answers every specified field of a group that holds nothing yet", async () => {
     const account = await newAccount();
@@ -118,7 +118,7 @@ describe.each(doors)("by %s", (door) => {
     const before = await storedOf(account);
     const answer = await attempt("auth.groups.create", { account_id: account.id, ...body }, account.owner);
     expect(answer.status).toBe(422);
-    const place = door === "REST" ? ["body", name] : ["body", "payload", name];
+    const place = entryPoint === "REST" ? ["body", name] : ["body", "payload", name];
     // One value can break two rules of its member.
     const [first, ...others] = answer.body.detail;
     expect(first).toEqual({ loc: place, type, msg: expect.any(String) });
@@ -177,7 +177,7 @@ describe("in code mode the body is one argument, payload:", () => {
       4,
       2,
     ],
-  ])("one that %s is refused at its place, with nothing done", async (_, rest, loc, type, line, column) => {
+  ])("a call that %s is refused at its place, and changes nothing", async (_, rest, loc, type, line, column) => {
     const before = await storedOf(await account);
     const answer = await run(call(rest));
     expect(answer).toMatchObject({ status: "failed", responses: [], result: { last_value: null } });

@@ -13,12 +13,12 @@ import {
   newWorkspace,
   statusOf,
 } from "../../../support/auth.ts";
-import { doors, masked, storedOf, through } from "../../../support/doors.ts";
+import { entryPoints, masked, storedOf, through } from "../../../support/entry-points.ts";
 import { statusesOf } from "../../../support/request.ts";
 import { newAccount, newMember, newServiceAccount, newUser, type Account, type User } from "../../../support/world.ts";
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
   const remove = ({ id }: Account, groupId: string, caller: Pick<User, "token">) =>
     attempt("auth.groups.delete", { account_id: id, group_id: groupId }, caller);
 

@@ -4,15 +4,15 @@ import { describe, expect, test } from "vitest";
 
 import { capabilities } from "../../../../shared/auth/capabilities.ts";
 import { asOwner, giveGroup, makeOwner, newGroup, newWorkspace } from "../../../support/auth.ts";
-import { doors, masked, through } from "../../../support/doors.ts";
+import { entryPoints, masked, through } from "../../../support/entry-points.ts";
 import { request } from "../../../support/request.ts";
 import { newAccount, type Account } from "../../../support/world.ts";
 
 const assign = (account: Account, groupId: string, role_key: string, more: object = {}) =>
   asOwner(account, "POST", "role-assignments", { role_key, subject_type: "group", subject_id: groupId, ...more });
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
   const get = ({ id, owner }: Account, groupId: string) =>
     attempt("auth.groups.get", { account_id: id, group_id: groupId }, owner);
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 
 import { asOwner, giveGroup, newGroup, type Group } from "../../../support/auth.ts";
-import { doors, through } from "../../../support/doors.ts";
+import { entryPoints, through } from "../../../support/entry-points.ts";
 import { newAccount, type Account } from "../../../support/world.ts";
 
 async function withGroups(...names: string[]): Promise<{ account: Account; groups: Group[] }> {
@@ -11,8 +11,8 @@ async function withGroups(...names: string[]): Promise<{ account: Account; group
   return { account, groups };
 }
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
   const list = async ({ id, owner }: Account, page: object = {}) =>
     (await attempt("auth.groups.list", { account_id: id, ...page }, owner)).body;
 

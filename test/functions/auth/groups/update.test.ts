@@ -3,12 +3,12 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 
 import { claiming, giveGroup, join, makeOwner, newGroup, newWorkspace, statusOf } from "../../../support/auth.ts";
-import { doors, masked, storedOf, through } from "../../../support/doors.ts";
+import { entryPoints, masked, storedOf, through } from "../../../support/entry-points.ts";
 import { statusesOf } from "../../../support/request.ts";
 import { newAccount, newMember, newSuperAdmin, type Account, type User } from "../../../support/world.ts";
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
   const update = ({ id }: Account, groupId: string, change: object, caller: Pick<User, "token">) =>
     attempt("auth.groups.update", { account_id: id, group_id: groupId, ...change }, caller);
 

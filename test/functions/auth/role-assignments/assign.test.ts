@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 
 import { roles } from "../../../../shared/auth/capabilities.ts";
 import { claiming, join, newGroup, newWorkspace, statusOf } from "../../../support/auth.ts";
-import { doors, masked, storedOf, through } from "../../../support/doors.ts";
+import { entryPoints, masked, storedOf, through } from "../../../support/entry-points.ts";
 import {
   newAccount,
   newMember,
@@ -14,8 +14,8 @@ import {
   type Account,
 } from "../../../support/world.ts";
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
   const assign = ({ id }: Account, args: object, caller: { token: string }) =>
     attempt("auth.role_assignments.assign", { account_id: id, subject_type: "user", ...args }, caller);
 

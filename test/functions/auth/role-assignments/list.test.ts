@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 
 import { asOwner, named, newGroup, newWorkspace } from "../../../support/auth.ts";
-import { doors, through } from "../../../support/doors.ts";
+import { entryPoints, through } from "../../../support/entry-points.ts";
 import { newAccount, newUser } from "../../../support/world.ts";
 
 async function accountWithRoles() {
@@ -20,8 +20,8 @@ async function accountWithRoles() {
   return { account, user, group, assigned };
 }
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
 
   test("lists assignments oldest first, as they were answered, and no grants", async () => {
     const { account, assigned } = await accountWithRoles();

@@ -3,11 +3,11 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 
 import { asOwner, claiming, newGroup, newWorkspace, statusOf } from "../../../support/auth.ts";
-import { doors, masked, storedOf, through } from "../../../support/doors.ts";
+import { entryPoints, masked, storedOf, through } from "../../../support/entry-points.ts";
 import { newAccount, newMember, newServiceAccount, newUser, type Account } from "../../../support/world.ts";
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
   const revoke = ({ id }: Account, assignmentId: unknown, caller: { token: string }) =>
     attempt("auth.role_assignments.revoke", { account_id: id, assignment_id: assignmentId }, caller);
   const assign = (account: Account, subject_type: string, subject_id: string, more: object = {}) =>
@@ -23,7 +23,7 @@ describe.each(doors)("by %s", (door) => {
     ] as const) {
       const assigned = await assign(account, type, id);
       const uses = () =>
-        Promise.all(doors.map((one) => through(one)("workspaces.list", { account_id: account.id }, caller)));
+        Promise.all(entryPoints.map((one) => through(one)("workspaces.list", { account_id: account.id }, caller)));
       expect((await uses()).map(({ status }) => status)).toEqual([200, 200]);
       expect(await revoke(account, assigned.id, account.owner)).toEqual({ status: 200, body: {} });
       expect((await uses()).map(({ status }) => status)).toEqual([gone, gone]);

@@ -3,12 +3,12 @@ import { describe, expect, test } from "vitest";
 import { roleLimit } from "../../../../shared/access/roles.ts";
 import { rolesKey } from "../../../../shared/accounts/standing.ts";
 import { asOwner, capabilityFor, newGroup, statusOf } from "../../../support/auth.ts";
-import { doors, storedOf, through } from "../../../support/doors.ts";
+import { entryPoints, storedOf, through } from "../../../support/entry-points.ts";
 import { recorded } from "../../../support/recorded.ts";
 import { newAccount, newMember, newUser, testTable } from "../../../support/world.ts";
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
 
   test("answers the role, which its holders have from the next request on", async () => {
     const account = await newAccount();
@@ -91,7 +91,7 @@ describe.each(doors)("by %s", (door) => {
   });
 });
 
-test("an account can make so many roles, and its requests stay within the item's size", async () => {
+test("an account with the most roles gets limit_reached for another one", async () => {
   const account = await newAccount();
   const role = { name: "Role", description: null, capabilities: ["dns.view"], created_by: "x", version: 1 };
   const roles = Object.fromEntries(

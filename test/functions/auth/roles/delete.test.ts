@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 
 import { asOwner } from "../../../support/auth.ts";
 import { withStep } from "../../../support/between-calls.ts";
-import { doors, through } from "../../../support/doors.ts";
+import { entryPoints, through } from "../../../support/entry-points.ts";
 import { newAccount, newUser, type Account } from "../../../support/world.ts";
 
 async function withRole() {
@@ -14,8 +14,8 @@ async function withRole() {
 const assign = (account: Account, subject_id = newUser().id) =>
   asOwner(account, "POST", "role-assignments", { role_key: "support", subject_id, subject_type: "user" });
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
   const remove = ({ id, owner }: Account, role = "support") =>
     attempt("auth.roles.delete", { account_id: id, role }, owner);
 

@@ -2,11 +2,11 @@ import { describe, expect, test } from "vitest";
 
 import { roles } from "../../../../shared/auth/capabilities.ts";
 import { asOwner } from "../../../support/auth.ts";
-import { doors, through } from "../../../support/doors.ts";
+import { entryPoints, through } from "../../../support/entry-points.ts";
 import { newAccount, type Account } from "../../../support/world.ts";
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
   const list = async ({ id, owner }: Account, page: object = {}) =>
     (await attempt("auth.roles.list", { account_id: id, ...page }, owner)).body;
 

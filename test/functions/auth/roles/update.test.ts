@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 
 import { asOwner, claiming, giveGroup, newGroup, newWorkspace, statusOf } from "../../../support/auth.ts";
-import { doors, storedOf, through } from "../../../support/doors.ts";
+import { entryPoints, storedOf, through } from "../../../support/entry-points.ts";
 import { recorded } from "../../../support/recorded.ts";
 import { newAccount, newMember, newServiceAccount, newUser, type Account } from "../../../support/world.ts";
 
@@ -15,8 +15,8 @@ async function withRole() {
 const assign = (account: Account, subject_id: string, subject_type = "user", more: object = {}) =>
   asOwner(account, "POST", "role-assignments", { role_key: "support", subject_id, subject_type, ...more });
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
   const update = (account: Account, patch: object, caller = account.owner) =>
     attempt("auth.roles.update", { account_id: account.id, role: "support", ...patch }, caller);
 

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { afterEach, describe, expect, test, vi } from "vitest";
 
 import { asOwner, statusOf } from "../../../support/auth.ts";
-import { doors, storedOf, through } from "../../../support/doors.ts";
+import { entryPoints, storedOf, through } from "../../../support/entry-points.ts";
 import { newProgram, useOf } from "../../../support/programs.ts";
 import { request } from "../../../support/request.ts";
 import { newAccount, newMember, newServiceAccount, testTable } from "../../../support/world.ts";
@@ -14,8 +14,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
 
   test("answers every field and, this once, the token", async () => {
     const account = await newAccount();
@@ -45,7 +45,7 @@ describe.each(doors)("by %s", (door) => {
   test("its token is a principal of its own that holds nothing until something is granted to it", async () => {
     const account = await newAccount();
     const program = await newProgram(attempt, account);
-    const me = await through(door)("me.get", {}, program);
+    const me = await through(entryPoint)("me.get", {}, program);
     expect(me.body).toEqual({
       id: program.id,
       email: `${program.token_public_id}@service-accounts.invalid`,

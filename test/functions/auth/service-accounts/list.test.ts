@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 
 import { asOwner } from "../../../support/auth.ts";
-import { doors, through } from "../../../support/doors.ts";
+import { entryPoints, through } from "../../../support/entry-points.ts";
 import { newProgram, useOf } from "../../../support/programs.ts";
 import { newAccount, type Account } from "../../../support/world.ts";
 
@@ -9,8 +9,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
   const list = async ({ id, owner }: Account) =>
     (await attempt("auth.service_accounts.list", { account_id: id }, owner)).body;
 
@@ -31,13 +31,13 @@ describe.each(doors)("by %s", (door) => {
     expect((await list(account))[0].last_used_at).toBe(null);
     const start = Date.now() + 60_000;
     vi.useFakeTimers({ toFake: ["Date"], now: start });
-    await through(door)("me.get", {}, program);
+    await through(entryPoint)("me.get", {}, program);
     expect(await lastUse()).toBe(start);
     vi.setSystemTime(start + 3_599_000);
     expect(await useOf(program.token)).toEqual([200, 200]);
     expect(await lastUse()).toBe(start);
     vi.setSystemTime(start + 3_600_000);
-    await through(door)("me.get", {}, program);
+    await through(entryPoint)("me.get", {}, program);
     expect(await lastUse()).toBe(start + 3_600_000);
   });
 

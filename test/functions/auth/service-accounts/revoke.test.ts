@@ -6,7 +6,7 @@ import { accessKey } from "../../../../shared/accounts/standing.ts";
 import { capabilities } from "../../../../shared/auth/capabilities.ts";
 import { asOwner, giveGroup, join, makeOwner, newGroup, newWorkspace, statusOf } from "../../../support/auth.ts";
 import { afterReading } from "../../../support/between.ts";
-import { doors, masked, storedOf, through } from "../../../support/doors.ts";
+import { entryPoints, masked, storedOf, through } from "../../../support/entry-points.ts";
 import { newProgram, useOf } from "../../../support/programs.ts";
 import { request } from "../../../support/request.ts";
 import {
@@ -20,8 +20,8 @@ import {
 
 const revokedToken = ["token_revoked", "token_revoked"];
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
   const revoke = ({ id }: Account, programId: string, caller: Pick<User, "token">) =>
     attempt("auth.service_accounts.revoke", { account_id: id, service_account_id: programId }, caller);
   const give = ({ id, owner }: Account, programId: string, capability_key: string, more: object = {}) =>

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { afterEach, describe, expect, test, vi } from "vitest";
 
 import { asOwner, giveGroup, join, newGroup, newWorkspace, statusOf } from "../../../support/auth.ts";
-import { doors, masked, storedOf, through } from "../../../support/doors.ts";
+import { entryPoints, masked, storedOf, through } from "../../../support/entry-points.ts";
 import { newProgram, useOf } from "../../../support/programs.ts";
 import {
   newAccount,
@@ -22,8 +22,8 @@ const good = [200, 200];
 const revoked = ["token_revoked", "token_revoked"];
 const expired = ["token_expired", "token_expired"];
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
   const rotate = ({ id }: Account, programId: string, caller: Pick<User, "token">, overlap_seconds?: unknown) => {
     const overlap = overlap_seconds === undefined ? {} : { overlap_seconds };
     return attempt(

@@ -4,7 +4,7 @@ import { handler as watchWallets } from "../../../../functions/workers/watch-wal
 import { readChangePages } from "../../../../shared/changes/history.ts";
 import { StoredChange } from "../../../../shared/changes/record.ts";
 import { billing, fund } from "../../../support/billing.ts";
-import { storedOf } from "../../../support/doors.ts";
+import { storedOf } from "../../../support/entry-points.ts";
 import { newAccount, testTable } from "../../../support/world.ts";
 
 test("sets the threshold, and null goes back to the default", async () => {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { handler as advanceRecharges } from "../../../../functions/workers/advance-recharges.ts";
 import { handler as watchWallets } from "../../../../functions/workers/watch-wallets.ts";
 import { billing, fund } from "../../../support/billing.ts";
-import { storedOf } from "../../../support/doors.ts";
+import { storedOf } from "../../../support/entry-points.ts";
 import { chargeOf, saveTestCard, takePaymentBack, tellProduct } from "../../../support/saved-cards.ts";
 import { newAccount } from "../../../support/world.ts";
 

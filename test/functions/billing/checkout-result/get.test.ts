@@ -7,7 +7,7 @@ import { topupKey } from "../../../../shared/wallet/topup.ts";
 import { newTopup } from "../../../support/billing-examples.ts";
 import { billing, tellPayment } from "../../../support/billing.ts";
 import { purchase, uniqueName } from "../../../support/domains.ts";
-import { masked } from "../../../support/doors.ts";
+import { masked } from "../../../support/entry-points.ts";
 import { pay } from "../../../support/purchases.ts";
 import { request, statusesOf } from "../../../support/request.ts";
 import { newAccount, testTable, type Account } from "../../../support/world.ts";

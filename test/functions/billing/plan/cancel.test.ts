@@ -7,7 +7,7 @@ import { afterReading } from "../../../support/between.ts";
 import { billing } from "../../../support/billing.ts";
 import { activeHost, activeIp, claimed, newOption, send } from "../../../support/dedicated-ips.ts";
 import { funded } from "../../../support/domains.ts";
-import { storedOf } from "../../../support/doors.ts";
+import { storedOf } from "../../../support/entry-points.ts";
 import { wallet } from "../../../support/purchases.ts";
 import { request } from "../../../support/request.ts";
 import { newAccount, type Account } from "../../../support/world.ts";

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { newSeries } from "../../../../shared/billing/invoices/invoice.ts";
 import { dayOf, monthOf, plusDays } from "../../../../shared/core/time.ts";
 import { billing, closeDays, use } from "../../../support/billing.ts";
-import { storedOf } from "../../../support/doors.ts";
+import { storedOf } from "../../../support/entry-points.ts";
 import { addUsage } from "../../../support/usage.ts";
 import { newAccount, testTable, type Account } from "../../../support/world.ts";
 

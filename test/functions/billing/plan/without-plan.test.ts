@@ -6,7 +6,7 @@ import { clock, dayMs, dayOf, plusDays, setClockAhead } from "../../../../shared
 import { stateKey } from "../../../../shared/wallet/state.ts";
 import { billing, fund } from "../../../support/billing.ts";
 import { active } from "../../../support/domains.ts";
-import { askDoor, logsIn, sendsAs, whereTo } from "../../../support/mail-door.ts";
+import { askMailRoute, logsIn, sendsAs, whereTo } from "../../../support/mail-routes.ts";
 import { setPassword, stocked } from "../../../support/mailboxes.ts";
 import { request } from "../../../support/request.ts";
 import { newAccount, testTable, type Account } from "../../../support/world.ts";
@@ -28,7 +28,7 @@ async function scene() {
     smtp: await logsIn(address, password, "smtp"),
     sends: await sendsAs(address, address),
     receives: (await whereTo(address))["kind"],
-    signs: (await askDoor("dkim", `domain=${name}`)).status === 200,
+    signs: (await askMailRoute("dkim", `domain=${name}`)).status === 200,
   });
   const add = (path: string, body: object) =>
     request("POST", `/v1/public/accounts/${account.id}/${path}`, { token: account.owner.token, body });

@@ -6,7 +6,7 @@ import { publicUrl } from "../../../../shared/core/product.ts";
 import { getStored } from "../../../../shared/providers/payments/embedded.ts";
 import { StoredTopup, topupKey } from "../../../../shared/wallet/topup.ts";
 import { billing, tellPayment } from "../../../support/billing.ts";
-import { storedOf } from "../../../support/doors.ts";
+import { storedOf } from "../../../support/entry-points.ts";
 import { newAccount, newMember, testTable } from "../../../support/world.ts";
 
 test.each([

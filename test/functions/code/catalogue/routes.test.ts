@@ -7,7 +7,7 @@ import { parametersOf } from "../../../../functions/code/catalogue/signature.ts"
 import { check } from "../../../../functions/code/checker/checker.ts";
 import { parseProgram } from "../../../../functions/code/interpreter/builtins.ts";
 import type { Schema } from "../../../../functions/code/interpreter/types.ts";
-import { runFor } from "../../../support/code-door.ts";
+import { runFor } from "../../../support/code-context.ts";
 import { newUser } from "../../../support/world.ts";
 
 const user = newUser();

@@ -6,9 +6,9 @@ import { execute } from "../../../../functions/code/execution/execute.ts";
 import { routes } from "../../../../functions/routes.ts";
 import type { InvocationContext } from "../../../../shared/http/invoke.ts";
 import { callRest, programOf } from "../../../support/call.ts";
-import { codeDoor, runFor } from "../../../support/code-door.ts";
+import { codeContext, runFor } from "../../../support/code-context.ts";
 import { active } from "../../../support/domains.ts";
-import { storedOf } from "../../../support/doors.ts";
+import { storedOf } from "../../../support/entry-points.ts";
 import { exampleOf } from "../../../support/examples.ts";
 import { grant, newAccount, newMember, newSuperAdmin, newUser } from "../../../support/world.ts";
 
@@ -211,7 +211,7 @@ test("whether a write is allowed is decided for its very arguments, as the call 
   expect(ran.error?.message).toContain(refused?.error?.message);
   const stopped = await execute(
     { code: update(mine ?? "", '"C"'), requestId: "r", dryRun: true },
-    { ...codeDoor(owner), readOnly: "Maintenance." },
+    { ...codeContext(owner), readOnly: "Maintenance." },
   );
   expect(plannedIn(stopped)).toMatchObject([[{ allowed: false, error: { code: "read_only" } }]]);
 });
@@ -264,10 +264,10 @@ test.each(writes.map((route) => [route.name, route] as const))(
       throw new Error("a dry run writes nothing");
     };
     const before = await storedOf(account);
-    const door = codeDoor(account.owner);
-    const table = { ...door.table, attempt: never, commit: never };
+    const context = codeContext(account.owner);
+    const table = { ...context.table, attempt: never, commit: never };
     const run = { code: `${call}\n${call}`, requestId: "r", dryRun: true };
-    const [one] = plannedIn(await execute(run, { ...door, table })) ?? [];
+    const [one] = plannedIn(await execute(run, { ...context, table })) ?? [];
     expect(one).toEqual([expect.objectContaining({ allowed: true })]);
     const [seen] = plannedIn(await runFor(viewer, call, dry)) ?? [];
     expect(await storedOf(account)).toEqual(before);
@@ -328,7 +328,7 @@ test("a dry run counts its reads, and 1 for each write, of which its request has
 
 /** Runs programs, and tells what each is charged beside what its request paid. */
 function counting(): (run: { code: string; dryRun?: boolean }) => Promise<object[]> {
-  const door = codeDoor(newUser());
+  const context = codeContext(newUser());
   return async (run) => {
     const costs: object[] = [];
     const charge: InvocationContext["charge"] = async ({ cost, prepaid }) => void costs.push({ cost, prepaid });
@@ -336,7 +336,7 @@ function counting(): (run: { code: string; dryRun?: boolean }) => Promise<object
       await charge(what);
       return { isOwn: false, settle: async () => undefined };
     };
-    await execute({ ...run, requestId: "r" }, { ...door, charge, reserve });
+    await execute({ ...run, requestId: "r" }, { ...context, charge, reserve });
     return costs;
   };
 }

@@ -5,10 +5,10 @@ import type { LogFields } from "../../../../shared/core/log.ts";
 import type { InvocationContext } from "../../../../shared/http/invoke.ts";
 import { TableClient } from "../../../../shared/table/client.ts";
 import { openTable } from "../../../../shared/table/table.ts";
-import { codeDoor } from "../../../support/code-door.ts";
+import { codeContext } from "../../../support/code-context.ts";
 import { newAccount, type Account } from "../../../support/world.ts";
 
-const doorOf = ({ owner }: Account): InvocationContext => codeDoor(owner);
+const contextOf = ({ owner }: Account): InvocationContext => codeContext(owner);
 
 const add = (account: Account, name: string) =>
   `workspaces.add(account_id=${JSON.stringify(account.id)}, name=${JSON.stringify(name)})`;
@@ -20,7 +20,7 @@ test("calls run in order, and each sees the effects of the calls before it", asy
   const program = [list(account), add(account, "A"), add(account, "B"), list(account)].join("\n");
   const { status, responses, result, complexity_score } = await execute(
     { code: program, requestId: "r" },
-    doorOf(account),
+    contextOf(account),
   );
   expect(status).toBe("completed");
   expect(responses).toMatchObject([
@@ -36,7 +36,7 @@ test("calls run in order, and each sees the effects of the calls before it", asy
 test("after a failure the completed results stay, and later calls are skipped", async () => {
   const account = await newAccount();
   const program = [add(account, "Sales"), add(account, "sales"), add(account, "Third")].join("\n");
-  const answer = await execute({ code: program, requestId: "r" }, doorOf(account));
+  const answer = await execute({ code: program, requestId: "r" }, contextOf(account));
   const [first] = answer.responses;
   expect(answer).toMatchObject({
     status: "failed",
@@ -61,14 +61,14 @@ test("after a failure the completed results stay, and later calls are skipped", 
   expect(Object.keys(answer.responses[1] ?? {})).toEqual(["index", "function", "status", "error"]);
   expect(Object.keys(answer.responses[2] ?? {})).toEqual(["index", "function", "status"]);
   expect(answer.error?.message).toMatch(/^workspaces\.add: Another workspace .*\nline 2, column 1:\nworkspaces\.add\(/);
-  const after = await execute({ code: list(account), requestId: "r" }, doorOf(account));
+  const after = await execute({ code: list(account), requestId: "r" }, contextOf(account));
   expect(after.result.last_value).toMatchObject({ total: 1 });
 });
 
 test("a mistake anywhere leaves nothing done", async () => {
   const account = await newAccount();
   for (const mistake of ["workspaces.ad()", "me.get(x=1)", "me.get(", 'accounts.get(account_id="x")', "me.get()x"]) {
-    const answer = await execute({ code: `${add(account, "Never")}\n${mistake}`, requestId: "r" }, doorOf(account));
+    const answer = await execute({ code: `${add(account, "Never")}\n${mistake}`, requestId: "r" }, contextOf(account));
     expect(answer).toMatchObject({
       status: "failed",
       result: { last_value: null },
@@ -77,17 +77,20 @@ test("a mistake anywhere leaves nothing done", async () => {
       error: { line: 2 },
     });
   }
-  const after = await execute({ code: list(account), requestId: "r" }, doorOf(account));
+  const after = await execute({ code: list(account), requestId: "r" }, contextOf(account));
   expect(after.result.last_value).toMatchObject({ total: 0 });
 });
 
 test("an error on our side is logged, and answered as internal", async () => {
   const account = await newAccount();
-  const door = doorOf(account);
+  const context = contextOf(account);
   const logged: unknown[] = [];
-  const log = { ...door.log, error: (message: string, fields?: LogFields) => void logged.push({ message, ...fields }) };
+  const log = {
+    ...context.log,
+    error: (message: string, fields?: LogFields) => void logged.push({ message, ...fields }),
+  };
   const table = openTable(new TableClient(), "no-such-table");
-  const answer = await execute({ code: "me.get()", requestId: "r" }, { ...door, log, table });
+  const answer = await execute({ code: "me.get()", requestId: "r" }, { ...context, log, table });
   expect(answer.error).toMatchObject({ code: "internal", detail: { status: 500 } });
   expect(JSON.stringify(answer)).not.toMatch(/ResourceNotFound|no-such-table/);
   expect(logged).toMatchObject([{ function: "me.get", error: expect.stringContaining("ResourceNotFound") }]);
@@ -95,7 +98,7 @@ test("an error on our side is logged, and answered as internal", async () => {
 
 test("no call reaches further than its REST route: another account's things do not exist", async () => {
   const [mine, other] = [await newAccount(), await newAccount()];
-  const answer = await execute({ code: `me.get()\n${list(other)}`, requestId: "r" }, doorOf(mine));
+  const answer = await execute({ code: `me.get()\n${list(other)}`, requestId: "r" }, contextOf(mine));
   expect(answer).toMatchObject({
     responses: [{ status: "completed" }, { status: "failed", error: { code: "not_found", detail: { status: 404 } } }],
   });

@@ -8,7 +8,7 @@ import type { InvocationContext } from "../../../../shared/http/invoke.ts";
 import { runtime } from "../../../../shared/http/runtime.ts";
 import { readEntries } from "../../../../shared/table/journal.ts";
 import { openTable } from "../../../../shared/table/table.ts";
-import { codeDoor } from "../../../support/code-door.ts";
+import { codeContext } from "../../../support/code-context.ts";
 import { withFault } from "../../../support/faults.ts";
 import { request, type Answer } from "../../../support/request.ts";
 import { newAccount, newMember, testTable, type Account, type User } from "../../../support/world.ts";
@@ -27,10 +27,10 @@ const workspaces = ({ id, owner }: Account): Promise<Answer> =>
 const namesIn = async (account: Account): Promise<string[]> =>
   (await workspaces(account)).body.items.map(({ name }: { name: string }) => name);
 
-/** A door whose table faults can befall. */
-const faultyDoor = (user: Pick<User, "id">, now?: () => Date): InvocationContext => {
+/** A context whose table can fail. */
+const faultyContext = (user: Pick<User, "id">, now?: () => Date): InvocationContext => {
   const { client, env } = runtime();
-  return { ...codeDoor(user, now), table: openTable(client, env.TABLE_NAME) };
+  return { ...codeContext(user, now), table: openTable(client, env.TABLE_NAME) };
 };
 
 const recordsOf = ({ owner }: Account) => testTable().between(`PRINCIPAL#${owner.id}`, "!", "~");
@@ -107,7 +107,7 @@ describe("a program that is sent again with its request_id", () => {
     const at = (ms: number) =>
       executeIdempotently(
         run,
-        codeDoor(account.owner, () => new Date(Date.now() + ms)),
+        codeContext(account.owner, () => new Date(Date.now() + ms)),
       );
     const first = await at(0);
     expect(await at(59 * minute)).toEqual({ ...first, replayed: true });
@@ -169,7 +169,7 @@ describe("a program that is sent again with its request_id", () => {
     const run = (ms: number) =>
       executeIdempotently(
         { code, requestId: "r" },
-        codeDoor(member, () => new Date(Date.now() + ms)),
+        codeContext(member, () => new Date(Date.now() + ms)),
       );
     const first = await run(0);
     expect(await run(120 * minute)).toEqual({ ...first, replayed: false });
@@ -210,7 +210,7 @@ describe("a process that dies while a program runs, before its envelope is store
   const runIn = (account: Account, ms: number) =>
     executeIdempotently(
       { code: busyProgram(account), requestId: "r", sessionId: "s" },
-      faultyDoor(account.owner, () => new Date(Date.now() + ms)),
+      faultyContext(account.owner, () => new Date(Date.now() + ms)),
     );
 
   async function dieAt(at: number): Promise<void> {

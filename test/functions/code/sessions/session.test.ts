@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { execute } from "../../../../functions/code/execution/execute.ts";
 import { sessionLimitBytes } from "../../../../functions/code/language/limits.ts";
-import { codeDoor, runFor } from "../../../support/code-door.ts";
+import { codeContext, runFor } from "../../../support/code-context.ts";
 import { newAccount, newUser, testTable } from "../../../support/world.ts";
 
 const sessionId = "session-1";
@@ -162,9 +162,9 @@ test("values without end that share their parts are not measured one by one", as
 });
 
 test("a session that cannot be stored fails no program: its answer names the variables that were not kept", async () => {
-  const door = codeDoor(newUser());
-  const table = { ...door.table, attempt: () => Promise.reject(new Error("the table is away")) };
-  const answer = await execute({ code: "x = me.get()", requestId: "r", sessionId }, { ...door, table });
+  const context = codeContext(newUser());
+  const table = { ...context.table, attempt: () => Promise.reject(new Error("the table is away")) };
+  const answer = await execute({ code: "x = me.get()", requestId: "r", sessionId }, { ...context, table });
   expect(answer).toMatchObject({ status: "completed", session: { not_kept: [{ name: "x", code: "not_stored" }] } });
 });
 

@@ -17,7 +17,7 @@ import {
 } from "../../../support/dedicated-ips.ts";
 import { dig, quicklyActive, setStored, storedAs, write } from "../../../support/domain-work.ts";
 import { connected, delegated, domainsRequest, funded, uniqueName } from "../../../support/domains.ts";
-import { storedOf } from "../../../support/doors.ts";
+import { storedOf } from "../../../support/entry-points.ts";
 import { withFault } from "../../../support/faults.ts";
 import { stockedDomains } from "../../../support/many-domains.ts";
 import { happened } from "../../../support/purchases.ts";
@@ -206,7 +206,7 @@ test("requests at once for one IP are done one after the other", async () => {
 const writes = /^(?:Transact|Put|Update|Delete)/;
 
 test(
-  "whatever an assignment that dies has done, the worker or the same request does the rest or undoes it",
+  "an assignment that dies at any call is finished or undone by the worker or by the same request",
   { timeout: 60_000 },
   async () => {
     const account = await rich();
@@ -238,7 +238,7 @@ test(
 );
 
 test(
-  "whoever meets an assignment that is not over waits, and is told so when it takes too long",
+  "a request during an open assignment waits, and gets 503 busy if that takes too long",
   { timeout: 20_000 },
   async () => {
     const account = await rich();

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { embeddedRegistrar } from "../../../../shared/providers/registrar/embedded.ts";
 import { setStored, storedAs } from "../../../support/domain-work.ts";
 import { connected, domainsRequest } from "../../../support/domains.ts";
-import { storedOf } from "../../../support/doors.ts";
+import { storedOf } from "../../../support/entry-points.ts";
 import { happened } from "../../../support/purchases.ts";
 import { ownedName, registeredFor, registrationAt } from "../../../support/renewals.ts";
 import { request } from "../../../support/request.ts";

@@ -4,7 +4,7 @@ import { operationKey } from "../../../../shared/providers/registrar/embedded-na
 import { embeddedRegistrar } from "../../../../shared/providers/registrar/embedded.ts";
 import { setStored, storedAs, write } from "../../../support/domain-work.ts";
 import { connected, contact, domainsRequest } from "../../../support/domains.ts";
-import { storedOf } from "../../../support/doors.ts";
+import { storedOf } from "../../../support/entry-points.ts";
 import { happened } from "../../../support/purchases.ts";
 import { daysFrom, ownedName } from "../../../support/renewals.ts";
 import { request } from "../../../support/request.ts";

@@ -8,7 +8,7 @@ import { getZone } from "../../../../shared/domains/zone.ts";
 import { readDue } from "../../../../shared/table/due.ts";
 import { advance, dig, dkimOf, quicklyActive, setStored, storedAs, workAt } from "../../../support/domain-work.ts";
 import { connected, domainsRequest, readDomain } from "../../../support/domains.ts";
-import { storedOf } from "../../../support/doors.ts";
+import { storedOf } from "../../../support/entry-points.ts";
 import { happened } from "../../../support/purchases.ts";
 import { request } from "../../../support/request.ts";
 import { newAccount, newMember, testTable, type Account } from "../../../support/world.ts";

@@ -5,7 +5,7 @@ import type { RecordInput } from "../../../../shared/domains/records/record.ts";
 import { delegate } from "../../../../shared/providers/registrar/embedded-names.ts";
 import { quicklyActive, storedAs, workAt } from "../../../support/domain-work.ts";
 import { connected, delegated, domainsRequest, elsewhere, verify } from "../../../support/domains.ts";
-import { storedOf } from "../../../support/doors.ts";
+import { storedOf } from "../../../support/entry-points.ts";
 import { externalDomain, publish } from "../../../support/external.ts";
 import { newAccount, testTable, type Account } from "../../../support/world.ts";
 

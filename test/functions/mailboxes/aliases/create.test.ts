@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { setStored } from "../../../support/domain-work.ts";
 import { uniqueName } from "../../../support/domains.ts";
-import { storedOf } from "../../../support/doors.ts";
+import { storedOf } from "../../../support/entry-points.ts";
 import { aliasesOf, at, home, send, stocked } from "../../../support/mailboxes.ts";
 import { recorded } from "../../../support/recorded.ts";
 import { statusesOf } from "../../../support/request.ts";

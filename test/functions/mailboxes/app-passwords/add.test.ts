@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { appPasswordsKey } from "../../../../shared/mail/app-passwords/app-password.ts";
 import type { Key } from "../../../../shared/table/writes.ts";
 import { afterReading } from "../../../support/between.ts";
-import { storedOf } from "../../../support/doors.ts";
+import { storedOf } from "../../../support/entry-points.ts";
 import { at, home, send, stocked } from "../../../support/mailboxes.ts";
 import { recorded } from "../../../support/recorded.ts";
 import { statusesOf } from "../../../support/request.ts";

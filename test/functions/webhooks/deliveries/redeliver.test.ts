@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { dispatch } from "../../../../shared/webhooks/dispatch.ts";
 import { redeliver } from "../../../../shared/webhooks/redeliver.ts";
 import { readDue } from "../../../../shared/webhooks/schedule.ts";
-import { storedOf } from "../../../support/doors.ts";
+import { storedOf } from "../../../support/entry-points.ts";
 import { call, eventIn, keepingReceiver, newScene, verified, workOn } from "../../../support/webhooks.ts";
 import { newAccount, testTable } from "../../../support/world.ts";
 
@@ -69,7 +69,7 @@ test("shows the last twenty attempts and counts all", async () => {
   expect([delivery?.attempts.length, delivery?.attempt_count, delivery?.status]).toEqual([20, 22, "pending"]);
 });
 
-test("a delivery that succeeded by hand stays succeeded, whatever a running attempt brings", async () => {
+test("a delivery that succeeded by hand stays succeeded after any result of a running attempt", async () => {
   const { accountId, context, work, ...on } = await newScene();
   const [arrived, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const { url } = await keepingReceiver((count) => {

@@ -94,8 +94,9 @@ function itemsPut(operation: string, input: Json): Image[] {
 }
 
 /**
- * The services of AWS that the product uses, on one port. Each request is checked against the role of the function whose
- * credentials signed it: a denied one is answered as AWS does. The test itself (the access key `local`) may do all.
+ * The services of AWS that the product uses, on one port. Each request is checked against the role of the function
+ * whose credentials signed it: a denied one is answered as AWS does. The test itself (the access key `local`) may do
+ * all.
  */
 export class Aws {
   readonly #options: AwsOptions;
@@ -192,8 +193,8 @@ export class Aws {
   }
 
   /**
-   * KMS. A Decrypt without a key is of the key that sealed the ciphertext. The ciphertext is what the embedded key makes, so that the
-   * test's own process can open it as well.
+   * KMS. A Decrypt without a key is of the key that sealed the ciphertext. The ciphertext is what the embedded key
+   * makes, so that the test's own process can open it as well.
    */
   #key(target: string, { KeyId, Plaintext, CiphertextBlob, EncryptionContext }: Json) {
     const context = EncryptionContext as Record<string, string>;

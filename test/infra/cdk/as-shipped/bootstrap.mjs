@@ -8,8 +8,8 @@ import { pathToFileURL } from "node:url";
 
 /*
  * Runs a function as Lambda's runtime for Node does: loads the handler of _HANDLER in LAMBDA_TASK_ROOT, then asks the
- * Runtime API for one event after another (docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html). Only this machine can
- * be reached: every other host is unknown.
+ * Runtime API for one event after another (docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html). Only this machine
+ * can be reached: every other host is unknown.
  */
 const { lookup } = dns;
 dns.lookup = (host, ...rest) => {

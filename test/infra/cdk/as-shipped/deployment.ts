@@ -66,7 +66,9 @@ export type DeployOptions = {
   change?: (template: { Resources: Record<string, unknown> }) => void;
 };
 
-/** The product as its template ships it: gateways, functions, the table's stream, rules and schedules, on this machine. */
+/**
+ * The product as its template ships it: gateways, functions, the table's stream, rules and schedules, on this machine.
+ */
 export class Deployment {
   readonly template: Deployed;
   readonly rights: Rights;
@@ -202,7 +204,9 @@ export class Deployment {
     return `http://127.0.0.1:${gateway.port}`;
   }
 
-  /** The function that a URI of the gateway leads to, and that the role of `credentials` has to be allowed to invoke. */
+  /**
+   * The function that a URI of the gateway leads to, and that the role of `credentials` has to be allowed to invoke.
+   */
   #invokable(by: string, uri: unknown, credentials: unknown): string {
     const [, target = ""] = /functions\/(arn:[^/]+)\/invocations$/.exec(this.template.text(uri)) ?? [];
     const role = this.template.idOf(this.template.text(credentials));
@@ -212,7 +216,10 @@ export class Deployment {
 
   readonly #authorized = new Map<string, Promise<boolean>>();
 
-  /** Asks the authorizer as the gateway does, once for each value of its header. A request without the header is refused. */
+  /**
+   * Asks the authorizer as the gateway does, once for each value of its header. A request without the header is
+   * refused.
+   */
   async #isAuthorized(components: ApiBody["components"], event: APIGatewayProxyEventV2): Promise<boolean> {
     const [scheme] = Object.values(components?.securitySchemes ?? {});
     const value = scheme && event.headers[scheme.name];

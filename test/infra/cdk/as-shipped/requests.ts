@@ -20,9 +20,9 @@ const ofMailServers = async (path: string, more: Omit<Sent, "path"> = {}): Promi
 
 const someAddress = async (): Promise<string> => `ada@${(await sceneWithMailbox()).domain.name}`;
 
-async function report(door: string, entries: (scene: Awaited<ReturnType<typeof sceneWithMailbox>>) => object) {
+async function report(path: string, entries: (scene: Awaited<ReturnType<typeof sceneWithMailbox>>) => object) {
   const body = JSON.stringify({ batch_id: crypto.randomUUID(), ...entries(await sceneWithMailbox()) });
-  return ofMailServers(door, { method: "POST", headers: { "content-type": "application/json" }, body });
+  return ofMailServers(path, { method: "POST", headers: { "content-type": "application/json" }, body });
 }
 
 /** An event that the product ignores, signed as Stripe signs it. */

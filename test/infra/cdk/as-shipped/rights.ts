@@ -24,8 +24,8 @@ function holds(conditions: Statement["conditions"], keys: readonly string[]): bo
 }
 
 /**
- * Decides by the roles of a template, as IAM does: a call is allowed if one statement of the role has its action and its
- * resource, and the conditions of the statement hold. Remembers which rights were used, and every denial.
+ * Decides by the roles of a template, as IAM does: a call is allowed if one statement of the role has its action and
+ * its resource, and the conditions of the statement hold. Remembers which rights were used, and every denial.
  */
 export class Rights {
   readonly denials: Denial[] = [];

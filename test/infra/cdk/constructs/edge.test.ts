@@ -139,9 +139,9 @@ test("a flood of one address gets 429, and mail servers and other addresses pass
   const answers = rehearse([...flood, ["192.0.2.2", "/v1/public/me"], ["192.0.2.1", "/docs"]]);
   expect(answers.slice(9999)).toEqual([undefined, 429, undefined, 429]);
   const served = lambdas.flatMap(({ triggers }) => triggers).filter((trigger) => trigger.includes("/mail/"));
-  const doors = served.map((trigger) => trigger.split(" ")[1] ?? "");
-  expect(doors.length).toBeGreaterThan(0);
-  const asking = Array.from({ length: 20_000 }, (_, index): Sent => ["192.0.2.3", doors[index % doors.length] ?? ""]);
+  const paths = served.map((trigger) => trigger.split(" ")[1] ?? "");
+  expect(paths.length).toBeGreaterThan(0);
+  const asking = Array.from({ length: 20_000 }, (_, index): Sent => ["192.0.2.3", paths[index % paths.length] ?? ""]);
   expect(new Set(rehearse(asking))).toEqual(new Set([undefined]));
 });
 

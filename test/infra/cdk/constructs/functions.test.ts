@@ -73,7 +73,7 @@ const onAny = (actions: string[]) => [actions, "*"];
 const onTable = (actions: string[]) => [actions.toSorted(), { "Fn::GetAtt": [tableId, "Arn"] }];
 
 /** The grant for each provider of a function that requests reach; `[]` for a provider that needs no right in AWS. */
-const doorGrants: Record<ProviderName, unknown[]> = {
+const routeGrants: Record<ProviderName, unknown[]> = {
   secrets: onSecretsKey("kms:Decrypt", "kms:Encrypt"),
   payments: onSecret("mail/stripe"),
   files: onFiles("s3:GetObject"),
@@ -82,20 +82,20 @@ const doorGrants: Record<ProviderName, unknown[]> = {
   mail: sends,
   mail_servers: onSecret("mail/servers"),
 };
-const workerGrants: typeof doorGrants = {
-  ...doorGrants,
+const workerGrants: typeof routeGrants = {
+  ...routeGrants,
   secrets: onSecretsKey("kms:Decrypt", "kms:Encrypt"),
   files: onFiles("s3:AbortMultipartUpload", "s3:PutObject"),
 };
 
-const grantsFor = (uses: readonly ProviderName[], grants: typeof doorGrants): unknown[][] =>
+const grantsFor = (uses: readonly ProviderName[], grants: typeof routeGrants): unknown[][] =>
   uses.map((name) => grants[name]).filter((grant) => grant.length > 0);
 
 test.each(lambdas)(
   "$name may use what it declares, note its caller's requests and token, write its log, and no more",
   ({ name, access, uses = [] }) => {
     const grants = { none: [], read: [onTable(reads)], append: [], write: [onTable(writes)] };
-    const own = access === "read" ? { ...doorGrants, secrets: onSecretsKey("kms:Decrypt") } : doorGrants;
+    const own = access === "read" ? { ...routeGrants, secrets: onSecretsKey("kms:Decrypt") } : routeGrants;
     expect(grantsOf(idOf(name))).toEqual([
       writesLogs,
       ...grants[access],

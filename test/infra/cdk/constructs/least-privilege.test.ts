@@ -14,8 +14,8 @@ type Policy = { PolicyName: string; PolicyDocument: { Statement: Statement[] } }
 const roles = template.findResources("AWS::IAM::Role");
 
 /**
- * Every statement of every role, with whose and of which of its policies it is. The role of AWS Backup has none: AWS's own
- * policy is attached to it (backup.test.ts).
+ * Every statement of every role, with whose and of which of its policies it is. The role of AWS Backup has none: AWS's
+ * own policy is attached to it (backup.test.ts).
  */
 const statements = Object.entries(roles).flatMap(([role, { Properties }]) =>
   ((Properties.Policies ?? []) as Policy[]).flatMap(({ PolicyName, PolicyDocument }) =>

@@ -37,7 +37,7 @@ import { newAccount, newMember, testTable, type Account } from "../../../support
 
 const touched = new AsyncLocalStorage<Set<string>>();
 
-/** Every partition key in the input of a command, whatever the command. */
+/** Every partition key in the input of any command. */
 function partitionsIn(value: unknown, into: Set<string>): void {
   if (typeof value !== "object" || value === null) return;
   for (const [name, one] of Object.entries(value)) {

@@ -86,7 +86,7 @@ test("an event that is added is handled without a look at the queue, and stays t
   expect([calls.length, read.mock.calls]).toEqual([1, []]);
 });
 
-test("a call that does not end holds up no other event; so many are made at a time, and no more", async () => {
+test("a call that does not end holds up no other event, and at most `atOnce` calls run at a time", async () => {
   const folder = newFolder();
   const queue = eventQueueIn(folder);
   const [release, three] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

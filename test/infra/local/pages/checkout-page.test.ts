@@ -101,7 +101,7 @@ test("Pay twice sends one event twice at the same time; it is credited once", as
   expect(await posted()).toBe(1_250);
 });
 
-test("Pay late sends the event of a payment again, and that of one nobody had heard of; each is credited once", async () => {
+test("Pay late sends the event of a known or an unknown payment, and each payment is credited once", async () => {
   const [paid, closed] = await Promise.all([scene(), scene()]);
   await paid.press("pay");
   expect(outcomesIn(await paid.press("pay-late"))).toEqual(["200 known"]);
@@ -155,7 +155,7 @@ test("an error of the endpoint is shown", async () => {
   expect(page.body).toContain('role="alert"');
 });
 
-test("answers JSON to who asks for it", async () => {
+test("answers JSON to a request for JSON", async () => {
   const { get, press } = await scene();
   const json = { accept: "application/json" };
   expect(JSON.parse((await get(json)).body)).toMatchObject({ checkout: { outcome: "open", amount: 1_250 } });

@@ -34,7 +34,7 @@ async function pageOf(
 const idsIn = ({ body }: Reply): string[] => JSON.parse(body).items.map(({ id }: Event) => id);
 const many = (count: number) => Array.from({ length: count }, (_, n) => event(n));
 
-test("answers a page by default, and JSON to who asks for it either way", async () => {
+test("answers a page by default, and JSON to both forms of a request for JSON", async () => {
   const get = await pageOf([event(1)]);
   const html = await get();
   expect(html.headers["content-type"]).toBe("text/html; charset=utf-8");

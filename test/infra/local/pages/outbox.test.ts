@@ -68,7 +68,7 @@ test("shows a mail with its text, and its HTML in a frame that runs nothing", as
   expect(policy).toMatch(/; sandbox (?!.*allow-(?:scripts|same-origin))/);
 });
 
-test("answers JSON to who asks for it", async () => {
+test("answers JSON to a request for JSON", async () => {
   const { to, send, get, items } = await scene();
   await send({ subject: "For programs" });
   const accept = { accept: "application/json" };

@@ -7,7 +7,7 @@ import { newAccount, testTable, type Account } from "../../../support/world.ts";
 
 const size: Size = { domains: 2, mailboxesEach: 30, workspaces: 2 };
 
-/** A run of the seed that is stopped once there are so many mailboxes. */
+/** Runs the seed, and stops it at `stopAt` mailboxes. */
 async function seed(
   { id, owner }: Account,
   label: string,

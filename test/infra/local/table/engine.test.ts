@@ -39,7 +39,7 @@ const problemOf = async (attempt: Promise<Engine>): Promise<string> => {
   return error instanceof Error ? error.message : "";
 };
 
-/** A zombie is not alive: whoever inherited it has yet to take note. */
+/** Whether a process is alive. A zombie is not: its parent has not yet read its exit. */
 function isAlive(pid: number | null): boolean {
   const file = `/proc/${pid}/stat`;
   return existsSync(file) && !readFileSync(file, "utf8").includes(") Z ");

@@ -177,7 +177,7 @@ test.each<[string, DnsAnswer[], object]>([
     { status: "fail", observed: ["one.test", "two.test"] },
   ],
   [
-    "a list does not answer whoever asks too much",
+    "a list refuses a server that asks too often",
     [{ status: "absent" }, listed("127.255.255.254")],
     { status: "unknown" },
   ],

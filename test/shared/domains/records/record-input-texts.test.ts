@@ -98,7 +98,7 @@ test.each<[string, RecordInput, string]>([
     "The value is longer than 255 bytes",
   ],
   [
-    "what could be no CAA value",
+    "a text that is far too long for a CAA value",
     { name: "@", type: "CAA", tag: "issue", value: "a".repeat(100_000) },
     "The value is longer than 255 bytes",
   ],

@@ -71,7 +71,7 @@ export async function newScene() {
   };
 }
 
-/** Names of so many records that their changes are noted as all. */
+/** `count` names of records. */
 export const many = (count: number, prefix = "n"): { name: string }[] =>
   Array.from({ length: count }, (_, index) => ({ name: `${prefix}${String(index).padStart(3, "0")}` }));
 

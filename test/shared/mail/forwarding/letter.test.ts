@@ -29,7 +29,7 @@ const shownOf = (html: string): string =>
     .replaceAll("&amp;", "&");
 
 test.each(["text", "html"] as const)(
-  "the %s part says who asks for what, the link, the code, and when they end",
+  "the %s part names the account, the copied mail, the link, the code, and when both end",
   (part) => {
     const shown = part === "html" ? shownOf(letterOf().html) : letterOf().text;
     expect(shown).toContain("“Initech”, a customer of Hosted Mail");

@@ -15,7 +15,9 @@ async function stored({ id }: Account, name: string) {
   return domain;
 }
 
-/** Removes the head of the list of mailboxes from a domain, as code of an earlier version does that writes the domain. */
+/**
+ * Removes the head of the list of mailboxes from a domain, as code of an earlier version does that writes the domain.
+ */
 async function loseHead(account: Account, name: string): Promise<void> {
   const { id } = await stored(account, name);
   await table.attempt({ update: domainKey(account.id, id), remove: ["mailbox_next", "mailbox_holes"] });

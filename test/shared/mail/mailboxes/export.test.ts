@@ -19,7 +19,7 @@ import { newAccount } from "../../../support/world.ts";
 
 const login = { hash: nobodysHash, tag: "" };
 
-/** An account in memory with a workspace of so many domains, of which every so-manieth has a mailbox. */
+/** An account in memory with a workspace of `domains` domains. Every `each`-th domain has a mailbox. */
 async function scene(domains: number, each: number) {
   const account = await newAccount();
   const { name } = await home(account);

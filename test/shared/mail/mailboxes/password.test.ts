@@ -54,7 +54,7 @@ test.each([
   nobodysHash.slice(0, -1),
   `${nobodysHash}A`,
   nobodysHash.replace("v=19", "v=16"),
-])("what is no hash is an error, and not a wrong password: %s", async (hash) => {
+])("a stored text that is no hash is an error, and not a wrong password: %s", async (hash) => {
   await expect(isPassword("any", hash)).rejects.toThrow("A stored password hash is not in the PHC format.");
 });
 
@@ -62,7 +62,7 @@ test("no password matches the hash that stands for a missing one", async () => {
   for (const password of ["", "A", "password"]) expect(await isPassword(password, nobodysHash)).toBe(false);
 });
 
-test("a tag is that of its password and of its account's key, in any composition", () => {
+test("a tag belongs to its password, in any Unicode composition, and to its account's key", () => {
   const [key, other] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
   expect(passwordTag(key, "pässword")).toMatch(/^[0-9a-f]{16}$/);
   expect(passwordTag(key, "pa\u0308ssword")).toBe(passwordTag(key, "pässword"));
@@ -77,7 +77,7 @@ test("a tag is that of its password and of its account's key, in any composition
   );
 });
 
-test("a keyed hash is that of its password and of its account's key, and no other kind of hash", () => {
+test("a keyed hash belongs to its password and its account's key, and is no other kind of hash", () => {
   const [key, other] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
   fc.assert(
     fc.property(anyString(), anyString(), (one, two) => {

@@ -61,7 +61,7 @@ test("a use that is noted already costs one call of the table", async () => {
   expect(await writesOf(60)).toBe(1);
 });
 
-test("whether the use can be noted is nobody's concern", async () => {
+test("a login succeeds also if its use cannot be noted", async () => {
   const { at, lastUsed } = await scene(ofAccount);
   const { calls } = await withFault(undefined, -1, () => at(after(0)));
   const place = calls.indexOf("UpdateItem");

@@ -32,7 +32,7 @@ export async function zoneScene(...rrsets: RRset[]): Promise<Scene & { zoneId: s
   return { ...made, zoneId };
 }
 
-/** So many RRsets of example.com. */
+/** `count` RRsets of example.com. */
 export const many = (count: number): RRset[] =>
   Array.from({ length: count }, (_, n) => a(`h${n}.example.com`, "192.0.2.1"));
 

@@ -22,12 +22,12 @@ async function scene(...troubles: (Trouble | undefined)[]) {
   return { ...store, files, written };
 }
 
-/** Pieces of so many bytes each, with a look at how much is taken at a time. */
+/** Random pieces of these sizes in bytes. */
 async function* pieces(...sizes: number[]): AsyncGenerator<Buffer> {
   for (const size of sizes) yield randomBytes(size);
 }
 
-/** The same pieces, and what they are together. */
+/** Random pieces of these sizes, and all of them together. */
 function known(...sizes: number[]): { content: AsyncGenerator<Buffer>; whole: Buffer } {
   const all = sizes.map((size) => randomBytes(size));
   async function* content() {

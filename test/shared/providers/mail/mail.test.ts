@@ -87,7 +87,7 @@ test.each([
   ["subject", ""],
   ["id", "1\r\nBcc: b@example.net"],
   ["id", "1>"],
-] as const)("a letter whose %s is %j goes to nobody, by whatever provider", async (member, value) => {
+] as const)("a letter whose %s is %j is sent by no provider", async (member, value) => {
   const { port, received } = await startSmtp();
   const smtp = { MAIL_PROVIDER: "smtp", SMTP_URL: `smtp://127.0.0.1:${port}` };
   const letter = letterTo(newAddress(), { [member]: value });

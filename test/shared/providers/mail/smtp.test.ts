@@ -132,7 +132,7 @@ test.each([
 
 const login = { authOptional: false, disabledCommands: [], ...tls };
 
-test("the login is sent by STARTTLS only, and is that of the URL", async () => {
+test("the login of the URL is sent by STARTTLS only", async () => {
   const { port, received } = await startSmtp({
     ...login,
     allowInsecureAuth: false,

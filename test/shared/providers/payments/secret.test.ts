@@ -6,7 +6,9 @@ import { thrownBy } from "../../../support/thrown.ts";
 import { amzJson, amzRefusal, type Trouble } from "../amz-json.ts";
 import { startLoopback } from "../loopback.ts";
 
-/** Secrets Manager on 127.0.0.1 until the test is over, in trouble as long as it has one. The current version is new. */
+/**
+ * Secrets Manager on 127.0.0.1 until the test is over, in trouble as long as it has one. The current version is new.
+ */
 async function scene(value: string, trouble?: Trouble) {
   const stored: { value: string; former?: string; trouble?: Trouble | undefined } = { value, trouble };
   const { url, recorded } = await startLoopback(
@@ -83,7 +85,7 @@ test.each(["ResourceNotFoundException", "AccessDeniedException"])("%s is our own
 });
 
 test.each(['sk_live_abc"', '{"api_key":"sk_live_abc"}', '{"api_key":"","webhook_secret":"sk_live_abc"}', ""])(
-  "a secret that holds %j says what is wrong, and nothing of what it holds",
+  "a secret that holds %j gives an error that names the fault and not the content",
   async (value) => {
     await scene(value);
     const error = await thrownBy(paymentsSecret("payments")());

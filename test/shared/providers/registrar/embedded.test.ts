@@ -18,7 +18,7 @@ const after = (ms: number): Date => new Date(start.getTime() + ms);
 const at = (now: Date) => embeddedRegistrar(table, () => now);
 const register = (name: string, { now = start } = {}) => at(now).register({ name, contact });
 
-test("a dozen top-level domains and more are sold, each at its price and that of a renewal", async () => {
+test("at least a dozen top-level domains are sold, each with a price and a renewal price", async () => {
   const tlds = await at(start).tlds();
   expect(tlds).toEqual(expect.arrayContaining(["com", "net", "org", "io", "dev", "co.uk", "online"]));
   for (const tld of tlds) {

@@ -55,7 +55,7 @@ test.each([
   expect(await one.registrar.offer("example.dev")).toEqual({ name: "example.dev", status: "available", ...expected });
 });
 
-test("the fee for a name is that of a renewal, by the price list; there is none for a restoration", async () => {
+test("the fee for a name is the renewal price of the price list, and a restoration has no fee", async () => {
   const one = await scene();
   expect(await one.registrar.fees(name)).toEqual({ renewal: 1_310 });
   expect(await one.registrar.fees("example.test")).toBeUndefined();

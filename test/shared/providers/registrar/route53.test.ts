@@ -164,7 +164,7 @@ test("a change while another one runs is 503", async () => {
   expect(await thrownBy(one.registrar.setNameservers(name, ["ns.example.net"]))).toMatchObject(unavailable);
 });
 
-test("a name is deleted; a deleted name, or one that is being deleted, changes nothing", async () => {
+test("a name is deleted, and a name that is deleted or being deleted changes nothing", async () => {
   const one = await scene();
   one.domains.set(name, newDomain(name));
   await one.registrar.release(name);

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 
 import { claiming, giveGroup, join, makeOwner, newGroup, newWorkspace, statusOf } from "../../../../support/auth.ts";
-import { doors, masked, storedOf, through } from "../../../../support/doors.ts";
+import { entryPoints, masked, storedOf, through } from "../../../../support/entry-points.ts";
 import {
   newAccount,
   newMember,
@@ -14,8 +14,8 @@ import {
   type User,
 } from "../../../../support/world.ts";
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
   const add = ({ id }: Account, groupId: string, subjectId: string, caller: Pick<User, "token">, type = "user") => {
     const args = { account_id: id, group_id: groupId, subject_id: subjectId, subject_type: type };
     return attempt("auth.groups.members.add", args, caller);

@@ -3,12 +3,12 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 
 import { claiming, giveGroup, join, newGroup, statusOf, named } from "../../../../support/auth.ts";
-import { doors, masked, through } from "../../../../support/doors.ts";
+import { entryPoints, masked, through } from "../../../../support/entry-points.ts";
 import { request } from "../../../../support/request.ts";
 import { newAccount, newServiceAccount, newUser, type Account } from "../../../../support/world.ts";
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
   const list = ({ id, owner }: Account, groupId: string, page: object = {}) =>
     attempt("auth.groups.members.list", { account_id: id, group_id: groupId, ...page }, owner);
 

@@ -3,12 +3,12 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 
 import { claiming, giveGroup, join, newGroup, statusOf } from "../../../../support/auth.ts";
-import { doors, masked, storedOf, through } from "../../../../support/doors.ts";
+import { entryPoints, masked, storedOf, through } from "../../../../support/entry-points.ts";
 import { statusesOf } from "../../../../support/request.ts";
 import { newAccount, newServiceAccount, newUser, type Account } from "../../../../support/world.ts";
 
-describe.each(doors)("by %s", (door) => {
-  const attempt = through(door);
+describe.each(entryPoints)("by %s", (entryPoint) => {
+  const attempt = through(entryPoint);
   const remove = ({ id, owner }: Account, groupId: string, memberId: string) =>
     attempt("auth.groups.members.remove", { account_id: id, group_id: groupId, member_id: memberId }, owner);
 
@@ -21,7 +21,7 @@ describe.each(doors)("by %s", (door) => {
     await join(account, group, program.id, "service_account");
     for (const member of [user, program]) {
       const uses = () =>
-        Promise.all(doors.map((one) => through(one)("workspaces.list", { account_id: account.id }, member)));
+        Promise.all(entryPoints.map((one) => through(one)("workspaces.list", { account_id: account.id }, member)));
       expect((await uses()).map(({ status }) => status)).toEqual([200, 200]);
       expect(await remove(account, group.id, member.id)).toEqual({ status: 200, body: {} });
       expect((await uses()).map(({ status }) => status)).toEqual([404, 404]);

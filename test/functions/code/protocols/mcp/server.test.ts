@@ -108,7 +108,7 @@ describe("a client of a revision with initialize connects:", () => {
     expect(await send(call("ping", { _meta }))).toMatchObject({ status: 200, body: { result: {} } });
   });
 
-  test("the answer is one JSON object, whatever the client accepts", async () => {
+  test("the answer is one JSON object for any Accept header of the client", async () => {
     for (const accept of ["application/json", "application/json, text/event-stream", "text/html"]) {
       const answer = await send(call("ping"), { accept });
       expect(answer).toMatchObject({ status: 200, headers: { "content-type": "application/json" } });

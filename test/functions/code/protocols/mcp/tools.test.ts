@@ -12,7 +12,9 @@ import { newAccount } from "../../../../support/world.ts";
 type Tool = { name: string; description: string; inputSchema: object; annotations: object };
 const [execute, query] = tools() as [Tool, Tool];
 
-/** What a reader of a description makes of its lines: the functions with their arguments, and which change something. */
+/**
+ * What a reader of a description makes of its lines: the functions with their arguments, and which change something.
+ */
 function readCatalogue({ description }: Tool): Map<string, { args: string[]; changes: boolean }> {
   const free = /All need account_id but (.*?)\.(?: |\n)/.exec(description)?.[1]?.split(", ") ?? [];
   const isFree = (name: string) => free.some((one) => one === name || (one.endsWith(".*") && inPrefix(one, name)));

@@ -6,11 +6,11 @@ import type { Example } from "./examples.ts";
 import type { Answer } from "./request.ts";
 import { testTable, type Account, type User } from "./world.ts";
 
-/** The ways in: every rule holds for both. */
-export const doors = ["REST", "code mode"] as const;
-export type Door = (typeof doors)[number];
+/** The entry points of the API. Every rule holds for both. */
+export const entryPoints = ["REST", "code mode"] as const;
+export type EntryPoint = (typeof entryPoints)[number];
 
-/** What came of a call, as REST would have answered it. */
+/** The outcome of a call, as REST would have answered it. */
 export type Outcome = Pick<Answer, "status" | "body">;
 export type Attempt = (name: string, args: Example, caller: Pick<User, "token">) => Promise<Outcome>;
 
@@ -20,17 +20,17 @@ function routeOf(name: string): Route {
   return route;
 }
 
-/** Calls routes by name with flat arguments through one door. */
-export function through(door: Door): Attempt {
+/** Calls routes by name with flat arguments through one entry point. */
+export function through(entryPoint: EntryPoint): Attempt {
   return async (name, args, { token }) => {
     const route = routeOf(name);
-    if (door === "code mode") return outcomeOf(route, await callCode(route, args, token));
+    if (entryPoint === "code mode") return outcomeOf(route, await callCode(route, args, token));
     const { status, body } = await callRest(route, args, token);
     return { status, body };
   };
 }
 
-/** What a program of one call came to. */
+/** The outcome of a program with one call. */
 export function outcomeOf(route: Route, { status, body }: Answer): Outcome {
   if (status !== 200) return { status, body };
   if (body.status === "completed") return { status: route.http.status, body: body.result.last_value };
@@ -39,12 +39,12 @@ export function outcomeOf(route: Route, { status, body }: Answer): Outcome {
 }
 
 /**
- * Everything stored of an account, to see that a refused attempt changed nothing. The key its passwords are tagged with
- * is made when one is first wanted, and says nothing of what is there.
+ * Everything stored of an account, to check that a refused attempt changed nothing. Leaves out the key that tags the
+ * account's passwords, because the product makes it at its first use.
  */
 export const storedOf = async ({ id }: Pick<Account, "id">): Promise<Item[]> =>
   (await testTable().between(`ACCOUNT#${id}`, "!", "~")).filter(({ SK }) => SK !== "LOGIN_KEY");
 
-/** A body without what differs by nature, to compare a hidden thing with a missing one. */
+/** A body without its request id and times, to compare a hidden thing with a missing one. */
 export const masked = (body: unknown): string =>
   JSON.stringify(body, (key, value: unknown) => (key === "request_id" || key.endsWith("_at") ? "" : value));

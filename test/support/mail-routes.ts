@@ -22,11 +22,11 @@ const eventOf = (path: string, headers: Headers, rawQueryString: string): APIGat
     requestContext: { requestId: "r", http: { method: "GET", sourceIp: "127.0.0.1" } },
   }) as unknown as APIGatewayProxyEventV2;
 
-/** A network that nobody else asks from. */
+/** A network from which no other test sends requests. */
 export const newSource = (): string =>
   `2001:db8:${randomBytes(2).toString("hex")}:${randomBytes(2).toString("hex")}::1`;
 
-/** Asks who may log in, with these headers and no others, as they are on the wire. */
+/** Asks for a login with exactly these headers, as they are on the wire. */
 export async function askWith(headers: Headers): Promise<Headers & { status: string }> {
   const answer: Response = await auth(eventOf("/internal/mail/auth", headers, ""));
   return {
@@ -36,7 +36,7 @@ export async function askWith(headers: Headers): Promise<Headers & { status: str
   };
 }
 
-/** Asks as nginx does: everything is in headers, both ways. */
+/** Asks for a login as nginx does. Request and answer are in headers. */
 export const ask = (headers: Headers): Promise<Headers & { status: string }> =>
   askWith({
     "x-mail-key": key(),
@@ -47,7 +47,7 @@ export const ask = (headers: Headers): Promise<Headers & { status: string }> =>
     ...headers,
   });
 
-/** Whether somebody is let in by a protocol, by default from a network that nobody else asks from. */
+/** Whether a login by a protocol succeeds, by default from a network of its own. */
 export async function logsIn(user: string, pass: string, protocol = "smtp", source = newSource()): Promise<boolean> {
   const escaped = (text: string) => text.replaceAll(/[^\x21-\x7e]|%/gu, (one) => encodeURIComponent(one));
   const answer = await ask({
@@ -59,39 +59,39 @@ export async function logsIn(user: string, pass: string, protocol = "smtp", sour
   return answer["auth-status"] === "OK";
 }
 
-const doors = { recipient, sender, dkim, revocations } as const;
+const mailRoutes = { recipient, sender, dkim, revocations } as const;
 
-type DoorAnswer = { status: number | undefined; headers: Headers; body: Record<string, unknown> };
+type MailRouteAnswer = { status: number | undefined; headers: Headers; body: Record<string, unknown> };
 
-/** Asks a door by GET with a query as it is on the wire. */
-export async function askDoor(
-  door: keyof typeof doors,
+/** Asks a route by GET. The query is as it is on the wire. */
+export async function askMailRoute(
+  name: keyof typeof mailRoutes,
   query: string,
   headers: Headers = { "x-mail-key": key() },
-): Promise<DoorAnswer> {
-  const answer: Response = await doors[door](eventOf(`/internal/mail/${door}`, headers, query));
+): Promise<MailRouteAnswer> {
+  const answer: Response = await mailRoutes[name](eventOf(`/internal/mail/${name}`, headers, query));
   const { statusCode: status, body = "{}" } = answer;
   return { status, headers: answer.headers as Headers, body: JSON.parse(body) as Record<string, unknown> };
 }
 
 /**
- * Where mail for an address goes; the query is what follows `address=`. `status` is that of the answer, and
- * `mailbox_status` that of the mailbox.
+ * Asks for the recipient of an address. `query` is the text after `address=`. `status` is the status of the answer, and
+ * `mailbox_status` the status of the mailbox.
  */
 export async function whereTo(query: string, headers?: Headers): Promise<Record<string, unknown>> {
-  const { status, body } = await askDoor("recipient", `address=${query}`, headers);
+  const { status, body } = await askMailRoute("recipient", `address=${query}`, headers);
   const { status: mailbox_status, ...members } = body;
   return { status, ...(typeof mailbox_status === "string" ? { mailbox_status } : {}), ...members };
 }
 
 /** Whether a login may send from an address: `allowed`, or the code of the reason against it. */
 export async function sendsAs(login: string, from: string): Promise<string> {
-  const { status, body } = await askDoor("sender", new URLSearchParams({ login, from }).toString());
+  const { status, body } = await askMailRoute("sender", new URLSearchParams({ login, from }).toString());
   if (status !== 200) throw new Error(JSON.stringify(body));
   return body["allowed"] === true ? "allowed" : (body["reason"] as { code: string }).code;
 }
 
-/** How many passwords are hashed meanwhile. */
+/** Counts the passwords that are hashed while `work` runs. */
 export async function hashesDuring(work: () => Promise<unknown>): Promise<number> {
   let count = 0;
   const hook = createHook({

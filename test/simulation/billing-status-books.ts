@@ -13,17 +13,18 @@ type Books = {
   state: BillingState | undefined;
   available: number;
   totals: Map<number, number>;
-  /** What the operator made of the account last; nothing else changes what is suspended. */
+  /** The last status that the operator gave to the account. Nothing else changes a suspended account. */
   operator: "suspended" | "active" | "closed" | undefined;
-  /** Whether it is known what the operator did. */
+  /** Whether the changes were seen from the first one, so that the acts of the operator are known. */
   isFromStart: boolean;
 };
 
 /**
- * An account's status is what it owes: active when nothing, past due from the moment on when the wallet cannot pay
- * the oldest invoice, suspended once that is so for longer than the grace. What the operator suspended or closed stays so.
+ * The status of an account follows its debt. Without debt it is active. It is past due from the moment at which the
+ * wallet cannot pay the oldest invoice. It is suspended when that lasts longer than the grace. A status that the
+ * operator set to suspended or closed stays.
  */
-export function standingInvariant(accountId: string): Invariant {
+export function accountStatusInvariant(accountId: string): Invariant {
   const books: Books = {
     account: undefined,
     state: undefined,
@@ -37,13 +38,13 @@ export function standingInvariant(accountId: string): Invariant {
     const { account: before } = books;
     for (const change of own) note(books, change);
     const { account } = books;
-    // Told of everything at once: events of one millisecond are in no order then.
+    // Changes that come all at once are not in their order: events of one millisecond have none.
     if (before === undefined && (books.state || account?.version !== 1)) books.isFromStart = false;
     if (!account || own.every(({ key }) => key.SK !== "ACCOUNT" && key.SK !== "BILLING")) return;
     if (before && before.status !== account.status) checkStep(books, before, account);
-    if (books.isFromStart) checkStanding(books, account);
+    if (books.isFromStart) checkStatus(books, account);
   };
-  return { name: `the standing of ${accountId}`, check };
+  return { name: `the status of ${accountId}`, check };
 }
 
 function note(books: Books, { key, before, after }: Change): void {
@@ -81,7 +82,7 @@ function checkStep({ state, available, totals, operator }: Books, before: Stored
     mustHold(oldest === -1 && state?.owed === 0, () => `active from ${before.status}, and owes`);
 }
 
-function checkStanding({ state, operator }: Books, { status }: StoredAccount): void {
+function checkStatus({ state, operator }: Books, { status }: StoredAccount): void {
   const owes = (state?.open.length ?? 0) > 0 || (state?.owed ?? 0) > 0;
   if (operator === "suspended" || operator === "closed")
     mustHold(status === operator, () => `the operator made it ${operator}, and it is ${status}`);

@@ -4,8 +4,8 @@ import { createLog } from "../../shared/core/log.ts";
 import type { InvocationContext } from "../../shared/http/invoke.ts";
 import { testTable, type User } from "./world.ts";
 
-/** A door of code mode for a user, at times the test gives. */
-export function codeDoor({ id }: Pick<User, "id">, now: () => Date = () => new Date()): InvocationContext {
+/** The context that code mode gives to the calls of a user. `now` is its clock. */
+export function codeContext({ id }: Pick<User, "id">, now: () => Date = () => new Date()): InvocationContext {
   const principal: Principal = { type: "user", id, email: `${id}@example.com`, email_verified: true, groups: [] };
   return {
     requestId: "request-1",
@@ -22,5 +22,5 @@ export function codeDoor({ id }: Pick<User, "id">, now: () => Date = () => new D
 /** Runs a program for a user. */
 export const runFor = (user: Pick<User, "id">, code: string, more: Partial<Run> & { now?: () => Date } = {}) => {
   const { now, ...run } = more;
-  return execute({ requestId: "r", ...run, code }, codeDoor(user, now));
+  return execute({ requestId: "r", ...run, code }, codeContext(user, now));
 };

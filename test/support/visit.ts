@@ -5,7 +5,7 @@ import { handler } from "../../functions/web.ts";
 type Asked = { method?: string; body?: string; headers?: Record<string, string> };
 export type WebAnswer = { status: number; headers: Record<string, string>; body: string };
 
-/** Sends a request to the function for customers' domains, as its gateway hands it over. */
+/** Sends a request to the function for customers' domains, in the form of its gateway. */
 export async function visit(host: string, target = "/", { method = "GET", body, headers = {} }: Asked = {}) {
   const url = new URL(target, "http://localhost");
   const event = {

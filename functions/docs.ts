@@ -80,8 +80,12 @@ function fileOf(path: string): string | undefined {
 }
 
 /**
- * Serves the OpenAPI document, the agent card, the documentation site, the verification page and the result page of
- * checkouts from the files next to the bundle. Sends an entity tag, and 304 if the client has the current version.
+ * Serves files that are next to the bundle:
+ * - the OpenAPI document, the agent card and `llms.txt`
+ * - the documentation site
+ * - the pages for a verification, for the result of a checkout and for an invitation
+ *
+ * Sends an entity tag, and 304 if the client has the current version.
  */
 export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> => {
   const redirect = redirectToDocs(event);

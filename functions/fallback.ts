@@ -27,7 +27,7 @@ function allowedMethods(path: string): string[] {
 
 /**
  * A pattern for the paths of a template. A parameter matches one segment. A greedy parameter (`{name+}`) matches the
- * rest.
+ * rest of the path.
  */
 const patternOf = (template: string): RegExp => {
   const literal = template.replace(/[.*+?^$()|[\]\\]/g, "\\$&");
@@ -36,7 +36,7 @@ const patternOf = (template: string): RegExp => {
 
 /**
  * Answers requests that match no route:
- * - GET or HEAD of the root, or of the path of a page with a slash at the end: a redirect to the page
+ * - GET or HEAD of `/`, or of a page's path with a slash added at the end: a redirect to the page
  * - OPTIONS of a known path: 204; the gateway adds the CORS headers of a preflight if origins are configured
  * - another method of a known path: 405 with `Allow`
  * - everything else: the same 404 as for a missing resource, and for browsers a page

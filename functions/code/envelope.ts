@@ -97,10 +97,12 @@ const PlannedWrite = z.object({
   error: z
     .object({
       code: z.string().meta({ description: "The stable code of the error." }),
-      message: z.string().meta({ description: "Why the call would be refused as things are." }),
+      message: z.string().meta({ description: "Why the call would be refused now." }),
     })
     .optional()
-    .meta({ description: "The error that the call would have, unless an earlier write changes that." }),
+    .meta({
+      description: "The error that the call would get now. An earlier write of the program may prevent the error.",
+    }),
 });
 export type PlannedWrite = z.output<typeof PlannedWrite>;
 
@@ -143,8 +145,8 @@ const NotKept = z.object({
 export type NotKept = z.output<typeof NotKept>;
 
 /**
- * The specified envelope. Responses list its members in the order of this schema, with `error` last and only on
- * failure.
+ * The envelope of an answer. An answer has the members in the order of this schema. `error` comes last, and only after
+ * a failure.
  */
 export const CodeResponse = z
   .object({
@@ -154,7 +156,7 @@ export const CodeResponse = z
       .object({
         last_value: z.unknown().meta({
           description:
-            "The value of the last line that has a call or assigns no variable. After a failure: the value of the last call that completed. Null if there is none.",
+            "The value of the last line that has a call or assigns no variable. After a failure: the value of the last call that completed. Null if there is no such value.",
         }),
       })
       .meta({ description: "The program's result." }),

@@ -34,8 +34,8 @@ function decodeHeader(text: string): string {
 const mostAttempts = 10;
 
 /**
- * The header that makes nginx delay a refusal, to slow down guessing. The delay is in seconds. It doubles with each
- * attempt on a connection, up to 30. Without the header, nginx closes the connection after the refusal.
+ * The header that makes nginx delay a refusal, to slow down guessing. The delay doubles with each attempt on a
+ * connection, up to 30 seconds. Without the header, nginx closes the connection after the refusal.
  */
 function waitHeader(firstSeconds: number, attempt: number): Record<string, string> {
   const seconds = Math.min(30, firstSeconds * 2 ** Math.min(attempt - 1, 4));
@@ -95,8 +95,8 @@ function acceptedLogin({ address, accountId, mailbox: { id, quota } }: LoggedIn,
 }
 
 /**
- * The server to which nginx connects a login. For SMTP this is the relay of the domain's managed dedicated IP, if the
- * domain has an active one.
+ * The server to which nginx connects a login. For SMTP, this is the relay of the domain's managed dedicated IP, if the
+ * domain has an active managed dedicated IP.
  */
 async function serverFor({ domain }: LoggedIn, protocol: Protocol, { table }: MailWork): Promise<Endpoint> {
   const relay = protocol === "smtp" ? await relayOf(table, domain) : undefined;
@@ -127,8 +127,8 @@ async function answerLogin(request: MailRequest, work: MailWork) {
   if (!last) await chargeAddress(source, work);
   const loggedIn = await logIn({ user, password, protocol }, { ...work, table });
   if (!loggedIn) return { response: refusedLogin(request), fields: { outcome: "refused", protocol } };
-  // A login by a master password allows no further guesses. Otherwise its holder could guess the passwords of
-  // mailboxes.
+  // A login by a master password does not make the client's network known for the address. Otherwise the holder of the
+  // master password could guess the passwords of mailboxes from this network, without the limit for the address.
   if (!loggedIn.isByMaster) await noteLogin(source, last, work);
   return {
     response: acceptedLogin(loggedIn, await serverFor(loggedIn, protocol, work)),

@@ -19,8 +19,8 @@ function routeFor(request: MailRequest, table: Reader) {
  * Tells the deployment's MX where mail for `?address=` goes:
  * - a mailbox, by its address, an alias, the catch-all or a role (`postmaster`, `abuse`)
  * - the targets of forwarding rules alone (`forward`), for an address that no mailbox has
- * - no recipient (`none`)
- * - not handled here (`unknown`), also for a domain without a proved owner
+ * - nowhere, because nobody has the address (`none`)
+ * - nowhere, because the domain is not handled here, or has no proved owner (`unknown`)
  *
  * With `?account_id=` and `?mailbox_id=` instead, the answer is the mailbox with this id, or `none`.
  *

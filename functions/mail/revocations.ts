@@ -5,7 +5,7 @@ import { isCursor, readRevocations } from "../../shared/mail/servers/revocations
 
 const [usualItems, mostItems] = [100, 500];
 
-/** The limit in a query: 1 to 500, by default 100. Throws 422. */
+/** The limit in a query: 1 to 500, by default 100. Throws 422 for any other text. */
 function limitOf(text = String(usualItems)): number {
   const limit = /^[1-9]\d{0,2}$/.test(text) ? Number(text) : 0;
   if (limit >= 1 && limit <= mostItems) return limit;

@@ -10,7 +10,7 @@ export const route = defineRoute({
   summary: "Restore a deleted mailbox",
   synonyms: ["undelete", "undo", "recover", "bring back", "get back", "deleted", "lost", "inbox", "email address"],
   description:
-    "Undoes a deletion of the last 7 days. The mailbox has its id, names, mail, password and status again, and those of its aliases that are still free. Forwarding rules work again. So do grants, except those that were revoked meanwhile. Give the id, or the address if only one deletion matches it.",
+    "Undoes a deletion of the last 7 days. The mailbox gets back its id, names, mail, password and status, and each alias that is still free. Its forwarding rules work again. Its grants also work again, except the grants that were revoked meanwhile. Give the id, or the address if only one deletion matches it.",
   capability: "mailbox.delete",
   subject: deletedInPath,
   access: "write",

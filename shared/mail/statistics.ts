@@ -116,7 +116,7 @@ export function aheadOfStatistics(accountId: string, query: StatisticsQuery, { s
   };
 }
 
-/** The counts of the mail of a domain or a dedicated IP, by day. Throws 422. */
+/** The counts of the mail of a domain or a dedicated IP, by day. Throws 422 as `daysOf` and `subjectOf` do. */
 export async function mailStatistics(accountId: string, query: StatisticsQuery, context: Context): Promise<Statistics> {
   const days = daysOf(query, context.now());
   const subject = await subjectOf(accountId, query, context);

@@ -58,10 +58,11 @@ function kept<T>(read: () => Promise<T>, nowMs: () => number): () => Promise<T> 
 }
 
 /**
- * Reads a secret in Secrets Manager (by its name or ARN) and parses its text with `parse`.
+ * Returns a function that reads a secret in Secrets Manager, by its name or ARN, and parses the secret's text with
+ * `parse`.
  * - The secret is fetched at the first call and every 5 minutes, so a rotated secret is in use after at most 5 minutes.
  * - A failure is not cached: throws 503 `upstream_unavailable`, or the original error when the mistake is ours.
- * - When `parse` throws, the error describes the expected text by `shape` and contains nothing of the text itself.
+ * - When `parse` throws, the error describes the expected text by `shape`, and contains nothing of the secret.
  */
 export function namedSecret<T>(
   name: string,
@@ -98,8 +99,9 @@ function parsedOrNone<T>(text: string, parse: (text: string) => T): T[] {
 const overlapMs = dayMs;
 
 /**
- * Reads the valid versions of a secret as `namedSecret` does: the current version first. The version before it
- * (AWSPREVIOUS) is valid for a day after the current version was stored, so that nobody is refused during a rotation.
+ * Returns a function that reads the valid versions of a secret, as `namedSecret` does. The current version comes first.
+ * The version before it (AWSPREVIOUS) is valid for a day after the current version was stored, so that nobody is
+ * refused during a rotation.
  */
 export function rotatingSecret<T>(
   name: string,

@@ -31,7 +31,8 @@ function hostFault(host: string, policy: Policy): string | undefined {
 }
 
 /**
- * Explains why the URL of a webhook is not allowed, in one sentence without its period; undefined if it is allowed.
+ * Explains why the URL of a webhook is not allowed, in one sentence without its period; undefined if the URL is
+ * allowed.
  * - The URL has to be an absolute https URL of at most 2,048 characters, without credentials or a fragment.
  * - A host that is an address, in any spelling, has to be public.
  * - Any other host has to be a full domain name, and must not end with a dot. Its addresses are checked by

@@ -22,8 +22,8 @@ import type { StoredWebhook } from "./webhook.ts";
 type SendContext = WebhookServices & { log: Log; now: () => Date; timeoutMs?: number };
 
 /**
- * Signs and sends a delivery once, and returns the result. Never throws. An internal error counts as an attempt too, so
- * that a delivery whose secret cannot be opened is retried only as often as the schedule allows.
+ * Signs and sends a delivery once, and returns the result. Never throws. An internal error counts as an attempt too. So
+ * if a secret cannot be opened, the delivery is retried only as often as the schedule allows.
  */
 export async function tryOnce(
   webhook: StoredWebhook,

@@ -145,7 +145,7 @@ export const createWrites = (delivery: StoredDelivery, body: string, now: Date):
   ];
 };
 
-/** The write that stores a new version of a delivery. It fails unless the preceding version is stored now. */
+/** The write that stores a new version of a delivery. The write fails unless the preceding version is stored now. */
 export const updateWrite = ({ attempts, version, ...rest }: StoredDelivery): Write => ({
   update: deliveryKey(rest),
   set: {
@@ -193,8 +193,8 @@ export const deliveryQuery = {
 type DeliveryQuery = PageQuery & z.output<z.ZodObject<typeof deliveryQuery>>;
 
 /**
- * A page of a webhook's deliveries, newest first. Throws 404. Throws 422 if a filter by status would have to search
- * more than 20,000 deliveries.
+ * A page of a webhook's deliveries, newest first. Throws 404 if there is no such webhook. Throws 422 if a filter by
+ * status would have to search more than 20,000 deliveries.
  */
 export async function listDeliveries(
   accountId: string,

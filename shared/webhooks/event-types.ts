@@ -79,7 +79,7 @@ const kinds: readonly Kind[] = [
 /** An event type, the schema of its data, and the capability on the whole account that a reader of its events needs. */
 export type EventType = { type: string } & Pick<Kind, "seenWith" | "view">;
 
-/** Every event type, by kind. */
+/** Every event type, in the order of the kinds. */
 export const eventTypes = (): EventType[] =>
   kinds.flatMap(({ name, verbs, seenWith, view }) =>
     verbs.map((verb) => ({ type: `${name}.${verb}`, seenWith, view })),

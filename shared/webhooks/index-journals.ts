@@ -8,7 +8,9 @@ import type { DeliveryContext } from "./deliver.ts";
 import { deliveriesOf } from "./delivery.ts";
 import type { PublishedEvent } from "./signing.ts";
 
-/** The queue of journals to index. A task's names are the account's id, and `changes` or the id of a webhook. */
+/**
+ * The queue of journals to index. A task has two names: the account's id, and either `changes` or the id of a webhook.
+ */
 const queue: Queue = { name: "JOURNAL_DUE", shards: 16 };
 
 /** One event in this many schedules the indexing, because an index is extended by dozens of entries at a time. */
@@ -38,7 +40,7 @@ const journalOf = (accountId: string, name: string): Journal =>
 
 const indexedDays = 2;
 
-/** Extends the indexes of today and of yesterday of the journals that are due. */
+/** Extends the indexes of the journals that are due, for today and for yesterday. */
 export async function sweepJournals(context: IndexContext): Promise<SweepResult> {
   const indexOne = async (accountId: string, name: string, at: string, { table, now }: IndexContext): Promise<void> => {
     const since = new Date(later(now(), -(indexedDays - 1) * 24 * 60 * minuteMs));

@@ -55,7 +55,9 @@ export function afterManual(delivery: StoredDelivery, { attempt }: AttemptResult
   return attempt.error === null ? { ...next, status: "succeeded", next_attempt_at: null } : next;
 }
 
-/** A delivery that fails without an attempt. The reason is listed as its last attempt, but not counted. */
+/**
+ * A delivery that fails without an attempt. The reason is listed as the last attempt, but not counted as an attempt.
+ */
 export function afterAbandoning(
   delivery: StoredDelivery,
   error: "webhook_disabled" | "webhook_deleted",
@@ -166,7 +168,10 @@ async function disablingReason(table: Reader, delivery: StoredDelivery): Promise
   return (await hasSucceededSince(table, delivery, delivery.created_at)) ? undefined : "failing";
 }
 
-/** The writes and the change that disable the webhook of a failed delivery; none if the webhook stays as it is. */
+/**
+ * The writes and the change that disable the webhook of a failed delivery; none if the delivery does not disable the
+ * webhook.
+ */
 export async function planDisabling(
   table: Reader,
   delivery: StoredDelivery,

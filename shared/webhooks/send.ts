@@ -32,7 +32,7 @@ type WebhookAnswer = Omit<Sent, "durationMs">;
 const userAgent = "hosted-mail-webhooks/1";
 const longestAnswerBytes = 16_384;
 
-/** A resolver that always answers one address, so that the socket cannot resolve the host again. */
+/** A resolver that always returns the same address, so that the socket cannot resolve the host again. */
 const pinnedLookup =
   ({ address, family }: Address): LookupFunction =>
   (_host, options, callback) => {

@@ -10,7 +10,7 @@ import { EventPattern, matches } from "./filters.ts";
 
 const allEventTypes = eventTypes();
 
-/** The event types to suggest for a pattern that matches none: the types of its family, or all types. */
+/** The event types to suggest for a pattern that matches no type: the types with the same first part, or all types. */
 function alternatives(pattern: string): string {
   const family = allEventTypes.filter(({ type }) => type.startsWith(`${pattern.split(".")[0]}.`));
   return (family.length > 0 ? family : allEventTypes).map(({ type }) => type).join(", ");
@@ -48,8 +48,8 @@ export const WebhookDescription = orNothing(line({ least: 0, most: 500, descript
 export const eventTypesNote = `Event types: ${allEventTypes.map(({ type }) => `\`${type}\``).join(", ")}.`;
 
 /**
- * Requires that the caller may see every event of the account that the patterns match, because the receiver at the
- * webhook's URL gets all of these events. Throws 403 `would_escalate`, which names the missing capabilities.
+ * Requires that the caller may see every event of the account that the patterns match. The receiver at the webhook's
+ * URL gets all of these events. Throws 403 `would_escalate`, which names the missing capabilities.
  */
 export async function requireToSee(accountId: string, patterns: readonly string[], context: Context): Promise<void> {
   const matched = allEventTypes.filter(({ type }) => patterns.some((pattern) => matches(pattern, type)));

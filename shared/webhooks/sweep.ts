@@ -8,7 +8,10 @@ import { StoredWebhook, webhookKey } from "./webhook.ts";
 type Bounds = { limit?: number; atOnce?: number; budgetMs?: number };
 type AttemptOutcome = DeliverResult | "stale" | "error";
 
-/** The number of due deliveries, of which at most 200 of each webhook count, and the number of results of each kind. */
+/**
+ * `due` is the number of due deliveries. Of each webhook, at most 200 deliveries count. Every other member is the
+ * number of results of one kind.
+ */
 export type SweepResult = { due: number } & Partial<Record<AttemptOutcome, number>>;
 
 /** The default of `limit`: a run of 40 seconds tries about a hundred deliveries a second. */
@@ -82,7 +85,7 @@ async function activeAndFailing(due: readonly DueDelivery[], { table }: Delivery
   return new Set(candidates.filter(isActive).map(({ webhook_id }) => webhook_id));
 }
 
-/** The accounts in turn, and in each account the webhooks in turn. */
+/** Orders deliveries: takes the accounts in turn, and in each account the webhooks in turn. */
 const inFairOrder = (due: readonly DueDelivery[]): DueDelivery[] =>
   roundRobin(
     roundRobin(due, ({ webhook_id }) => webhook_id),

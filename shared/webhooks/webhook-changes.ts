@@ -17,7 +17,7 @@ type WithSecret = StoredWebhook & { secret: string };
 
 /**
  * Creates an active webhook. Returns the webhook with its secret. No other answer shows the secret. Throws 403
- * `would_escalate` and 409 `limit_reached`.
+ * `would_escalate` as `requireToSee` does, and 409 `limit_reached` if the account has 20 webhooks already.
  */
 export async function addWebhook(
   accountId: string,
@@ -125,7 +125,8 @@ export const aheadOfRotation = (accountId: string, id: string): Ahead => ({
 
 /**
  * Gives a webhook a new secret, and returns the webhook with the secret. No other answer shows the secret. For
- * `overlapSeconds` the previous secret signs too. Older secrets do not sign. Throws 404 and 403 `would_escalate`.
+ * `overlapSeconds` the previous secret signs too. Older secrets do not sign. Throws 404 if there is no such webhook,
+ * and 403 `would_escalate` as `requireToSee` does.
  */
 export async function rotateSecret(
   accountId: string,
@@ -135,7 +136,8 @@ export async function rotateSecret(
   { secrets }: WebhookServices,
 ): Promise<WithSecret> {
   const { table, commit, now } = context;
-  // With the secret, the caller can forge every event of the webhook. So the caller must be allowed to see all of them.
+  // With the secret, the caller can forge every event of the webhook. So the caller must be allowed to see all of these
+  // events.
   const { event_types } = await getWebhook(table, accountId, id);
   await requireToSee(accountId, event_types, context);
   const { secret, sealed } = await mintSecret(secrets, { account_id: accountId, id });

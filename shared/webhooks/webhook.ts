@@ -58,7 +58,7 @@ export const webhookKind = defineKind({
   name: "webhook",
   verbs: ["created", "updated", "deleted", "secret_rotated", "disabled", "tested", "redelivered"],
   view: Webhook,
-  // The query of a URL often contains a credential, so the audit log and other webhooks get the URL without it.
+  // The query of a URL often contains a credential, so the audit log and other webhooks get the URL without the query.
   redact: ({ url, ...view }) => ({ ...view, url: String(url).replace(/\?.*$/s, "?…") }),
   seenWith: "webhook.manage",
 });
@@ -75,7 +75,7 @@ export type StoredWebhook = z.output<typeof StoredWebhook>;
 export const webhookKey = (accountId: string, id: string): Key =>
   rowKey(webhooksOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
-/** Finds the webhook; undefined if it does not exist. */
+/** Finds the webhook; undefined if the webhook does not exist. */
 export async function findWebhook(table: Reader, accountId: string, id: string): Promise<StoredWebhook | undefined> {
   const webhook = await table.get(webhookKey(accountId, id), StoredWebhook);
   return webhook?.id === id ? webhook : undefined;
@@ -88,7 +88,7 @@ export async function getWebhook(table: Reader, accountId: string, id: string): 
   return webhook;
 }
 
-/** The write that stores a new version of a webhook. It fails unless the preceding version is stored now. */
+/** The write that stores a new version of a webhook. The write fails unless the preceding version is stored now. */
 export const putWebhook = (webhook: StoredWebhook): Write => ({
   put: { ...webhookKey(webhook.account_id, webhook.id), ...webhook },
   if: { id: webhook.id, version: webhook.version - 1 },

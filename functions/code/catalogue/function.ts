@@ -45,8 +45,8 @@ const inputs = new WeakMap<Route, Schema>();
 const outputs = new WeakMap<Route, Schema>();
 
 /**
- * The JSON schema of a function's arguments: those of the path, the query and the body. Each part keeps the order of
- * its schema.
+ * The JSON schema of a function's arguments: first the arguments in the path, then in the query, then in the body. The
+ * arguments of one part keep the order of the part's schema.
  */
 export function inputSchemaOf({ route }: CodeFunction): Schema {
   const cached = inputs.get(route);
@@ -81,8 +81,8 @@ export function rawInput({ argumentParts, route }: CodeFunction, values: Readonl
 }
 
 /**
- * The units in a score of 1. A list scores its page size / 25, so a score in units is a whole number and sums are
- * exact.
+ * A score of 1 is 25 units. The score of a list is its page size / 25, so its score in units is a whole number. Sums of
+ * units are therefore exact.
  */
 export const scoreUnit = 25;
 
@@ -103,8 +103,10 @@ export function pageSizeOf({ route }: CodeFunction, value: unknown): number | un
 }
 
 /**
- * The score of a call, in units of 1/25. The score is the largest of these: 1, 5 if the call reaches an outside
- * provider, and the page size / 25.
+ * The score of a call, in units of 1/25. The score is the largest of these numbers:
+ * - 1
+ * - 5, if the call reaches an outside provider
+ * - the page size / 25
  */
 export function unitsOf(fn: CodeFunction, pageSize: number | undefined): number {
   const isOutside = fn.route.limit === "outbound" || fn.route.lambda.uses.some((name) => providers.has(name));

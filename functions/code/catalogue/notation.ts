@@ -8,7 +8,7 @@ export const notation =
 
 type NotationOptions = {
   definitions?: Definitions;
-  /** The definitions that are written by their names. */
+  /** The definitions of which only the name is written. */
   named?: ReadonlySet<string>;
   /** Whether formats and bounds are written. Only a caller who writes an argument needs them. */
   isExact?: boolean;

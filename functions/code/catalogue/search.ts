@@ -14,8 +14,9 @@ type IndexedPart = keyof typeof weights;
  */
 const saturation = 1.2;
 /**
- * The weights of two inexact matches, as shares of an exact match: a longer word that begins with the word of the
- * query, and a similar word.
+ * The weights of the two inexact matches, as shares of the weight of an exact match:
+ * - `prefixShare`: a longer word that begins with the word of the query
+ * - `similarShare`: a similar word
  */
 const [prefixShare, similarShare] = [0.5, 0.8];
 
@@ -33,7 +34,7 @@ const stemOf = (word: string): string =>
     .replace(/(?<=...)e$/, "")
     .replace(/y$/, "i");
 
-/** The weight of each word by function. */
+/** The weight of each word in each function that has the word. */
 type Index = ReadonlyMap<string, ReadonlyMap<CodeFunction, number>>;
 const cache = new WeakMap<Catalogue, Index>();
 

@@ -5,7 +5,10 @@ import type { Schema } from "../interpreter/types.ts";
 import { type CodeFunction, inputSchemaOf } from "./function.ts";
 
 type Options = {
-  /** Whether a text is described by the example in its schema, if the schema has one, and not by its length limits. */
+  /**
+   * Whether a string's description shows the example of its schema instead of its length limits. If the schema has no
+   * example, the description shows the limits.
+   */
   examples?: boolean;
 };
 
@@ -48,7 +51,7 @@ const members = (schema: Schema, describe: (part: Schema | boolean) => string): 
     .map(([name, member]) => `${name}${schema.required?.includes(name) ? "" : "?"}: ${describe(member)}`)
     .join(", ");
 
-/** Drops the bounds of safe integers, which zod adds to every integer. */
+/** Drops a bound at the limit of safe integers. zod adds such bounds to every integer. */
 const ownBound = (value: number | undefined): number | undefined =>
   value === undefined || Math.abs(value) >= Number.MAX_SAFE_INTEGER ? undefined : value;
 
@@ -71,7 +74,10 @@ export type Parameter = z.output<typeof Parameter>;
 
 const cache = new WeakMap<Route, Parameter[]>();
 
-/** The parameters of a function: those of the path, the query and the body. Each part keeps the order of its schema. */
+/**
+ * The parameters of a function: first the parameters in the path, then in the query, then in the body. The parameters
+ * of one part keep the order of the part's schema.
+ */
 export function parametersOf(fn: CodeFunction): Parameter[] {
   const parameters = cache.get(fn.route) ?? findParameters(fn);
   cache.set(fn.route, parameters);

@@ -18,8 +18,8 @@ import { closestName } from "../language/spelling.ts";
 import { type LiteralOf, literalValue, positionIn } from "./literals.ts";
 
 /**
- * Reports an argument whose value is known only during the run, if the function takes no value of the argument's type.
- * Returns undefined if the argument may be valid, or may be None: the run then checks the argument.
+ * Checks the type of an argument whose value is known only during the run. Returns a diagnostic if the function takes
+ * no value of this type. Returns undefined if the value may be valid or None: the run then checks the value.
  */
 export function mismatchedArgument(
   { name: callee }: Call,
@@ -157,8 +157,8 @@ function parse(fn: CodeFunction, values: ReadonlyMap<string, unknown>): void {
 }
 
 /**
- * The input of a call whose values are all known. Throws InvalidInput if `payload` is missing, is not a dict or names
- * another account. The route validates the rest.
+ * The input of a call, when all values of the call are known. Throws InvalidInput if `payload` is missing, is not a
+ * dict or names another account. The route validates the rest.
  */
 export function inputOf(fn: CodeFunction, values: ReadonlyMap<string, unknown>): RawInput {
   checkPayload(fn, values);
@@ -169,7 +169,7 @@ const startsWith = (long: readonly (string | number)[], short: readonly (string 
   short.every((step, index) => long[index] === step);
 
 /**
- * Whether an error is certain, whichever values the unknown parts have. `unknown` contains the paths of these parts.
+ * Whether an error occurs for every possible value of the unknown parts. `unknown` contains the paths of these parts.
  */
 function isSure({ loc, type }: ValidationError, unknown: readonly (string | number)[][]): boolean {
   const path = loc.slice(1);

@@ -46,7 +46,7 @@ type CheckedResult = { type: StaticType; units: number; dryUnits: number };
 
 /** Checks the calls of a program and collects their diagnostics. */
 export class CallChecker {
-  /** The account of each call, where it is known before the run. */
+  /** The account id of each call. A call whose account is known only during the run has no entry. */
   readonly accounts = new Map<Call, string>();
   readonly #context: CheckerContext;
   readonly #variables: Variables;

@@ -66,7 +66,7 @@ class Checker {
     this.#calls = new CallChecker(context, this.#variables, this.diagnostics);
   }
 
-  /** The account of each call, where it is known before the run. */
+  /** The account id of each call. A call whose account is known only during the run has no entry. */
   get accounts(): ReadonlyMap<Call, string> {
     return this.#calls.accounts;
   }
@@ -227,7 +227,7 @@ class Checker {
 
   /**
    * Reads a method call on an unknown variable, such as `mailboxes.get("id")`, as the function call that was probably
-   * meant. Returns undefined if the variable's name resembles no prefix of a function.
+   * meant. Returns undefined if the variable's name is not similar to the first part of a function's name.
    */
   #calledFunction({ of, accesses, at }: Path, loops: LoopVariables): Call | undefined {
     if (of.kind !== "name" || loops.has(of.name) || this.#variables.get(of.name)) return undefined;
@@ -293,7 +293,7 @@ class Checker {
       }
       const type = this.#typeOf(clause.over, loops, factor);
       this.#bindItems(clause, type, loops);
-      // A list of unknown length counts as `callLimit` items, because a run makes no more calls than that.
+      // A list of unknown length counts as `callLimit` items, because a run makes at most `callLimit` calls.
       const items = type.most ?? callLimit;
       factor *= items;
       mostItems = mostItems === undefined || type.most === undefined ? undefined : mostItems * items;
@@ -313,7 +313,7 @@ class Checker {
     return { type: "list", item, ...(mostItems === undefined ? {} : { most: mostItems }) };
   }
 
-  /** Adds the variables of a `for` to `loops`, with the types of its items. */
+  /** Adds the variables of a `for` to `loops`, each with its type. */
   #bindItems({ names, over }: ForClause, type: StaticType, loops: Map<string, StaticType>): void {
     const item = this.#itemsOf(over, type);
     const parts = names.length === 1 ? [item] : names.map((_, index) => partOf(item, index));
@@ -347,7 +347,7 @@ export type CheckedCall = {
   index: number;
   call: Call;
   fn: CodeFunction;
-  /** The account of the call, where it is known before the run. */
+  /** The id of the call's account. Undefined if the account is known only during the run. */
   account?: string | undefined;
 };
 
@@ -369,7 +369,7 @@ export type Checked = {
   steps: CheckedStatement[];
   calls: Map<Call, CheckedCall>;
   diagnostics: Diagnostic[];
-  /** The complexity score; 0 if the program was not scored because of a mistake. */
+  /** The complexity score. 0 if the program has a mistake, unless the only mistake is that the score is too high. */
   score: number;
   /** The score of a dry run of the program. A dry run only authorizes writes. */
   dryScore: number;

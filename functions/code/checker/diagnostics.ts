@@ -2,7 +2,8 @@ import type { Position } from "../language/ast.ts";
 import type { Diagnostic } from "../language/errors.ts";
 
 /**
- * The number of mistakes that get a message. Further mistakes are only counted, because suggestions take long to find.
+ * The number of mistakes that get a message. Further mistakes are only counted, because it takes long to find the
+ * suggestions for a message.
  */
 const detailedDiagnostics = 5;
 

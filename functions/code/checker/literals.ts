@@ -3,7 +3,7 @@ import type { Expression, Position } from "../language/ast.ts";
 
 type Path = (string | number)[];
 
-/** The value of an argument as far as the program writes it out, and the paths of its unknown parts. */
+/** The value of an argument, as far as the program's text shows the value, and the paths of the unknown parts. */
 export type LiteralValue = { value: unknown; unknown: Path[] };
 
 /** Looks up the value of a literal, or of a variable that was assigned a literal; undefined if the value is unknown. */
@@ -32,8 +32,9 @@ export function literalValue(node: Expression, literalOf = ownLiteral): LiteralV
 }
 
 /**
- * The position of the part of `node` at a path of keys and indexes. For a member, this is the position of its key. If
- * the program does not write the part out, this is the position of the nearest part around it.
+ * Finds the position of a part of `node`, by the path of keys and indexes that leads to the part. The position of a
+ * member is the position of its key. If the program does not write out the part, the result is the position of the
+ * nearest part around it.
  */
 export function positionIn(node: Expression, [step, ...rest]: readonly (string | number)[]): Position {
   if (node.kind === "list" && typeof step === "number") {

@@ -61,8 +61,8 @@ function operandFault(operator: Operation["operator"], ours: Types, theirs: Type
 }
 
 /**
- * The reason why `in` always fails for these container and item types. `items` is undefined if an item can have any
- * type.
+ * The reason why `in` fails for all containers and items of these types; undefined if `in` can succeed. `items` is
+ * undefined if an item can have any type.
  */
 function searchFault(containers: ReadonlySet<TypeName>, items: Types): string | undefined {
   if (containers.has("list") || containers.has("dict")) return undefined;
@@ -71,7 +71,7 @@ function searchFault(containers: ReadonlySet<TypeName>, items: Types): string | 
   return cannotSearch(container, item);
 }
 
-/** The type of a sum, a product and so on. */
+/** The type of the result of an arithmetic operation. */
 function resultType(operator: Arithmetic, left: StaticType, right: StaticType): StaticType {
   const [ours, theirs] = [typeNamesOf(left), typeNamesOf(right)];
   const [[one, ...more], [other, ...others]] = [[...(ours ?? [])], [...(theirs ?? [])]];
@@ -86,7 +86,7 @@ function resultType(operator: Arithmetic, left: StaticType, right: StaticType): 
 
 /**
  * Explains why an expression never equals `value`: the schema of the expression lists its values, and `value` is not
- * among them. Undefined if they may be equal. `source` is the expression as the program writes it.
+ * among them. Undefined if the expression may equal `value`. `source` is the expression as the program writes it.
  */
 export function neverEqual(source: string, type: StaticType, value: unknown): string | undefined {
   const values = listedValues(type);
@@ -138,7 +138,10 @@ export class OperatorChecker {
   }
 }
 
-/** The type of a member or item of a value: at `key` if the key is known, else by the type of the index. */
+/**
+ * The type of the member or item of a value at `key`. If the key is unknown, the type follows from the type of the
+ * index.
+ */
 export function accessType(of: StaticType, key: string | number | undefined, index: StaticType): AccessResult {
   if (of.none) return { typeName: "null" };
   if (typeof key === "string") return memberType(of, key);

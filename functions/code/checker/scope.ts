@@ -73,11 +73,11 @@ export class Variables {
  * reads the member, so an access to a tested member is no mistake.
  */
 export class ConditionScope {
-  /** The variables in each surrounding condition; none for a comprehension. */
+  /** For each surrounding condition, the variables in the condition. A comprehension has an empty entry. */
   readonly #around: (readonly string[])[] = [];
   /** The number of surrounding conditions in which each variable occurs. */
   readonly #mentioned = new Map<string, number>();
-  /** The keys that the program tests by `in`. */
+  /** The keys that the program tests with `in`. */
   readonly #tested = new Set<string>();
 
   /** Whether the current expression is evaluated in every run. */

@@ -33,7 +33,7 @@ export function unknownFunction(call: Call, catalogue: Catalogue, isVariable: (n
     const [of, last] = [clip([root, ...members.slice(0, -1)].join(".")), members.at(-1) ?? ""];
     const method = builtinMethods.get(last);
     const message = method
-      ? `${of} is a value, not a function. Call its method as ${formOf(method)}, with plain values as arguments.`
+      ? `${of} is a value, not a function. Call its method as ${formOf(method)}, without names for the arguments.`
       : methodHintOf(last, of, builtinMethods.keys());
     return { ...diagnostic, message };
   }
@@ -78,8 +78,8 @@ const withVerb = (verb: string, names: readonly string[]): string | undefined =>
   names.find((name) => verbs.some(([ours, others]) => ours === verbOf(name) && others.includes(verb)));
 
 /**
- * The functions of every namespace whose name contains all words of `namespace`: `dns_records` contains the word of
- * `dns`. Namespaces with the fewest other words are first.
+ * The functions of all namespaces that contain every word of `namespace`. For example, `dns_records` contains the word
+ * `dns`. Namespaces with the fewest other words come first.
  */
 function ofNamespacesWith(namespace: string, names: readonly string[]): string[] {
   const words = wordsOf(namespace).filter((word) => word !== "");

@@ -28,7 +28,10 @@ const cancellationKey = (principalId: string, requestId: string | number, source
 
 const Cancellation = z.object({ cancelled_at: z.number() });
 
-/** The shortest time before a program's first look for its cancellation, and between two looks, in milliseconds. */
+/**
+ * The shortest time from a program's start to its first check for a cancellation, and between two checks, in
+ * milliseconds.
+ */
 const pauseMs = 1_000;
 
 /** Stores that the caller has cancelled a request. A request with the same id that begins later is not cancelled. */

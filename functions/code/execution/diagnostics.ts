@@ -9,9 +9,9 @@ import { clip } from "../language/messages.ts";
 const shownDiagnostics = 5;
 /** The most characters of a line that a message shows. */
 const windowChars = 100;
-/** The longest text in characters for the first mistake, and for each further mistake. */
+/** The most characters in the message of the first mistake, and in the message of each further mistake. */
 const [firstChars, otherChars] = [4_096, 500];
-/** The number of input errors listed in `detail`: as many as a caller can fix at once. */
+/** The most input errors that `detail` lists. */
 const shownDetails = 20;
 
 /**

@@ -185,7 +185,7 @@ const isNotFound = (error: Refusal): boolean =>
 /** The largest size of a write's arguments that a dry run shows and checks, in bytes. */
 const plannedBytes = 262_144;
 
-/** How many of a value's unknown parts are named at most. */
+/** The most unknown parts of a value that are named. */
 const namedUnknowns = 20;
 
 type Path = (string | number)[];
@@ -208,8 +208,8 @@ function describeUnknowns(value: unknown): { value: unknown; unknown: string[] }
 }
 
 /**
- * Looks up the permissions in the accounts that are known before the run. The returned function tells whether the
- * caller holds the capability of a call. It returns null in two cases:
+ * Looks up the caller's permissions in the accounts that are known before the run. The returned function tells whether
+ * the caller holds the capability of a call. It returns null in two cases:
  * - The account is known only during the run.
  * - The caller holds the capability for only some resources of the account.
  */

@@ -53,8 +53,8 @@ function withPartialFailure({ responses, completed, error }: ProgramRun, outcome
 }
 
 /**
- * The names of the first five variables that hold results of writes and were kept in the session. If there are more,
- * the last entry says how many.
+ * The names of the first five variables that hold results of writes and were kept in the session. If there are more
+ * such variables, the last entry says how many more.
  */
 function keptNames(completed: ProgramRun["completed"], { sessionId, unsaved }: SessionOutcome): string[] {
   if (sessionId === undefined || unsaved?.not_kept_total !== undefined) return [];
@@ -109,8 +109,8 @@ export async function execute(run: Run, context: InvocationContext): Promise<Cod
 }
 
 /**
- * Parses and checks a program, and reserves its score, less the 1 that the request has paid already. Makes a dry run at
- * once. Writes nothing but the charge. Throws 429 if the limit has no room.
+ * Parses and checks a program, and reserves its score, less the 1 that the request has paid already. If the run is a
+ * dry run, makes it at once. Writes nothing but the charge. Throws 429 if the limit has no room.
  */
 export async function prepare(
   run: Run,
@@ -207,7 +207,7 @@ async function parseAndCheck({ code, readOnly }: Run, ref: SessionRef | undefine
 export const refusal = (requestId: string, error: ProgramError, score = 0): CodeResponse =>
   envelopeOf(requestId, score, { status: "failed", error });
 
-/** Builds an envelope: the specified members in their order, then the members that the specification does not have. */
+/** Builds an envelope: first the required members in their order, then the optional members. */
 function envelopeOf(requestId: string, score: number, more: Partial<CodeResponse>): CodeResponse {
   const { status = "completed", result = { last_value: null }, responses = [], ...rest } = more;
   return { request_id: requestId, status, result, responses, complexity_score: score, ...rest };

@@ -52,8 +52,8 @@ type Stored = z.output<typeof Stored>;
 
 /**
  * Runs a program at most once per `requestId`.
- * - The same id, program, session and principal within an hour get the stored envelope, if the caller still holds the
- *   permissions of the first run.
+ * - A repeat with the same id, program, session and principal within an hour gets the stored envelope. The caller must
+ *   still hold the permissions of the first run.
  * - A program runs again if it failed, if it was cut off before its envelope was stored, or if the envelope must not be
  *   stored. Finished writes are replayed, and the remaining writes are made.
  * - A cancelled program does not run again.

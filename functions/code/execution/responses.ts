@@ -7,8 +7,8 @@ import { resultLimitBytes } from "../language/limits.ts";
 import type { ProgramOutcome } from "./scheduler.ts";
 
 /**
- * Escaping may make the values of an answer up to this many times longer. The whole answer then still stays below the 6
- * MB limit of a Lambda.
+ * Escaping may make the values of an answer up to this many times longer. The whole answer then still stays below 6 MB,
+ * the limit for the answer of a Lambda function.
  */
 const mostEscaped = 2.25;
 
@@ -80,8 +80,8 @@ const omittedResult = (value: unknown, bytes: number): { omitted_bytes: number; 
 const suggestedShare = 0.9;
 
 /**
- * A sentence that says how to ask for less: for a part of the value that fits into `room` as the last value. `bytes` is
- * the size of the value. `room` and `bytes` are in bytes.
+ * A sentence that says how to ask for less: how the last value of the program can be a part of `value` that fits into
+ * `room`. `bytes` is the size of the value. `room` and `bytes` are in bytes.
  */
 export function howToAskForLess(value: unknown, bytes: number, room: number): string {
   if (bytes <= room) return "Let the last line be this value alone, or a part of it: last_value has room of its own.";
@@ -103,7 +103,7 @@ export function valueOrOmission(value: unknown): unknown {
   return room <= resultLimitBytes ? value : omittedResult(value, bytes);
 }
 
-/** The diagnostic for a result that takes more room than an answer has; undefined if it fits. */
+/** The diagnostic for a result that takes more room than an answer has; undefined if the result fits. */
 export function resultTooLarge(value: unknown, at: Position): Diagnostic | undefined {
   const { room } = measure(value);
   if (room <= resultLimitBytes) return undefined;

@@ -37,7 +37,7 @@ const resultNames: Record<Arithmetic, string> = {
   "-": "difference",
   "*": "product",
   "//": "quotient",
-  "%": "rest",
+  "%": "remainder",
 };
 
 /** The message for an operator that does not take operands of these two types. */
@@ -78,7 +78,7 @@ const simple = {
   "*": (a: number, b: number) => a * b,
 };
 
-/** Divides whole numbers. The quotient is rounded down, and the rest has the divisor's sign, as in Starlark. */
+/** Divides whole numbers. The quotient is rounded down, and the remainder has the divisor's sign, as in Starlark. */
 function divide(operator: "//" | "%", a: number, b: number, at: Position): number {
   const wrong = [a, b].find((value) => !Number.isSafeInteger(value));
   if (wrong !== undefined) throw typeError(at, `\`${operator}\` takes ${operandWords[operator]}, not ${wrong}.`);

@@ -22,7 +22,7 @@ export type BuiltinParameter = {
   iterated?: true;
 };
 
-/** An argument before the run: its static type, and its value if the checker knows it. */
+/** An argument before the run: its static type, and its value if the checker knows the value. */
 export type StaticArgument = { type: StaticType; literal: Constant | undefined };
 
 /** The reason why an argument is always invalid. `index` is the index of the parameter, from 0. */

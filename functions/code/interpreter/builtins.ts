@@ -27,7 +27,7 @@ export const missingBuiltins: ReadonlyMap<string, string> = new Map(
     ...Object.fromEntries(
       ["help", "dir", "vars"].map((name) => [
         name,
-        `There is no ${name}(): functions.search(query="…") finds functions, and functions.explain(name="…") tells what one takes and answers.`,
+        `There is no ${name}(): functions.search(query="…") finds functions, and functions.explain(name="…") tells what a function takes and answers.`,
       ]),
     ),
   }),

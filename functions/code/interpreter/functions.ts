@@ -83,7 +83,8 @@ export const functionTable: readonly Builtin[] = [
     ],
     check: ([xs, key]) => {
       const [item, name] = [elementOf(xs?.type), key?.literal];
-      // Dicts that the program wrote (`members`) are not checked: a condition may select those that have the member.
+      // Dicts that the program wrote (`members`) are not checked: a condition may select the dicts that have the
+      // member.
       const member = typeof name === "string" && !item.members ? memberType(item, name) : { type: {} };
       if (!("members" in member)) return listOf(xs, item);
       const message = `An item has no member ${name}.${didYouMean(String(name), member.members())}`;
@@ -217,7 +218,7 @@ const countOf = (start: number, end: number, step: number): number => Math.max(0
 /** The start and the end of a range, from its first two arguments. */
 const startAndEnd = <T>(n: T, stop: T | undefined, zero: T): [T, T] => (stop === undefined ? [zero, n] : [n, stop]);
 
-const zeroStep = "The step of a range is not 0.";
+const zeroStep = "The step of a range cannot be 0.";
 
 function rangeType(args: readonly (StaticArgument | undefined)[]): StaticType | InvalidArgument {
   const item = plainType("number");

@@ -72,10 +72,7 @@ export type Evaluation<T = unknown> = Generator<Effect, T, unknown>;
 /** The variables that an expression can read, and the state of its evaluation. */
 export type Scope = {
   variables: ReadonlyMap<string, unknown>;
-  /**
-   * The loop variables of the innermost comprehension. `outer` leads to the loop variables of the comprehensions around
-   * it.
-   */
+  /** The loop variables of the innermost comprehension. `outer` is the scope around this comprehension. */
   loop?: { names: readonly string[]; values: readonly unknown[]; index: number; outer: Scope };
   budget: Budget;
   /** Whether calls may be answered with `unknownValue`. */
@@ -94,8 +91,8 @@ function loopIndexes(scope: Scope): number[] {
 }
 
 /**
- * Evaluates a checked expression. It yields calls to its driver instead of making them. Throws LanguageError if an
- * operation does not fit its values.
+ * Evaluates a checked expression. The evaluation does not make calls: it yields each call to its driver. Throws
+ * LanguageError if an operation does not fit its values.
  */
 export const evaluate = (node: Expression, scope: Scope): Evaluation =>
   scope.mayBeUnknown ? evaluateGuarded(node, scope) : evaluateNode(node, scope);
@@ -315,8 +312,8 @@ function* evaluateComprehension(node: Comprehension, clauseIndex: number, scope:
 }
 
 /**
- * Evaluates the rest of a comprehension after a clause whose value is unknown: once, with unknown loop variables. The
- * items are unknown.
+ * Evaluates the rest of a comprehension once, after a clause whose value is unknown. The loop variables of this clause
+ * and the items of the result are unknown.
  */
 function* evaluateUnsureRound(node: Comprehension, clauseIndex: number, scope: Scope): Evaluation<Items> {
   const { names = [] } = node.clauses[clauseIndex] as Partial<ForClause>;
@@ -330,9 +327,9 @@ const join = (rounds: readonly Items[]): Items =>
   rounds.every((items) => items !== unknownValue) ? rounds.flat() : unknownValue;
 
 /**
- * Evaluates a `for` whose later clauses or element make calls. First evaluates the conditions that directly follow the
- * `for` and make no calls. Throws `too_many_calls` before the first call if the remaining items need more calls than
- * the program has left.
+ * Evaluates a `for` clause of a comprehension that makes calls in later clauses or in its element. First evaluates the
+ * conditions that directly follow the `for` and make no calls. Throws `too_many_calls` before the first call if the
+ * remaining items need more calls than the program has left.
  */
 function* evaluateCallingClause(
   node: Comprehension,

@@ -55,8 +55,8 @@ export function strip(text: string, cut: string, budget: StepBudget, at: Positio
 /** The parts of a text between separators. Without a separator: the words between white space. */
 export function split(text: string, separator: string | undefined, budget: StepBudget, at: Position): string[] {
   useSearch(text, separator ?? "", budget, at);
-  // No more parts than this are made, because the caller refuses a list with more items than the program has steps
-  // left.
+  // The split stops at this number of parts, because the caller refuses a list with more items than the program has
+  // steps left.
   const most = Math.max(0, budget.steps) + 2;
   if (separator !== undefined) return text.split(separator, most);
   return text.split(/\p{White_Space}+/u, most).filter((word) => word !== "");

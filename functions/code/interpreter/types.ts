@@ -98,7 +98,7 @@ export type InvalidAccess =
   | { typeName: string; ofItems?: () => string[] }
   | { index: string };
 
-/** The type of the member of a value. A dict that allows additional members may have any member. */
+/** The type of the member `name` of a value. A dict that allows additional members may have any member. */
 export function memberType(of: StaticType, name: string): AccessResult {
   const { definitions = {}, type, members } = of;
   if (type !== undefined && type !== "dict") return { typeName: type, ofItems: () => membersOfItems(of) };
@@ -203,7 +203,10 @@ export function listType(items: readonly StaticType[]): StaticType {
 /** The type of a list that a builtin makes, such as `[key, value]`. Each item has its own type. */
 export const pairType = (parts: readonly StaticType[]): StaticType => ({ ...listType(parts), parts });
 
-/** The type of a variable of the session. A list or page has a known number of items. Any other value is unknown. */
+/**
+ * The type of a variable of the session. A list or page has a known number of items. The type of any other value is
+ * unknown.
+ */
 export function keptType(value: unknown): StaticType {
   if (Array.isArray(value)) return { type: "list", most: value.length };
   if (!isDict(value) || !Array.isArray(value["items"])) return {};
@@ -223,7 +226,8 @@ export function sliceType(of: StaticType, from: number | null = 0, to?: number |
   const offset = (index: number): number => Math.min(all, Math.max(0, index < 0 ? all + index : index));
   const most = Math.max(0, offset(to ?? all) - offset(from));
   if (isExact) return { ...rest, most, isExact };
-  // The list may be shorter than `all`. Then `xs[-3:5]` can have more items than in a list with `all` items.
+  // The list may have fewer than `all` items. Then `xs[-3:5]` can have more items than the same slice of a list with
+  // `all` items.
   return { ...rest, most: from < 0 && to !== undefined && to >= 0 ? Math.min(all, -from, to) : most };
 }
 

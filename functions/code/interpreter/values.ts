@@ -12,7 +12,7 @@ import { charactersOf } from "./texts.ts";
  */
 export const unknownValue = Symbol("unknown");
 
-/** The answers of `isPartlyUnknown`, by value. An answer stays true, because values never change. */
+/** The answers of `isPartlyUnknown`, by value. An answer stays valid, because values never change. */
 const partlyUnknown = new WeakMap<object, boolean>();
 
 /** Tells whether a value or a part of it is unknown. */
@@ -155,7 +155,7 @@ export function memberOf(value: unknown, name: string, of: () => string, at: Pos
   if (isDict(value)) {
     if (Object.hasOwn(value, name)) return value[name];
     const hint = didYouMean(name, Object.keys(value));
-    // A misspelt name exists in no dict, so testing for it would not help.
+    // A misspelt name is in no dict, so a test for the name would not help.
     const test = hint.includes("Did you mean")
       ? ""
       : ` If the member may be missing, test \`"${clip(name)}" in ${of()}\` first.`;
@@ -248,7 +248,9 @@ export function compare(operator: Comparison, a: unknown, b: unknown, budget: St
 /** The message for a dict key of this type. */
 export const cannotUseKey = (type: string): string => `A key of a dict is a text, not a ${type}.`;
 
-/** The reason why a text cannot be added as a key of a dict with these `members`; undefined if it can. */
+/**
+ * The reason why a text cannot be added as a key of a dict with these `members`; undefined if the text can be added.
+ */
 function invalidKey(key: string, members: Pick<ReadonlyMap<string, unknown>, "has">): string | undefined {
   if (members.has(key)) return `The key ${JSON.stringify(clip(key))} is given twice.`;
   return isForbidden(key) ? `The name ${key} is not allowed.` : undefined;

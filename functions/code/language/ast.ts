@@ -6,7 +6,7 @@ export type Position = { line: number; column: number };
 type Node<Kind extends string, Members = unknown> = {
   kind: Kind;
   at: Position;
-  /** The calls in the node; set by the first `callsIn`. */
+  /** The calls in the node. The first `callsIn` of the node sets this member. */
   calls?: readonly Call[];
 } & Members;
 
@@ -22,7 +22,7 @@ export type Access =
   | Node<"index", { index: Expression }>
   | Node<"slice", { from?: Expression | undefined; to?: Expression | undefined }>
   | Method;
-/** A call of a method of the language, positioned at its name. */
+/** A call of a method of the language, positioned at the method's name. */
 export type Method = Node<"method", { name: string; args: Argument[] }>;
 export type Unary = Node<"unary", { operator: "not" | "-"; of: Expression }>;
 export type Comparison = "==" | "!=" | "<" | "<=" | ">" | ">=" | "in" | "not in";
@@ -38,7 +38,10 @@ export type ForClause = Node<"for", { names: string[]; over: Expression }>;
 export type Clause = ForClause | Node<"if", { test: Expression }>;
 export type Comprehension = Node<"comprehension", { element: Expression; clauses: Clause[] }>;
 
-/** An argument, positioned at its name. The name is empty for a plain value, which only builtins and methods take. */
+/**
+ * An argument, positioned at its name. The name is empty if the program gives only a value. Only builtins and methods
+ * take such an argument.
+ */
 export type Argument = { name: string; value: Expression; at: Position };
 export type Call = Node<"call", { name: string; args: Argument[] }>;
 /** A call of a function of the language. */
@@ -112,8 +115,8 @@ export function callsIn(node: Expression): readonly Call[] {
 }
 
 /**
- * The calls that a comprehension makes for each item of its clause at index `clause`: in later clauses and in the
- * element.
+ * The calls that a comprehension makes for each item of its clause at index `clause`. These calls are in later clauses
+ * and in the element.
  */
 export const callsAfter = (node: Comprehension, clause: number): readonly Call[] =>
   callsIn(node).length === 0
@@ -172,7 +175,7 @@ function describeAccess(step: Access): string {
   return `[${step.index.kind === "literal" ? JSON.stringify(step.index.value) : "…"}]`;
 }
 
-/** The literal key or index of an access; undefined if it is computed. */
+/** The literal key or index of an access; undefined if the program computes the key or index. */
 export function literalKey(step: Access): string | number | undefined {
   if (step.kind === "member") return step.name;
   if (step.kind !== "index") return undefined;

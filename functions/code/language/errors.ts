@@ -15,7 +15,7 @@ export type Diagnostic = {
   also?: Diagnostic[];
 };
 
-/** A mistake in a program. The lexer, the parser and the interpreter throw it. */
+/** The error that the lexer, the parser and the interpreter throw for a mistake in a program. */
 export class LanguageError extends Error {
   readonly diagnostic: Diagnostic;
 

@@ -78,7 +78,7 @@ const hints: Record<string, string> = {
   "&": "Write `and` for `&`.",
   "?": "There is no `?`: write `value if condition else other`.",
   "?.": "There is no `?.`: write `x and x.name`.",
-  "%": "`%` stands between two whole numbers: it is the rest of their division.",
+  "%": "`%` stands between two whole numbers: it is the remainder of their division.",
   "`": 'Put text in straight quotes: "text", or f"{x}" with values in it.',
   "“": 'Put text in straight quotes: "text".',
   "”": 'Put text in straight quotes: "text".',
@@ -112,7 +112,7 @@ export function hintOf(text: string): string | undefined {
 const table = new Map(Object.entries(hints));
 
 /**
- * Hints for `*` and `**`. After the sign, each key has `value` if a value comes before the sign, or else the innermost
+ * Hints for `*` and `**`. A key is the sign, and then `value` if a value comes before the sign, or else the innermost
  * open bracket.
  */
 const stars = new Map([
@@ -151,7 +151,7 @@ export function isDictComprehension(tokens: readonly { kind: string }[]): boolea
 const firstLine = /\S[^\r\n]{0,500}/;
 
 /**
- * The hint for a text that begins with prose. Prose has two words in a row, which no program has. `missing` has the
+ * The hint for a text that begins with prose. Prose begins with two words in a row. No program does. `missing` has the
  * hints for builtins of Python that the language does not have.
  */
 export function proseHintOf(source: string, missing: ReadonlyMap<string, string>): string | undefined {

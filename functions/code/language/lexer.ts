@@ -70,7 +70,7 @@ const reserved =
 type Scan = { source: string; start: number; positionOf: (offset: number) => Position };
 
 /**
- * Splits a program into tokens; the last one marks the end.
+ * Splits a program into tokens. The last token marks the end of the program.
  * - Line ends inside brackets, and a Markdown fence around the whole program, are left out.
  * - Takes time linear in the length of the source.
  * - Throws LanguageError.

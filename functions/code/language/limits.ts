@@ -28,12 +28,12 @@ export const valueLimitBytes = 4_194_304;
 export const valueDepthLimit = 64;
 
 /**
- * The room in an answer, in bytes as JSON: for the last value, and again for the results of all calls. Beyond it: a
- * last value fails with `result_too_large`; the result of a call is replaced by its size.
+ * The room in an answer, in bytes as JSON: for the last value, and the same room again for the results of all calls.
+ * Beyond it: a last value fails with `result_too_large`; the result of a call is replaced by its size.
  */
 export const resultLimitBytes = 1_048_576;
 
-/** The time of a program in milliseconds. Calls that would begin later are skipped: `out_of_time`. */
+/** The time limit of a program, in milliseconds. A call that would begin later is skipped: `out_of_time`. */
 export const budgetMs = 20_000;
 
 /** The most calls of one program that run at the same time. Further reads wait. */

@@ -207,7 +207,9 @@ function parseDict(parser: Parser): Expression {
   return { kind: "dict", members, at: position };
 }
 
-/** The precedence of operators, as in Starlark. `not` ranks between `and` and the comparisons, which do not chain. */
+/**
+ * The precedence of operators, as in Starlark. `not` ranks between `and` and the comparisons. Comparisons do not chain.
+ */
 const [negation, comparison, sign] = [3, 4, 7];
 const levels = new Map(
   ["or", "and", "(not)", "== != < <= > >= in not_in", "+ -", "* // %"].flatMap((signs, level) =>
@@ -235,7 +237,8 @@ function parseExpression(parser: Parser): Expression {
 /** Reads an expression whose operators bind at least as tightly as `least`. */
 function parseOperation(parser: Parser, least = 1): Expression {
   let left = parseOperand(parser, least);
-  // A change of operator within one level nests to the left, one deeper each time: `a + b - c`.
+  // If the operator changes within one level, as in `a + b - c`, the operation so far becomes the left operand. The
+  // nesting grows by one each time.
   for (let depth = parser.depth; ; depth += 1) {
     const operator = operatorOf(parser);
     const level = levels.get(operator) ?? 0;
@@ -293,8 +296,8 @@ function parsePrimary(parser: Parser): Expression {
 }
 
 /**
- * Reads a constant, a variable or a call. A dotted name before a `(` names a function, unless its last part is a method
- * with plain values. The parts after the first may be reserved words, as in `dns_records.import`.
+ * Reads a constant, a variable or a call. A dotted name before a `(` is the name of a function, unless `isMethod` says
+ * that the call is a method call. The parts after the first may be reserved words, as in `dns_records.import`.
  */
 function parseName(parser: Parser): Expression {
   const { text, at: position } = peek(parser);
@@ -325,9 +328,10 @@ function parseName(parser: Parser): Expression {
 }
 
 /**
- * Whether the call of `name` whose arguments begin here calls a method. Methods take plain values; functions take
- * arguments by name. A call without arguments calls a method only if the method needs no values: `x.get()` calls a
- * function.
+ * Whether a call is a method call. `name` is the last part of the dotted name, and the next token is the `(` of the
+ * call.
+ * - The first argument of a method has no name. The first argument of a function has a name.
+ * - A call without arguments is a method call only if the method needs no values: `x.get()` calls a function.
  */
 function isMethod(parser: Parser, name = ""): boolean {
   const least = parser.builtins.methods.get(name)?.least;
@@ -379,8 +383,8 @@ function parseArguments(parser: Parser, generatorHint: string = messages.generat
 }
 
 /**
- * Parses a program of assignments and expressions. It is valid Starlark except for f-strings and the constants `true`,
- * `false` and `null`. The whole program may be indented. Throws LanguageError at the first mistake.
+ * Parses a program of assignments and expressions. A program is valid Starlark, except for f-strings and the constants
+ * `true`, `false` and `null`. The whole program may be indented. Throws LanguageError at the first mistake.
  */
 export function parse(source: string, builtins: BuiltinNames): Program {
   try {

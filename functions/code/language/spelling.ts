@@ -7,7 +7,7 @@ const comparedNames = 500;
  * Finds the candidate closest to `word`, ignoring case.
  * - Allows one difference for every three characters of `word`, and two at most. A difference is an inserted, dropped
  *   or changed character, or two swapped neighbours.
- * - Undefined if no candidate is that close, or `word` is longer than 64 characters.
+ * - Undefined if no candidate is that close, or if `word` is longer than 64 characters.
  * - Compares the first 500 candidates.
  */
 export function closestName(word: string, candidates: Iterable<string>): string | undefined {

@@ -26,7 +26,10 @@ const CodeSession = z
         id: z.string().meta({ description: "The principal's id." }),
         email: z.string().meta({ description: "The principal's e-mail address." }),
       })
-      .meta({ description: "The principal that the session belongs to. Programs of others cannot see it." }),
+      .meta({
+        description:
+          "The principal that the session belongs to. Only the programs of this principal can see the session.",
+      }),
     variables: z
       .array(
         z.object({
@@ -48,7 +51,7 @@ const CodeSession = z
   });
 
 const runUnbound = async (): Promise<never> => {
-  throw new Error("functions/code/execution/execute.ts binds the functions of a session to it");
+  throw new Error("functions/code/execution/execute.ts must bind a session function to the session before a call");
 };
 
 const common = {

@@ -25,8 +25,8 @@ const recordedMs = 1_000;
 /** Tells whether the use recorded at `usedAt` is so recent that a use at `now` need not be recorded. */
 const isRecorded = (usedAt: number, now: number): boolean => usedAt + recordedMs > now;
 /**
- * The life of a session after a recorded use, in milliseconds. A use within the next second is not recorded, so the
- * extra second gives that use a full hour too.
+ * The life of a session after a recorded use, in milliseconds. A use within the next second is not recorded. Because of
+ * the extra second, such a use also gives the session a full hour.
  */
 const usedForMs = 3_600_000 + recordedMs;
 
@@ -99,7 +99,7 @@ const StoredVariable = z.union([
   z.object({ value: z.unknown() }),
   z.object({ gone: z.enum(["secret", "session_too_large"]) }),
 ]);
-/** A stored variable: its value, or the reason why it was dropped. */
+/** A stored variable: its value, or the reason why the value was dropped. */
 export type StoredVariable = { value: unknown } | { gone: DropReason };
 
 const Stored = z.object({
@@ -111,7 +111,7 @@ const Stored = z.object({
 });
 type Stored = z.output<typeof Stored>;
 
-/** Identifies a session by its owner and id, and has the table and the clock to use it. */
+/** The owner and the id of a session, with the table that stores the session, and the clock. */
 export type SessionRef = { table: Table; principalId: string; sessionId: string; now: () => Date };
 
 /** A session, as it is before or after a program. */
@@ -223,8 +223,8 @@ export async function saveSession(
     if (attempt === 1) await charge(stored.variables.length);
     const put = { ...key, ...stored, ttl: Math.ceil((stored.used_at + usedForMs) / 1000) };
     const done = await table.attempt({ put, if: found ? { version: found.version } : "absent" });
-    // If the answer to a write is lost, the write may be sent again. The condition then fails, although the write
-    // succeeded.
+    // If the answer to a write is lost, the write may be sent again. The condition of the second write then fails,
+    // although the first write succeeded.
     if (done.done || done.found["version"] === stored.version) {
       await recordUse(ref, listed, live ? usedAt : 0);
       return sessionOf(stored, stored.used_at);

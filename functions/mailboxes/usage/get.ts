@@ -9,7 +9,7 @@ export const route = defineRoute({
   summary: "Read what a mailbox uses",
   synonyms: ["space", "storage", "quota", "full", "size", "bytes", "sent", "volume", "last login", "inactive", "count"],
   description:
-    "Returns the space that the mailbox uses, its last login, and the mail that it sent on each of the last 30 days. The mail servers report these every few minutes.",
+    "Returns the space that the mailbox uses, its last login, and the mail that it sent on each of the last 30 days. The mail servers report these values every few minutes.",
   capability: "mailbox.view",
   subject: mailboxOrAliasInPath,
   access: "read",

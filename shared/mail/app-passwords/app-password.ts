@@ -28,7 +28,7 @@ export type AppProtocol = z.output<typeof AppProtocol>;
 
 export const AppPasswordName = line({
   most: 100,
-  description: "The app password's name, such as that of the device or program that uses it.",
+  description: "The app password's name, such as the name of the device or program that uses the app password.",
 });
 
 export const AppPassword = z

@@ -52,7 +52,10 @@ export async function listAppPasswords(
 type NewAppPassword = { name: string; protocols: AppProtocol[]; expires_at?: string | null | undefined };
 
 /**
- * Creates an app password of a mailbox. Only this answer shows the password. Throws 404, 409 `limit_reached` and 503.
+ * Creates an app password of a mailbox. Only this answer shows the password. Throws:
+ * - 404 if the mailbox does not exist any more
+ * - 409 `limit_reached` if the mailbox has 25 app passwords already
+ * - 503 if the key service does not answer
  */
 export async function addAppPassword(
   found: FoundMailbox,
@@ -85,7 +88,8 @@ export async function addAppPassword(
     return {
       value: { ...view, generated_secret },
       writes: [
-        // A mailbox that is deleted meanwhile gets no app password, so that its purge leaves none behind.
+        // If the mailbox is deleted meanwhile, the transaction fails. Otherwise the purge of the mailbox could leave
+        // this app password behind.
         { check: mailboxKey(account_id, mailbox.id), if: { id: mailbox.id } },
         {
           update: appPasswordsKey(account_id, mailbox.id),

@@ -46,7 +46,7 @@ export const Credential = z
   });
 export type Credential = z.output<typeof Credential>;
 
-/** A master password of an earlier version never expires and is active. */
+/** A master password that an earlier version stored has no such members. It is active and never expires. */
 const validity = { expires_at: z.string().nullable().default(null), active: z.boolean().default(true) };
 
 export const StoredCredential = Credential.extend({ ...validity, version: z.int() });
@@ -111,7 +111,10 @@ export const passwordRules =
 /** The reason why a password is refused, with the type of the error that reports it. */
 type Weakness = { type: "value_error" | "password_too_simple"; message: string };
 
-/** Explains why a chosen password is too weak; undefined if the password is good. Its length is checked elsewhere. */
+/**
+ * Explains why a chosen password is too weak; undefined if the password is good. The length of the password is checked
+ * elsewhere.
+ */
 export function weakness(password: string): Weakness | undefined {
   // SASL PLAIN (RFC 4616) ends the user name with a NUL, and no mail program lets its users type other control
   // characters.

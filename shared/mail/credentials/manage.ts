@@ -25,8 +25,9 @@ type Validity = { active?: boolean | undefined; expires_at?: string | null | und
 type NewMaster = Validity & { name: string; scope: WideScope; value: string | undefined };
 
 /**
- * Creates a master password from the given value, or from a generated value that only this answer shows. Throws 409
- * `limit_reached` or `domain_not_ready`, 422 if the scope's domain is gone, and 503.
+ * Creates a master password from the given value, or from a generated value that only this answer shows. Throws:
+ * - 409 and 422 as `placeFor` does
+ * - 503 if the key service does not answer
  */
 export async function addCredential(
   accountId: string,

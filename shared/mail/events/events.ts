@@ -124,7 +124,7 @@ async function eventsOf({ events, reports }: EventBatch): Promise<{ events: Mail
     entry: { list: "events", index },
   }));
   const ignored: Ignored[] = [];
-  // One after another: a report takes memory while it is read.
+  // The reports are read one after another, because a report takes memory while it is read.
   for (const [index, { sender, recipient, raw }] of reports.entries()) {
     const entry = { list: "reports", index };
     const read = await readReport(raw, recipient);
@@ -223,9 +223,7 @@ const recorded = (accountId: string, changes: readonly Change[], at: Date): Writ
   return changes.length === 0 ? [] : recordWrites(accountId, changes, { ...author, requestId: randomUUID() }, at);
 };
 
-/**
- * The senders of some events, by the names of their domains. Only an account that has proved a domain sends from it.
- */
+/** The senders of some events, by domain name. A domain has a sender only if an account has proved the domain. */
 async function sendersOf(table: Table, units: readonly Unit[]): Promise<Map<string, Sender>> {
   const names = [...new Set(units.map(({ domain }) => domain))].filter((name) => name !== "");
   const holders = (await table.getMany(names.map(holderKey))).map((item) =>

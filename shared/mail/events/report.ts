@@ -26,7 +26,10 @@ export type ReportFault =
 const longestReport = 512 * 1024;
 /** The most characters of a report in base64, line ends included. */
 const longestBase64 = 2 * longestReport;
-/** The most lines that are read, because the parser takes time for each. Only the returned mail can be so long. */
+/**
+ * The most lines of a report that are read, because the parser takes time for each line. Only a report with a long
+ * returned mail has more lines.
+ */
 const mostLines = 2_000;
 const longestHeaders = 256 * 1024;
 
@@ -35,7 +38,7 @@ const parserLimits = { maxNestingDepth: 10, maxHeadersSize: longestHeaders, maxR
 
 /**
  * Reads the result of a mail to `recipient` from a delivery status notification (RFC 3464, RFC 6533) or a feedback
- * report (RFC 5965). The report is base64 of the whole mail. Its text decides neither the sender nor the recipient of
+ * report (RFC 5965). The report is base64 of the whole mail. The report decides neither the sender nor the recipient of
  * the mail, because anybody can write a report. For any input, returns the result of the mail, or the reason why the
  * report has no effect.
  */

@@ -28,7 +28,10 @@ import {
 } from "./rule.ts";
 import { maskedAddress } from "./target.ts";
 
-/** How many rules one transaction changes. A rule takes three of the 100 writes, with its entry in the audit log. */
+/**
+ * The most rules that one transaction changes. A transaction has 100 writes, and a rule takes three of them, including
+ * the entry in the audit log.
+ */
 const rulesPerTransaction = 20;
 
 /** The change to a rule after the recipient of `target` agreed. */
@@ -60,7 +63,7 @@ type Proved<T> = {
   isProof: (proof: StoredProof, now: Date) => boolean;
   /** Makes the error for a proof that is not valid. */
   lost: () => Error;
-  /** Makes the answer from the rule, and the recipient's address. */
+  /** Makes the answer from the rule and the recipient's address. */
   answer: (rule: ForwardingRule, email: string) => T;
 };
 
@@ -187,7 +190,7 @@ export function aheadOfCode(accountId: string, ruleId: string, email: string | u
   return { keys: [...keys, ...slots.map((slot) => proofKey(accountId, ruleId, slot))] };
 }
 
-/** The target with the address `email`; if it is undefined, all targets whose recipients have not agreed yet. */
+/** The target with the address `email`. If `email` is undefined, all targets whose recipients have not agreed yet. */
 const askedTargets = (rule: StoredRule, email: string | undefined): Target[] =>
   targetsOf(rule).filter((target) =>
     email === undefined ? target.verification_state === "pending" : target.email === email,
@@ -195,8 +198,8 @@ const askedTargets = (rule: StoredRule, email: string | undefined): Target[] =>
 
 /**
  * The target that a code is for: the target with the address `email`, or else the only target that waits. A code is
- * tried for one target only. Otherwise a guess would be more likely to be right if a rule has more targets. Throws:
- * - 409 `verification_not_needed`;
+ * tried for one target only. Otherwise a guess would be more likely to be right for a rule with more targets. Throws:
+ * - 409 `verification_not_needed` if the target is not pending, or if no address is given and no target is pending;
  * - 422 if no target has the address, or if no address is given and several targets wait.
  */
 function targetOfCode(rule: StoredRule, email: string | undefined): Target {
@@ -214,8 +217,10 @@ function targetOfCode(rule: StoredRule, email: string | undefined): Target {
 
 /**
  * Records the agreement of a recipient by the code that the customer enters. `email` is the recipient's address; it can
- * be left out if only one target waits. The attempt is counted before the code is checked. Throws 404, 422, and 409
- * `verification_failed` or `verification_not_needed`.
+ * be left out if only one target waits. The attempt is counted before the code is checked. Throws:
+ * - 404 if there is no such rule
+ * - 409 `verification_failed` if the code is wrong, or if no code may be tried
+ * - 409 `verification_not_needed` and 422 as `targetOfCode` does
  */
 export async function agreeByCode(
   accountId: string,

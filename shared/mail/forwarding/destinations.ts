@@ -14,8 +14,8 @@ const DomainPointer = z.object({ domain_id: z.string() });
 export const withoutTag = (local: string): string => local.replace(/(?<=.)\+.*$/s, "");
 
 /**
- * Where an address leads in an account: its domain, proved or only connected, and the mailbox that gets its mail, if
- * there is one.
+ * The destination of mail to an address in an account: the address's domain, proved or only connected, and the mailbox
+ * that gets the mail, if there is such a mailbox.
  */
 export type Destination = { domain: StoredDomain; isProved: boolean; mailbox?: FoundMailbox };
 

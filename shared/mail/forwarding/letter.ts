@@ -32,8 +32,8 @@ function whatOf({ isAll, names: all, hasOthers }: LetterScope): Sentence {
 }
 
 /**
- * The mail that asks its recipient whether they want copies of a customer's mail. The recipient may never have heard of
- * us. Text that customers wrote is not read as markup, is no link in the HTML part, and is not in the subject.
+ * The mail that asks its recipient to agree to copies of a customer's mail. The recipient may never have heard of us.
+ * Text that customers wrote is not read as markup, is no link in the HTML part, and is not in the subject.
  */
 export const verificationLetter = ({
   accountName,

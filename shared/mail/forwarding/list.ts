@@ -49,7 +49,7 @@ export function aheadOfRules(accountId: string, query: RuleQuery, expected: Expe
   return { ...listed, keys: [...(listed.keys ?? []), ...domain, ...mailbox] };
 }
 
-/** The id of the mailbox that a filter names. The rules of a deleted mailbox are found by its id. */
+/** The id of the mailbox that a filter names. The rules of a deleted mailbox are found by the mailbox's id. */
 async function mailboxIdOf(accountId: string, ref: string, { table }: Context): Promise<string | undefined> {
   return readAddress(ref) ? (await mailboxByRef(table, accountId, ref))?.mailbox.id : ref;
 }

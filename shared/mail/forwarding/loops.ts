@@ -34,13 +34,17 @@ export const scopesOfMail = (accountId: string, { mailbox, domain }: FoundMailbo
 ];
 
 type PlannedRule = { id?: string; scope: MailScope };
-/** A copy at a mailbox: the scope of the rule that made the copy, and the ids of all rules on its way. */
+/**
+ * A copy at a mailbox: the scope of the rule that made the copy, and the ids of all existing rules that led to the
+ * copy.
+ */
 type Copy = { mailbox: FoundMailbox; by: MailScope; path: readonly string[] };
 
 /**
- * The ids of the rules that would forward copies of the planned rule back to its own scope; undefined if there is no
- * such loop. A rule never forwards a copy that a rule of the same scope made. A rule does not copy mail that arrives at
- * its own target. No copy arrives at an address without a mailbox, so a rule for such an address is never in a loop.
+ * The ids of the rules that would forward copies of the planned rule back to the planned rule's scope; undefined if
+ * there is no such loop. A rule never forwards a copy that a rule of the same scope made. A rule does not copy mail
+ * that arrives at its own target. No copy arrives at an address without a mailbox, so a rule for such an address is
+ * never in a loop.
  */
 async function findLoop(
   table: Reader,
@@ -76,7 +80,8 @@ async function findLoopFrom(
 }
 
 /**
- * The copies that rules of scopes other than `by` make of a copy, for other mailboxes. Leaves out rules in `visited`.
+ * Applies the rules to a copy at a mailbox, and returns the copies that other mailboxes then get. Leaves out the rules
+ * of the scope `by` and the rules in `visited`.
  */
 async function copiesFrom(
   table: Reader,
@@ -103,8 +108,8 @@ async function copiesFrom(
 }
 
 /**
- * Throws 409 `forwarding_loop` if rules of other scopes would forward copies of a rule back to its scope. `places` are
- * the destinations of the rule's targets.
+ * Throws 409 `forwarding_loop` if rules of other scopes would forward copies of the planned rule back to the planned
+ * rule's scope. `places` are the destinations of the planned rule's targets.
  */
 export async function requireNoLoop(
   accountId: string,

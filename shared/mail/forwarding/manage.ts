@@ -60,9 +60,9 @@ export function ruleUpdate(accountId: string, before: StoredRule, after: StoredR
 type Places = ReadonlyMap<string, Destination>;
 
 /**
- * For each target that is a mailbox of the account: its address → the id of its domain. Leaves out a mailbox that the
- * caller may not see: then the recipient has to agree. Throws 422 for an address without a mailbox, if its domain is
- * proved and the caller has `mailbox.view` on the domain.
+ * Maps the address of each target that is a mailbox of the account to the id of the mailbox's domain. Leaves out a
+ * mailbox that the caller may not see: its recipient then has to agree. Throws 422 for an address without a mailbox, if
+ * the address's domain is proved and the caller has `mailbox.view` on the domain.
  */
 function homesOf({ emails, locOf }: GivenTargets, places: Places, { permissions }: Context): Map<string, string> {
   const homes = new Map<string, string>();
@@ -143,7 +143,7 @@ export function aheadOfRule(
   expected: Expected,
 ): Ahead {
   const targets = aheadOfTargets(input.params.account_id, emails, expected);
-  // The lookup of the route reads the scope, and the plan of `addRule` reads it again.
+  // The lookup of the route reads the scope, and the plan of `addRule` reads the scope again.
   return { keys: [...aheadOfRuleScope(input, expected), ...targets], again: true };
 }
 
@@ -153,7 +153,9 @@ const requestChange = (rule: StoredRule, isAsked: boolean, now: Date): Change[] 
 
 /**
  * Creates a rule. Its recipients are asked by mail, unless they are mailboxes of the account. Throws:
- * - 409 `address_taken`, `forwarding_exists`, `forwarding_loop`, `limit_reached` or `domain_not_ready`;
+ * - 409 `address_taken` as `requireFree` does;
+ * - 409 `forwarding_exists` or `forwarding_loop` as `requireFit` does;
+ * - 409 `limit_reached` or `domain_not_ready` as `placeFor` does;
  * - 422 if the scope is gone;
  * - 422 for an address of the mailbox whose mail the rule sends on, and for the addresses that `homesOf` refuses.
  */
@@ -208,7 +210,7 @@ function atLeastOne(targets: readonly Target[]): [Target, ...Target[]] {
  */
 type ChangedRule = { rule: StoredRule; writes: Write[]; isAsked: boolean; verb?: "updated" | "paused" | "resumed" };
 
-/** Changes a rule by `step`; writes nothing when `step` returns the same rule. */
+/** Changes a rule as the function `step` says. Writes nothing if `step` returns the same rule. */
 function changeRule(
   accountId: string,
   id: string,
@@ -270,7 +272,7 @@ export function aheadOfRequest(accountId: string, id: string, expected: Expected
   };
 }
 
-/** A change to a rule: `target_emails` instead of its targets, or `target_email` instead of its first target. */
+/** A change to a rule. `target_emails` replaces all targets, and `target_email` replaces the first target. */
 type RuleChange = {
   target_email?: string | undefined;
   target_emails?: readonly string[] | undefined;
@@ -280,7 +282,8 @@ type RuleChange = {
 /**
  * Changes the targets of a rule, and whether mailboxes keep the mail. A new recipient has to agree; a target that stays
  * keeps its state. Throws:
- * - 404, and 409 `forwarding_exists` or `forwarding_loop`;
+ * - 404 if there is no such rule;
+ * - 409 `forwarding_exists` or `forwarding_loop` as `requireFit` does;
  * - 422 for an address of the mailbox whose mail the rule sends on, and for the new addresses that `homesOf` refuses;
  * - 422 if a rule for an address without a mailbox is to keep the mail.
  */
@@ -391,12 +394,13 @@ export function requireTarget(rule: StoredRule, email: string): Target {
 
 /**
  * Requests mails that ask the recipients of a rule to agree: the recipient with the address `email`, or without `email`
- * all that have not agreed. Mails can be requested again.
+ * all recipients who have not agreed. Mails can be requested again.
  * - A target that has become a mailbox of the account needs no agreement.
  * - A target that is no longer a mailbox of the account needs an agreement.
  *
  * Throws:
- * - 404, and 409 `verification_not_needed`;
+ * - 404 if there is no such rule;
+ * - 409 `verification_not_needed` if these recipients have agreed already, or are mailboxes of the account;
  * - 422 for an address that is no target, and for the addresses that `homesOf` refuses;
  * - 429 if a limit on such mails leaves no mail to send.
  */

@@ -5,7 +5,7 @@ import { isPattern } from "../scoped/family.ts";
 
 const canonical = (given: string): string => given.trim().toLowerCase();
 
-/** Explains why a text is neither a local part nor a pattern; undefined if it is. */
+/** Explains why a text is neither a local part nor a pattern. Undefined if the text is a local part or a pattern. */
 function patternFault(text: string): string | undefined {
   if (text.indexOf("*") !== text.lastIndexOf("*")) return "A pattern has one * at most";
   return localPartFault(text.replace("*", "x"));

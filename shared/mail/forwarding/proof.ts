@@ -87,8 +87,8 @@ export const newCode = (): string => String(randomInt(1_000_000)).padStart(6, "0
 const keptAfterSeconds = 86_400;
 
 /**
- * The `ttl` of an item: a day after it expires, in seconds since 1970. Readers compare the proof's `expires_at`
- * themselves, because the table may delete late.
+ * The `ttl` of an item, in seconds since 1970: a day after the item expires. Readers compare the proof's `expires_at`
+ * themselves, because the table may delete the item late.
  */
 export const ttlOf = (expiresAt: string): number => Math.ceil(Date.parse(expiresAt) / 1_000) + keptAfterSeconds;
 

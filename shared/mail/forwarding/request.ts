@@ -36,11 +36,14 @@ export const perAccount = 200;
  */
 const perDomain = 40;
 
-/** The time until a mail may be sent, and the limit that forbids it earlier. */
+/** The time until a mail may be sent, and the limit that forbids the mail before this time. */
 type Wait = { waitMs: number; limit: string };
 
 const Mailed = z.object({ at: z.array(z.string()), version: z.int() });
-/** The mails of an account on a day: of all, and by the registrable domain of their recipients. */
+/**
+ * The numbers of mails of an account on a day: `count` for all mails, and `domains` for the mails to each registrable
+ * domain.
+ */
 export const Letters = z.object({ count: z.int(), domains: z.record(z.string(), z.int()).default({}) });
 
 /** The registrable domain of an address. If there is none, the domain of the address. */
@@ -50,8 +53,8 @@ function domainOf(email: string): string {
 }
 
 /**
- * Plans one mail to each of some addresses, in their order: the writes that count the mails, and for each address that
- * may get no mail the time to wait. The limits:
+ * Plans one mail to each of some addresses, in their order. `notes` are the writes that count the mails. `waits` has
+ * each address that may get no mail now, with the time to wait. The limits:
  * - an address gets one mail a minute and five a day, from all accounts together,
  * - an account sends 200 mails a day, and 40 to the addresses of one registrable domain.
  */
@@ -96,8 +99,8 @@ async function planMails(
 
 /**
  * The time to wait before another mail to an address; undefined if the mail may be sent now. `today` has the times of
- * the address's mails in the last 24 hours. `count` is the number of the account's mails today, and `toDomain` of them
- * went to the registrable domain of the address.
+ * the address's mails in the last 24 hours. `count` is the number of the account's mails today. `toDomain` is the
+ * number of the mails among them to the registrable domain of the address.
  */
 function waitOf(
   today: readonly string[],
@@ -148,8 +151,8 @@ export type PlannedTargets = { targets: Target[]; writes: Write[]; isAsked: bool
 
 /**
  * Plans mails to recipients of a rule, each with a new link and code. The earlier links and codes stop working;
- * `proofs` has their proofs by slot. A worker sends the mails when it gets the event of the change. A target that may
- * get no mail stays as it is. Throws 429 if a limit on such mails leaves none to send.
+ * `proofs` has the earlier proofs by slot. A worker sends the mails when it gets the event of the change. A target that
+ * may get no mail is not changed. Throws 429 if a limit on such mails leaves no mail to send.
  */
 export async function planRequests(table: Reader, asked: readonly Target[], of: OfRule): Promise<PlannedTargets> {
   const planned = await planDueRequests(table, asked, of);
@@ -203,7 +206,7 @@ const unverified = ({ target_domain_id: _, ...target }: Pick<Target, "email" | "
 export type NewTarget = { email: string; slot: number; homeId: string | undefined };
 
 /**
- * Plans the verification of new targets of a rule. The former `proofs` of the slots end.
+ * Plans the verification of new targets of a rule. The former `proofs` of the slots are replaced or deleted.
  * - A target that is a mailbox of the account needs no verification.
  * - If a limit on mails is reached, no mail is sent to the target. The next mail to the address lists all rules of the
  *   account that wait for this recipient.

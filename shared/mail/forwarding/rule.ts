@@ -28,7 +28,7 @@ const rulePrefix = "FORWARD";
 export const targetKey = (accountId: string, scope: MailScope, ruleId = ""): Key =>
   scopeKey(accountId, rulePrefix, scope, ruleId);
 
-/** The prefixes of the targets of all rules that are deleted with a scope. */
+/** The key prefixes of all rows of targets that are deleted together with a scope. */
 export const targetPrefixes = (accountId: string, scope: MailScope): Key[] => [
   targetKey(accountId, scope),
   ...(scope.type === "domain" ? addressPrefixes(accountId, rulePrefix, scope.id) : []),
@@ -195,7 +195,7 @@ export const StoredTargets = z.object({
 });
 export type StoredTargets = z.output<typeof StoredTargets>;
 
-/** All targets in a row that is looked up when mail arrives, also those that get no mail at present. */
+/** All targets in a row that is looked up when mail arrives, also the targets that get no mail at present. */
 export const targetsInRow = ({ target_email, target_domain_id, flows, others }: StoredTargets) => [
   { target_email, target_domain_id, flows },
   ...others,

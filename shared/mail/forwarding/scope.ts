@@ -30,7 +30,10 @@ type ScopeBody = {
   address?: string | undefined;
 };
 
-/** Explains why the members of a body do not give one scope, with the member at fault; undefined if they do. */
+/**
+ * Explains why the members of a body do not give one scope, with the member at fault. Undefined if the members give one
+ * scope.
+ */
 export function scopeFault({ domain, workspace_id, mailbox, address }: ScopeBody): BodyFault | undefined {
   if (address !== undefined && domain === undefined) {
     return { path: ["address"], message: "Give the domain of the address too, as `domain`" };

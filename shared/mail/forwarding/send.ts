@@ -34,7 +34,7 @@ export type SendWork = { table: Table; mail: Mail; publicUrl: string; now: () =>
 /** The lease of a worker, in milliseconds: longer than one invocation lasts. */
 const leaseMs = 60_000;
 
-/** How many mails of one rule are sent at the same time. */
+/** The most mails of one rule that are sent at the same time. */
 const mailsAtOnce = 5;
 
 /** The secrets of a mail: the token of its link, and its code. */
@@ -49,7 +49,7 @@ type Lease = { version: number; email: string; covered: StoredRule[] };
  * mail are new, and exist only in the mail.
  * - A repeated call sends no second mail, unless the first call failed before it stored that the mail was accepted.
  * - Throws 503 if the mail server does not answer, and an Error while another worker sends a mail. Before this function
- *   throws, it tries the mails to all other recipients. The caller has to call again.
+ *   throws, it tries the mails to all other recipients. The caller has to call this function again.
  */
 export async function sendVerification(accountId: string, ruleId: string, work: SendWork): Promise<void> {
   const [account, rule] = await Promise.all([
@@ -64,7 +64,7 @@ export async function sendVerification(accountId: string, ruleId: string, work: 
   for (const result of sent) if (result.status === "rejected") throw result.reason;
 }
 
-/** Sends the mail to one recipient, if it is due. */
+/** Sends the mail to one recipient, if the mail is due. */
 async function sendTo(account: StoredAccount, recipient: Recipient, work: SendWork): Promise<void> {
   const secrets = { token: newToken(), code: newCode() };
   const lease = await takeLease(recipient, secrets, work);
@@ -90,7 +90,7 @@ async function sendTo(account: StoredAccount, recipient: Recipient, work: SendWo
 }
 
 /**
- * Takes the lease of a due mail. Stores the hashes of the new link and code in place of the former hashes, and the
+ * Takes the lease of a due mail. Replaces the former hashes by the hashes of the new link and code. Also stores the
  * rules that the mail lists. Returns undefined if no mail is due. Throws while another worker is sending.
  */
 async function takeLease(
@@ -186,9 +186,7 @@ async function provedNames(table: Table, accountId: string, covered: readonly St
   });
 }
 
-/**
- * Records in the rule that the recipient's mail server refused the mail. The recipient's agreement then has expired.
- */
+/** Records in the rule that the recipient's mail server refused the mail. The target is then `expired`. */
 function noteRefusal({ accountId, ruleId: id }: Recipient, email: string, { table, now }: SendWork): Promise<void> {
   const author = {
     action: "system: forwarding",

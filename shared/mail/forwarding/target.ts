@@ -18,7 +18,7 @@ function readTarget(given: string): Reading {
   if (given.trim().length > longestAddress) return tooLong;
   const read = readAddress(given);
   if (!read) return { fault: "Write one address, such as ada@example.com" };
-  // The text is tested as given, because the Kelvin sign and others become ASCII letters in lower case.
+  // The text is tested as given, because the Kelvin sign and some other characters become ASCII letters in lower case.
   const [givenLocal = ""] = given.trim().split("@");
   if (/[^\x21-\x7e]/.test(givenLocal)) return { fault: "The part before the @ can have only ASCII characters" };
   // The characters % and ! are not allowed, because old mail servers relay mail by them.
@@ -66,7 +66,7 @@ export function targetsFault({ target_email, target_emails = [] }: TargetBody): 
   return again < 0 ? undefined : { path: ["target_emails", again], message: "The address is given twice" };
 }
 
-/** The addresses of targets as a caller gives them, each address once, and the place of each in the request. */
+/** The addresses of targets as a caller gives them, each address once, and the place of each address in the request. */
 export type GivenTargets = { emails: readonly string[]; locOf: (email: string) => (string | number)[] };
 
 /** The targets in a body; no addresses if the body gives none. */
@@ -77,13 +77,16 @@ export function givenTargets({ target_email, target_emails }: TargetBody): Given
   return { emails: target_email === undefined ? [] : [target_email], locOf: () => ["body", "target_email"] };
 }
 
-/** Masks an address: its owner recognises it, but others cannot guess it. */
+/** Masks an address. The owner recognises the masked address. Others cannot guess the full address. */
 export function maskedAddress(email: string): string {
   const [local = "", domain = ""] = email.split("@");
   return `${local.slice(0, 1)}***@${domain.slice(0, 1)}***.${domain.split(".").at(-1) ?? ""}`;
 }
 
-/** Reduces the spellings of an address to one: without a tag and, at Google, without dots and with one domain. */
+/**
+ * Returns one text for all spellings of an address. The text has no tag. At Google, the text has no dots either, and
+ * the domain is gmail.com.
+ */
 function personOf(email: string): string {
   const [local = "", domain = ""] = email.replace(/(?<=.)\+[^@]*(?=@)/, "").split("@");
   const isGoogle = domain === "gmail.com" || domain === "googlemail.com";

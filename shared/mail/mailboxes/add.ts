@@ -27,7 +27,10 @@ export function addressTaken(
   return new Problem("address_taken", what, extras);
 }
 
-/** Reads the current state of a domain. Throws 404, and 409 `domain_not_ready` if it accepts no new addresses. */
+/**
+ * Reads the current state of a domain. Throws 404 if the domain is gone, and 409 `domain_not_ready` if the domain
+ * accepts no new addresses.
+ */
 export async function readReadyDomain({ account_id, id }: StoredDomain, { table }: Context): Promise<StoredDomain> {
   const domain = await domainById(table, account_id, id);
   if (!domain) throw notFound();
@@ -51,8 +54,10 @@ export function aheadOfNewMailbox(
 }
 
 /**
- * Creates a mailbox with a generated password. Throws 409 `address_taken` or `domain_not_ready`, and 422 for a quota
- * that the plan does not allow.
+ * Creates a mailbox with a generated password. Throws:
+ * - 409 `address_taken` if another mailbox has the address
+ * - 409 `domain_not_ready` if the domain accepts no new addresses
+ * - 422 for a quota that the plan does not allow
  */
 export async function addMailbox(
   found: StoredDomain,

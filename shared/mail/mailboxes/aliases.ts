@@ -19,7 +19,7 @@ const canonicalName = (given: string): string => given.trim().toLowerCase();
 
 const notAnAddress = "Write an address such as sales@example.com, or only its local part";
 
-/** Explains why a text cannot be an alias in any domain; undefined if it can. */
+/** Explains why a text can be an alias in no domain. Undefined if the text can be an alias. */
 function aliasFault(text: string): string | undefined {
   if (text.includes("@")) return readAddress(text) ? undefined : notAnAddress;
   return text === anyLocal ? undefined : localPartFault(text);
@@ -67,8 +67,12 @@ export function requireAliasPermission({ domain }: FoundMailbox, { permissions }
 export type NewAlias = { alias: string; is_catch_all: boolean };
 
 /**
- * Adds an address to a mailbox. Throws 404, 409 `address_taken`, `limit_reached` or `domain_not_ready`, and 422 for an
- * alias that is not valid.
+ * Adds an address to a mailbox. Throws:
+ * - 404 if the mailbox does not exist any more
+ * - 409 `address_taken` if a mailbox has the address already
+ * - 409 `limit_reached` if the mailbox has 30 aliases already
+ * - 409 `domain_not_ready` if the domain accepts no new addresses
+ * - 422 for an alias that is not valid
  */
 export async function addAlias(
   found: FoundMailbox,

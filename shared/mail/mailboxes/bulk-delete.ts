@@ -50,7 +50,10 @@ const progressKey = (accountId: string, keyId: string): Key => ({
 
 const StoredProgress = z.object({ deleted: z.array(Deleted) });
 
-/** How long the progress is stored, in seconds: longer than the answer to an `Idempotency-Key`. */
+/**
+ * How long the progress is stored, in seconds. This is longer than the answer to a request with an `Idempotency-Key` is
+ * stored.
+ */
 const progressSeconds = 2 * 86_400;
 
 /** A mailbox to delete, with its index in the request. */
@@ -154,7 +157,10 @@ async function candidatesAmong(
   });
 }
 
-/** The mailbox of each reference, an id or a primary address, with its domain. Takes a few round trips for all. */
+/**
+ * The mailbox of each reference, an id or a primary address, with its domain. Takes a few round trips for all
+ * references together.
+ */
 async function mailboxesByRefs(
   table: Reader,
   accountId: string,

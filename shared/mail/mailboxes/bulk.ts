@@ -109,7 +109,8 @@ function sortItems(items: readonly BulkItem[]): { good: Candidate[]; failed: Ite
 }
 
 /**
- * How many mailboxes one transaction creates. A mailbox takes four of the 100 writes, and the transaction a few more.
+ * The most mailboxes that one transaction creates. A transaction has 100 writes. Each mailbox takes four of them, and
+ * the transaction itself takes a few more.
  */
 const mailboxesAtOnce = 23;
 const passwordsAtOnce = 10;
@@ -124,11 +125,12 @@ type Progress = { made: Made[]; failed: ItemFailure[]; left: Candidate[] };
 type Logins = Map<Candidate, Login>;
 
 /**
- * Creates many mailboxes of one domain, a few dozen in each transaction. Throws 409 `domain_not_ready`.
+ * Creates many mailboxes of one domain, a few dozen in each transaction. Throws 409 `domain_not_ready` if the domain
+ * accepts no new addresses.
  * - A fault in one item is reported for that item only.
  * - Items that are left when time runs out are reported as `not_attempted`.
- * - If a request with an `Idempotency-Key` is sent again after an interruption, it finds the mailboxes that were
- *   created before.
+ * - If a request with an `Idempotency-Key` is sent again after an interruption, the repeat finds the mailboxes that
+ *   were created before.
  */
 export async function addMailboxes(
   found: StoredDomain,

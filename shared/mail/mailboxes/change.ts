@@ -47,9 +47,11 @@ export function aheadOfChange(expected: Expected, accountId: string, ref: string
 }
 
 /**
- * Changes members of a mailbox. Writes nothing if the members have these values already. `quota` is in bytes. Throws
- * 404, 409 `mailbox_not_ready`, 412 if the mailbox does not match `If-Match`, and 422 if the plan does not allow the
- * new quota.
+ * Changes members of a mailbox. Writes nothing if the members have these values already. `quota` is in bytes. Throws:
+ * - 404 if the mailbox does not exist any more
+ * - 409 `mailbox_not_ready` as `requireSwitchable` does
+ * - 412 if the mailbox does not match `If-Match`
+ * - 422 if the plan does not allow the new quota
  */
 export async function changeMailbox(
   found: FoundMailbox,

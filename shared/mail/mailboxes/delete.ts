@@ -31,8 +31,8 @@ export function aheadOfDeletion(accountId: string, ref: string, expected: Expect
 }
 
 /**
- * Deletes a mailbox. Its addresses are free at once. For 7 days the mailbox can be restored. Throws 404, and 412 if the
- * mailbox does not match `If-Match`.
+ * Deletes a mailbox. Its addresses are free at once. For 7 days the mailbox can be restored. Throws 404 if there is no
+ * such mailbox, and 412 if the mailbox does not match `If-Match`.
  */
 export async function deleteMailbox({ mailbox, domain }: FoundMailbox, context: Context): Promise<void> {
   if (!(await dropMailbox(domain, mailbox.id, context))) throw notFound();

@@ -117,7 +117,7 @@ export async function deletedRemovals(
 
 const Pointer = z.object({ SK: z.string(), ordinal: z.int() });
 
-/** The deleted mailboxes at ordinals of the list, without mailboxes that are gone meanwhile. */
+/** The deleted mailboxes at some ordinals of the list, without the mailboxes that are gone meanwhile. */
 async function deletedAt(table: Reader, accountId: string, ordinals: readonly number[]): Promise<Deleted[]> {
   const rows = await table.getMany(ordinals.map((ordinal) => rowKey(deletedMailboxesOf(accountId), ordinal)));
   return ordinals.flatMap((ordinal, index) => {
@@ -150,8 +150,8 @@ export async function deletedIn(
 }
 
 /**
- * The mailboxes of one domain that a reference names: the deleted mailbox with an id, or all deleted mailboxes that had
- * an address. If there are none, this is the existing mailbox that the reference names, because the request may repeat
+ * The deleted mailboxes of one domain that a reference names: the mailbox with an id, or all mailboxes that had an
+ * address. If no deleted mailbox matches, the existing mailbox that the reference names, because the request may repeat
  * a restoration.
  */
 export type FoundDeleted = { mailboxes: readonly [StoredMailbox, ...StoredMailbox[]]; domain: StoredDomain };
@@ -194,7 +194,7 @@ const tooBroad = (): InvalidInput =>
     },
   ]);
 
-/** The items that `listDeleted` reads first for a principal who could restore all of them. */
+/** The items that `listDeleted` reads first for a principal who could restore all deleted mailboxes of the account. */
 export const aheadOfDeleted = (
   accountId: string,
   { domain, ...page }: OrderedPage & { domain?: string | undefined },
@@ -210,7 +210,7 @@ const parseDeleted = (rows: readonly object[]): Promise<StoredDeleted[]> =>
 
 /**
  * A page of the deleted mailboxes that the principal could restore, in the order of their deletion or its reverse.
- * Throws 422 `too_broad` if more than 20,000 would have to be filtered.
+ * Throws 422 `too_broad` if more than 20,000 deleted mailboxes would have to be filtered.
  */
 export async function listDeleted(
   accountId: string,

@@ -39,7 +39,10 @@ type Exporter = { table: Reader; permissions: Permissions };
 
 const manyDomains = 100_000;
 
-/** The mailboxes of a place that the principal may export, one chunk at a time. */
+/**
+ * The mailboxes of the account, or of the domain or workspace of the filter, one chunk at a time. Leaves out the
+ * mailboxes that the principal may not export.
+ */
 async function* selected(
   accountId: string,
   { domain: ref, workspace_id }: MailboxFilter,

@@ -81,7 +81,10 @@ const inlineRows = 500;
  * most 400 KB.
  */
 const inlineBytes = 200_000;
-/** The most chunks that are read while the caller waits. Each takes a few round trips and has at most 250 mailboxes. */
+/**
+ * The most chunks that are read while the caller waits. Each chunk takes a few round trips and has at most 250
+ * mailboxes.
+ */
 const inlineLooks = 100;
 const keptDays = 7;
 const downloadSeconds = 3_600;
@@ -108,7 +111,7 @@ async function firstOf(
 const missingMember = (member: string, msg: string): InvalidInput =>
   new InvalidInput([{ loc: ["body", member], msg, type: "not_found" }]);
 
-/** Whether the caller may export any mailbox in a domain or workspace. */
+/** Whether the caller may export at least one mailbox in a domain or workspace. */
 async function hasAny(accountId: string, place: MailboxFilter, context: Context): Promise<boolean> {
   for await (const mailboxes of eachMailbox(accountId, place, context)) if (mailboxes.length > 0) return true;
   return false;
@@ -135,8 +138,8 @@ async function requirePlace(accountId: string, filter: MailboxFilter, context: C
 }
 
 /**
- * Exports mailboxes. If the file is small, the answer holds it. Otherwise a worker makes the file, and `getExport`
- * shows the progress. Throws 422 as `requirePlace` does.
+ * Exports mailboxes. If the file is small, the answer holds the file. Otherwise a worker makes the file, and
+ * `getExport` shows the progress. Throws 422 as `requirePlace` does.
  */
 export async function exportMailboxes(
   accountId: string,
@@ -195,7 +198,7 @@ const exportView = ({ id, status, row_count, created_at, finished_at, expires_at
   expires_at,
 });
 
-/** The file name of an export that was created at that time. */
+/** The file name of an export that was created at a time. */
 export const csvNameOf = (createdAt: string): string => `mailboxes-${createdAt.slice(0, 10)}.csv`;
 
 /**

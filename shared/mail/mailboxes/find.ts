@@ -78,7 +78,7 @@ export function expectedMailbox({ seen }: Pick<Expected, "seen">, accountId: str
 
 /**
  * The items that `mailboxByRef` reads and that the plan of the transaction reads again, and the workspace for the view.
- * Only the mailbox itself if this process has not seen the mailbox.
+ * If this process has not seen the mailbox, the result has only the item of the mailbox itself.
  */
 export function aheadOfMailbox(
   expected: Pick<Expected, "seen">,

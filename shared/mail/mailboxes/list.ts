@@ -106,7 +106,7 @@ export async function listMailboxes(
   });
 }
 
-/** The place that a filter names. */
+/** The domain and the workspace that a filter names. */
 type Where = Pick<MailboxFilter, "domain" | "workspace_id">;
 
 /**
@@ -152,7 +152,10 @@ const hasStatus =
   (mailbox: StoredMailbox): boolean =>
     status === undefined || mailbox.status === status;
 
-/** The place that a filter names, if it exists and the principal sees every mailbox in it. */
+/**
+ * The account, or the domain or workspace that a filter names. Undefined if the domain does not exist there, or if the
+ * principal does not see every mailbox there.
+ */
 async function wholePlace(
   accountId: string,
   { domain: ref, workspace_id: workspaceId }: Where,
@@ -166,7 +169,10 @@ async function wholePlace(
   return isWhole ? { accountId, domain, workspaceId } : undefined;
 }
 
-/** The mailbox with an address, if the principal sees it and it is in the domain and the workspace of the filter. */
+/**
+ * The mailbox with an address, if the principal sees this mailbox and if it is in the domain and the workspace of the
+ * filter.
+ */
 async function byAddress(
   accountId: string,
   search: string,

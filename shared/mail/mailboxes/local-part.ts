@@ -6,7 +6,8 @@ import { readName } from "../../domains/name.ts";
 const maxLocalLength = 64;
 
 /**
- * Explains why a text is not a valid local part, the part of an address before the @; undefined if it is. Ignores case.
+ * Explains why a text is not a valid local part. Undefined if the text is valid. The local part is the part of an
+ * address before the @. Ignores case.
  */
 export function localPartFault(given: string): string | undefined {
   const local = given.trim().toLowerCase();

@@ -74,8 +74,8 @@ export const accountSources = (moment: Moment, accountId: string): Promise<RowSo
 
 /**
  * The sources of the mailboxes of domains: one source for each domain, in the order of the domains. `since` is the head
- * of the account's list of mailboxes, if it was read before the domains. While this head does not change, the heads in
- * the domains do not change either.
+ * of the account's list of mailboxes, if this head was read before the domains. While this head does not change, the
+ * heads in the domains do not change either.
  */
 export async function domainSources(
   moment: Moment,

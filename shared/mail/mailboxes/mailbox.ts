@@ -8,8 +8,8 @@ import { rowKey, type List } from "../../table/ranked-list.ts";
 import type { Key } from "../../table/writes.ts";
 
 /*
- * An address is stored under the id of its domain, not under the name. So after another account gets the name, none of
- * the former addresses is found.
+ * An address is stored under the id of its domain, not under the domain's name. So if another account gets the name
+ * later, none of the former addresses is found.
  *
  * Access patterns
  *   mailboxes of an account by age, and one by the ordinal in its id   ACCOUNT#<id> / LIST#mailboxes

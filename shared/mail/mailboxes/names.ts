@@ -38,8 +38,8 @@ export type NamedMailbox = {
 };
 
 /**
- * A block. `version` counts its changes. `packed` has the mailboxes at the ordinals before `until`. Both are absent if
- * a mailbox was changed before the block was packed.
+ * A block. `version` counts its changes. `packed` has the mailboxes at the ordinals before `until`. `until` and
+ * `packed` are absent if a mailbox was changed before the block was packed.
  */
 const StoredBlock = z.object({
   version: z.int(),
@@ -101,7 +101,7 @@ function pack(named: readonly NamedMailbox[]): Uint8Array {
   return brotliCompressSync(JSON.stringify(content), options);
 }
 
-/** The mailboxes at the ordinals of a block before `until`. */
+/** The mailboxes of a block whose ordinals are less than `until`. */
 type Packed = { named: NamedMailbox[]; until: number };
 
 /**
@@ -206,8 +206,8 @@ export function blockKeyOf(accountId: string, mailboxId: string): Key | undefine
 }
 
 /**
- * The write that changes or adds a mailbox in its block. If the block is not packed, the write raises its version, so
- * that a transaction that packs the block at the same time fails.
+ * The write that changes or adds a mailbox in its block. If the block is not packed, the write raises the block's
+ * version. A transaction that packs the block at the same time then fails.
  */
 export async function namesWrite(table: Reader, accountId: string, changed: NamedMailbox): Promise<Write> {
   const block = Math.floor(changed.ordinal / perBlock);

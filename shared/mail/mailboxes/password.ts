@@ -64,8 +64,8 @@ const macOf = (key: Buffer, password: string): Buffer =>
   createHmac("sha256", key).update(password.normalize("NFC")).digest();
 
 /**
- * A 64-bit tag by which a login finds the only hash to check among several. The tag is keyed with the account's own
- * key. Without this key, the tag reveals nothing about the password.
+ * A 64-bit tag. By this tag, a login finds the only hash to check among several hashes. The tag is keyed with the
+ * account's own key. Without this key, the tag reveals nothing about the password.
  */
 export const passwordTag = (key: Buffer, password: string): string => macOf(key, password).toString("hex").slice(0, 16);
 
@@ -77,10 +77,10 @@ const keyedPrefix = "$hmac-sha256$";
  */
 export const keyedHash = (key: Buffer, password: string): string => keyedPrefix + unpadded(macOf(key, password));
 
-/** Whether a hash is one of `keyedHash`. */
+/** Whether `keyedHash` made a hash. */
 export const isKeyed = (hash: string): boolean => hash.startsWith(keyedPrefix);
 
-/** Whether a password matches a hash of `keyedHash`. Takes equally long for a match and a mismatch. */
+/** Whether a password matches a hash that `keyedHash` made. Takes equally long for a match and a mismatch. */
 export const isKeyedPassword = (key: Buffer, password: string, hash: string): boolean => {
   const expected = Buffer.from(hash.slice(keyedPrefix.length), "base64");
   const found = macOf(key, password);
@@ -102,7 +102,8 @@ const kept = new Map<string, Promise<Buffer>>();
 export type LoginServices = { table: Table; secrets: Secrets };
 
 /**
- * The key for an account's tags and keyed hashes. It is made at its first use, and opened once per process. Throws 503.
+ * The key for an account's tags and keyed hashes. The key is made at its first use, and opened once per process. Throws
+ * 503 if the key service does not answer.
  */
 export function loginKey(accountId: string, work: LoginServices): Promise<Buffer> {
   const known = kept.get(accountId);
@@ -141,7 +142,10 @@ export const sealContext = ({ account_id, domain_id, local_part }: MailboxAddres
   purpose: "mailbox_password",
 });
 
-/** Generates a password: its hash, and a sealed copy that is revealed once. Throws 503. */
+/**
+ * Generates a password: its hash, and a sealed copy that is revealed once. Throws 503 if the key service does not
+ * answer.
+ */
 export async function newLogin(mailbox: MailboxAddress, work: LoginServices): Promise<Login> {
   const password = newPassword();
   const [sealed, key] = await Promise.all([

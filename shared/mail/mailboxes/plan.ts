@@ -44,7 +44,9 @@ export class AddressTaken extends Error {
   }
 }
 
-/** The write that gives an address of a domain to a mailbox; throws `AddressTaken` when another mailbox has it. */
+/**
+ * The write that gives an address of a domain to a mailbox; throws `AddressTaken` when another mailbox has the address.
+ */
 export const addressWrite = (
   { account_id, id }: Pick<StoredDomain, "account_id" | "id">,
   local: string,
@@ -55,7 +57,7 @@ export const addressWrite = (
   orElse: (found) => new AddressTaken(local, found["mailbox_id"] ?? ""),
 });
 
-/** The head of a domain's list of mailboxes; undefined if the list has a head item of its own. */
+/** The head of a domain's list of mailboxes; undefined if the head is a separate item. */
 export const headIn = ({ mailbox_next: next, mailbox_count: live, mailbox_holes, version }: StoredDomain) =>
   next === undefined ? undefined : { next, live, holes: mailbox_holes ?? new Uint8Array(), version, versioned: true };
 
@@ -82,7 +84,7 @@ export const rebuiltList = (table: Reader, { account_id, id }: StoredDomain): Pr
 
 /**
  * The writes that add and remove mailboxes in a domain's list. The transaction fails if the domain has changed since it
- * was read. If the head of the list is an item of its own, these writes move it into the domain.
+ * was read. If the head of the list is a separate item, these writes move the head into the domain.
  */
 export function domainListWrites(
   domain: StoredDomain,

@@ -33,8 +33,12 @@ function onlyId({ mailboxes, domain }: FoundDeleted): string {
 
 /**
  * Restores a deleted mailbox with its id, its place in the lists, its password, and the aliases that are still free.
- * Throws 404, 409 `address_taken`, `domain_not_ready` or `mailbox_ambiguous`, and 409 `mailbox_not_ready` for a mailbox
- * that is not deleted.
+ * Throws:
+ * - 404 if the mailbox cannot be restored any more
+ * - 409 `address_taken` if another mailbox has the mailbox's address
+ * - 409 `domain_not_ready` if the domain accepts no new addresses
+ * - 409 `mailbox_ambiguous` if several deleted mailboxes had the address
+ * - 409 `mailbox_not_ready` if the mailbox is not deleted
  */
 export async function restoreMailbox(found: FoundDeleted, context: Context): Promise<RestoredMailbox> {
   const id = onlyId(found);

@@ -43,7 +43,10 @@ const shownAlready = (): Problem =>
 
 /**
  * Reveals the password of a mailbox once. The transaction also deletes the sealed copy, so only one caller gets the
- * password. Throws 404, 409 `secret_already_shown`, and 503 if the copy cannot be opened.
+ * password. Throws:
+ * - 404 if the mailbox does not exist any more
+ * - 409 `secret_already_shown` if the password was revealed before
+ * - 503 if the copy cannot be opened
  */
 export async function revealCredentials(
   found: FoundMailbox,
@@ -94,7 +97,10 @@ export const Rotated = z
     description: "A new password of a mailbox. `mailboxes.reveal_credentials` shows it once.",
   });
 
-/** Gives a mailbox a new password, which can be revealed once. The old password stops working. Throws 404 and 503. */
+/**
+ * Gives a mailbox a new password, which can be revealed once. The old password stops working. Throws 404 if the mailbox
+ * does not exist any more, and 503 if the key service does not answer.
+ */
 export async function rotatePassword(
   found: FoundMailbox,
   context: Context,

@@ -85,7 +85,11 @@ export const tooBroad = (): InvalidInput =>
     },
   ]);
 
-/** The approximate cost of one mailbox, in read units: `packed` in a block, or `row` by its reference and its row. */
+/**
+ * The approximate cost of reading one mailbox, in read units of the table:
+ * - `packed`: in a packed block
+ * - `row`: by its reference and its row
+ */
 const units = { packed: 0.004, row: 0.5 };
 
 /** Where to search: in one domain, in one workspace, or in the whole account. */
@@ -165,7 +169,7 @@ async function allNamed(table: Reader, accountId: string, state: ListState): Pro
   return read.flat();
 }
 
-/** The mailboxes at ordinals, in their order. Throws `ListChanged` if one is gone. */
+/** The mailboxes at some ordinals, in the order of the ordinals. Throws `ListChanged` if a mailbox is gone. */
 async function rowsAt(table: Reader, accountId: string, ordinals: readonly number[]): Promise<StoredMailbox[]> {
   const list = mailboxesOf(accountId);
   const rows = new Map((await readNear(table, list, ordinals)).map((row) => [row.SK, row]));

@@ -86,7 +86,7 @@ export function seenPlaces(accountId: string, seen: Seen): Key[] {
   return places ? placeKeys(accountId, places) : [];
 }
 
-/** Notes the domains and workspaces of a page for the next request, if they are few. */
+/** Notes the domains and workspaces of a page for the next request, unless the page has many domains. */
 export function notePlaces({ seen }: Reader, accountId: string, items: readonly Mailbox[]): void {
   const domains = [...new Set(items.map(({ domain_id }) => domain_id))];
   const workspaces = [...new Set(items.map(({ workspace_id }) => workspace_id))];

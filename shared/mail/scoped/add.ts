@@ -12,8 +12,10 @@ import { type Family, type MailScope, type Scoped, scopeKey } from "./family.ts"
 
 /**
  * Reads the list for a new entry, and the existing entries of its scope. `presence` are the writes that make the
- * transaction fail if the scope is deleted meanwhile. Throws 409 `limit_reached` or `domain_not_ready`, and 422 if the
- * scope's domain is gone.
+ * transaction fail if the scope is deleted meanwhile. Throws:
+ * - 409 `limit_reached` if the scope or the account can have no more entries
+ * - 409 `domain_not_ready` if the scope's domain takes no new entries
+ * - 422 if the scope's domain or mailbox is gone
  */
 export async function placeFor<T extends Scoped>(
   family: Family<T>,
@@ -26,7 +28,8 @@ export async function placeFor<T extends Scoped>(
     presenceOf(table, accountId, scope, family.noun),
     readList(table, family.list(accountId)),
   ]);
-  // Read after the head of the list. An entry that is added later changes the head, so the transaction fails.
+  // The entries are read after the head of the list. An entry that is added later changes the head, and then the
+  // transaction fails.
   const existing = await table.between(beside.PK, beside.SK, `${beside.SK}~`, { limit: family.perScope });
   if (existing.length < family.perScope && state.live < family.perAccount) return { state, presence, existing };
   const { noun, perScope, perAccount } = family;
@@ -49,7 +52,8 @@ export function aheadOfPlace<T extends Scoped>(
 async function presenceOf(table: Reader, accountId: string, scope: MailScope, noun: string): Promise<Write[]> {
   const { type, id } = scope;
   if (type === "account") return [];
-  // This raises the workspace's version. So a deletion of the workspace at the same time has to read its entries again.
+  // This raises the workspace's version. So a deletion of the workspace at the same time has to read the workspace's
+  // entries again.
   if (type === "workspace") return [domainCountWrite(accountId, id, 0)];
   if (type !== "mailbox") return [await openDomain(table, accountId, id, noun)];
   const mailbox = await mailboxById(table, accountId, id);
@@ -60,7 +64,10 @@ async function presenceOf(table: Reader, accountId: string, scope: MailScope, no
   ];
 }
 
-/** The check that a domain takes new entries. Throws 409 `domain_not_ready`, and 422 if the domain is gone. */
+/**
+ * The check that a domain takes new entries. Throws 409 `domain_not_ready` if the domain takes none, and 422 if the
+ * domain is gone.
+ */
 async function openDomain(table: Reader, accountId: string, id: string, noun: string): Promise<Write> {
   const domain = await domainById(table, accountId, id);
   if (!domain) throw new InvalidInput([{ loc: ["body", "domain"], msg: noSuchDomain, type: "not_found" }]);

@@ -28,7 +28,7 @@ export type WideScope = { type: z.output<typeof MailScopeType>; id: string };
 
 /**
  * The scope of an entry: a wide scope, one mailbox, or the addresses of a domain that a local part or a pattern names.
- * The id of an address is the id of its domain.
+ * For addresses, `id` is the id of the domain.
  */
 export type MailScope = WideScope | { type: "mailbox"; id: string } | { type: "address"; id: string; local: string };
 
@@ -36,7 +36,8 @@ export type MailScope = WideScope | { type: "mailbox"; id: string } | { type: "a
 export const isPattern = (local: string): boolean => local.includes("*");
 
 /**
- * The place of a scope in sort keys. All patterns of a domain have one place, because arriving mail reads all of them.
+ * The part of a sort key that names a scope. All patterns of a domain have the same part, because arriving mail reads
+ * all of them.
  */
 function placeOf(scope: MailScope): string {
   if (scope.type !== "address") return `${scope.type}#${scope.id}`;
@@ -114,12 +115,12 @@ export type Family<T extends Scoped> = {
   prefix: string;
   parse: (row: Item) => T;
   scopeOf: (entry: T) => MailScope;
-  /** The types of the scopes of grants that can cover an entry. */
+  /** The scope types of the grants that can cover an entry. */
   within: readonly ResourceType[];
   /** The most entries of one scope. All of them are read when mail arrives or is sent. */
   perScope: number;
   perAccount: number;
-  /** The most entries that one transaction deletes, with all that belongs to them. */
+  /** The most entries that one transaction deletes, together with the items that belong to these entries. */
   atOnce: number;
 };
 

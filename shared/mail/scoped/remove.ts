@@ -17,8 +17,8 @@ const maxGrants = 10;
 export type PlanDependents<T> = (entries: readonly T[]) => Promise<PlannedRemoval> | PlannedRemoval;
 
 /**
- * Plans the deletion of some entries, and of the grants on them. If there are too many grants for one transaction, this
- * plans to revoke some of them only, and `isAll` is false. The caller then commits and plans again. The transaction
+ * Plans the deletion of some entries, and of the grants on them. If there are too many grants for one transaction, the
+ * plan only revokes some of the grants, and `isAll` is false. The caller then commits and plans again. The transaction
  * fails if an entry has changed since it was read.
  */
 export async function planScopedRemoval<T extends Scoped & { version: number }>(
@@ -69,8 +69,8 @@ export function aheadOfRemoval<T extends Scoped>(
 }
 
 /**
- * Plans the deletion of the first few entries whose keys in their scope begin with a prefix, because the scope is being
- * deleted. `isAll` says that no other entries are left.
+ * Plans the deletion of the first few entries of a scope that is being deleted. The keys of these entries under the
+ * scope begin with the given prefix. `isAll` says that no other entries are left.
  */
 export async function planScopedPurge<T extends Scoped & { version: number }>(
   family: Family<T>,

@@ -13,9 +13,9 @@ import type { Key, Write } from "../../table/writes.ts";
 import type { MailRequest } from "./handler.ts";
 
 /*
- * Mail servers send their reports in batches. A batch is done in pieces, and each piece is one transaction with a
- * claim. So a batch that was interrupted is completed when it is sent again, and a batch that is sent twice counts
- * once.
+ * Mail servers send their reports in batches. A batch is done in pieces. Each piece is one transaction with a claim: a
+ * write that stores that the piece is done. So a batch that was interrupted is completed when it is sent again, and a
+ * batch that is sent twice counts once.
  *
  * Access patterns
  *   the pieces of a batch that are done   MAIL_BATCH#<SHA-256 of the batch's id> / PIECE#<number>
@@ -110,7 +110,7 @@ export function cutIntoPieces<U>(units: readonly U[], writesOf: (unit: U) => num
 type Work<U> = {
   batchId: string;
   fingerprint: string;
-  /** The pieces. They must follow from the content alone, so that a repeat has the same pieces. */
+  /** The pieces. They must follow from the batch's content alone, so that a repeat has the same pieces. */
   pieces: readonly (readonly U[])[];
   /** Plans the writes of a piece. It may run more than once, and has no other effects. */
   plan: (units: readonly U[]) => Promise<{ writes: Write[]; ignored: Ignored[] }>;

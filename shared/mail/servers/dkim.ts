@@ -21,8 +21,9 @@ type SigningKey = {
 };
 
 /**
- * Opens the key that signs the mail of the domain with this name. The name can be in any spelling. Undefined unless the
- * domain may send: its account must have proved that it owns the name, and must be in use. Throws 503.
+ * Opens the key that signs the mail of the domain with this name. The name can be in any spelling. Undefined if the
+ * domain may not send. A domain may send only if its account has proved that it owns the name, and is in use. Throws
+ * 503 if the key service does not answer.
  */
 export async function signingKey(
   given: string,

@@ -34,7 +34,7 @@ export type Recipient = {
 export const isInUse = (account: Pick<StoredAccount, "status"> | undefined, plan: PlanStanding): boolean =>
   (account?.status === "active" || account?.status === "past_due") && plan !== "lapsed";
 
-/** Whether the domain is open and was proved, and holds its name firmly. */
+/** Whether the domain is open and proved, and no other account can take the name over. */
 export const isProvedBy = (holder: StoredHolder | undefined, domain: StoredDomain): boolean =>
   holder?.firm === true && domain.id === holder.domain_id && domain.is_open && domain.verified_at !== null;
 

@@ -57,7 +57,7 @@ export function queryOf<N extends string>(
   return Object.fromEntries(names.map((name) => [name, query.get(name) ?? undefined])) as Record<N, string | undefined>;
 }
 
-/** The member `name` of a query. Throws 422 if the query lacks it. */
+/** The member `name` of a query. Throws 422 if the query lacks this member. */
 export function requireMember<N extends string>(query: Record<N, string | undefined>, name: N): string {
   const text = query[name];
   if (text !== undefined) return text;
@@ -67,7 +67,8 @@ export function requireMember<N extends string>(query: Record<N, string | undefi
 /**
  * How long a mail server may keep an answer, in seconds.
  * - `sender`: for this time a mailbox can still send after it was paused.
- * - `dkim`: the record of a replaced key stays in the DNS for days.
+ * - `dkim`: for this time a mail server can still sign with a replaced key. The record of this key stays in the DNS for
+ *   days.
  */
 const keptSeconds = { recipient: 60, sender: 30, dkim: 300 } as const;
 
@@ -77,8 +78,8 @@ export const keepHeader = (endpoint: keyof typeof keptSeconds): Record<string, s
 });
 
 /**
- * Makes the Lambda handler of a route for the deployment's mail servers, which send their key in `X-Mail-Key`.
- * `answer` gives the response and the fields to log; its errors go through `failure`.
+ * Makes the Lambda handler of a route for the deployment's mail servers, which send their key in `X-Mail-Key`. `answer`
+ * gives the response and the fields to log. If `answer` throws, `failure` makes the response from the error.
  */
 export function mailServerHandler(
   name: string,

@@ -36,7 +36,10 @@ export type LoggedIn = {
 
 export type LoginWork = { table: Table; secrets: Secrets; now: () => Date; log: Log };
 
-/** The hash of a password, whether it is a master password, and the function that stores when the password was used. */
+/**
+ * The hash of a password, whether the password is a master password, and the function that stores when the password was
+ * used.
+ */
 type Hash = { hash: string; isByMaster: boolean; noteUse?: () => Promise<unknown> };
 
 type Master = z.output<typeof StoredMaster>;
@@ -63,10 +66,10 @@ export async function mastersOf(
   return Masters.parse(found.flat());
 }
 
-/** Why nobody can log in to a mailbox by a protocol, whatever the password. */
+/** Why nobody can log in to a mailbox by a protocol, even with the right password. */
 export type LoginObstacle = "no_such_mailbox" | "account_suspended" | "mailbox_paused" | "domain_not_ready";
 
-/** Why nobody can log in to the mailbox by this protocol now; undefined if the right password logs in. */
+/** Why nobody can log in to the mailbox by this protocol now; undefined if the right password is accepted. */
 export function loginObstacle(
   { account, plan, domain, isProved, address, mailbox }: Recipient,
   protocol: Protocol,
@@ -122,7 +125,7 @@ async function isRight(password: string, hash: string, key: Buffer, mayUse: bool
   return false;
 }
 
-/** The time of the last use is stored again only if the stored time is at least this old. */
+/** The time of the last use is stored again only if the stored time is at least this old, in milliseconds. */
 const usedEveryMs = 300_000;
 
 /**
@@ -169,8 +172,8 @@ export const addressOf = (user: string): { local: string; domain: string } =>
   readAddress(user) ?? { local: "nobody", domain: "nobody.invalid" };
 
 /**
- * Logs in to the mailbox of an address: its own address or one of its aliases. Undefined when the login is refused.
- * Throws 503.
+ * Logs in to the mailbox that has the user name as its address or as an alias. Undefined when the login is refused.
+ * Throws 503 if the key service does not answer.
  * - The password is the password of the mailbox, or an app password of the mailbox for the protocol. For sending, it
  *   can be a master password for a scope that the mailbox is in.
  * - An app password or a master password that has expired or is inactive is refused as a wrong password is.

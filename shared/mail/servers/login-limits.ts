@@ -12,9 +12,9 @@ import type { Key } from "../../table/writes.ts";
 import { readAddress } from "../mailboxes/local-part.ts";
 
 /*
- * Wrong guesses must not keep the owner of a mailbox out. So a login is charged to its source, and to its source and
- * address together. It is charged to the address as well only if nobody has logged in with the address from this
- * source.
+ * Wrong guesses must not keep the owner of a mailbox out. So a login is charged to its network, and to its network and
+ * address together. The login is charged to the address alone too, but only if nobody has logged in with the address
+ * from this network.
  *
  * Access patterns
  *   the last login with an address from a network   LOGIN#<hash of the address> / SOURCE#<hash of the network>
@@ -38,15 +38,15 @@ function canonicalUser(user: string): string {
   return address ? `${address.local}@${address.domain}` : user;
 }
 
-/** The source of a login: its user name in any spelling, and the IP address that the login comes from. */
+/** The source of a login, from the user name in any spelling, and from the client's IP address. */
 export function loginSource(user: string, ip: string): LoginSource {
   const network = clientNetwork(ip);
   return { address: hashOf(canonicalUser(user)), network: hashOf(network), isNamed: network !== "unknown" };
 }
 
 /**
- * Charges a login to its source, and to its source and address together. Throws 429. The source is charged first, so
- * that a source beyond its limit uses up no other limit.
+ * Charges a login to its network, and to its network and address together. Throws 429 if a limit has no room. The
+ * network is charged first, so that a network beyond its limit uses up no other limit.
  */
 export async function chargeSource({ address, network }: LoginSource, limiter: LimiterContext): Promise<void> {
   await charge({ principalId: `login-from/${network}`, class: "login_source", cost: 1 }, limiter);
@@ -73,8 +73,8 @@ const isKnown = (last: Date, now: Date): boolean => now.getTime() - last.getTime
 const addressBucket = ({ address }: LoginSource): string => `login/${address}`;
 
 /**
- * Charges a login to its address. This is only for a login from a network that is not known for the address. Throws
- * 429.
+ * Charges a login to its address. This is only for a login from a network that is not known for the address. Throws 429
+ * if the limit has no room.
  */
 export async function chargeAddress(source: LoginSource, limiter: LimiterContext): Promise<void> {
   await charge({ principalId: addressBucket(source), class: "login_address", cost: 1 }, limiter);

@@ -11,7 +11,7 @@ import { findRecipient, isInUse } from "./find-account.ts";
 
 /**
  * The destination of mail for an address.
- * - `role`: no mailbox has the address `postmaster` or `abuse`, and the first mailbox of the domain gets its mail.
+ * - `role`: no mailbox has the address `postmaster` or `abuse`, and the first mailbox of the domain gets the mail.
  * - `forward`: no mailbox has the address, and forwarding rules send its mail on.
  * - `none`: the domain is here, but nobody has the address.
  * - `unknown`: the domain is not here.

@@ -138,7 +138,7 @@ const effects: Record<string, (event: RevokingEvent) => Effect | undefined> = {
 /** The types of events that can revoke something. */
 export const revokingTypes: readonly string[] = Object.keys(effects);
 
-/** The revocation that an event makes; undefined if it makes none. */
+/** The revocation that an event makes; undefined if the event makes none. */
 function revocationOf(event: RevokingEvent): Revocation | undefined {
   const { id, timestamp: at, account_id } = event;
   const effect = effects[event.type]?.(event);
@@ -149,8 +149,8 @@ function revocationOf(event: RevokingEvent): Revocation | undefined {
 const keptMs = 30 * dayMs;
 
 /**
- * Stores the revocation that an event makes, and returns it; undefined if the event makes none. If the same event comes
- * again, its revocation is stored again.
+ * Stores the revocation that an event makes, and returns the revocation. Undefined if the event makes no revocation. If
+ * the same event comes again, its revocation is stored again.
  */
 export async function noteRevocation(
   table: Pick<Table, "attempt">,
@@ -165,8 +165,8 @@ export async function noteRevocation(
 }
 
 /**
- * How far the cursor at the end goes back, in milliseconds. Revocations of the same time are stored in any order, and
- * the clocks of processes differ.
+ * When the reader has read everything, the next cursor is this far in the past, in milliseconds. Revocations of the
+ * same time are stored in any order, and the clocks of processes differ.
  */
 const overlapMs = minuteMs;
 
@@ -187,7 +187,8 @@ export type RevocationPage = { items: Revocation[]; next: string; has_more: bool
 
 /**
  * Reads up to `limit` revocations since a cursor, oldest first. A reader without a cursor begins now.
- * - At the end the next cursor goes back by a minute, so revocations of the last minute come again, with the same ids.
+ * - When the reader has read everything, the next cursor is a minute in the past. So the revocations of the last minute
+ *   come again, with the same ids.
  * - Throws 422 `cursor_expired` for a cursor that is older than the kept revocations.
  */
 export async function readRevocations(

@@ -49,7 +49,10 @@ type SenderWork = { table: Reader; secrets?: Pick<Secrets, "open">; now: () => D
 /** The mailbox of a login. */
 type Mailbox = { mailbox_id: string; account_id: string; domain_id: string; address: string };
 
-/** The mails that a managed dedicated IP may send today during its warm-up, and has sent. */
+/**
+ * The number of mails that a managed dedicated IP may send today during its warm-up, and the number that it has sent
+ * today.
+ */
 type Limit = { per_day: number; sent_today: number };
 
 /**
@@ -91,9 +94,9 @@ const readFrom = (from: string) => (from.includes(" ") ? undefined : readAddress
  * - The mailbox with the catch-all sends also from every address of the domain that no mailbox has.
  * - An empty `from` is the null reverse-path of RFC 5321 §4.5.5, from which every mailbox sends.
  * - With `to`, no mail goes to a recipient that the account has suppressed, and none to a text that is no address.
- * - A managed dedicated IP sends only so many mails on each day of its warm-up.
+ * - During its warm-up, a managed dedicated IP sends no more mails a day than the limit of the day.
  *
- * Throws 503.
+ * Throws 503 if the key service does not answer.
  */
 export async function senderVerdict(
   work: SenderWork,

@@ -78,7 +78,7 @@ export const Suppression = z
     email: z.string().meta({ description: "The address that gets no mail." }),
     reason: z.enum(["bounce", "complaint", "manual"]).meta({
       description:
-        "`bounce`: a mail failed because the address cannot be reached. `complaint`: the recipient reported a mail as spam. `manual`: somebody of the account added it.",
+        "`bounce`: a mail failed because the address cannot be reached. `complaint`: the recipient reported a mail as spam. `manual`: somebody of the account added the suppression.",
     }),
     status: z
       .string()
@@ -108,8 +108,8 @@ export type Addition = Omit<Suppression, "id" | "created_at">;
 export const writesPerSuppression = 2;
 
 /**
- * Plans to suppress addresses, which must differ. An address that is suppressed already stays as it is. `suppressions`
- * has the new or existing suppression of each addition, in their order.
+ * Plans to suppress addresses. No address may be given twice. An address that is suppressed already does not change.
+ * `suppressions` has the new or existing suppression of each addition, in the order of the additions.
  */
 export async function planSuppressions(
   table: Reader,

@@ -120,8 +120,8 @@ type ReportWork = { table: Table; now: () => Date };
  * - A measurement that is not newer than the stored measurement changes nothing.
  * - Sent mail is counted for the dedicated IP that the entry names, if the account has this IP. If the entry names no
  *   IP, the mail is counted for the dedicated IP from which the domain sends.
- * - Sent mail is billed for the day on which it is reported, and counted for the mailbox on the day on which it was
- *   sent.
+ * - Sent mail is billed for the day of the report. The mailbox's own count has the mail on the day on which the mailbox
+ *   sent it.
  *
  * Throws as `runBatch` does.
  */
@@ -174,7 +174,7 @@ async function planUnits(
 
 const ipName = (accountId: string, ipId: string): string => `${accountId}#${ipId}`;
 
-/** The dedicated IPs that the units name and their accounts have, by `ipName`. */
+/** The dedicated IPs that the units name, by `ipName`. Leaves out an IP that the account of the unit does not have. */
 async function namedIps(table: Table, units: readonly Unit[]): Promise<Set<string>> {
   const named = new Map(
     units.flatMap(({ accountId, ipId }) =>
@@ -196,14 +196,14 @@ const needsDomain = (units: readonly Unit[], stored: StoredMailbox | undefined):
 type Reported = {
   accountId: string;
   mailboxId: string;
-  /** The mailbox; undefined if it is deleted or unknown. */
+  /** The mailbox; undefined if the mailbox is deleted or unknown. */
   stored: StoredMailbox | undefined;
   /** The id of the mailbox's domain; undefined for an unknown mailbox. */
   domainId: string | undefined;
   domain: StoredDomain | undefined;
   /** The dedicated IP from which the domain sends. */
   ipId: string | undefined;
-  /** The dedicated IPs that entries name and their accounts have. */
+  /** The dedicated IPs that entries name. An IP that the account of the entry does not have is missing. */
   named: ReadonlySet<string>;
 };
 

@@ -26,7 +26,7 @@ export const MailboxUsage = z
     allowed: z.int().min(0).meta({ description: "The space that the mailbox may use, in bytes." }),
     percent: z.number().min(0).meta({ description: "How much of the allowed space is used, in per cent." }),
     measured_at: Timestamp.nullable().meta({
-      description: "When the mail servers measured `bytes` and `messages`; null if they have not yet.",
+      description: "When the mail servers measured `bytes` and `messages`; null before the first measurement.",
     }),
     last_login_at: Mailbox.shape.last_login_at,
     sent: z

@@ -54,7 +54,7 @@ function textOf(data: RecordData): string {
 /**
  * The data of a record in Route 53's notation: RFC 1035 §5.1, but with octal escapes
  * (https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/ResourceRecordTypes.html). Undefined for a value that is
- * too long for Route 53, such as a text of 2,048 bytes, most of them not ASCII.
+ * too long for Route 53, such as a text of 2,048 bytes with few ASCII characters.
  */
 export function valueOf(data: RecordData): string | undefined {
   const value = textOf(data);
@@ -179,8 +179,8 @@ export async function sendChanges({ client, sdk }: Route53, zoneId: string, chan
 }
 
 /**
- * The error that the SDK throws for InvalidChangeBatch. Route 53 sends this error in another form than all others, so
- * the SDK does not find its code.
+ * The error that the SDK throws for InvalidChangeBatch. Route 53 sends this error in another form than all other
+ * errors, so the SDK does not find the error's code.
  */
 const InvalidBatchError = z.object({
   name: z.literal("Unknown"),
@@ -194,7 +194,8 @@ export const isInvalidBatch = (error: unknown): boolean =>
 /**
  * Makes all changes, in one batch if they fit. A batch has at most 1,000 records and 32,000 characters of values. An
  * RRset that is put counts twice.
- * - Reads the RRsets to remove first. If they change before a batch is sent, reads them again and sends once more.
+ * - First reads the RRsets to remove. If these RRsets change before a batch is sent, reads them again and sends the
+ *   changes once more.
  * - Records that are too long or too many for Route 53 are left out, and their RRsets are reported as refused.
  */
 export async function change(

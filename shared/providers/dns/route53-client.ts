@@ -3,7 +3,7 @@ import type { ListResourceRecordSetsRequest, ResourceRecordSet, Route53Client } 
 import { Problem } from "../../core/errors.ts";
 import { isTransient } from "../aws-failure.ts";
 
-/** Loads the SDK when the first zone is needed, because most functions need none. */
+/** Loads the SDK at the first call to Route 53, because most functions never call Route 53. */
 const loadSdk = () => import("@aws-sdk/client-route-53");
 
 /** A client of Route 53, and the commands it can send. */
@@ -30,7 +30,7 @@ export async function connectRoute53(timeoutMs: number, endpoint?: string): Prom
 export const route53Unavailable = (): Problem =>
   new Problem("upstream_unavailable", "The DNS service does not answer.", { retry_after: 5 });
 
-/** Returns a value that every answer of Route 53 has. Throws 503 when it is missing. */
+/** Returns a value that every answer of Route 53 has. Throws 503 when the value is missing. */
 export function requireValue<T>(value: T | undefined): T {
   if (value === undefined) throw route53Unavailable();
   return value;
@@ -45,7 +45,9 @@ export async function callRoute53<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The code of a Route 53 error: `Unknown` when the SDK cannot read the error, undefined when it is no Error. */
+/**
+ * The code of a Route 53 error: `Unknown` when the SDK cannot read the error, undefined when `error` is not an Error.
+ */
 export const codeOf = (error: unknown): string | undefined => (error instanceof Error ? error.name : undefined);
 
 /** The most RRsets on one page. */

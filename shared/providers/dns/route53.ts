@@ -29,8 +29,8 @@ import {
 
 export type Route53Options = {
   /**
-   * A reusable delegation set whose nameservers serve the zones. Without it, each zone gets four nameservers of its
-   * own.
+   * A reusable delegation set whose nameservers serve the zones. Without this option, each zone gets four nameservers
+   * of its own.
    */
   delegationSetId?: string;
   /** The time limit for each of the three attempts, in milliseconds. */
@@ -131,8 +131,8 @@ async function makeZone(route53: Route53, input: NewZone, delegationSetId: strin
 }
 
 /**
- * Creates a zone, or finds the zone that was made with this reference, and sets its apex NS RRset. Searches before it
- * creates, because Route 53 would make another zone of the same name.
+ * Creates a zone, or finds the zone that was made with this reference, and sets its apex NS RRset. Searches for the
+ * zone first, because Route 53 would make another zone of the same name.
  */
 async function createZone(
   route53: Route53,

@@ -21,7 +21,7 @@ export function isGenuine(secret: Buffer, ticket: Ticket): boolean {
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
 
-/** The content of a key in a folder of files; undefined when there is no such file. */
+/** The content of the file with this key in a folder; undefined when there is no such file. */
 export async function readEmbedded(folder: string, key: string): Promise<Buffer | undefined> {
   try {
     return await readFile(join(folder, key));

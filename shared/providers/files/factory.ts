@@ -49,7 +49,7 @@ function typeOfKey(key: string): string {
 
 /**
  * The file store that the environment configures. Open the store once per process, because it keeps a client open. If
- * no store is configured, this does not throw, but every call of the store does.
+ * no store is configured, this function does not throw, but every call of the store throws an Error.
  */
 export function filesOf(env: FilesEnvironment): Files {
   const files = chosen(env);

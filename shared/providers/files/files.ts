@@ -9,8 +9,8 @@ export type Files = {
   putStream: (key: string, content: AsyncIterable<Buffer>, contentType: string) => Promise<void>;
   exists: (key: string) => Promise<boolean>;
   /**
-   * A URL at which anybody can download the file under the given name until it expires; does not check that the file
-   * exists.
+   * A URL at which anybody can download the file, until the URL expires. The download has the given file name. Does not
+   * check that the file exists.
    */
   downloadUrl: (key: string, options: DownloadOptions) => Promise<string>;
 };

@@ -5,7 +5,7 @@ import { Problem } from "../../core/errors.ts";
 import { isTransient } from "../aws-failure.ts";
 import { type Files, attachment } from "./files.ts";
 
-/** Loads the SDK when the first file is needed, because most functions need none. */
+/** Loads the SDK at the first call to S3, because most functions never call S3. */
 const loadSdk = () => import("@aws-sdk/client-s3");
 
 async function newClient(requestTimeoutMs: number): Promise<S3Client> {
@@ -81,7 +81,7 @@ export function s3Files(bucket: string, requestTimeoutMs = 5_000): Files {
   };
 }
 
-/** S3 takes smaller parts only at the end of an upload. */
+/** The smallest size of a part, in bytes. S3 takes a smaller part only at the end of an upload. */
 const partBytes = 5 * 2 ** 20;
 
 /** Cuts the content into parts. All parts except the last have at least 5 MiB. Yields at least one part. */

@@ -45,8 +45,8 @@ async function ses(env: MailEnvironment): Promise<Mail> {
 
 /**
  * The mail provider that the environment configures. The embedded provider uses the table and the clock. Open the
- * provider once per process, because it keeps a client and a secret. If no provider is configured, this does not throw,
- * but every call of the provider does.
+ * provider once per process, because it keeps a client and a secret. If no provider is configured, this function does
+ * not throw, but every call of the provider throws an Error.
  */
 export function mailOf(env: MailEnvironment): (table: Table, now: () => Date) => Mail {
   const { MAIL_PROVIDER } = env;

@@ -9,7 +9,7 @@ import { MailSender } from "./sender.ts";
 export type Letter = { id: string; to: string; subject: string; text: string; html: string };
 
 /**
- * Sends mail, and resolves once a server has taken it.
+ * Sends mail, and resolves once a server has taken the mail.
  * - Throws 503 `upstream_unavailable` when the mail server is unavailable; the mail may still have been sent.
  * - Throws `MailRefused` for a letter that no later try can deliver.
  */

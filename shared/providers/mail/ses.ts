@@ -14,7 +14,7 @@ export type SesOptions = {
   timeoutMs?: number;
 };
 
-/** Loads the SDK when the first letter is needed, because most functions need none. */
+/** Loads the SDK at the first call to SES, because most functions never call SES. */
 const loadSdk = () => import("@aws-sdk/client-sesv2");
 
 async function connect({ endpoint, attemptMs = 4_000 }: SesOptions) {

@@ -77,7 +77,8 @@ const letterCommands = new Set(["RCPT TO", "DATA"]);
 /**
  * The error for the caller:
  * - `MailRefused` if the server refuses the letter permanently;
- * - an Error if the server refuses us, if its certificate is not trusted, or if we have no login method in common;
+ * - an Error if the server refuses us, if the server's certificate is not trusted, or if the server offers no login
+ *   method that we support;
  * - 503 `upstream_unavailable` otherwise, also for the reply 503 (bad sequence of commands, RFC 5321 §4.2.3).
  *
  * The message of the error has the codes of the reply. It has no other text of the reply, because this text can repeat

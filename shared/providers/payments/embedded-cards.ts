@@ -25,7 +25,7 @@ const chargeKey = (reference: string): Key => ({ PK: "CHARGES", SK: `CHARGE#${re
 const returnsKey = (paymentId: string): Key => ({ PK: `PAYMENT#${paymentId}`, SK: "RETURNS" });
 
 /**
- * The result of a charge of a test card. Payments by a `disputes` card succeed, and then the local page opens a
+ * The result when a test card is charged. Payments by a `disputes` card succeed, and then the local page opens a
  * dispute.
  */
 const Behaviour = z.enum(["works", "declined", "confirm", "disputes"]);
@@ -72,7 +72,7 @@ const StoredCharge = z.object({
 });
 export type StoredCharge = z.output<typeof StoredCharge>;
 
-/** The customer of an account. It is not stored, because its id contains the account. */
+/** The id of an account's customer. Customers are not stored, because the id contains the account's id. */
 export const customerOf = (accountId: string): string => `cus_local_${accountId}`;
 export const accountOfCustomer = (id: string): string | undefined => /^cus_local_(.+)$/.exec(id)?.[1];
 
@@ -124,7 +124,7 @@ export const EnteredCard = z.object({
 });
 
 /**
- * Saves the card that a payer entered on the page `id`. Throws 404. Returns undefined:
+ * Saves the card that a payer entered on the page `id`. Throws 404 if there is no such page. Returns undefined:
  * - if the page has expired, or has saved a card already;
  * - if the number is not the number of a test card.
  */

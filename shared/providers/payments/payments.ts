@@ -10,7 +10,10 @@ export type CheckoutInput = {
   /** The page for the payer after the payment; `{CHECKOUT_SESSION_ID}` in it becomes the checkout's id. */
   successUrl?: string;
   cancelUrl?: string;
-  /** The checkout gets the nearest allowed time: from 31 minutes to almost 24 hours from now. */
+  /**
+   * The wanted end of the checkout. The checkout gets the nearest allowed time: from 31 minutes to almost 24 hours from
+   * now.
+   */
   expiresAt: Date;
   idempotencyKey: string;
 };
@@ -36,7 +39,7 @@ export type CheckoutState = {
 
 /**
  * A report of the provider about a checkout. Events may come late, more than once, twice at the same time and in any
- * order; a repeated event has the same `id`. A checkout is paid at most once, whatever the ids of its events.
+ * order; a repeated event has the same `id`. A checkout is paid at most once, even if its events have different ids.
  */
 export type PaymentEvent = {
   id: string;
@@ -104,7 +107,10 @@ type CardSetupEvent = CardSetupState & { id: string; type: "card_setup"; setupId
 /** A report that a card is not with the provider any more. */
 export type CardRemovedEvent = { id: string; type: "card_removed"; accountId: string; cardId: string };
 
-/** A report about a charge. Only `succeeded` is a fact; after any other report, ask the provider for the state. */
+/**
+ * A report about a charge. Only the report of a success is final. After any other report, ask the provider for the
+ * charge's state.
+ */
 export type ChargeEvent = {
   id: string;
   type: "charge";
@@ -116,7 +122,7 @@ export type ChargeEvent = {
   isSucceeded: boolean;
 };
 
-/** A refund of a payment. A refund that failed stays failed: the bank has sent the money back. */
+/** A refund of a payment. A refund that failed stays failed: the payer's bank has returned the money. */
 export type Refund = { id: string; amount: number; isFailed: boolean };
 
 /** A report of a refund: all refunds of the payment so far, oldest first. */
@@ -172,7 +178,10 @@ export type Payments = {
    * `not_found`.
    */
   expireCheckout: (id: string) => Promise<void>;
-  /** Creates the provider's customer of an account, and returns its id. The same key returns the same customer. */
+  /**
+   * Creates the provider's customer of an account, and returns the customer's id. The same key returns the same
+   * customer.
+   */
   createCustomer: (input: { accountId: string; name: string; idempotencyKey: string }) => Promise<string>;
   /** Opens a page on which a payer saves a card. */
   createCardSetup: (input: CardSetupInput) => Promise<Checkout>;
@@ -182,9 +191,9 @@ export type Payments = {
   removeCard: (id: string) => Promise<void>;
   /**
    * Charges a saved card once for each reference: a repeat returns the state of the first charge. If the charge has not
-   * succeeded and is not processing, this cancels the charge before it resolves.
+   * succeeded and is not processing, the charge is cancelled before the promise resolves.
    */
   charge: (input: ChargeInput) => Promise<ChargeState>;
-  /** Asks the provider for the state of a charge, and cancels it as `charge` does. Throws 404 `not_found`. */
+  /** Asks the provider for the state of a charge, and cancels the charge as `charge` does. Throws 404 `not_found`. */
   getCharge: (id: string) => Promise<ChargeState>;
 };

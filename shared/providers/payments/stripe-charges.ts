@@ -50,7 +50,7 @@ export const cardMissing = "The card was removed. Save a card again.";
 const reasonOf = ({ code, decline_code }: z.output<typeof Decline>): string =>
   reasons[decline_code ?? ""] ?? reasons[code ?? ""] ?? declined;
 
-/** Whether a payment waits for the payer. Without the payer present, banks ask for this by a decline. */
+/** Whether a payment waits for the payer. If the payer is not present, a bank asks for the payer by a decline. */
 const needsPayer = ({ status, last_payment_error: error }: Intent): boolean =>
   status === "requires_action" ||
   error?.code === "authentication_required" ||
@@ -62,8 +62,8 @@ const waitedForPayer = "abandoned";
 type PaymentIntents = Pick<Stripe, "paymentIntents">;
 
 /**
- * The final state of a payment, or `processing`. Cancels a payment that waits for anything, so that it never takes
- * money later. If the payment changed meanwhile, reads it again.
+ * The final state of a payment, or `processing`. Cancels a payment that waits for anything, so that this payment never
+ * takes money later. If the payment changed meanwhile, reads the payment again.
  */
 export async function settledIntent(given: unknown, client: PaymentIntents): Promise<ChargeState> {
   const intent = Intent.parse(given);
@@ -99,8 +99,8 @@ const isUnexpectedState = (error: unknown): boolean =>
   Failure.safeParse(error).data?.code === "payment_intent_unexpected_state";
 
 /**
- * A charge that is older than this time, in milliseconds, is searched for before it is made. Stripe keeps idempotency
- * keys for a day.
+ * If the first attempt at a charge is older than this time, in milliseconds, the charge is searched for at Stripe
+ * before the next attempt. Stripe keeps idempotency keys for a day only.
  */
 const keyMs = 20 * 3_600_000;
 

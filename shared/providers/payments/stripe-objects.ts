@@ -59,7 +59,7 @@ export function sessionState(given: unknown): CheckoutState {
 
 /**
  * The shortest and the longest life of a checkout, in milliseconds. Stripe allows 30 minutes to 24 hours by its own
- * clock. A minute less on both sides allows for a difference between the clocks.
+ * clock. A margin of one minute at each end allows for a difference between the clocks.
  */
 const shortestMs = 31 * minuteMs;
 const longestMs = (24 * 60 - 1) * minuteMs;
@@ -231,7 +231,7 @@ const Disputed = z.object({
   reason: z.string(),
 });
 
-/** Inquiries (`warning_…`) take no money, and become a dispute or end. */
+/** The statuses of disputes. An inquiry (`warning_…`) takes no money: it becomes a dispute, or ends. */
 const disputeStatuses = new Map<string, DisputeEvent["status"]>([
   ["needs_response", "open"],
   ["under_review", "open"],

@@ -144,7 +144,9 @@ async function createCardSetup(
   return { id, url, expiresAt: new Date(expires_at * 1_000) };
 }
 
-/** Stripe says only which payment a refund or a dispute is about. Our metadata says whose payment it is. */
+/**
+ * Finds the account of a payment. Stripe's refunds and disputes name only the payment. Our metadata names the account.
+ */
 async function accountOfPayment(client: Stripe, paymentId: string): Promise<string | undefined> {
   const { metadata } = await client.paymentIntents.retrieve(paymentId);
   const charge = ChargeMetadata.safeParse(metadata);
@@ -235,13 +237,16 @@ async function expire({ id, status }: Stripe.Checkout.Session, client: Stripe): 
   if (status === "open") await client.checkout.sessions.expire(id).catch(ignoreEnded);
 }
 
-/** Stripe refuses to expire a session that has just been paid or has expired, without a code of its own for that. */
+/**
+ * Stripe refuses to expire a session that has just been paid or has expired. The error has no special code for this
+ * case.
+ */
 function ignoreEnded(error: unknown): void {
   const { data } = StripeFailure.safeParse(error);
   if (data?.type !== "StripeInvalidRequestError" || data.code === "resource_missing") throw error;
 }
 
-/** Stripe refuses to detach a card twice, without a code of its own for that. */
+/** Stripe refuses to detach a card twice. The error has no special code for this case. */
 function ignoreDetached(error: unknown): void {
   const { data } = z.object({ message: z.string() }).safeParse(error);
   if (!/not attached/i.test(data?.message ?? "")) throw error;

@@ -68,8 +68,8 @@ const StoredName = z.discriminatedUnion("holder", [
      */
     auto_renew: z.boolean(),
     /**
-     * The end of the registration before `renewal`. If the registry renews the name every year, this is the end of one
-     * of the years.
+     * The end of the registration, without the years of `renewal`. If the registry renews the name every year, this is
+     * the end of one of the years.
      */
     expires_at: Timestamp,
     locked: z.boolean().default(true),
@@ -89,10 +89,10 @@ const StoredName = z.discriminatedUnion("holder", [
 type StoredName = z.output<typeof StoredName>;
 type OurName = Extract<StoredName, { holder: "us" }>;
 
-/** The state of a name at some time. While an operation registers the name for us, it is `running`. */
+/** The state of a name at some time. While an operation registers the name for us, the name is `running`. */
 export type NameState =
   | { status: "free" | "pending_delete" }
-  /** `transfer` is an operation that transfers the name to us and is running. */
+  /** `transfer` is a running operation that transfers the name to us. */
   | { status: "elsewhere"; elsewhere: Elsewhere; transfer?: StoredOperation }
   | { status: "running"; name: OurName }
   | { status: "ours"; name: OurName; expiresAt: Date; phase: Registration["phase"] };
@@ -101,9 +101,7 @@ export type NameState =
 export const getName = (table: Table, name: string): Promise<StoredName | undefined> =>
   table.get(registeredNameKey(name), StoredName);
 
-/**
- * The end of the current year of a name that is renewed every year. `end` is the end of one of its years.
- */
+/** The end of the current year of a name that is renewed every year. `end` is the end of one of the name's years. */
 function renewedUntil(end: Date, now: Date): Date {
   let years = Math.max(0, now.getUTCFullYear() - end.getUTCFullYear());
   if (yearsAfter(end, years) <= now) years += 1;
@@ -196,7 +194,7 @@ export function newOperation(
   return { operation, write: { put: { ...key, ...operation }, if: "absent" } };
 }
 
-/** The latest operation of a kind for a name that began at `since` or later. */
+/** The latest operation of a kind for a name. Undefined if no such operation began at `since` or later. */
 export async function latestOperation(
   table: Table,
   name: string,
@@ -223,7 +221,9 @@ export async function delegationOf(
 
 type Ours = Extract<NameState, { status: "ours" }>;
 
-/** Why a registry does not transfer a name of ours to another registrar; undefined if it does. */
+/**
+ * Why the registry does not transfer a name of ours to another registrar; undefined if the registry transfers the name.
+ */
 function departureRefusal({ name, phase }: Ours, authCode: string | undefined, now: Date): string | undefined {
   if (name.auth_code === undefined || name.auth_code !== authCode) return "The auth code is wrong.";
   if (name.locked) return "The name is locked against transfer.";
@@ -233,7 +233,10 @@ function departureRefusal({ name, phase }: Ours, authCode: string | undefined, n
   return from > now.toISOString() ? `The name cannot be transferred before ${from}.` : undefined;
 }
 
-/** Plans the operation by which another registrar takes over a name of ours. Throws if the registry refuses it. */
+/**
+ * Plans the operation by which another registrar takes over a name of ours. Throws if the registry refuses the
+ * transfer.
+ */
 function planDeparture(name: string, ours: Ours, given: Partial<Elsewhere>, now: Date) {
   const refusal = departureRefusal(ours, given.auth_code, now);
   if (refusal !== undefined) throw new Error(refusal);
@@ -252,14 +255,16 @@ function planDeparture(name: string, ours: Ours, given: Partial<Elsewhere>, now:
 }
 
 /**
- * Registers a name at another registrar, or changes its registration there. Members that are not given stay as they
- * are.
+ * Registers a name at another registrar, or changes its registration there. Members that are not given do not change.
  * - Without nameservers the name is not delegated.
  * - While the name is transferred to us, only its nameservers can change.
- * - With its auth code, a name of ours is transferred to the other registrar, and keeps its nameservers.
+ * - If the auth code of a name of ours is given, the name is transferred to the other registrar. The name keeps its
+ *   nameservers.
  *
- * Returns the time from which the name has this registration (RFC 3339). Throws for a name that is ours and cannot be
- * transferred, is being registered, or is not free yet.
+ * Returns the time from which the name has this registration (RFC 3339). Throws for a name that:
+ * - is ours and cannot be transferred
+ * - is being registered
+ * - is not free yet
  */
 export function registerElsewhere(
   table: Table,

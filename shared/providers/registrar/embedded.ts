@@ -77,7 +77,7 @@ function partsOf(name: string): { first: string; tld: string } {
 const registrarUnavailable = (): Problem =>
   new Problem("upstream_unavailable", "The registrar does not answer.", { retry_after: 2 });
 
-/** The offer for a name, given its holder. */
+/** The offer for a name in the state `current`. */
 function offerOf(name: string, current: NameState): Offer {
   const { first, tld } = partsOf(name);
   const price = prices.get(tld);
@@ -183,11 +183,14 @@ async function renew(table: Table, input: Renewing, now: Date): Promise<Registra
 
 const isTransferSilent = (name: string): boolean => /^(?:transfer-)?silent-/.test(name);
 
-/** The end of a registration elsewhere, once it is transferred to us. Without a stored end, it has a year left. */
+/**
+ * The end of a registration after its transfer from another registrar to us. If no end is stored, the registration has
+ * a year left before the transfer.
+ */
 const transferredUntil = ({ expires_at }: Elsewhere, now: Date): Date =>
   yearsAfter(new Date(expires_at ?? yearsAfter(now, 1)), 1);
 
-/** The offer to transfer a name to us, given its holder. */
+/** The offer to transfer a name in the state `current` to us. */
 function transferOfferOf(name: string, authCode: string, current: NameState, now: Date): TransferOffer {
   const { first, tld } = partsOf(name);
   const price = prices.get(tld)?.renewal;
@@ -285,7 +288,8 @@ function update(
 }
 
 /**
- * Replaces the contact of a name of ours. If the operation is to succeed, the registry shows the new contact at once.
+ * Replaces the contact of a name of ours. The outcome of the operation is decided when the operation begins. If the
+ * outcome is a success, the registry shows the new contact at once.
  */
 async function setContact(table: Table, name: string, contact: Contact, now: Date): Promise<RegistrarOperation> {
   if (name.startsWith("contact-refused-")) throw new Refused("The registry refuses this contact.");
@@ -328,13 +332,14 @@ function releaseName(table: Table, name: string, now: Date): Promise<void> {
  * - `refused-`: refused.
  * - `slow-`: registered and renewed after 30 seconds; `fails-`: the registration fails after 30 seconds.
  * - `lost-`: registered and renewed, but the answer is lost; the registry answers when asked again.
- * - `renewal-silent-`, `renewal-refused-`, `renewal-fails-`: the registration succeeds at once, and the renewal does
- *   not.
- * - `transfer-silent-`, `transfer-fails-`: the same for a transfer to us. `transfer-refused-`: the present registrar
- *   refuses the transfer after 30 seconds. The transfer of a `slow-` name to us or away from us takes 5 days, the time
- *   that ICANN gives the present registrar to refuse a transfer.
- * - `contact-refused-`, `contact-fails-`: registered at once; a change of the contact is refused, or fails after 30
- *   seconds.
+ * - `renewal-silent-`: the registry does not answer to a renewal. `renewal-refused-`: a renewal is refused.
+ *   `renewal-fails-`: a renewal fails after 30 seconds. The registration of these names succeeds at once.
+ * - `transfer-silent-`: the registry does not answer to a transfer to us. `transfer-fails-`: a transfer to us fails
+ *   after 30 seconds. `transfer-refused-`: the present registrar refuses a transfer to us after 30 seconds. A transfer
+ *   of a `slow-` name, to us or away from us, takes 5 days. ICANN gives the present registrar this time to refuse a
+ *   transfer.
+ * - `contact-refused-`: a change of the contact is refused. `contact-fails-`: a change of the contact fails after 30
+ *   seconds. The registration of these names succeeds at once.
  * - All other names are registered, renewed and transferred at once. A transfer costs as much as a renewal.
  *
  * After the end of its registration, a name is in grace for 30 days, in redemption for 30 days, and pending deletion

@@ -46,8 +46,8 @@ export type Fees = { renewal: number; restore?: number };
 
 /**
  * Whether a name that another registrar has can be transferred to us at this moment.
- * - `transferable`: with the price in minor units of `registrarCurrency`, which includes a further year. The price is
- *   absent if the registry gives none.
+ * - `transferable`: `price` is in minor units of `registrarCurrency`, and includes a further year. `price` is absent if
+ *   the registry gives no price.
  * - `too_soon`: the name can be transferred from `transferableAt` on (RFC 3339), if the registry gives this time.
  * - `refused`: `reason` says why, as a sentence for people.
  * - `ours`: we have the name, or are registering it.
@@ -80,8 +80,8 @@ export type TransferOffer = {
 export type Transferring = { name: string; authCode: string; contact: Contact };
 
 /**
- * An operation of the registrar on a name, which runs or is over. `reason` says why a `failed` operation failed, as a
- * sentence for people. It may be absent.
+ * An operation of the registrar on a name. The operation is running or over. `reason` says why a `failed` operation
+ * failed, as a sentence for people. `reason` may be absent.
  */
 export type RegistrarOperation = { id: string; state: "running" | "succeeded" | "failed"; reason?: string };
 /**
@@ -92,8 +92,9 @@ export type OperationKind = "register" | "renew" | "transfer" | "transfer_out";
 /**
  * The registration of a name through us. Times are RFC 3339.
  * - `registered`: until `expiresAt`.
- * - `grace`: from then until `graceEndsAt`. The name works, and is renewed at the usual price.
- * - `redemption`: from then until `redemptionEndsAt`. The name is not delegated, and a renewal also restores the name.
+ * - `grace`: from `expiresAt` until `graceEndsAt`. The name works, and is renewed at the usual price.
+ * - `redemption`: from `graceEndsAt` until `redemptionEndsAt`. The name is not delegated, and a renewal also restores
+ *   the name.
  */
 export type Registration = {
   expiresAt: string;
@@ -106,7 +107,7 @@ export type Registration = {
   statuses: readonly string[];
   /** Whether the registry's public data hide the contact. */
   privacy: boolean;
-  /** Whether the registrar renews the name by itself. */
+  /** Whether the registrar renews the name automatically. */
   autoRenew: boolean;
   nameservers: readonly string[];
 };
@@ -115,9 +116,9 @@ export type Registration = {
 export const isLocked = ({ statuses }: Pick<Registration, "statuses">): boolean =>
   statuses.includes("clientTransferProhibited");
 
-/** How long the grace of a name lasts at most registries, in milliseconds (ICANN's ERRP). */
+/** How long the grace of a name lasts, in milliseconds (ICANN's ERRP). Most registries have this time. */
 export const renewalGraceMs = 30 * dayMs;
-/** How long the redemption of a name lasts at most registries, in milliseconds (ICANN's ERRP). */
+/** How long the redemption of a name lasts, in milliseconds (ICANN's ERRP). Most registries have this time. */
 export const redemptionMs = 30 * dayMs;
 
 /**
@@ -126,7 +127,7 @@ export const redemptionMs = 30 * dayMs;
  */
 export const transferLockMs = 60 * dayMs;
 
-/** The most years for which a name can be registered at any moment, at most registries. */
+/** The longest time that a registration can have left, in years. Most registries have this limit. */
 export const mostYears = 10;
 
 /**
@@ -145,9 +146,9 @@ export type Registrar = {
    */
   register: (input: { name: string; contact: Contact }) => Promise<RegistrarOperation>;
   /**
-   * Begins to renew a name whose registration ends in the year of `expiresAt`, so that a repeated request renews the
-   * name only once. `restore` says whether to pay for the restoration of a name in redemption. Throws `Refused` only if
-   * this request certainly renews nothing.
+   * Begins to renew a name. Renews only a registration that ends in the year of `expiresAt`. So a repeated request
+   * renews the name only once. `restore` says whether to pay for the restoration of a name in redemption. Throws
+   * `Refused` only if this request certainly renews nothing.
    */
   renew: (input: Renewing) => Promise<RegistrarOperation>;
   /** Whether a name can be transferred to us with an auth code. */
@@ -160,16 +161,19 @@ export type Registrar = {
   /** The state of an operation. */
   operation: (id: string) => Promise<RegistrarOperation>;
   /**
-   * The latest operation of a kind for a name that began at `since` or later, even if its answer was lost; undefined
-   * when there is none.
+   * The latest operation of a kind for a name, even if the answer to its request was lost. Undefined if no such
+   * operation began at `since` or later.
    */
   findOperation: (name: string, since: Date, kind: OperationKind) => Promise<RegistrarOperation | undefined>;
   /** The registration of a name through us; undefined when there is none. */
   registration: (name: string) => Promise<Registration | undefined>;
   setNameservers: (name: string, nameservers: readonly string[]) => Promise<void>;
-  /** Locks a name against transfer, or unlocks it. Does nothing where the registry has no such lock. */
+  /** Locks a name against transfer, or unlocks it. Does nothing if the registry has no such lock. */
   setLock: (name: string, locked: boolean) => Promise<void>;
-  /** Hides the contact in the registry's public data, or shows it. Does nothing where the registry decides that. */
+  /**
+   * Hides the contact in the registry's public data, or shows it. Does nothing if the registry decides whether the
+   * contact is hidden.
+   */
   setPrivacy: (name: string, privacy: boolean) => Promise<void>;
   /** The contact of a name that is registered through us; undefined when the registrar has none. */
   contact: (name: string) => Promise<Contact | undefined>;
@@ -177,7 +181,7 @@ export type Registrar = {
   setContact: (name: string, contact: Contact) => Promise<RegistrarOperation>;
   /** The code by which another registrar transfers a name. It is a secret. Throws `Refused` if the name has none. */
   authCode: (name: string) => Promise<string>;
-  /** Stops the registrar from renewing a name by itself. */
+  /** Stops the automatic renewal of a name by the registrar. */
   stopAutoRenew: (name: string) => Promise<void>;
   /** Releases a name permanently; does nothing for a name that is not ours any more. */
   release: (name: string) => Promise<void>;

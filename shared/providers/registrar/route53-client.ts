@@ -3,7 +3,7 @@ import type { Route53DomainsClient } from "@aws-sdk/client-route-53-domains";
 import { Problem } from "../../core/errors.ts";
 import { isTransient } from "../aws-failure.ts";
 
-/** Loads the SDK when the first name is needed, because most functions need none. */
+/** Loads the SDK at the first call to the registrar, because most functions never call the registrar. */
 const loadSdk = () => import("@aws-sdk/client-route-53-domains");
 
 /**
@@ -41,7 +41,7 @@ export async function connectDomains(timeoutMs: number, endpoint?: string): Prom
 export const registrarUnavailable = (): Problem =>
   new Problem("upstream_unavailable", "The registrar does not answer.", { retry_after: 10 });
 
-/** Returns a value that every answer has. Throws 503 when it is missing. */
+/** Returns a value that every answer has. Throws 503 when the value is missing. */
 export function requireValue<T>(value: T | undefined): T {
   if (value === undefined) throw registrarUnavailable();
   return value;
@@ -60,7 +60,7 @@ export function requireList<T>(value: T[] | undefined): T[] {
  */
 const passingErrors = new Set(["OperationLimitExceeded", "TLDInMaintenance", "DuplicateRequest"]);
 
-/** The code of a Route 53 error; empty when it is no Error. */
+/** The code of a Route 53 error; empty when `error` is not an Error. */
 export const codeOf = (error: unknown): string => (error instanceof Error ? error.name : "");
 
 /** Runs the work. Throws 503 when the registrar is unavailable, and the original error when the mistake is ours. */
@@ -74,7 +74,9 @@ export async function callRegistrar<T>(work: () => Promise<T>): Promise<T> {
 
 const longestReason = 200;
 
-/** A message of Route 53 as a sentence for people, without the number of our AWS account that it may contain. */
+/**
+ * A message of Route 53 as a sentence for people, without the number of our AWS account, which the message may contain.
+ */
 export function sentenceOf(message: string): string {
   const plain = message
     .replace(/\p{C}+/gu, " ")

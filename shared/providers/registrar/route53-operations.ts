@@ -24,7 +24,7 @@ const types: Record<OperationKind, readonly OperationType[]> = {
   register: ["REGISTER_DOMAIN"],
   renew: ["RENEW_DOMAIN"],
   transfer: ["TRANSFER_IN_DOMAIN"],
-  // The second type hands a name over to another AWS account.
+  // The second type is the transfer of a name to another AWS account.
   transfer_out: ["TRANSFER_OUT_DOMAIN", "INTERNAL_TRANSFER_OUT_DOMAIN"],
 };
 /** The types of the operations that we begin. */
@@ -86,7 +86,7 @@ function refusalOf(error: unknown, kind: Begun): string | undefined {
       return `Names under this top-level domain cannot be ${participles[kind]} here.`;
     case "TLDRulesViolation":
       return `The rules of the registry do not allow this ${nouns[kind]}.`;
-    // An operator has to request a higher limit; no customer's money should wait for that.
+    // An operator has to request a higher limit. A customer's money should not wait for that, so this is a refusal.
     case "DomainLimitExceeded":
       return "No more names can be registered at the moment.";
     default:

@@ -32,8 +32,8 @@ const statusOf = (status: string): string => status.split(/\s/, 1)[0] ?? "";
 
 /**
  * The registration of a name in our AWS account, from Route 53's own records; undefined when there is none. Route 53
- * does not say how long the grace and the redemption last, so this uses the times of most registries. Route 53 does not
- * say when the name was last transferred either, so `transferableAt` counts from the registration.
+ * does not say how long the grace and the redemption last, so this function uses the times of most registries. Route 53
+ * does not say when the name was last transferred either, so `transferableAt` counts from the registration.
  */
 export async function registration(domains: Domains, name: string, now: Date): Promise<Registration | undefined> {
   const detail = await domainDetail(domains, name);
@@ -65,7 +65,7 @@ export async function setNameservers(
   await client.send(new sdk.UpdateDomainNameserversCommand({ DomainName: name, Nameservers: named }));
 }
 
-/** Stops Route 53 from renewing a name by itself. */
+/** Stops the automatic renewal of a name by Route 53. */
 export async function stopAutoRenew({ client, sdk }: Domains, name: string): Promise<void> {
   await client.send(new sdk.DisableDomainAutoRenewCommand({ DomainName: name }));
 }

@@ -13,8 +13,9 @@ const transferStatuses: Partial<Record<Transferable, TransferOffer["status"]>> =
 };
 
 /**
- * The status of a refusal, by its message: the first pattern that matches. Route 53 has one code for all refusals, and
- * its messages are for people. A message that matches no pattern is `refused`, with the message as the reason.
+ * The status of a refusal is beside the first pattern that matches the refusal's message. Route 53 has one code for all
+ * refusals, and its messages are for people. A message that matches no pattern is `refused`, with the message as the
+ * reason.
  */
 const refusalPatterns: readonly [RegExp, TransferOffer["status"]][] = [
   [/not registered|is available/i, "not_registered"],
@@ -23,7 +24,7 @@ const refusalPatterns: readonly [RegExp, TransferOffer["status"]][] = [
   [/TransferProhibited|\block/i, "locked"],
 ];
 
-const movedBetweenAccounts = "The name is in another account of the same registrar, which has to hand it over.";
+const movedBetweenAccounts = "The name is in another account of the same registrar, which has to hand the name over.";
 
 /** Whether Route 53 can transfer a name to our AWS account, with its reason for a refusal. */
 export async function transferability(

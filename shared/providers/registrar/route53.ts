@@ -33,8 +33,8 @@ const clockSkewMs = 5_000;
 
 /**
  * Registers names at Amazon Route 53 Domains, in us-east-1. The AWS role needs the actions of route53domains that
- * `infra/cdk/constructs/permissions.ts` lists. With each name that it registers, Route 53 Domains also creates a hosted
- * zone of its own, which is not used.
+ * `infra/cdk/constructs/permissions.ts` lists. For each name that it registers, Route 53 Domains also creates a hosted
+ * zone. This zone is not used.
  */
 export function route53Registrar({
   timeoutMs = 5_000,
@@ -102,7 +102,8 @@ async function offerStatus({ client, sdk }: Domains, name: string): Promise<Offe
 }
 
 /**
- * A price in minor units; undefined if it is in another currency, or has fractions of a cent, which we cannot charge.
+ * A price in minor units. Undefined if the price is in another currency, or has fractions of a cent, which we cannot
+ * charge.
  */
 function amountOf(price: PriceWithCurrency | undefined): number | undefined {
   return price?.Price === undefined || price.Currency !== registrarCurrency
@@ -126,7 +127,7 @@ const tldOf = (price: DomainPrice): string => requireValue(price.Name).replace(/
 /** The top-level domain of a name. */
 const tldUnder = (name: string): string => name.slice(name.indexOf(".") + 1);
 
-/** The prices of a top-level domain; undefined when Route 53 does not sell it. */
+/** The prices of a top-level domain; undefined when Route 53 sells no names under this domain. */
 async function askPrices({ client, sdk }: Domains, tld: string): Promise<Prices | undefined> {
   try {
     const { Prices: all } = await client.send(new sdk.ListPricesCommand({ Tld: tld }));
@@ -152,7 +153,7 @@ async function askTlds({ client, sdk }: Domains): Promise<readonly string[]> {
 
 const cacheMs = 3_600_000;
 
-/** Caches the answer for each key for an hour, unless it is undefined or an error. */
+/** Caches the answer for each key for an hour, unless the answer is undefined or an error. */
 function cached<T>(now: () => Date, ask: (key: string) => Promise<T | undefined>) {
   const known = new Map<string, { until: number; value: Promise<T | undefined> }>();
   return (key: string): Promise<T | undefined> => {

@@ -34,7 +34,7 @@ function chosen(env: SecretsEnvironment): Secrets {
 
 /**
  * The service that seals secrets, as the environment configures it. Open the service once per process, because it keeps
- * a client open. If no key is configured, this does not throw, but `seal` and `open` do.
+ * a client open. If no key is configured, this function does not throw, but `seal` and `open` throw an Error.
  */
 export function secretsOf(env: SecretsEnvironment): Secrets {
   const { seal, open } = chosen(env);

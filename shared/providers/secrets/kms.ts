@@ -6,7 +6,7 @@ import { type Secrets, sealBroken, sealedBytes } from "./secrets.ts";
 
 const sealPrefix = "kms1:";
 
-/** Loads the SDK when the first secret is needed, because most functions need none. */
+/** Loads the SDK at the first call to KMS, because most functions never call KMS. */
 const loadSdk = () => import("@aws-sdk/client-kms");
 
 async function newClient(requestTimeoutMs: number): Promise<KMSClient> {

@@ -154,7 +154,7 @@ describe("an argument that a builtin never takes is told before the run, at its 
     ["[i for i in range(-1.5)]", "1:19 type_error range takes a whole number, not -1.5."],
     ["[i for i in range(200001)]", "1:19 too_much_work The program takes more than 200000 steps"],
     ["range(0, 200001, 1)", "too_much_work"],
-    ["range(1, 2, 0)", "1:13 value_error The step of a range is not 0."],
+    ["range(1, 2, 0)", "1:13 value_error The step of a range cannot be 0."],
     ["sum('12')", "1:5 type_error sum takes a list of numbers, not a string."],
     [
       "sum(['1'])",
@@ -190,7 +190,7 @@ describe("an argument that a builtin never takes is told before the run, at its 
     ["'a'.lower('b')", "unknown_argument lower takes fewer values: it is text.lower()."],
     [
       "x = 'a'\nx.find(part='a')",
-      "2:1 unknown_function x is a value, not a function. Call its method as text.find(part), with plain values as arguments.",
+      "2:1 unknown_function x is a value, not a function. Call its method as text.find(part), without names for the arguments.",
     ],
     [
       "notes.get('a')",
@@ -225,7 +225,7 @@ describe("an argument of a wrong type that only the run knows fails at its place
     [`[i for i in range(${echo("0.5")})]`, "1:19 type_error range takes a whole number, not 0.5."],
     [`[i for i in range(${echo("'1'")})]`, "1:19 type_error range takes a whole number, not a string."],
     [`[i for i in range(${echo("1000000000")})]`, "1:19 too_much_work The program takes more than"],
-    [`range(1, 2, ${echo("0")})`, "1:13 value_error The step of a range is not 0."],
+    [`range(1, 2, ${echo("0")})`, "1:13 value_error The step of a range cannot be 0."],
     ["min([])", "1:5 value_error min takes a list, or several values, and this list is empty."],
     ["max([1, 'a'])", "1:1 type_error Only two numbers or two texts can be put in order"],
     [

@@ -71,7 +71,7 @@ describe("common mistakes of models are answered with the correct form:", () => 
     ["a page as a list", `[m.id for m in mailboxes.list(${a})]`, "its items are in mailboxes.list(…).items"],
     ["a list as its item", `mailboxes.list(${a}).items.id`, ".items[0].id", "[x.id for x in"],
     ["a member of another name", `mailboxes.list(${a}).items[0].adress`, "has no member adress", "primary_email"],
-    ["dict.get by name", "x = me.get()\nx.get(key='email')", "d.get(key, otherwise?), with plain values"],
+    ["dict.get by name", "x = me.get()\nx.get(key='email')", "d.get(key, otherwise?), without names"],
     ["dict.get without a key", "x = me.get()\nx.get()", "x is a value, not a function"],
     ["items()", `p = mailboxes.list(${a})\n[m.id for m in p.items()]`, "p.items, without the brackets"],
     ["join of a text", "x = me.get()\n', '.join(x.email)", "join takes a list of texts, not a string"],

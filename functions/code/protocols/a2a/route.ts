@@ -27,7 +27,7 @@ export const route = defineRoute({
   },
 });
 
-/** Answers a program in the specified envelope, or a JSON-RPC body by the A2A protocol. */
+/** Answers a program with an envelope, and a JSON-RPC body by the A2A protocol. */
 export async function a2a(request: Request, context: InvocationContext): Promise<Response> {
   const { body, headers, rawQueryString } = request;
   if (isRpc(body)) return a2aRpc(request, context);

@@ -10,7 +10,7 @@ import { noPush, readSendMessage, taskNotFound, taskOf } from "./message.ts";
 
 export const a2aVersion = "1.0";
 
-/** Tells whether a body is JSON-RPC. The specified envelope has no member `jsonrpc`. */
+/** Tells whether a body is JSON-RPC. A `CodeRequest` has no member `jsonrpc`. */
 export const isRpc = (body: unknown): boolean => typeof body === "object" && body !== null && "jsonrpc" in body;
 
 /**

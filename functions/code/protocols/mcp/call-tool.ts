@@ -15,7 +15,7 @@ import { summarizeResults } from "./results.ts";
 import { ToolArguments, queryName, defaultResults, toolNames } from "./tools.ts";
 
 type CallToolOptions = {
-  /** Builds the answer of the request's revision. */
+  /** Builds the answer in the form of the request's revision of MCP. */
   respond: (id: Id, value: Record<string, unknown>) => Response;
   /** Whether a client of the revision cancels a request by closing the connection. */
   endsWithConnection: boolean;

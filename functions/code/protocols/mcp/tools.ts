@@ -28,7 +28,8 @@ Functions, by prefix: "tags: list(…)" is tags.list; + are optional arguments t
 ${catalogueText()}`;
 
 /**
- * The description for programs that only read. It refers to the other description, so that the catalogue is sent once.
+ * The description of the tool for programs that only read. This description refers to the other description, so that
+ * the list of tools contains the catalogue only once.
  */
 const queryDescription =
   (): string => `Runs a program of calls that only read and answers the last line's value. Language, limits and functions are those of ${executeName}, without the functions after |; functions.list() lists them too.
@@ -36,7 +37,7 @@ page = mailboxes.list(account_id="…", page_size=50)
 [m.primary_email for m in page.items if m.status != "paused"]`;
 
 /**
- * Lists the functions that need no account. If no function of a prefix needs an account, the list has the prefix:
+ * Lists the functions that need no account. If no function of a prefix needs an account, the list has only the prefix:
  * `me.*`.
  */
 function functionsWithoutAccount(): string {
@@ -51,8 +52,8 @@ function functionsWithoutAccount(): string {
 const namespaceOf = (name: string): string => name.slice(0, name.lastIndexOf("."));
 
 /**
- * The most functions of a long prefix for which the functions are listed in the line of the shorter prefix: `billing:
- * plan.cancel()`.
+ * A prefix of several parts has no line of its own if it has at most this many functions. The functions are then in the
+ * line of the shorter prefix, as in `billing: plan.cancel()`.
  */
 const fewFunctions = 2;
 
@@ -126,7 +127,7 @@ export const defaultResults: Readonly<Record<(typeof toolNames)[number], Results
   [queryName]: "last",
 };
 
-/** The arguments of both tools: the specified `code`, and our extensions. */
+/** The arguments of both tools. Only `code` is required. */
 export const ToolArguments = z.strictObject({
   code: z.string().meta({ description: "The program: one or more function calls." }),
   dry_run: z

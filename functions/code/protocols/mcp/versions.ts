@@ -30,9 +30,14 @@ const metaOf = ({ params }: Message): Record<string, unknown> => {
 const isLegacy = (revision: unknown): boolean => legacyRevisions.some((known) => known === revision);
 
 /**
- * The generation of a message (MCP 2026-07-28, "Versioning"). The first of these that the message has decides: a
- * revision in `_meta`, the method `initialize`, the header `MCP-Protocol-Version`, the method `server/discover`. Any
- * other message is of the legacy generation. `Mcp-Method` does not count, because clients of both generations send it.
+ * The generation of a message (MCP 2026-07-28, "Versioning"). The first of these that the message has decides:
+ * - a revision in `_meta`
+ * - the method `initialize`
+ * - the header `MCP-Protocol-Version`
+ * - the method `server/discover`
+ *
+ * Any other message is of the legacy generation. The header `Mcp-Method` does not count, because clients of both
+ * generations send it.
  */
 export function protocolGeneration(message: Message, headers: Headers): Generation {
   const meta = metaOf(message);

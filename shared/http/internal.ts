@@ -2,6 +2,7 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import { createLog, type Log, type LogFields } from "../core/log.ts";
 import { clock } from "../core/time.ts";
+import { batchReads } from "../table/batch-reads.ts";
 import type { Usage } from "../table/client.ts";
 import { openTable, type Table } from "../table/table.ts";
 import { requestIdOf, withStandardHeaders, type Response } from "./response.ts";
@@ -31,7 +32,7 @@ export const internalHandler =
   ({ name, answer, failure, complete = withStandardHeaders }: InternalRoute) =>
   async (event: APIGatewayProxyEventV2): Promise<Response> => {
     const startedMs = performance.now();
-    const { env, client } = runtime();
+    const { env, client, seen } = runtime();
     const requestId = requestIdOf(event);
     const log = createLog(env.LOG_LEVEL, { request_id: requestId, route: name }, env.LOG_FORMAT);
     const usage: Usage = { readUnits: 0, writeUnits: 0, calls: 0 };
@@ -39,7 +40,7 @@ export const internalHandler =
     let response: Response;
     try {
       ({ response, fields } = await answer(event, {
-        table: openTable(client, env.TABLE_NAME, usage),
+        table: batchReads(openTable(client, env.TABLE_NAME, usage), seen),
         log,
         now: clock,
       }));

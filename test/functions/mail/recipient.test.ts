@@ -4,6 +4,7 @@ import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { defaultQuotaBytes, mailboxKey } from "../../../shared/mail/mailboxes/mailbox.ts";
 import { setStored, write } from "../../support/domain-work.ts";
 import { delegated, domainsRequest, uniqueName } from "../../support/domains.ts";
+import { withFault } from "../../support/faults.ts";
 import { agreedRule, stranger } from "../../support/forwarding.ts";
 import { askMailRoute, whereTo } from "../../support/mail-routes.ts";
 import { at, home, send, stocked } from "../../support/mailboxes.ts";
@@ -45,6 +46,14 @@ test("mail for an address goes to its mailbox, by the address or an alias, in an
   }
   expect(await whereTo(`Sales@${name}`)).toEqual(to("alias", ada, "ada"));
   expect(await whereTo(`nobody@${name}`)).toEqual(none);
+});
+
+test("a look-up reads the table three times, for a mailbox, an unknown address and an unknown domain", async () => {
+  const { name } = await scene();
+  for (const address of [`ada@${name}`, `nobody@${name}`, "nobody@example.org"]) {
+    const { calls } = await withFault(undefined, -1, () => whereTo(address));
+    expect(calls, address).toEqual(["BatchGetItem", "BatchGetItem", "BatchGetItem"]);
+  }
 });
 
 test("text after a plus makes no difference, in any encoding of the plus", async () => {

@@ -63,7 +63,7 @@ const extensions: ReadonlySet<string> = new Set(Object.keys(mediaTypes));
 
 /**
  * The file for a path: the OpenAPI document, the agent card, or a file of the pages. Undefined for any other path, such
- * as a path with a further slash after `/docs/`.
+ * as a path with a folder under `/docs/` other than `reference`.
  */
 function fileOf(path: string): string | undefined {
   if (path === "/v1/public/openapi.json") return "openapi.json";

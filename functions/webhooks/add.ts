@@ -19,7 +19,7 @@ export const route = defineRoute({
   },
   summary: "Subscribe a URL to events",
   synonyms: ["notify", "notification", "callback", "create", "new", "server", "tell", "happens", "alert"],
-  description: `Each event is posted as JSON and signed according to Standard Webhooks 1.0. An event is delivered at least once, and the order of events is not guaranteed. A delivery that is not answered with a 2xx is retried for three days. This answer shows the signing secret. The secret is not shown again. You must be allowed to see the resources of these events in the whole account. An account has at most 20 webhooks. ${eventTypesNote}`,
+  description: `Each event is posted as JSON and signed according to Standard Webhooks 1.0. An event is delivered at least once, and the order of events is not guaranteed. A delivery that is not answered with a 2xx is retried for three days. This answer shows the signing secret. The secret is not shown again. You must be allowed to see, in the whole account, the resources of all events that match \`event_types\`. An account has at most 20 webhooks. ${eventTypesNote}`,
   capability: "webhook.manage",
   access: "write",
   lambda: { uses: ["secrets"] },

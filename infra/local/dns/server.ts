@@ -9,8 +9,8 @@ export type DnsServerOptions = RespondOptions & {
   /** The port of both UDP and TCP. 0 chooses a free port. */
   port: number;
   /**
-   * Returns another port, such as `freePort`. Called if `port` is in use. Without this function, a port in use is an
-   * error.
+   * Finds another port. Called if `port` is in use. `freePort` is such a function. Without a function, a port in use is
+   * an error.
    */
   onBusyPort?: () => Promise<number>;
   /** The longest time that a connection may be idle, in milliseconds. */
@@ -92,7 +92,7 @@ function serveConnection(socket: Socket, respondOptions: RespondOptions, idleTim
       () => void socket.destroy(),
     );
   });
-  // The event `end` arrives even while the socket is paused. The connection must end only after the answers.
+  // The event `end` can arrive while messages are still being answered, because a paused socket does not delay it.
   socket.on("end", () => void answering.then(() => socket.end()));
 }
 

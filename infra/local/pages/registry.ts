@@ -20,9 +20,8 @@ import { htmlAnswer } from "./html.ts";
 
 const content = `
 <h2>Domains</h2>
-<p>This form acts for the registries of all top-level domains. Delegate a name that is registered elsewhere to
-  nameservers.
-  A name that is bought through the product is delegated already.</p>
+<p>This form acts for the registries of all top-level domains. Set the nameservers of a name that is
+  registered elsewhere. A name that is bought through the product is delegated already.</p>
 <form method="post" action="/_local/registry">
   <label>Name <input name="name" required placeholder="example.com" /></label>
   <label>Nameservers <input name="nameservers" placeholder="the account's nameservers" /></label>

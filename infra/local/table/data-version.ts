@@ -40,6 +40,9 @@ function versionRefusal(dataDir: string, version: number | undefined): string | 
   if (version === undefined && existsSync(join(dataDir, markFile))) {
     return `${join(dataDir, markFile)} cannot be read, so the version of the data in ${dataDir} is unknown.\n${waysOut(dataDir)}`;
   }
+  if (version === unreadableVersion) {
+    return `A reset of ${dataDir} did not finish, so a part of its data may be deleted.\n${waysOut(dataDir)}`;
+  }
   return `An older version of this product made the data in ${dataDir}. This version cannot read the data.\n${waysOut(dataDir)}`;
 }
 

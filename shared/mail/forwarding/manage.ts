@@ -125,8 +125,9 @@ async function requireFree(accountId: string, scope: MailScope, context: Context
 }
 
 /**
- * The items that are read first about targets: the pointers from the names of their domains, and the limits on mails to
- * the targets that are probably outside the account's domains.
+ * The items about targets that are read first:
+ * - for each target, the pointer from the name of its domain to the id of this domain
+ * - for each target that is probably outside the account's domains, the limits on mails to its address
  */
 function aheadOfTargets(accountId: string, emails: readonly string[], { seen }: Expected): Key[] {
   const pointers = emails.flatMap((email) => aheadOfAddress(accountId, email));
@@ -393,8 +394,8 @@ export function requireTarget(rule: StoredRule, email: string): Target {
 }
 
 /**
- * Requests mails that ask the recipients of a rule to agree: the recipient with the address `email`, or without `email`
- * all recipients who have not agreed. Mails can be requested again.
+ * Requests mails that ask recipients of a rule to agree. If `email` is given, only the recipient with this address gets
+ * a mail. Otherwise all recipients who have not agreed get a mail. Mails can be requested again.
  * - A target that has become a mailbox of the account needs no agreement.
  * - A target that is no longer a mailbox of the account needs an agreement.
  *

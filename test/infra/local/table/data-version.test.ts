@@ -5,7 +5,13 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 
 import { StartProblem, defaultDataDir, startCommand, startProblemOf } from "../../../../infra/local/command-line.ts";
-import { dataVersion, markFile, prepareDataDir, readMark } from "../../../../infra/local/table/data-version.ts";
+import {
+  dataVersion,
+  markFile,
+  prepareDataDir,
+  readMark,
+  unreadableVersion,
+} from "../../../../infra/local/table/data-version.ts";
 import { newFolder } from "../../../support/folder.ts";
 
 const problemOf = async (attempt: Promise<unknown>): Promise<string> => {
@@ -67,7 +73,15 @@ test("the command that begins anew names the data folder that it is about, unles
 });
 
 test("data of an older version is refused", async () => {
-  expect(await problemOf(prepareDataDir(await marked(dataVersion - 1)))).toContain("older version");
+  expect(await problemOf(prepareDataDir(await marked(-1)))).toContain("older version");
+});
+
+test("data whose reset did not finish is refused with the command that resets it", async () => {
+  const folder = await marked(unreadableVersion);
+  const problem = await problemOf(prepareDataDir(folder));
+  expect(problem).toContain(`A reset of ${folder} did not finish`);
+  expect(problem).toContain(`DATA_DIR=${folder} npm start -- --reset`);
+  expect(await readFile(join(folder, "table.db"), "utf8")).toBe("rows");
 });
 
 test("data of a newer version is refused with how to update, and is left as it is", async () => {

@@ -71,7 +71,7 @@ function barsOf(suites: Results["suites"]): string {
   );
   const met = rows.filter(({ Met }) => Met === "met");
   const missed = rows.filter(({ Met }) => Met !== "met");
-  return `${met.length} of ${rows.length} are met.\n\n${tableOf([...missed, ...met])}`;
+  return `${met.length} of ${rows.length} bars are met.\n\n${tableOf([...missed, ...met])}`;
 }
 
 function machineOf({ machine, suites }: Results): string {

@@ -81,7 +81,8 @@ function machineOf({ machine, suites }: Results): string {
   const quick = results.some(({ quick }) => quick)
     ? "\n\n**Some figures come from a quick run. Do not quote these figures.**"
     : "";
-  return `The suites ran on this machine: ${machine}. They ran on ${days.join(", ")} at the commits ${commits.join(", ")}.${quick}`;
+  const runs = `They ran on ${days.join(", ")} at the commits ${commits.join(", ")}.`;
+  return `The suites ran on this machine: ${machine}. ${runs}${quick}`;
 }
 
 /** All tables and figures of a suite, as Markdown. */

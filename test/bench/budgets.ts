@@ -61,7 +61,7 @@ export async function run({ write }: Options): Promise<Result> {
   return {
     figures: [
       { name: "routes with a budget", value: routes.length, unit: "routes" },
-      { name: "… that consume something else", value: write ? 0 : differing, unit: "routes", bar: 0 },
+      { name: "routes whose use differs from their budget", value: write ? 0 : differing, unit: "routes", bar: 0 },
       ...trips,
     ],
     tables: {

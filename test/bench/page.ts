@@ -71,15 +71,18 @@ function barsOf(suites: Results["suites"]): string {
   );
   const met = rows.filter(({ Met }) => Met === "met");
   const missed = rows.filter(({ Met }) => Met !== "met");
-  return `${met.length} of ${rows.length} are met.\n\n${tableOf([...missed, ...met])}`;
+  return `${met.length} of ${rows.length} bars are met.\n\n${tableOf([...missed, ...met])}`;
 }
 
 function machineOf({ machine, suites }: Results): string {
   const results = Object.values(suites);
   const days = [...new Set(results.map(({ at }) => at.slice(0, 10)))].toSorted();
   const commits = [...new Set(results.map(({ commit }) => `\`${commit}\``))];
-  const quick = results.some(({ quick }) => quick) ? "\n\n**Some figures are of a quick run. Do not quote them.**" : "";
-  return `Machine: ${machine}. Measured on ${days.join(", ")} at ${commits.join(", ")}.${quick}`;
+  const quick = results.some(({ quick }) => quick)
+    ? "\n\n**Some figures come from a quick run. Do not quote these figures.**"
+    : "";
+  const runs = `They ran on ${days.join(", ")} at the commits ${commits.join(", ")}.`;
+  return `The suites ran on this machine: ${machine}. ${runs}${quick}`;
 }
 
 /** All tables and figures of a suite, as Markdown. */

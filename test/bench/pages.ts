@@ -60,7 +60,7 @@ async function measureJournal(): Promise<Figure[]> {
   ];
   for (const [name, between, last] of [
     ["audit log of one day", { since: timeAt(0).toISOString() }, 1_000],
-    ["… cut by a span", span, 913],
+    ["a part of the audit log of one day", span, 913],
   ] as const) {
     const page = async (number: number) => {
       const query = { page: number, page_size: 100, order: "desc", ...between } as const;
@@ -72,7 +72,7 @@ async function measureJournal(): Promise<Figure[]> {
     figures.push(
       { name: `${name}: page 1`, value: first, unit: "read units" },
       {
-        name: `${name}: any other page, at most`,
+        name: `${name}: any page but the first, at most`,
         value: Math.max(...others),
         unit: "read units",
         bar: 1.2 * first + 10,

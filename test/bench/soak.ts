@@ -86,12 +86,12 @@ function resultOf({ times, unexpected, mix, samples, live, warmUp, end }: Run): 
       { name: `soak, ${workers} at a time: requests`, value: times.length / end, unit: "a second" },
       { name: "soak: p50", value: quantile(times, 0.5), unit: "ms" },
       { name: "soak: p99", value: quantile(times, 0.99), unit: "ms" },
-      { name: "soak: answers other than expected", value: unexpected.length, unit: "answers", bar: 0 },
+      { name: "soak: unexpected answers", value: unexpected.length, unit: "answers", bar: 0 },
       { name: "soak: memory of the product at most", value: Math.max(...of("product")), unit: "MiB" },
-      { name: "soak: … growth of the product once warm", ...growth(change("product")) },
-      { name: "soak: … growth of its live objects", ...growth(live, end - warmUp / 2) },
+      { name: "soak: growth of the product's memory once warm", ...growth(change("product")) },
+      { name: "soak: growth of the product's live objects", ...growth(live, end - warmUp / 2) },
       { name: "soak: memory of the engine at most", value: Math.max(...of("engine")), unit: "MiB" },
-      { name: "soak: … growth of the engine once warm", ...growth(change("engine")) },
+      { name: "soak: growth of the engine's memory once warm", ...growth(change("engine")) },
     ],
     tables: {
       "Resident memory, in MiB": shown.map(({ seconds, product, engine }) => {

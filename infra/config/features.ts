@@ -26,16 +26,16 @@ export const featureTable: readonly FeatureRow[] = [
   },
   {
     name: "mail",
-    needs: "`publicUrl` or `domainName`, and a verified identity of SES or `smtpSecretName`",
+    needs: "`publicUrl` or `domainName`, and either a verified identity in SES or `smtpSecretName`",
     isOn: ({ publicUrl }) => publicUrl !== undefined,
     without:
       "409 `mail_unavailable` for invitations and for forwarding to other people's addresses; no mails about events",
   },
   {
     name: "invitation page",
-    needs: "`signIn` of an issuer, and all that mail needs",
+    needs: "`signIn` of an issuer, and everything that the feature mail needs",
     isOn: ({ issuers, publicUrl }) => publicUrl !== undefined && issuers.includes('"signIn"'),
-    without: "the page of an invitation offers no sign-in; the API accepts invitations all the same",
+    without: "the page of an invitation offers no sign-in. A program can still accept an invitation by the API",
   },
   {
     name: "mail servers",
@@ -45,13 +45,13 @@ export const featureTable: readonly FeatureRow[] = [
   },
   {
     name: "registrar",
-    needs: "`registrar` of `route53`",
+    needs: "`registrar` with the value `route53`",
     isOn: ({ registrar }) => registrar !== "none",
     without: "409 `registrar_unavailable` for searches, purchases, renewals and transfers of names",
   },
   {
     name: "dns",
-    needs: "`dns` of `route53`",
+    needs: "`dns` with the value `route53`",
     isOn: ({ dns }) => dns !== "none",
     without: "409 `dns_unavailable` for domains with `dns_mode` `hosted`; `dns_mode` `external` works",
   },
@@ -59,7 +59,7 @@ export const featureTable: readonly FeatureRow[] = [
     name: "web",
     needs: "`webHost` and `webAddresses`",
     isOn: ({ webHost, webAddresses }) => webHost !== undefined && webAddresses.length > 0,
-    without: "409 `redirects_unavailable` for redirects, and without `webHost` for MTA-STS",
+    without: "409 `redirects_unavailable` for redirects. If `webHost` is missing, also for MTA-STS",
   },
   {
     name: "vat register",
@@ -71,13 +71,13 @@ export const featureTable: readonly FeatureRow[] = [
     name: "edge",
     needs: "`edge`, its secret and its certificate",
     isOn: ({ edge }) => edge !== undefined,
-    without: "nothing; floods of requests reach the API's own limits, without a firewall before them",
+    without: "nothing. But floods of requests reach the API itself, and only the API's own limits stop them",
   },
   {
     name: "alarms",
     needs: "`alarmEmail`",
     isOn: ({ alarmEmail }) => alarmEmail !== undefined,
-    without: "nothing; nobody gets a mail when an alarm goes off",
+    without: "nothing. But nobody gets a mail when an alarm goes off",
   },
 ];
 

@@ -1,5 +1,6 @@
 import { failureOf } from "./failures.ts";
 import { openLane, type Lane } from "./lane.ts";
+import { newLocks, type Locks } from "./locks.ts";
 import type { Input, TableOperation, Output, Send } from "./operations.ts";
 
 /**
@@ -9,6 +10,7 @@ import type { Input, TableOperation, Output, Send } from "./operations.ts";
  */
 export class TableClient {
   readonly #options: { endpoint?: string };
+  readonly #locks = newLocks();
   #lane: Lane | undefined;
   #sdk: Promise<Send> | undefined;
 
@@ -18,6 +20,11 @@ export class TableClient {
    */
   constructor(options: { endpoint?: string } = {}) {
     this.#options = options;
+  }
+
+  /** The locks of the items that transactions of this client write. */
+  get locks(): Locks {
+    return this.#locks;
   }
 
   /**

@@ -3,84 +3,18 @@ import { randomUUID } from "node:crypto";
 import { Problem } from "../core/errors.ts";
 import { roundTrip, type Connection } from "./client.ts";
 import { Contention, backOff, fairBackOff, isInProgress, refusalOf } from "./failures.ts";
+import type { Locks } from "./locks.ts";
 import type { Input } from "./operations.ts";
 import { itemKey, toTransactItem, type Write } from "./writes.ts";
-
-/** Locks of items, by name. Callers get the lock of an item in the order in which they asked for it. */
-type Locks = {
-  /**
-   * Waits for the locks of all these items, and returns the function that releases the locks. Returns undefined if the
-   * wait takes longer than `limitMs` milliseconds. To prevent deadlocks, ask for all items at once, and hold no lock
-   * while you wait.
-   */
-  acquire: (names: readonly string[], limitMs: number) => Promise<(() => void) | undefined>;
-  /** Locks items without waiting; undefined if an item is locked. */
-  tryAcquire: (names: readonly string[]) => (() => void) | undefined;
-  /** Returns the items that are locked. */
-  locked: (names: readonly string[]) => string[];
-};
-
-/** Creates locks for the callers of this process. */
-export function newLocks(): Locks {
-  /** By item, a promise that resolves when the last caller has released the lock of the item. */
-  const lastReleases = new Map<string, Promise<void>>();
-  const enqueue = (name: string): (() => void) => {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    lastReleases.set(name, promise);
-    return () => {
-      if (lastReleases.get(name) === promise) lastReleases.delete(name);
-      resolve();
-    };
-  };
-  const lockFree = (names: readonly string[]): (() => void) => {
-    const releases = [...new Set(names)].map(enqueue);
-    return () => {
-      for (const release of releases) release();
-    };
-  };
-  const locked = (names: readonly string[]): string[] => names.filter((name) => lastReleases.has(name));
-  return {
-    locked,
-    tryAcquire: (names) => (locked(names).length > 0 ? undefined : lockFree(names)),
-    acquire: async (names, limitMs) => {
-      const tickets = [...new Set(names)].map((name) => ({
-        earlier: lastReleases.get(name),
-        release: enqueue(name),
-      }));
-      const allEarlier = Promise.all(tickets.flatMap(({ earlier }) => earlier ?? []));
-      const releaseAll = (): void => {
-        for (const { release } of tickets) release();
-      };
-      if (await endsWithin(limitMs, allEarlier)) return releaseAll;
-      // A later caller of an item waits only for this caller's release. So this release must come after the release of
-      // the earlier caller.
-      for (const { earlier, release } of tickets) void Promise.resolve(earlier).then(release);
-      return undefined;
-    },
-  };
-}
-
-async function endsWithin(limitMs: number, done: Promise<unknown>): Promise<boolean> {
-  const { promise: late, resolve } = Promise.withResolvers<false>();
-  const timer = setTimeout(() => resolve(false), limitMs);
-  try {
-    return await Promise.race([done.then(() => true), late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
 
 /** The writes of one transaction, and the value to return when the transaction is committed. */
 export type Plan<T> = { writes: Write[]; value: T };
 
-/** The process locks items, because concurrent transactions on one item would only make each other fail. */
-const locks = newLocks();
-
 /** The value of a committed transaction, or the names of the items for which the transaction lost a race. */
 type PlanResult<T> = { value: T } | { contested: readonly string[] };
 
-/** The items that a commit has locked or queues for, and the functions that release the locks. */
-type HeldLocks = { names: Set<string>; releases: (() => void)[] };
+/** The items that a commit has locked in `locks`, or queues for, and the functions that release the locks. */
+type HeldLocks = { locks: Locks; names: Set<string>; releases: (() => void)[] };
 
 /**
  * Runs a plan until its transaction is committed or refused. Throws 503 `busy` if the transaction loses races for
@@ -89,9 +23,9 @@ type HeldLocks = { names: Set<string>; releases: (() => void)[] };
  */
 export async function commit<T>(connection: Connection, plan: () => Promise<Plan<T>>): Promise<T> {
   const startedAt = performance.now();
-  const { limitMs } = connection;
+  const { limitMs, client } = connection;
   const waitedMs = (): number => performance.now() - startedAt;
-  const held: HeldLocks = { names: new Set(), releases: [] };
+  const held: HeldLocks = { locks: client.locks, names: new Set(), releases: [] };
   try {
     for (let attempt = 1; ; attempt++) {
       const outcome = await runPlan(connection, plan, held, startedAt);
@@ -117,7 +51,7 @@ function releaseLocks({ releases }: HeldLocks): void {
 async function queueFor(names: readonly string[], held: HeldLocks, limitMs: number): Promise<void> {
   releaseLocks(held);
   for (const name of names) held.names.add(name);
-  const release = await locks.acquire([...held.names], limitMs);
+  const release = await held.locks.acquire([...held.names], limitMs);
   if (!release) throw tooBusy();
   held.releases.push(release);
 }
@@ -147,8 +81,8 @@ async function runPlan<T>(
   if (writes.length === 0) return { value };
   const names = writes.filter(dependsOnRead).map(nameIn(connection));
   const missing = names.filter((name) => !held.names.has(name));
-  const release = locks.tryAcquire(missing);
-  if (!release) return { contested: locks.locked(missing) };
+  const release = held.locks.tryAcquire(missing);
+  if (!release) return { contested: held.locks.locked(missing) };
   held.releases.push(release);
   for (const name of missing) held.names.add(name);
   const input: Input<"TransactWriteItems"> = {

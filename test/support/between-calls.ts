@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
 import type { Key } from "../../shared/table/writes.ts";
+import { inAnotherProcess } from "./another-process.ts";
 import { hookCalls, type TableCall } from "./table-calls.ts";
 
 type Stepping = { at: number; step: () => Promise<unknown>; calls: number };
@@ -20,7 +21,8 @@ function install(): void {
   isInstalled = true;
   hookCalls(async (call, next) => {
     const stepping = steppings.getStore();
-    if (stepping && !isCharge(call) && stepping.calls++ === stepping.at) await steppings.exit(stepping.step);
+    if (stepping && !isCharge(call) && stepping.calls++ === stepping.at)
+      await steppings.exit(() => inAnotherProcess(stepping.step));
     return next();
   });
 }

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 
 import type { Input, Output } from "../../shared/table/operations.ts";
 import type { Key } from "../../shared/table/writes.ts";
+import { inAnotherProcess } from "./another-process.ts";
 import { hookCalls, type TableCall } from "./table-calls.ts";
 
 type Step = () => Promise<unknown>;
@@ -37,7 +38,7 @@ async function readTorn(input: Batch, { which, step }: Waiting, read: (part: Bat
     return { ...input, RequestItems: Object.fromEntries(wanted) };
   };
   const first = (await read(part(true))) as Output<"BatchGetItem">;
-  await waitings.exit(step);
+  await waitings.exit(() => inAnotherProcess(step));
   const second = (await read(part(false))) as Output<"BatchGetItem">;
   const names = Object.keys(input.RequestItems ?? {});
   const both = names.map((name) => [name, [first, second].flatMap(({ Responses }) => Responses?.[name] ?? [])]);
@@ -61,7 +62,7 @@ function install(): void {
     }
     // The step runs also after a write whose condition failed, because that write has read the item.
     const [answer] = await Promise.allSettled([next()]);
-    await waitings.exit(waiting.step);
+    await waitings.exit(() => inAnotherProcess(waiting.step));
     if (answer.status === "rejected") throw answer.reason;
     return answer.value;
   });

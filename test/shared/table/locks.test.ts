@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, onTestFinished, test, vi } from "vitest";
 
-import { newLocks } from "../../../shared/table/commit.ts";
+import { newLocks } from "../../../shared/table/locks.ts";
 
 const things = ["a", "b", "c", "d"];
 const request = fc.record({

@@ -84,8 +84,9 @@ export const SignIn = z
 export type SignIn = z.output<typeof SignIn>;
 
 /**
- * How people sign in at the first issuer with the setting `signIn`. Null if no issuer has this setting, or if neither
- * the setting nor the issuer's metadata names both endpoints. Throws 503 if the metadata is needed and cannot be read.
+ * How people sign in at the first issuer with the setting `signIn`. Null if no issuer has this setting, or if an
+ * endpoint is missing in both the setting and the issuer's metadata. Throws 503 if the metadata is needed and cannot be
+ * read.
  */
 export async function signInAt(issuers: readonly Issuer[]): Promise<SignIn | null> {
   const issuer = issuers.find(({ signIn }) => signIn !== undefined);

@@ -49,8 +49,8 @@ export async function handlePayment(
 }
 
 /**
- * Logs money that arrived for a closed account. The money is in the wallet and has paid the account's debts. The
- * operator decides about the rest.
+ * Logs money that arrived for a closed account. The money is in the wallet, from which the caller pays the account's
+ * debts next. The operator decides about the rest.
  */
 export async function reportClosed(accountId: string, amount: number, { table, log }: PaymentContext): Promise<void> {
   const account = await table.get(accountKey(accountId), StoredAccount);

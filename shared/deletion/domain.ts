@@ -251,7 +251,7 @@ async function removeFirstMailbox(domain: StoredDomain, writer: DomainWriter): P
   return mailbox !== undefined && dropMailbox(domain, mailbox.id, writer);
 }
 
-/** Purges some of the domain's deleted mailboxes; false if there are none. A deleted domain restores no mailbox. */
+/** Purges some of the domain's deleted mailboxes; false if there are none. */
 async function purgeMailboxes({ account_id, id }: StoredDomain, writer: DomainWriter): Promise<boolean> {
   const deleted = await deletedIn(writer.table, account_id, id);
   for (const { mailbox } of deleted) await purgeMailbox(account_id, mailbox.id, writer);
@@ -340,8 +340,8 @@ async function listRemovals(domain: StoredDomain, table: Reader): Promise<Write[
 }
 
 /**
- * Deletes a domain whose registration or transfer failed, so that its account can try the name again. Does nothing to a
- * domain that is not `failed` any more.
+ * Deletes a domain whose registration or transfer failed, with its records and the grants on it, so that its account
+ * can try the name again. Does nothing to a domain that is not `failed` any more.
  */
 export async function removeFailed(
   accountId: string,
@@ -353,8 +353,8 @@ export async function removeFailed(
     now,
     commit: (plan) => commit(async () => ({ ...(await plan()), partial: true })),
   };
-  while (await removeRecords(accountId, id, writer)) continue;
-  while (await revokeAccess(accountId, id, writer)) continue;
-  const domain = await domainById(table, accountId, id);
-  if (domain?.status === "failed") await deleteRows(accountId, id, writer);
+  const isFailed = async (): Promise<boolean> => (await domainById(table, accountId, id))?.status === "failed";
+  while ((await isFailed()) && (await removeRecords(accountId, id, writer))) continue;
+  while ((await isFailed()) && (await revokeAccess(accountId, id, writer))) continue;
+  if (await isFailed()) await deleteRows(accountId, id, writer);
 }

@@ -82,7 +82,7 @@ async function askZone(zone: Zone, question: Question, walk: Walk): Promise<Outc
 
 /**
  * Asks from the root down, by referrals, until the outcome is not a referral. `zone` is the zone whose servers gave the
- * outcome. With `until`, the referral to the zone `until` is an outcome too, and a cached zone of that name is not
+ * outcome. With `until`, the referral to the zone `until` ends the walk too, and a cached zone of that name is not
  * used.
  */
 export async function walkDown(

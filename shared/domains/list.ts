@@ -39,7 +39,7 @@ export const domainQuery = {
   tag_id: Id.optional().meta({ description: "Only domains with the tag that has this id." }),
   search: line({
     most: 253,
-    description: "Only domains whose name contains this text, in either form of the name.",
+    description: "Only domains whose name contains this text, in A-labels or in Unicode.",
   }).optional(),
 };
 

@@ -133,8 +133,8 @@ function forbidden(
 }
 
 /**
- * The 403 of an account that cannot be changed. It names the call that tops up the wallet. For callers who may see the
- * billing, it also names the missing amount.
+ * The 403 of an account that cannot be changed. For a suspended account, it names the call that tops up the wallet. For
+ * callers who may see the billing, it also names the missing amount, if it is known.
  */
 function stopped(status: AccountStatus | undefined, debt: Debt | undefined, permissions: Permissions): Problem {
   const readable = `It can be read, but not changed.`;

@@ -41,7 +41,8 @@ const entryKey = ({ partition }: Ledger, account: string, ordinal: number): Key 
  * - `Overdrawn` if a limited account does not have the amount;
  * - 503 `busy` if the balances change too often to be read;
  * - `MovementConflict` if an id was used for another movement;
- * - `MovementConflict` if a hold does not exist, was resolved in another way, or has not expired.
+ * - `MovementConflict` if a hold does not exist, or was resolved in another way;
+ * - `MovementConflict` if an `expire` is for a hold that has not expired.
  */
 export async function planOperations(
   table: Reader,

@@ -15,7 +15,7 @@ export const StoredMovement = z.object({
   code: z.string(),
   /** The part of the amount that is tax, as the caller stated it. */
   tax: z.int().min(0).optional(),
-  /** The caller's id of other data about the movement. */
+  /** An id from the caller, which leads to the caller's own data about the movement. */
   reference: z.string().optional(),
   at: z.string(),
   /** This member and the next three are for holds only. */
@@ -74,8 +74,10 @@ export class Overdrawn extends Error {
 }
 
 /**
- * Thrown if an id was used for another movement, or if a hold does not exist, was resolved in another way, or has not
- * expired.
+ * Thrown if
+ * - an id was used for another movement;
+ * - a hold does not exist, or was resolved in another way;
+ * - an `expire` is for a hold that has not expired.
  */
 export class MovementConflict extends Error {}
 

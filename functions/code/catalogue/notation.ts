@@ -2,7 +2,7 @@ import type { Schema } from "../interpreter/types.ts";
 
 export type Definitions = Readonly<Record<string, Schema>>;
 
-/** The rules of the notation. `functions.explain` answers them together with the types. */
+/** The rules of the notation. `functions.explain` returns them together with the types. */
 export const notation =
   "`name?` may be left out; a member without a type is a string; `[x]` is a list of x; `x|null` may be null; `(1..9)` bounds a number, a length or a count; `= x` is a default; other names are in `types`.";
 

@@ -185,7 +185,7 @@ const isNotFound = (error: Refusal): boolean =>
 /** The largest size of a write's arguments that a dry run shows and checks, in bytes. */
 const plannedBytes = 262_144;
 
-/** The most unknown parts of a value that are named. */
+/** How many unknown parts of a value are named at most. */
 const namedUnknowns = 20;
 
 type Path = (string | number)[];

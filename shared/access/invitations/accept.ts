@@ -276,8 +276,8 @@ async function readInviter(
 const isCustom = ({ custom_role }: StoredAccess): boolean => custom_role !== undefined;
 
 /**
- * The permissions that an invitation can still give. Such a permission has not ended, its resource and role still
- * exist, and the inviter still holds the permission, at least until the permission ends. `unchanged` makes a
+ * The permissions that an invitation can still give. Such a permission has not ended, and its resource and role still
+ * exist. The inviter holds the same permission, for at least as long as the invitation gives it. `unchanged` makes a
  * transaction fail if a resource or a role is deleted meanwhile.
  */
 async function whatIsGiven(
@@ -307,7 +307,7 @@ async function whatIsGiven(
     given: given.map(({ grantable }) => grantable),
     unchanged: [
       ...given.flatMap(({ present }) => (present ? [present] : [])),
-      // Makes a request that deletes one of these roles meanwhile fail, as in `assign`.
+      // A concurrent deletion of one of these roles fails, because this write changes the version of the roles.
       ...(given.some(({ one }) => isCustom(one)) ? [rolesWrite(accountId, own, own.roles)] : []),
     ],
   };

@@ -51,7 +51,7 @@ export async function planClaims(
 /** The holder of a domain's name, and the write that ends the domain's claim to the name. */
 async function readClaim(table: Reader, { id, name }: StoredDomain) {
   const [holder, buyer] = await Promise.all([readHolder(table, name), readBuyer(table, name)]);
-  // A purchase that an earlier version of this product began holds the name from the beginning, and has no claim.
+  // A purchase from an earlier version of this product has no claim, because it held the name from its beginning.
   const ending: Write[] = buyer?.domain_id === id ? [{ delete: buyerKey(name), if: { domain_id: id } }] : [];
   return { holder, ending };
 }

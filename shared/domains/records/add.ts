@@ -97,7 +97,7 @@ const notOpen = ({ name, status }: Pick<StoredDomain, "name" | "status">): Probl
 const dnsExternal = ({ name }: Pick<StoredDomain, "name">): Problem =>
   new Problem(
     "dns_external",
-    `The DNS of ${name} is not on our nameservers. Change the record there, or set \`dns_mode\` to \`hosted\` first.`,
+    `Our nameservers do not serve the DNS of ${name}. Change the record at the domain's DNS host, or set \`dns_mode\` to \`hosted\` first.`,
   );
 
 /**

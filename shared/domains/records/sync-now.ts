@@ -35,7 +35,8 @@ export async function syncNow(
 
 /**
  * The API view of a new or changed record after a sync of its zone. The record is `pending` if the nameservers do not
- * have it yet. A zone that the nameservers should not have is not synced.
+ * have it yet. The zone is synced only if the nameservers should have it
+ * (`isServed`).
  */
 export const viewAfterSync = async (
   { record, isServed }: ChangedRecord,

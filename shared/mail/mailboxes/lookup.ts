@@ -49,7 +49,7 @@ export async function mailboxesReferred(
 }
 
 /**
- * The mailboxes, with their domains, that grants of a capability name directly and that no wider grant covers. With
+ * The mailboxes for which the caller has a direct grant of a capability and no wider grant, with their domains. With
  * `among`, only the mailboxes in these domains.
  */
 export async function mailboxesNamed(
@@ -116,8 +116,8 @@ export async function domainSources(
 }
 
 /**
- * The source of the mailboxes that grants name directly and that no wider grant covers; none if there are no such
- * grants.
+ * The source of the mailboxes for which the caller has a direct grant and no wider grant; none if there are no such
+ * mailboxes.
  */
 export async function singleSources(
   accountId: string,

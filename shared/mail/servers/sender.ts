@@ -41,8 +41,8 @@ type Route =
     } & HostAccess);
 
 /**
- * The services for a verdict. `secrets` opens the login at a customer's own host; without `secrets`, this login is left
- * out.
+ * The services for a verdict. `secrets` decrypts the password at a customer's own host. Without `secrets`, the verdict
+ * has no `relay_login`.
  */
 type SenderWork = { table: Reader; secrets?: Pick<Secrets, "open">; now: () => Date };
 

@@ -95,12 +95,15 @@ function parsed<S extends z.ZodType>(schema: S, value: unknown, root: string): z
 export const taskNotFound = (taskId: unknown): A2aError =>
   new A2aError(
     "taskNotFound",
-    "There is no such task: SendMessage answers with a complete task, which is not stored.",
+    "There is no such task: SendMessage returns a finished task, which is not stored.",
     typeof taskId === "string" ? { taskId: taskId.slice(0, 128) } : {},
   );
 
 export const noPush = (): A2aError =>
-  new A2aError("pushNotSupported", "There are no push notifications: SendMessage answers the task when it is done.");
+  new A2aError(
+    "pushNotSupported",
+    "There are no push notifications: SendMessage returns the task when the task is done.",
+  );
 
 /**
  * Builds the task for a program that ran. The task's artifact is the envelope. If the program failed, the task's status

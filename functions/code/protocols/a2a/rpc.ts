@@ -15,7 +15,7 @@ export const isRpc = (body: unknown): boolean => typeof body === "object" && bod
 
 /**
  * Answers the JSON-RPC binding of the A2A protocol, version 1.0, without storing tasks. `SendMessage` runs a program
- * and answers the task, complete or failed. Errors are JSON-RPC errors. Before the message is read, the errors are the
+ * and returns the task, completed or failed. Errors are JSON-RPC errors. Before the message is read, the errors are the
  * same as for every route (401, 413, 429 …).
  */
 export async function a2aRpc(request: Request, context: InvocationContext): Promise<Response> {
@@ -57,7 +57,10 @@ const refuseWith = (why: () => A2aError) => (): never => {
 const noTask: Answer = ({ params }) => refuseWith(() => taskNotFound(params["id"]))();
 const noStream = refuseWith(
   () =>
-    new A2aError("unsupportedOperation", "This agent does not stream: SendMessage answers the task when it is done."),
+    new A2aError(
+      "unsupportedOperation",
+      "This agent does not stream: SendMessage returns the task when the task is done.",
+    ),
 );
 
 const methods = new Map<string, Answer>([

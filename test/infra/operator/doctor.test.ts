@@ -88,7 +88,7 @@ test("lists the features that are on, and the missing settings of the others", a
   const { lineOf } = await examined();
   expect(lineOf("payments")).toBe("on       payments");
   expect(lineOf("invitation page")).toBe(
-    "off      invitation page    needs signIn of an issuer, and all that mail needs",
+    "off      invitation page    needs signIn of an issuer, and everything that the feature mail needs",
   );
 });
 

@@ -78,12 +78,19 @@ const Debt = z.object({
 });
 export type Debt = z.output<typeof Debt>;
 
-export const StoredAccount = AccountResponse.extend({
+/** The members of a stored account that authorization reads. Every request reads them, so the schema is small. */
+export const StoredStatus = z.object({
+  status: AccountStatus,
   /**
    * Absent if the account owes nothing. Also absent if the operator, or an earlier version of the product, set the
    * status.
    */
   debt: Debt.optional(),
+});
+export type StoredStatus = z.output<typeof StoredStatus>;
+
+export const StoredAccount = AccountResponse.extend({
+  ...StoredStatus.shape,
   /** The account's ordinal in each list of `accountsMatching` that contains the account, by the list's name. */
   ordinals: z.record(z.string(), z.int()),
   version: z.int(),

@@ -6,7 +6,7 @@ import { Profile, type Principal } from "../auth/principal.ts";
 import type { Seen } from "../table/seen-items.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item, Key } from "../table/writes.ts";
-import { accountKey, type Debt, StoredAccount } from "./account.ts";
+import { accountKey, type AccountStatus, type Debt, StoredStatus } from "./account.ts";
 
 /*
  * Access patterns
@@ -200,7 +200,7 @@ export function heightOf(record: GroupsRecord, id: string): number {
 export type Standing = {
   permissions: Permissions;
   record?: AccessRecord | undefined;
-  accountStatus?: StoredAccount["status"];
+  accountStatus?: AccountStatus;
   debt?: Debt | undefined;
 };
 
@@ -238,10 +238,10 @@ export async function standingOf(
   const roles = rolesItem ? RolesRecord.parse(rolesItem) : await rolesOf(table, accountId, inherited);
   if (rolesItem) table.seen?.note(rolesItem);
   const permissions = permissionsOf(record, { groups, roles }, groupIds, now);
-  return { permissions, record, ...(accountItem ? statusAndDebt(StoredAccount.parse(accountItem)) : {}) };
+  return { permissions, record, ...(accountItem ? statusAndDebt(StoredStatus.parse(accountItem)) : {}) };
 }
 
-const statusAndDebt = ({ status, debt }: StoredAccount): Pick<Standing, "accountStatus" | "debt"> => ({
+const statusAndDebt = ({ status, debt }: StoredStatus): Pick<Standing, "accountStatus" | "debt"> => ({
   accountStatus: status,
   debt,
 });
@@ -286,7 +286,7 @@ export async function asSuperAdmin(
   const rank = await superAdminOf(table, principal, now);
   if (!rank) return standing;
   const isRead = standing.accountStatus !== undefined;
-  const account = isRead ? undefined : await table.get(accountKey(accountId), StoredAccount);
+  const account = isRead ? undefined : await table.get(accountKey(accountId), StoredStatus);
   const { accountStatus, debt } = account ? statusAndDebt(account) : standing;
   if (accountStatus === undefined) return standing;
   const { member, everything, grants, ends = {} } = standing.permissions;

@@ -1,4 +1,4 @@
-import { accountKey, type AccountStatus, type Debt, StoredAccount } from "../accounts/account.ts";
+import { accountKey, type AccountStatus, type Debt, StoredStatus } from "../accounts/account.ts";
 import { asSuperAdmin, standingOf, type AccessRecord } from "../accounts/standing.ts";
 import { viewCapability, type Capability } from "../auth/capabilities.ts";
 import { covers, holdsAnywhere, noPermissions, type Permissions, type Scope } from "../auth/permissions.ts";
@@ -88,7 +88,7 @@ export async function mayStill(
 
 /** Whether the resource's account is active or past due. A public route shows resources of such accounts only. */
 async function hasServedAccount(table: Table, { accountId = "" }: LocatedResource<unknown>): Promise<boolean> {
-  const account = await table.get(accountKey(accountId), StoredAccount);
+  const account = await table.get(accountKey(accountId), StoredStatus);
   return account?.status === "active" || account?.status === "past_due";
 }
 

@@ -13,7 +13,7 @@ export const route = defineRoute({
   summary: "List domains",
   synonyms: ["my", "names", "web addresses", "websites", "expire", "show", "which"],
   description:
-    "The domains of the account that the caller may see, oldest first unless you sort them. The domains of one workspace are in the order in which they came into the workspace. Filters look at 20,000 domains at most.",
+    "The domains of the account that the caller may see, oldest first unless you sort them. The domains of one workspace are in the order in which they came into the workspace. A filter looks at 20,000 domains at most.",
   capability: "domain.view",
   scope: "visible",
   access: "read",

@@ -14,7 +14,7 @@ export const route = defineRoute({
   summary: "Purchase domains",
   synonyms: ["buy", "register", "order", "new", "web address", "website", "get"],
   description:
-    "Registers names for a year, paid from the wallet. The price of a name is held, captured when the registry has registered the name, and voided if the registry refuses it. If the wallet does not cover a name, nothing is held for that name, and the purchase continues with it once `payment_url` is paid. Registration takes a while: follow it with `domains.get` or with events. If a purchase is cut off, send it again with the same `Idempotency-Key`. It finds the names that it has bought, even if their domains were deleted since, and buys the rest. Without a key the same request is another purchase. Names that the account has or is buying then fail with `domain_exists`.",
+    "Registers names for a year, paid from the wallet. The price of a name is held, captured when the registry has registered the name, and voided if the registry refuses it. If the wallet does not cover all names, no price is held, and the purchase continues once `payment_url` is paid. Registration takes a while: follow it with `domains.get` or with events. If a purchase is cut off, send it again with the same `Idempotency-Key`. It finds the names that it has bought, even if their domains were deleted since, and buys the rest. Without a key the same request is another purchase. Names that the account has or is buying then fail with `domain_exists`.",
   capability: "domain.purchase",
   subject: workspaceInBody,
   access: "write",

@@ -15,7 +15,7 @@ export const route = defineRoute({
   summary: "Transfer domains in",
   synonyms: ["move", "name", "registrar", "auth code", "EPP", "bring", "migrate", "switch"],
   description:
-    "Transfers names from other registrars, with a further year each, paid from the wallet. The price of a name is held, captured when the transfer is complete, and voided if the transfer fails. If the wallet does not cover a name, nothing is held for that name, and its transfer begins once `payment_url` is paid. A transfer takes up to five days, in which the present registrar can refuse it: follow it with `domains.get` or with the events `domain.transferred` and `domain.transfer_failed`. If the account has already connected the name, the domain keeps its status and its mail during the transfer. Send the request with an `Idempotency-Key`: if it is cut off, send it again.",
+    "Transfers names from other registrars, with a further year each, paid from the wallet. The price of a name is held, captured when the transfer is complete, and voided if the transfer fails. If the wallet does not cover all names, no price is held, and the transfers begin once `payment_url` is paid. A transfer takes up to five days, in which the present registrar can refuse it: follow it with `domains.get` or with the events `domain.transferred` and `domain.transfer_failed`. If the account has already connected the name, the domain keeps its status and its mail during the transfer. Send the request with an `Idempotency-Key`: if it is cut off, send it again.",
   capability: "domain.purchase",
   subject: workspaceInBody,
   access: "write",

@@ -14,7 +14,7 @@ import { planRelease, planLoosening } from "./holder.ts";
 import { planRemoval } from "./removal.ts";
 import { ipView } from "./view.ts";
 
-/** The waits after one, two and more failed checks in a row, in milliseconds: from a minute to a day. */
+/** The waits between checks after failures, in milliseconds: from a minute to a day. */
 const waitsMs = [1, 2, 5, 10, 30, 60, 180, 360, 720, 1_440].map((minutes) => minutes * minuteMs);
 /** After this many failed checks in a row the dedicated IP is `degraded`. */
 const failuresUntilDegraded = 2;

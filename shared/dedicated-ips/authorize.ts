@@ -45,7 +45,8 @@ const firstCheckMs = 60_000;
  * Throws:
  * - 404 if the host was deleted meanwhile;
  * - 409 `ip_not_ready` for a managed dedicated IP, and for a suspended host;
- * - 409 `ip_taken` if another holder keeps one of the addresses (`takeFromRivals`).
+ * - 409 `ip_taken` if another holder keeps one of the addresses (`takeFromRivals`);
+ * - 503 if the secrets service does not answer.
  */
 export async function authorizeIp(
   found: StoredIp,

@@ -71,7 +71,7 @@ export type DeletionWish = { release: boolean; purge: boolean };
  * Throws:
  * - 404 if the domain is gone;
  * - 409 `domain_not_empty` if the domain has mailboxes;
- * - 409 `release_required` if the name is registered and the caller does not agree to give the name up;
+ * - 409 `release_required` if the name is registered or in redemption, and the caller does not give the name up;
  * - 409 `domain_not_ready` while the name is being registered, transferred or renewed.
  */
 export function beginRelease(
@@ -98,8 +98,8 @@ export function beginRelease(
 }
 
 /**
- * Plans that a domain is kept for 5 days. The domain leaves its dedicated IP. A restored domain does not return to the
- * dedicated IP.
+ * Plans that a domain is kept for 5 days. The domain leaves its dedicated IP, unless an operation is moving domains of
+ * this dedicated IP. A restored domain does not return to the dedicated IP that it has left.
  */
 async function planKept(table: Reader, domain: StoredDomain, at: Date): Promise<ChangePlan<StoredDomain>> {
   const why = hasRegistration(domain) ? "released" : "deleted";
@@ -132,7 +132,7 @@ async function planDeletion(table: Reader, domain: StoredDomain, at: Date): Prom
 const releaseRequired = ({ name, registration }: StoredDomain): Problem =>
   new Problem(
     "release_required",
-    `${name} is registered until ${registration?.expires_at ?? "an unknown time"}. Deleting the domain gives the name up after 5 days, without a refund, and others can register it. To do so, send release=true.`,
+    `${name} is registered until ${registration?.expires_at ?? "an unknown time"}. Deleting the domain gives the name up, after 5 days or with purge=true at once. There is no refund, and others can register the name. To do so, send release=true.`,
   );
 
 function requireDeletable(domain: StoredDomain, { permissions }: Context): void {
@@ -215,8 +215,8 @@ function noteZoneRemoved(
 }
 
 /**
- * Deletes a domain that is `releasing`, with everything that belongs to the domain. Skips the steps that were done
- * before. The order is:
+ * Deletes a domain that is `releasing`, with everything that belongs to the domain. Does nothing to any other domain.
+ * Skips the steps that were done before. The order is:
  * - its zone and its registration,
  * - its mailboxes and records,
  * - the grants, master passwords and forwarding rules on it,
@@ -287,7 +287,10 @@ function revokeAccess(accountId: string, id: string, { table, commit, now }: Dom
 
 const NameHolder = z.object({ domain_id: z.string() });
 
-/** Deletes the domain's own rows, after all its contents: the domain, its name, its zone, and its place in lists. */
+/**
+ * Deletes the domain's own rows, after all its contents: the domain, its name, its zone, its DKIM keys, and its entries
+ * in lists and queues. The domain also leaves its dedicated IP.
+ */
 function deleteRows(accountId: string, id: string, { table, commit, now }: DomainWriter): Promise<void> {
   return commit(async () => {
     const domain = await domainById(table, accountId, id);
@@ -340,8 +343,9 @@ async function listRemovals(domain: StoredDomain, table: Reader): Promise<Write[
 }
 
 /**
- * Deletes a domain whose registration or transfer failed, with its records and the grants on it, so that its account
- * can try the name again. Does nothing to a domain that is not `failed` any more.
+ * Deletes a domain whose registration or transfer failed, so that its account can try the name again. Also deletes its
+ * records, and the grants, master passwords and forwarding rules on it. Does nothing to a domain that is not `failed`
+ * any more.
  */
 export async function removeFailed(
   accountId: string,

@@ -31,9 +31,9 @@ export async function removeZone(domain: StoredDomain, writer: DomainWriter, dns
 }
 
 /**
- * Marks the zone as not wanted, so that no sync creates the zone again or writes to it. Returns the zone if an earlier
- * call has marked it. Returns undefined if there is no zone, or if this call has marked it, because another process may
- * have changed the zone meanwhile. Throws 503 `busy` while another process syncs the zone.
+ * Marks the zone as not wanted, so that no sync creates the zone again or writes to it. Returns the zone if it was not
+ * wanted before this call. Returns undefined if there is no zone, or if this call has marked it, because another
+ * process may have changed the zone meanwhile. Throws 503 `busy` while another process syncs the zone.
  */
 async function markUnwanted(
   { account_id, id }: StoredDomain,

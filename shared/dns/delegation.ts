@@ -13,7 +13,7 @@ export type AddressSettings = {
   route: (address: string) => Endpoint;
 };
 
-/** How many servers of a zone are asked at most: as many as the root has. */
+/** How many addresses of a zone's servers are taken from a referral at most: as many as the root has servers. */
 const maxServers = 13;
 /**
  * How many server names of a zone are looked up at most. Each name needs a separate question, and a referral can name
@@ -27,8 +27,8 @@ const byFamily = (addresses: readonly string[]): string[] =>
   addresses.toSorted((one, other) => Number(one.includes(":")) - Number(other.includes(":")));
 
 /**
- * The endpoints of addresses. Addresses that are not on the public internet are left out, so that no answer leads into
- * our own network.
+ * The endpoints of the first four public addresses. Addresses that are not on the public internet are left out, so that
+ * no answer leads into our own network.
  */
 export const publicEndpoints = (addresses: readonly string[], { route }: AddressSettings): Endpoint[] =>
   byFamily(addresses.filter(isPublicUnicast))

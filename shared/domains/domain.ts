@@ -186,14 +186,14 @@ export const Domain = z
     status_reason: z
       .string()
       .nullable()
-      .meta({ description: "Why the domain is degraded, failed or expired, or how it lost its name, for people." }),
+      .meta({ description: "Why the domain is degraded, failed, expired or releasing, for people." }),
     broken_records: z.array(BrokenRecord).meta({
       description:
         "The checks of `domains.health` that failed last, while the domain is degraded. Each change of this list is an event.",
     }),
     deletes_at: Timestamp.nullable().meta({
       description:
-        "When the domain is removed with everything in it, because it was deleted or has lost its name. Until then you can read the domain, and `domains.restore` can get it back. Null for all other domains.",
+        "When the domain is removed with everything in it, because it was deleted or has lost its name. Until then you can read the domain, and get it back: with `domains.restore`, or with `domains.purchase` or `domains.add` if its registration has ended. Null for all other domains.",
     }),
     outbound_routing_ready: z.boolean().meta({
       description:
@@ -264,7 +264,8 @@ export const Domain = z
       .array(Warning)
       .meta({ description: "Warnings about the name, such as that it looks like another domain." }),
     verified_at: Timestamp.nullable().meta({
-      description: "When the domain was first proved, by its delegation or its TXT record. Null before that.",
+      description:
+        "When the domain was first proved, by its delegation or its TXT record. Null before that. If the domain loses its name and gets it back, only the proofs since then count.",
     }),
     created_at: Timestamp.meta({ description: "When the domain was added to the account." }),
     updated_at: Timestamp.meta({ description: "When the domain last changed." }),
@@ -301,7 +302,7 @@ export type Purchase = z.output<typeof Purchase>;
 
 /**
  * The state of a renewal, from the hold on the money to its capture or release. One hold covers `price` and
- * `restore_fee`. If the wallet did not cover an automatic renewal, nothing was held, and the renewal is `voided`.
+ * `restore_fee`. If the price of an automatic renewal could not be held, the renewal is stored as `voided`.
  */
 const Renewal = RegistrarRequest.extend({
   id: z.string(),

@@ -36,7 +36,10 @@ const comparisons: Record<DomainSort, Compare> = {
   expires_at: (a, b) => (endOf(a) < endOf(b) ? -1 : endOf(a) > endOf(b) ? 1 : compareIds(a.id, b.id)),
 };
 
-/** Sorts domains by `sort`, or else by `byDefault`. If both are absent, the domains keep their order. */
+/**
+ * Sorts domains by `sort`, or else by `byDefault`. If both are absent, the domains keep their order. With the order
+ * `desc`, the result is reversed.
+ */
 export function sortDomains(
   domains: readonly StoredDomain[],
   { sort, order }: DomainOrder,

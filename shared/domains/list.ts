@@ -47,7 +47,7 @@ export const domainQuery = {
 export const domainOrder = {
   sort: DomainSort.optional().meta({
     description:
-      "The member by which the domains are sorted. Names are sorted by their A-labels. Without `sort`, the domains of a workspace are in the order in which they came into the workspace. With `expires_at`, domains without a registration come last. A sort by `name` or `expires_at` covers 20,000 domains at most.",
+      "The member by which the domains are sorted. Names are sorted by their A-labels. Without `sort`, the domains of a workspace are in the order in which they came into the workspace. With `expires_at`, domains without a registration come last. A sort covers 20,000 domains at most, unless it is the sort of a whole account by `created_at`.",
   }),
   ...orderQuery("asc"),
 };
@@ -72,9 +72,12 @@ export function aheadOfDomains(
 const filterLimit = 20_000;
 
 /**
- * A page of the domains that the principal sees, oldest first unless the query says otherwise. A principal that does
- * not see the whole account gets the domains grouped by workspace. Throws 422 if a filter or a sort would look at more
- * than 20,000 domains.
+ * A page of the domains that the principal sees, in the order of the query. Without `sort`:
+ * - the domains of an account are oldest first;
+ * - the domains of a workspace are in the order in which they came into the workspace;
+ * - a principal that does not see the whole account gets the domains grouped by workspace.
+ *
+ * Throws 422 if a filter or a sort would look at more than 20,000 domains.
  */
 export async function listDomains(
   accountId: string,
@@ -112,7 +115,7 @@ const tooMany = (): InvalidInput =>
   new InvalidInput([
     {
       loc: ["query"],
-      msg: `A filter, or a sort by name or expires_at, looks at ${filterLimit.toLocaleString("en-US")} domains at most. Give a workspace_id too`,
+      msg: `A filter or a sort looks at ${filterLimit.toLocaleString("en-US")} domains at most. Give a workspace_id too, or leave the filter or the sort out`,
       type: "too_broad",
     },
   ]);

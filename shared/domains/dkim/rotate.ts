@@ -114,7 +114,10 @@ async function planRotation(table: Reader, domain: StoredDomain, next: KeyPair, 
   return { planned, isServed: isHosted && zone.wanted };
 }
 
-/** Begins to rotate the DKIM key of an active domain, if the key is older than `dkim_rotation_months` allows. */
+/**
+ * Begins to rotate the DKIM key of an active domain, if the key is older than `dkim_rotation_months` allows. Throws 409
+ * `record_conflict` as `rotateDkim` does.
+ */
 export async function rotateWhenDue({ account_id, id }: StoredDomain, work: DomainWork): Promise<void> {
   const { table, commit, now } = systemWriter(work, account_id);
   const found = await domainById(table, account_id, id);

@@ -5,7 +5,8 @@ import type { ProofState } from "./proof.ts";
 
 /**
  * Whether a check shows a fault of the domain. The owner of an external domain sets up one mail record after another.
- * So a wrong mail record of such a domain is a fault only if the record was right before.
+ * So a wrong mail record of such a domain is a fault only if the record was right before. A wrong DMARC record is never
+ * a fault.
  */
 export function isFault({ name, status }: Check, { dns_mode, seen_right }: StoredDomain): boolean {
   if (status !== "fail" || name === "dmarc") return false;

@@ -150,7 +150,7 @@ export async function mailChecks(
 }
 
 /**
- * Checks a domain in the public DNS, and fetches its MTA-STS policy. All checks run at the same time, and take ten
+ * Checks a domain in the public DNS, and fetches its MTA-STS policy. All checks run at the same time, and take some 13
  * seconds at most.
  */
 export async function healthOf(

@@ -108,8 +108,9 @@ export async function transferQuote(
 const concurrency = 20;
 
 /**
- * Calls `quote` for each name that can be registered, for 20 names at a time. Returns the quotes in the order of the
- * names. A name is `unchecked` if its call fails, or has no result within `budgetMs`.
+ * Calls `quote` for each name directly under a public suffix, for 20 names at a time. Returns the quotes in the order
+ * of the names. A name is `unchecked` if its call fails, or has no result before `budgetMs` have passed in all. Any
+ * other name is `not_registrable`.
  */
 export async function askQuotes<Reason extends string>(
   names: readonly string[],

@@ -56,13 +56,16 @@ export const orderIdOf = (accountId: string, name: string, { keyId, now }: Pick<
 /**
  * Places an order of names: holds their prices and starts their registrations or transfers. `read` makes the answer of
  * the route from the results.
- * - If the wallet does not cover all names, this opens a checkout. The order continues once the checkout is paid.
+ * - If the wallet does not cover all names, this buys none of them and opens a checkout. The order continues once the
+ *   checkout is paid.
  * - A repeat with the same idempotency key finds the names that were bought, even if their domains were deleted since.
  *
  * Throws:
  * - 409 `quote_changed` if the names cost more than `max_total`;
  * - 409 `other_currency` if the account does not pay in the registrar's currency;
- * - 503 if the registrar gives no price at all.
+ * - 409 `payments_unavailable` if a checkout is needed, and the deployment takes no payments;
+ * - 503 if the registrar gives no price at all;
+ * - 503 if the payment provider does not answer, and no name was bought.
  */
 export async function placeOrder<Answer>(
   order: Order,

@@ -38,7 +38,7 @@ const PurchaseResult = z
     ...resultMembers,
     status: z.enum(["pending_registration", "payment_required", "failed"]).meta({
       description:
-        "With `pending_registration`, the name was bought by this purchase, and the price is held. With `payment_required`, the purchase continues once `payment_url` is paid. A dry run answers the status that the name would get.",
+        "With `pending_registration`, the name was bought by this purchase, and the price is held. With `payment_required`, the purchase continues once `payment_url` is paid. In the answer to a dry run, this is the status that the name would get.",
     }),
     error_code: z
       .enum(codesOf<RefusalReason | OrderReason>({ ...refusalReasons, ...orderReasons }))
@@ -109,7 +109,7 @@ const TransferResult = z
     ...resultMembers,
     status: z.enum(["pending_transfer", "payment_required", "failed"]).meta({
       description:
-        "With `pending_transfer`, this request began the transfer, and the price is held. With `payment_required`, the request continues once `payment_url` is paid. A dry run answers the status that the name would get.",
+        "With `pending_transfer`, this request began the transfer, and the price is held. With `payment_required`, the request continues once `payment_url` is paid. In the answer to a dry run, this is the status that the name would get.",
     }),
     error_code: z
       .enum(codesOf<TransferReason | OrderReason>({ ...transferReasons, ...orderReasons }))

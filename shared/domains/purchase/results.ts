@@ -54,7 +54,9 @@ export type NameResult = Omit<Result, "domain_name">;
 
 export const resultMembers = {
   domain_name: z.string().meta({ description: "The domain's name." }),
-  id: Id.nullable().meta({ description: "The domain's id. Null if there is no domain, or if it was deleted." }),
+  id: Id.nullable().meta({
+    description: "The domain's id. Null if there is no domain, if it was deleted, or if you cannot see it.",
+  }),
   error: z.string().nullable().meta({ description: "Why the name failed, for people." }),
 };
 
@@ -69,7 +71,7 @@ export const answerMembers = {
       "The address of the payment page for the amount that is missing in the wallet. Null if no name waits for a payment.",
   }),
   purchase_batch_id: Id.nullable().meta({
-    description: "The id of the purchase. Null if no name can be purchased.",
+    description: "The id of the purchase. Null if no name can be purchased, and in the answer to a dry run.",
   }),
 };
 

@@ -32,7 +32,7 @@ const Skipped = z
     text: z.string().meta({ description: "The entry's text, or its beginning." }),
     reason: z.string().meta({ description: "Why the entry is not imported, for people." }),
   })
-  .meta({ id: "SkippedZoneEntry", description: "An entry of a zone file that is not imported." });
+  .meta({ id: "SkippedZoneEntry", description: "An entry that is not imported." });
 type Skipped = z.output<typeof Skipped>;
 
 const PlannedRecord = DnsRecord.pick({ name: true, type: true, value: true, ttl: true, priority: true }).meta({

@@ -120,7 +120,10 @@ async function costsOf(terms: readonly Term[], domain: string, ownTerm: string, 
 const total = (costs: readonly TermCost[], member: "lookups" | "voids"): number =>
   costs.reduce((count, cost) => count + cost[member], 0);
 
-/** The fault of a record with too many look-ups. Its term is the customer's term that costs most. */
+/**
+ * The fault of a record with too many look-ups, or with too many look-ups that find nothing. The term of the fault is
+ * the customer's term that costs most.
+ */
 function tooMuch(costs: readonly TermCost[], ownTerm: string): { fault: SpfFault } | undefined {
   const costliest = (member: "lookups" | "voids"): TermCost | undefined =>
     costs.filter(({ term }) => term !== ownTerm).toSorted((a, b) => b[member] - a[member])[0];

@@ -35,8 +35,7 @@ export async function syncNow(
 
 /**
  * The API view of a new or changed record after a sync of its zone. The record is `pending` if the nameservers do not
- * have it yet. The zone is synced only if the nameservers should have it
- * (`isServed`).
+ * have the record yet. The zone is synced only if the nameservers should have the zone (`isServed`).
  */
 export const viewAfterSync = async (
   { record, isServed }: ChangedRecord,

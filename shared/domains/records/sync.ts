@@ -24,7 +24,8 @@ const retryMs = 60_000;
 const changesAtOnce = 100;
 
 /**
- * Writes a domain's records into its zone at the provider, and returns the new state of the zone.
+ * Writes a domain's records into its zone at the provider, and returns the last known state of the zone. Undefined if
+ * the domain has no zone. Does nothing if the zone is up to date, or if the nameservers should not have the zone.
  * - Only the process with the lease writes; other callers return at once.
  * - Work that cannot be done at present stays due, and is no error for the caller.
  */
@@ -75,7 +76,8 @@ async function releaseLease(accountId: string, domainId: string, owner: string, 
 }
 
 /**
- * Writes the noted RRsets into the zone. Returns the new state of the zone, or undefined if records changed meanwhile.
+ * Writes the noted RRsets into the zone. If no RRset is noted, asks whether all servers have the last change. Returns
+ * the new state of the zone, or undefined if records changed or another process got the lease meanwhile.
  */
 async function oneRound(zone: StoredZone, owner: string, work: ZoneWork): Promise<StoredZone | undefined> {
   const { dns } = work;
@@ -159,7 +161,8 @@ type Settled = Partial<Pick<StoredZone, "synced_revision" | "change" | "zone_id"
 
 /**
  * Stores the new state of the zone and releases the lease in one write, so that a later request can sync the zone at
- * once. Returns undefined if records changed meanwhile and still have to be synced.
+ * once. Returns undefined if records changed or another process got the lease meanwhile. The changed records still have
+ * to be synced.
  */
 async function settleZone(
   before: StoredZone,

@@ -9,7 +9,7 @@ import { isSpf } from "./spf.ts";
 
 const ttl = 3_600;
 
-/** The setting of a domain that a system record belongs to. */
+/** The purpose of a system record: a part of the domain's mail, or a setting of the domain. */
 type Purpose =
   | "mx"
   | "spf"

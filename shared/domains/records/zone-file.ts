@@ -274,7 +274,8 @@ type ZoneFile = {
  * - Each entry becomes a record for `parseRecord`, or is skipped with a reason.
  * - These entries are skipped: an SOA record, the zone's own NS records, names of other zones, DNSSEC and other types
  *   that are not offered, and entries that cannot be read.
- * - At most 1 MiB of UTF-8 and 5,000 entries are read. If there is more, the last skipped entry says so.
+ * - A file of more than 1 MiB of UTF-8 is not read at all. The only skipped entry says so.
+ * - Only the first 5,000 entries are read. If there are more, the last skipped entry says so.
  * - Names are in normal form; values and TTLs may be wrong.
  */
 export function readZoneFile(text: string, zone: string): ZoneFile {

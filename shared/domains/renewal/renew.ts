@@ -28,7 +28,7 @@ export const Renew = z
     max_total: moneyUpTo(largestTotal)
       .optional()
       .meta({
-        description: "The highest total price to accept. If the renewal costs more, nothing is renewed.",
+        description: "The highest total price without VAT to accept. If the renewal costs more, nothing is renewed.",
         examples: ["40.00"],
       }),
     dry_run: DryRun,
@@ -56,7 +56,7 @@ const totalOf = ({ price, restore_fee }: Pick<Quote, "price" | "restore_fee">): 
  * - 409 `other_currency` if the account does not pay in the registrar's currency;
  * - 409 `quote_changed` if the renewal costs more than `max_total`;
  * - 409 `insufficient_funds` if the wallet does not cover the renewal;
- * - 503 if the registrar or the registry gives no price.
+ * - 503 if the registrar does not answer, or the registry gives no price.
  */
 export async function renewDomain(
   found: StoredDomain,
@@ -202,9 +202,13 @@ const isOtherCurrency = (error: unknown): error is Problem =>
 const isUnpaid = (error: unknown): error is Problem => error instanceof Problem && error.code === "insufficient_funds";
 
 /**
- * Begins the automatic renewal of a domain for a year. If the wallet does not cover the price, or the registry gives no
- * price, this stores a failed renewal, with an event. Returns the new state of the domain, or undefined if another
- * process has changed the domain.
+ * Begins the automatic renewal of a domain for a year. Stores a failed renewal, with an event:
+ * - if the wallet does not cover the price;
+ * - if the account does not pay in the registrar's currency;
+ * - if the registry gives no price.
+ *
+ * Returns the new state of the domain, or undefined if another process has changed the domain. Throws 503 if the
+ * registrar does not answer.
  */
 export async function renewAutomatically(domain: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> {
   const { table, commit, now } = systemWriter(work, domain.account_id);

@@ -58,16 +58,20 @@ export const aheadOfNewDomain = (accountId: string, name: string, workspaceId: s
 
 /**
  * Connects a name to the account. The customer then proves the name, by a delegation or by a TXT record.
- * - If another account connected the name but never proved it, this account takes the name over by a proof.
+ * - If another account holds the name, but not firmly (`StoredHolder`), this account takes the name over by a proof.
  * - If a domain of this account has lost the name, that domain gets the name back.
  * - A `failed` domain of this account is deleted first.
  * - In the last two cases, the caller needs `domain.delete` on the account's domain. To get the name back in another
  *   workspace, the caller also needs `domain.move`.
  *
  * Throws:
- * - 409 `domain_exists` if the account has the name, and the caller cannot get it from the account's domain;
+ * - 409 `domain_exists` if the account has the name in a domain that is not `failed` or `releasing`;
+ * - 409 `domain_exists` if the caller may not have the account's domain (`mayReuse`);
  * - 409 `domain_taken` if another account keeps the name;
- * - 409 `domain_not_ready` if the account's domain of this name was deleted, or is being deleted.
+ * - 409 `domain_not_ready` if the account's domain of this name is being deleted, or its zone is being removed;
+ * - 409 `domain_not_ready` if the account's domain was deleted, but its name is still registered here;
+ * - 409 `dns_unavailable` for a hosted domain, if the deployment hosts no zones;
+ * - 422 if the workspace is gone.
  */
 export async function addDomain(
   accountId: string,
@@ -166,9 +170,11 @@ export function requireZoneRemoved({ name, status, due_at, deletes_at }: StoredD
  * Gives a domain back the name that it had lost. The domain keeps its contents, and its name must be proved again, as
  * for a new domain. Throws:
  * - 404 if the domain was deleted meanwhile;
- * - the error of `inTheWay` if the domain has its name;
+ * - the error of `inTheWay` if the domain is not detached (`isDetached`);
  * - 409 `domain_exists` if the caller may not have the domain (`mayReuse`);
- * - 409 `domain_not_ready` while the zone of the domain is being removed from the nameservers.
+ * - 409 `domain_not_ready` while the zone of the domain is being removed from the nameservers;
+ * - the error of `claim` if another account has the name;
+ * - 422 if the workspace is gone.
  */
 export function regainDomain(
   found: StoredDomain,

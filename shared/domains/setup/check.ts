@@ -45,7 +45,7 @@ export async function advanceChecks(domain: StoredDomain, work: DomainWork): Pro
 }
 
 /**
- * Updates the stored registration of a domain.
+ * Updates the stored registration of a domain, and corrects the registrar's settings of the name.
  * - If another registrar has the name, the domain becomes a connected domain.
  * - If the registration has ended and cannot be renewed, the domain is released.
  *
@@ -101,7 +101,7 @@ async function noteDeparture(found: StoredDomain, work: DomainWork): Promise<Sto
 
 const ended = "The domain's registration has ended.";
 
-/** Whether the redemption of a name is over, if the registrar does not show the name. It can then not be renewed. */
+/** Whether a name that the registrar does not show is past its redemption. Then the name cannot be renewed. */
 const isLost = ({ expires_at, redemption_ends_at }: StoredRegistration, now: Date): boolean =>
   expires_at !== null &&
   (redemption_ends_at ?? later(new Date(expires_at), renewalGraceMs + redemptionMs)) <= now.toISOString();

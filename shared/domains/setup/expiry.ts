@@ -7,7 +7,7 @@ const noticeDays = [30, 7, 1, 0];
 /** How many days before the end of the grace period the account gets a notice. After the grace period, mail stops. */
 const graceNoticeDays = [7, 1];
 
-/** How long before its end a registration is renewed automatically, in milliseconds. */
+/** How long before the end of a registration its automatic renewal begins, in milliseconds. */
 const renewalMs = 30 * dayMs;
 
 /**

@@ -31,7 +31,7 @@ export function skeletonOf(name: string): string {
 
 const Row = z.object({ name: z.string() });
 
-/** The other names of an account that look like this name. */
+/** The other names of an account that look like this name, at most 20. */
 export async function lookalikesOf(table: Reader, accountId: string, name: string): Promise<string[]> {
   const { PK, SK } = skeletonKey(accountId, skeletonOf(name));
   const rows = await table.between(PK, SK, `${SK}~`, { limit: 20 });

@@ -53,8 +53,9 @@ const targetHost = (url: string): string => new URL(url).hostname.replace(/\.$/,
 
 /**
  * Throws 422 `redirect_loop` if the target of a redirect is the domain itself, its `www`, or another domain here whose
- * redirect leads back to the domain. Domains of other accounts count only while they are in use, and are not named.
- * `url` is null for no redirect.
+ * redirect leads back to the domain. Also throws if the redirect begins a chain of more than 10 redirects. Domains of
+ * other accounts count only while they are in use, and are not named. `url` is null for no redirect. A redirect that
+ * does not change is not checked.
  */
 export async function requireNoLoop(table: Reader, domain: StoredDomain, url: string | null): Promise<void> {
   const { account_id, name, redirect_url } = domain;

@@ -105,7 +105,7 @@ export async function planReleasing(
 
 /**
  * Plans the takeover of a name from the domain of another account. That account gets an event. Plans nothing for a
- * domain that is not open, such as a deleted domain, or that is `pending_transfer`.
+ * domain that is `pending_transfer` or not open. A deleted domain is not open.
  */
 export async function planTakeover(
   table: Reader,

@@ -124,6 +124,7 @@ export function aheadOfSettings(
  * - 429 if `spf_includes` has a new name, and the caller's limit of the class `outbound` is used up;
  * - 409 `domain_not_ready` if the status of the domain does not allow the change;
  * - 409 `redirects_unavailable` if a setting needs a web server, and the deployment has none;
+ * - 409 `dns_unavailable` for the mode `hosted`, if the deployment hosts no zones;
  * - 409 `record_conflict` if the customer has records in the places that the settings need;
  * - 503 if an SPF record to include cannot be read, or if the domain's former zone is still being removed.
  */
@@ -195,7 +196,8 @@ const isPolicyChange = (domain: StoredDomain, mode: MtaStsMode | undefined): mod
  * - To `external`: our nameservers serve the zone until the name is delegated elsewhere.
  * - To `hosted`: the domain waits for its delegation, unless the name is still delegated to us.
  *
- * Throws 503 `busy` while the former zone of the domain is being removed.
+ * Throws 503 `busy` while the former zone of the domain is being removed, and 409 `dns_unavailable` for the mode
+ * `hosted` if the deployment hosts no zones.
  */
 async function modeChange(
   table: Reader,

@@ -42,9 +42,9 @@ export type Dns = {
     nameservers: readonly string[];
   }) => Promise<{ zoneId: string }>;
   /**
-   * Makes changes (1 to 200 RRsets) in their order; a repeat has no further effect. Answers whether all servers have
-   * the changes, and which RRsets have a record that the provider cannot hold; such records are left out. The SOA of
-   * the zone changes only with `soa`.
+   * Makes changes (1 to 200 RRsets). If two changes are about the same RRset, the later change counts. A repeat has no
+   * further effect. Returns whether all servers have the changes, and which RRsets have a record that the provider
+   * cannot hold. Such records are left out. The SOA of the zone changes only with `soa`.
    */
   changeZone: (zoneId: string, changes: readonly ZoneChange[], soa?: SoaOwner) => Promise<ZoneChanged>;
   /** Whether all servers have a change. */

@@ -16,7 +16,7 @@ const limitEntries = 10;
 /**
  * Publishes to an EventBridge bus: Source `hosted-mail`, DetailType the event's type, Resources `<type>/<id>`, Detail
  * the event. An event over 256 KB is published without `data` and `previous_data`, with `truncated: true`. Logs the
- * error code of every event that could not be published.
+ * number and the error codes of the events in each call that failed.
  */
 export function eventBridgePublisher(busName: string, log: Pick<Log, "error">): EventPublisher {
   const client = new EventBridgeClient({

@@ -34,7 +34,8 @@ const Absence = z.object({ $metadata: z.object({ httpStatusCode: z.literal(404) 
 
 /**
  * Keeps files in an S3 bucket, encrypted by S3 (SSE-S3).
- * - The AWS role needs GetObject, PutObject and ListBucket; without ListBucket S3 answers 403 for a missing file.
+ * - The AWS role needs GetObject, PutObject and AbortMultipartUpload. For `exists` it also needs ListBucket: without
+ *   ListBucket, S3 answers 403 for a missing file.
  * - A URL is valid no longer than the credentials that sign it.
  * - An attempt ends after `requestTimeoutMs`, a call after three attempts.
  */

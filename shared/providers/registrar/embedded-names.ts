@@ -261,10 +261,10 @@ function planDeparture(name: string, ours: Ours, given: Partial<Elsewhere>, now:
  * - If the auth code of a name of ours is given, the name is transferred to the other registrar. The name keeps its
  *   nameservers.
  *
- * Returns the time from which the name has this registration (RFC 3339). Throws for a name that:
- * - is ours and cannot be transferred
- * - is being registered
- * - is not free yet
+ * Returns the time from which the name has this registration (RFC 3339). Throws:
+ * - for a name of ours, if no auth code is given or the registry refuses the transfer;
+ * - for a name that is being registered, or is pending deletion;
+ * - for a name that is being transferred to us, if more than its nameservers is given.
  */
 export function registerElsewhere(
   table: Table,

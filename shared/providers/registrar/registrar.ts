@@ -26,8 +26,8 @@ export const Contact = z.object({
 export type Contact = z.output<typeof Contact>;
 
 /**
- * The offer for a name at this moment. Prices are for a year, in minor units of `registrarCurrency`. Only
- * an `available` or `premium` name has prices, and only if the registry gives them. `unknown`: the registry does not
+ * The offer for a name at this moment. Prices are for a year, in minor units of `registrarCurrency`. Only an
+ * `available` or `premium` name has prices, and only if the registry gives them. `unknown`: the registry does not
  * answer.
  */
 export type Offer = {
@@ -183,7 +183,10 @@ export type Registrar = {
   authCode: (name: string) => Promise<string>;
   /** Stops the automatic renewal of a name by the registrar. */
   stopAutoRenew: (name: string) => Promise<void>;
-  /** Releases a name permanently; does nothing for a name that is not ours any more. */
+  /**
+   * Releases a name permanently. Does nothing for a name that is not ours any more. If the registry does not allow
+   * this, the name stays ours until its registration ends, and is not renewed.
+   */
   release: (name: string) => Promise<void>;
 };
 

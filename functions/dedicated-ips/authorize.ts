@@ -13,7 +13,7 @@ export const route = defineRoute({
   summary: "Authorize a bring-your-own-host dedicated IP",
   synonyms: ["verify", "prove", "own", "server", "setup key", "activate"],
   description:
-    "The first call, and every call with `reissue`, creates a setup key. This answer shows the setup key and the `relay_login` with which our mail servers hand mail over to your host. Neither is shown again. Publish the `setup_record` of each address, which has the hash of the key, and call this function again. The host is `active` once every address has forward-confirmed reverse DNS and its setup record. We repeat this check from time to time, for 30 days.",
+    "The first call, and every call with `reissue`, creates a setup key. The answer to such a call shows the setup key and the `relay_login` with which our mail servers hand mail over to your host. Neither is shown again. Publish the `setup_record` of each address, which has the hash of the key, and call this function again. The host is `active` once every address has forward-confirmed reverse DNS and its setup record. We repeat this check from time to time, for 30 days.",
   capability: "ip.manage",
   subject: ipInPath,
   access: "write",

@@ -44,7 +44,10 @@ export async function relayOf(
 
 /** How our mail servers recognize a customer's own host, and how the host recognizes them. */
 export type HostAccess = {
-  /** The name with which the host proved its first address. The certificate of the host must have this name. */
+  /**
+   * The name with which the host proved its first address. If no name is stored, the present reverse name of the
+   * address. The certificate of the host must have this name.
+   */
   relay_name?: string;
   /** The login of our mail servers at the host. Undefined if an earlier version authorized the host without a login. */
   relay_login?: { user: string; password: string };

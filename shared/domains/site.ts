@@ -3,7 +3,10 @@ import type { StoredDomain } from "./domain.ts";
 import { domainById } from "./find.ts";
 import { readHolders } from "./holder.ts";
 
-/** The labels in front of a domain's name at which this product answers HTTP; empty for the domain's name itself. */
+/**
+ * The labels in front of a domain's name. The product answers HTTP at each of these host names. The empty label stands
+ * for the domain's name itself.
+ */
 const siteLabels = ["", "www", "mta-sts", "autoconfig", "autodiscover"] as const;
 type SiteLabel = (typeof siteLabels)[number];
 
@@ -11,8 +14,9 @@ type SiteLabel = (typeof siteLabels)[number];
 export type Site = { domain: StoredDomain; label: SiteLabel };
 
 /**
- * The domains that a host name belongs to, among all accounts. First comes the domain with this name. Then comes the
- * domain above it, if the first label is one of `siteLabels`. `host` is in lower-case A-labels without a final dot.
+ * The domains that a host name belongs to, among all accounts. First comes the domain with this name. If the first
+ * label is one of `siteLabels`, then comes the domain with the rest of the name. `host` is in lower-case A-labels
+ * without a final dot.
  */
 export async function sitesOf(table: Reader, host: string): Promise<Site[]> {
   const [first = "", ...rest] = host.split(".");

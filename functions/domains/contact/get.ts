@@ -10,7 +10,7 @@ export const route = defineRoute({
   summary: "Read the contact of a domain",
   synonyms: ["owner", "registrant", "whois", "address", "holder", "show", "details"],
   description:
-    "Reads the contact of a name that was purchased here from the registrar: the person or company for whom the name is registered. You need the capability to purchase domains, because the contact is personal data.",
+    "Asks the registrar for the contact of a name that was purchased here: the person or company for whom the name is registered. You need the capability to purchase domains, because the contact is personal data.",
   capability: "domain.purchase",
   subject: domainInPath,
   access: "read",

@@ -105,8 +105,8 @@ async function planRegained(
 const readPurchase = (answer: OrderAnswer): PurchaseAnswer => PurchaseAnswer.parse(answer);
 
 /**
- * Buys names, as `placeOrder` does: holds their prices and starts their registrations. With `dry_run`, answers as
- * `previewOrder` does.
+ * Buys names, as `placeOrder` does: holds their prices and starts their registrations. With `dry_run`, returns the
+ * answer of `previewOrder`.
  */
 export function purchaseDomains(
   accountId: string,

@@ -144,8 +144,8 @@ type TransferServices = { registrar: Registrar; secrets: Secrets; checkouts: () 
 const readTransfer = (answer: OrderAnswer): TransferAnswer => TransferAnswer.parse(answer);
 
 /**
- * Transfers names to us, as `placeOrder` does: holds their prices and starts their transfers. With `dry_run`, answers
- * as `previewOrder` does.
+ * Transfers names to us, as `placeOrder` does: holds their prices and starts their transfers. With `dry_run`, returns
+ * the answer of `previewOrder`.
  */
 export function transferDomains(
   accountId: string,

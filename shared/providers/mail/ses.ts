@@ -9,8 +9,9 @@ import { type MailSender, writtenSender } from "./sender.ts";
 export type SesOptions = {
   configurationSet?: string;
   endpoint?: string;
-  /** The time limits of one attempt, and of all attempts together (at most three), in milliseconds. */
+  /** The time limit of one attempt, in milliseconds. There are three attempts at most. */
   attemptMs?: number;
+  /** The time limit of all attempts together, in milliseconds. */
   timeoutMs?: number;
 };
 

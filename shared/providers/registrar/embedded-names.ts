@@ -101,7 +101,10 @@ export type NameState =
 export const getName = (table: Table, name: string): Promise<StoredName | undefined> =>
   table.get(registeredNameKey(name), StoredName);
 
-/** The end of the current year of a name that is renewed every year. `end` is the end of one of the name's years. */
+/**
+ * The end of the registration of a name that the registry renews every year: `end`, or the first anniversary of `end`
+ * after `now` if `end` has passed.
+ */
 function renewedUntil(end: Date, now: Date): Date {
   let years = Math.max(0, now.getUTCFullYear() - end.getUTCFullYear());
   if (yearsAfter(end, years) <= now) years += 1;

@@ -13,9 +13,9 @@ const transferStatuses: Partial<Record<Transferable, TransferOffer["status"]>> =
 };
 
 /**
- * The status of a refusal is beside the first pattern that matches the refusal's message. Route 53 has one code for all
- * refusals, and its messages are for people. A message that matches no pattern is `refused`, with the message as the
- * reason.
+ * Patterns of the messages of refusals, each with the status of the refusal. The first pattern that matches counts.
+ * Route 53 has one code for all refusals, and its messages are for people. If no pattern matches, the status is
+ * `refused`, with the message as the reason.
  */
 const refusalPatterns: readonly [RegExp, TransferOffer["status"]][] = [
   [/not registered|is available/i, "not_registered"],

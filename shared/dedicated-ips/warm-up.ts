@@ -6,8 +6,9 @@ import type { Reader } from "../table/table.ts";
 import type { StoredIp } from "./dedicated-ip.ts";
 
 /**
- * How many mails a new managed dedicated IP may send on each of its first days, one for each recipient. Receivers
- * distrust an address that suddenly sends much, so the limit grows slowly. After the last day there is no limit.
+ * How many mails a new managed dedicated IP may send on each of its first days. A mail counts once for each of its
+ * recipients. Receivers distrust an address that suddenly sends much, so the limit grows slowly. After the last day
+ * there is no limit.
  */
 export const warmUpLimits = [
   50, 100, 150, 200, 300, 400, 500, 750, 1_000, 1_500, 2_000, 2_500, 3_000, 4_000, 5_000, 6_000, 8_000, 10_000, 12_500,

@@ -16,8 +16,8 @@ import { planScopePurge } from "./scope.ts";
 
 /**
  * Deletes a workspace that has no domains. Also deletes the grants, master passwords and forwarding rules of the
- * workspace. An interrupted deletion can leave grants behind. These grants give no access, because an id is never used
- * again. A repeated call deletes them. Throws:
+ * workspace. An interrupted deletion can leave some of these behind. The leftover grants give no access, because an id
+ * is never used again. A repeated call deletes everything that was left behind, and throws 404. Throws:
  * - 404 if there is no such workspace;
  * - 409 `workspace_not_empty` if the workspace has domains.
  */
@@ -40,8 +40,8 @@ export const aheadOfWorkspace = (accountId: string, id: string): Ahead =>
   aheadOfList(workspacesOf(accountId), [ordinalOf(id) ?? 0], [workspaceKey(accountId, id)]);
 
 /**
- * Deletes the workspace together with the first few grants on it. Returns:
- * - `more` if further grants may remain;
+ * Deletes the workspace together with its first few grants, master passwords or forwarding rules. Returns:
+ * - `more` if more of them may remain;
  * - `missing` if there is no such workspace;
  * - `gone` if nothing remains.
  */

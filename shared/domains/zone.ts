@@ -47,7 +47,7 @@ export const StoredZone = z.object({
   serial: z.int().min(0).default(1),
   /** `<name> <type>` of the RRsets that changed since the zone was last brought up to date. */
   dirty: z.array(z.string()),
-  /** `<name> <type>` of the RRsets that the zone has or may have. A sync of `allRrsets` writes or removes all of these. */
+  /** `<name> <type>` of the RRsets that the zone has or may have. A sync of `allRrsets` writes or removes them all. */
   held: z.array(z.string()),
   /** `<name> <type>` of the RRsets with a record that the provider cannot hold. */
   refused: z.array(z.string()).default([]),

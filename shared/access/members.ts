@@ -257,8 +257,8 @@ export const aheadOfAccountMembers = (accountId: string): Ahead => ({
 
 /**
  * A page of the members of an account: first the users, sorted by id, and then the service accounts, sorted by id.
- * Leaves out users and service accounts that have no permission and are in no group. The groups in the `groups` claim of
- * a token do not count.
+ * Leaves out users and service accounts that have no permission and are in no group. The groups in the `groups` claim
+ * of a token do not count.
  */
 export async function accountMembers(
   accountId: string,

@@ -118,9 +118,9 @@ export const isSuperAdmin = async (table: Reader, principal: Principal, now: Dat
 
 /**
  * Guesses what to read ahead, from the items that this process has seen:
- * - the permissions of a principal in an account. The guess is the permissions of the seen access record, if this record
- *   has a grant on a part of the account and no ownership, and if the principal was not seen as a super admin. In all
- *   other cases the guess is all permissions;
+ * - the permissions of a principal in an account. The guess is the permissions of the seen access record, if this
+ *   record has a grant on a part of the account and no ownership, and if the principal was not seen as a super admin.
+ *   In all other cases the guess is all permissions;
  * - the keys of the items that authorization will read besides the access record.
  */
 export function expectedStanding(
@@ -274,8 +274,8 @@ export const isOwner = ({ owner_grant_id, owner_expires_at }: GrantHolder, at: s
   owner_grant_id !== undefined && isLive(owner_expires_at, at);
 
 /**
- * Returns `standing`, unless the principal is a super admin and the account exists. In this case returns a standing with
- * all permissions, and with the status and the debt of the account.
+ * Returns `standing`, unless the principal is a super admin and the account exists. In this case returns a standing
+ * with all permissions, and with the status and the debt of the account.
  */
 export async function asSuperAdmin(
   table: Reader,

@@ -59,7 +59,9 @@ export async function reportClosed(accountId: string, amount: number, { table, l
   log.error("a closed account was paid", { account_id: accountId, amount: money(amount) });
 }
 
-/** Pays from the wallet the debt in `owed`, and then the open invoices that the wallet can pay. A repeat has no effect. */
+/**
+ * Pays from the wallet the debt in `owed`, and then the open invoices that the wallet can pay. A repeat has no effect.
+ */
 export async function payOwed(accountId: string, requestId: string, context: PaymentContext): Promise<void> {
   const commit = committer(accountId, requestId, context);
   for (let isMore = true; isMore;) {

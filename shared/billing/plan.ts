@@ -154,7 +154,7 @@ export const aheadOfCancelling = (accountId: string): Ahead =>
 
 /**
  * Cancels the plan from the first day of the next month on. With `isImmediate`, invoices the usage up to the end of
- * today, today included, and the account has no plan from now on (`planToday`). Throws:
+ * today at once. The account then has no plan from now on (`planToday`). Throws:
  * - 409 `plan_cancelled` if the plan is cancelled already;
  * - 409 `plan_in_use` while the account has managed dedicated IPs.
  */

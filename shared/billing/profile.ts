@@ -31,8 +31,8 @@ const invalid = (member: string, msg: string): InvalidInput =>
   new InvalidInput([{ loc: ["body", member], msg, type: "value_error" }]);
 
 /**
- * The profile after a change. Throws 422 if the VAT id is not valid in the profile's country, or if a profile with a VAT
- * id has no name, city or country.
+ * The profile after a change. Throws 422 if the VAT id is not valid in the profile's country, or if a profile with a
+ * VAT id has no name, city or country.
  */
 function merged(profile: StoredProfile, update: ProfileUpdate): StoredProfile {
   const given = Object.fromEntries(Object.entries(update).filter(([, value]) => value !== undefined));

@@ -26,8 +26,8 @@ export const MoneyText = z.string().regex(/^-?\d+\.\d{2}$/);
 const amountPattern = /^(0|[1-9]\d{0,11})(?:\.(\d{1,2}))?$/;
 
 /**
- * Converts a decimal to integer minor units. The decimal has at most 12 digits, and then at most two decimals. It has no
- * sign, exponent, space or leading zeros. Undefined for any other text.
+ * Converts a decimal to integer minor units. The decimal has at most 12 digits before the point, and at most two after
+ * it. It has no sign, exponent, space or leading zeros. Undefined for any other text.
  */
 export function minorUnits(decimal: string | number): number | undefined {
   const [, whole, fraction = ""] = amountPattern.exec(String(decimal)) ?? [];

@@ -31,8 +31,8 @@ export function textFault(text: string): string | undefined {
 }
 
 /**
- * The form of a name for comparison. Case, Unicode compatibility forms, joiners and the variation selector of emoji make
- * no difference.
+ * The form of a name for comparison. Case, Unicode compatibility forms, joiners and the variation selector of emoji
+ * make no difference.
  */
 export const foldedName = (name: string): string =>
   name
@@ -106,8 +106,8 @@ export const readable = (text: z.ZodString, read: (given: string) => Reading): z
 const quotedLength = 40;
 
 /**
- * Quotes a customer's text in a message. A longer text is cut after 40 UTF-16 code units, and gets an ellipsis. Half a
- * surrogate pair becomes U+FFFD.
+ * Quotes a customer's text in a message. A text of more than 40 UTF-16 code units is cut after 40, and gets an
+ * ellipsis. Half a surrogate pair becomes U+FFFD.
  */
 export function quoteText(text: string): string {
   const start = text.length > quotedLength ? `${text.slice(0, quotedLength)}…` : text;

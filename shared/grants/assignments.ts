@@ -258,14 +258,14 @@ function revokedItems(accountId: string, assignments: readonly Assignment[], now
   });
 }
 
-/** The assignment with this id, unless it is in the list of revoked assignments. Throws 404 if there is none. */
+/** The assignment with this id, which may have ended already. Throws 404 if there is none, or if it was revoked. */
 export async function getAssignment(table: Reader, accountId: string, id: string): Promise<Assignment> {
   const assignment = await table.get(assignmentKey(accountId, "ASSIGNMENT", id), StoredAssignment);
   if (!assignment) throw notFound();
   return assignment;
 }
 
-/** The assignments with these ids, without those in the list of revoked assignments. */
+/** The assignments with these ids, without those that were revoked. Some may have ended already. */
 export async function getAssignments(table: Reader, accountId: string, ids: readonly string[]): Promise<Assignment[]> {
   const items = await table.getMany(ids.map((id) => assignmentKey(accountId, "ASSIGNMENT", id)));
   return items.flatMap((item) => (item ? [StoredAssignment.parse(item)] : []));
@@ -309,7 +309,7 @@ export function assignmentsRange(accountId: string, scope: Scope): { partition: 
   return { partition: PK, from: SK, to: `${SK}~` };
 }
 
-/** The assignments that are narrowed to one resource, without those in the list of revoked assignments. */
+/** The assignments that are narrowed to one resource, without those that were revoked. Some may have ended already. */
 export async function assignmentsOn(table: Reader, accountId: string, scope: Scope): Promise<Assignment[]> {
   const { partition, from, to } = assignmentsRange(accountId, scope);
   const pointers = await table.between(partition, from, to);

@@ -92,8 +92,8 @@ export function groupsWrite(accountId: string, record: GroupsRecord, groups: Gro
 }
 
 /**
- * Plans changes of subjects' permissions. A user without a record gets a record, and a user who then holds nothing loses
- * the record. Throws:
+ * Plans changes of subjects' permissions. A user without a record gets a record, and a user who then holds nothing
+ * loses the record. Throws:
  * - 404 for a group or service account that the account does not have;
  * - 409 `limit_reached` if a user or service account would have too many grants or groups, or if the groups of the
  *   account would not fit into one item.
@@ -270,8 +270,8 @@ export function aheadOfOwners(accountId: string, seen: Seen, most: number): Key[
 }
 
 /**
- * The write that adds a user to the users whose ownership of an account does not end. Throws 409 `limit_reached` if there
- * would be more than 1,000 of them.
+ * The write that adds a user to the users whose ownership of an account does not end. Throws 409 `limit_reached` if
+ * there would be more than 1,000 of them.
  */
 export async function planOwnerAdded(table: Reader, accountId: string, userId: string): Promise<Write> {
   const owners = (await table.get(ownersKey(accountId), Owners)) ?? { user_ids: [], version: 0 };
@@ -285,8 +285,8 @@ export async function planOwnerAdded(table: Reader, accountId: string, userId: s
 }
 
 /**
- * The write that removes a user from the users whose ownership of an account does not end. Throws 409 `last_owner` if no
- * such user would be left.
+ * The write that removes a user from the users whose ownership of an account does not end. Throws 409 `last_owner` if
+ * no such user would be left.
  */
 export async function planOwnerRemoved(table: Reader, accountId: string, userId: string): Promise<Write> {
   const owners = (await table.get(ownersKey(accountId), Owners)) ?? { user_ids: [], version: 0 };

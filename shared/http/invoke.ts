@@ -130,8 +130,8 @@ export type RehearsedCall = Authorized & { preview: unknown };
 
 /**
  * Decides whether a route may run for this caller and input, as `invoke` does. Does not run the route, and charges
- * nothing. Throws 401, 422 for invalid input, 403 or 404 without a permission, 503 for a write while changes are stopped,
- * and the problem of the route's condition (`requires`).
+ * nothing. Throws 401, 422 for invalid input, 403 or 404 without a permission, 503 for a write while changes are
+ * stopped, and the problem of the route's condition (`requires`).
  */
 export async function rehearse(route: Route, raw: RawInput, invocation: InvocationContext): Promise<RehearsedCall> {
   if (invocation.readOnly !== undefined && route.access === "write") throw changesStopped(invocation.readOnly);

@@ -37,7 +37,10 @@ export async function membersAmong(
   );
 }
 
-/** The e-mail address of a user, if it is known. Otherwise a name for the operator or the product, or a text with the id. */
+/**
+ * The e-mail address of a user, if it is known. Otherwise a name for the operator or the product, or a text with the
+ * id.
+ */
 export function nameOf({ type, id }: PersonRef, members: ReadonlyMap<string, KnownMember>): string {
   const email = type === "user" ? members.get(id)?.email : undefined;
   if (email !== undefined) return email;
@@ -46,9 +49,9 @@ export function nameOf({ type, id }: PersonRef, members: ReadonlyMap<string, Kno
 }
 
 /**
- * The addresses that get a notice, each address once. The addresses are of these users, in this order: the user whom the
- * notice is about, the users who were chosen for the category, and the owners of `readOwners`. Users without access to
- * the account are left out. Only the first `mostRecipients` addresses get the notice. Nobody gets the notice if the
+ * The addresses that get a notice, each address once. The addresses are of these users, in this order: the user whom
+ * the notice is about, the users who were chosen for the category, and the owners of `readOwners`. Users without access
+ * to the account are left out. Only the first `mostRecipients` addresses get the notice. Nobody gets the notice if the
  * category is muted.
  */
 export async function recipientsOf(

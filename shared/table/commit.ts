@@ -69,8 +69,8 @@ const nameIn =
   };
 
 /**
- * Whether a write changes an item on a condition on attributes, which its plan has read. Of two such writes to an item
- * at the same time, one fails. A check is no such write.
+ * Whether a write changes an item, and has a condition on attributes that its plan has read. Of two such writes to an
+ * item at the same time, one fails. False for a check, which changes nothing.
  */
 const dependsOnRead = (write: Write): boolean => typeof write.if === "object" && !("check" in write);
 

@@ -76,8 +76,8 @@ export const rechargeDefaults = { threshold: 1_000, amount: 2_500, monthlyCap: 1
 export const rechargeLimits = { amount: 200_000, monthlyCap: 500_000, maxPerMonth: 20 };
 
 /**
- * The number of days from each failed attempt of a recharge to the next attempt. If the last attempt fails too, automatic
- * recharges are switched off.
+ * The number of days from each failed attempt of a recharge to the next attempt. If the last attempt fails too,
+ * automatic recharges are switched off.
  */
 export const rechargeRetryDays = [1, 2, 2] as const;
 

@@ -100,7 +100,9 @@ export async function listInvoices(
   return { items: await Promise.all(items), total };
 }
 
-/** An invoice with its lines and the address of its PDF, as in `listInvoices`. Throws 404 if there is no such invoice. */
+/**
+ * An invoice with its lines and the address of its PDF, as in `listInvoices`. Throws 404 if there is no such invoice.
+ */
 export async function getInvoice(
   accountId: string,
   invoiceId: string,
@@ -128,8 +130,8 @@ export async function getInvoice(
 }
 
 /**
- * The invoice of a PDF's address. Throws 403 `forbidden` for an address that has expired, has a wrong signature, or names
- * no invoice.
+ * The invoice of a PDF's address. Throws 403 `forbidden` for an address that has expired, has a wrong signature, or
+ * names no invoice.
  */
 export async function invoiceOfLink(
   table: Reader,

@@ -42,8 +42,8 @@ export const StoredSettings = z.object({
   /** The recharge that began last. */
   last: Id.optional(),
   /**
-   * How many recharges have failed one after another. A success, a new card, and a wallet that needs no recharge set the
-   * number to 0. So does the failure after which automatic recharges are switched off.
+   * How many recharges have failed one after another. A success, a new card, and a wallet that needs no recharge set
+   * the number to 0. So does the failure after which automatic recharges are switched off.
    */
   failures: z.int(),
   /** No recharge begins before this time. */

@@ -4,8 +4,9 @@ import { createLog } from "../../shared/core/log.ts";
 import { runtime } from "../../shared/http/runtime.ts";
 
 /**
- * Asks the payment provider about due checkouts, in case a webhook was lost. Scheduled every minute. With `early`, asks
- * about all open checkouts, which helps after an outage.
+ * Asks the payment provider about due checkouts, in case a webhook was lost. Scheduled every minute. With `early`, also
+ * asks about open checkouts that are not due yet, which helps after an outage. One call asks about 500 checkouts at
+ * most.
  */
 export async function handler({ early = false }: { early?: boolean } = {}): Promise<void> {
   const { env } = runtime();

@@ -17,8 +17,8 @@ type ReadRecord = { record: DynamoDBRecord; event: Event };
  * Builds the handler that publishes the changes in a stream's records, in order per resource and at least once.
  * - Reports the first record that must be retried, because it was not published or cannot be read. The records after an
  *   unreadable record wait.
- * - Rejects a batch that begins with an unreadable record. Lambda then splits the batch, until only the unreadable
- *   record goes to the dead letters.
+ * - Rejects a batch of several records that begins with an unreadable record. Lambda then splits the batch, until only
+ *   the unreadable record goes to the dead letters.
  */
 export function publishChanges(open: () => Services): StreamHandler {
   let opened: Services | undefined;

@@ -4,7 +4,7 @@ import { runtime } from "../../shared/http/runtime.ts";
 import { sweepMailboxes } from "../../shared/mail/mailboxes/purge.ts";
 import { openTable } from "../../shared/table/table.ts";
 
-/** Purges the mailboxes that were deleted 7 days ago. Scheduled every minute. */
+/** Purges the mailboxes that were deleted at least 7 days ago. Scheduled every minute. */
 export async function handler(): Promise<void> {
   const { env, client } = runtime();
   const log = createLog(env.LOG_LEVEL, { worker: "purge_mailboxes" }, env.LOG_FORMAT);

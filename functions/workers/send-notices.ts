@@ -11,8 +11,8 @@ import { openTable } from "../../shared/table/table.ts";
 let hasLoggedOff = false;
 
 /**
- * Sends the mails about an event of the bus to the owners of the event's account. Rejects if a mail cannot be sent now.
- * The worker is then called again. Without a mail provider no mails are sent.
+ * Sends the mails about an event of the bus to the people who should know of it (`recipientsOf`). Rejects if a mail
+ * cannot be sent now. The worker is then called again. Without a mail provider no mails are sent.
  */
 export async function handler({ detail }: Pick<EventBridgeEvent<string, unknown>, "detail">): Promise<void> {
   const event = NoticeEvent.parse(detail);

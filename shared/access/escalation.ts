@@ -157,7 +157,7 @@ export const heldNow = (rank: Rank, now: Date): Permission => ({ rank, expires_a
 
 /**
  * All permissions of a service account, and the writes that make a transaction fail if the permissions have changed
- * after this read. Throws 404.
+ * after this read. Throws 404 if the service account has no access record.
  */
 export async function permissionsOfServiceAccount(
   table: Reader,

@@ -257,7 +257,8 @@ export const aheadOfAccountMembers = (accountId: string): Ahead => ({
 
 /**
  * A page of the members of an account: first the users, sorted by id, and then the service accounts, sorted by id.
- * Leaves out users who are members only by the `groups` claim of their token, and service accounts without permissions.
+ * Leaves out users and service accounts that have no permission and are in no group. The groups in the `groups` claim
+ * of a token do not count.
  */
 export async function accountMembers(
   accountId: string,

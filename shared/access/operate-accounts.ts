@@ -38,7 +38,7 @@ export async function createClient(table: Table, name: string): Promise<Client> 
   }));
 }
 
-/** Reads a client. Throws 404. */
+/** Reads a client. Throws 404 if there is no such client. */
 export async function getClient(table: Reader, clientId: string): Promise<Client> {
   const client = await table.get(clientKey(clientId), StoredClient);
   if (!client) throw notFound();

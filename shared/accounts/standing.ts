@@ -118,8 +118,9 @@ export const isSuperAdmin = async (table: Reader, principal: Principal, now: Dat
 
 /**
  * Guesses what to read ahead, from the items that this process has seen:
- * - the permissions of a principal in an account. The guess is all permissions if no access record was seen, or if all
- *   grants in the record are on the whole account;
+ * - the permissions of a principal in an account. The guess is the permissions of the seen access record, if this
+ *   record has a grant on a part of the account and no ownership, and if the principal was not seen as a super admin.
+ *   In all other cases the guess is all permissions;
  * - the keys of the items that authorization will read besides the access record.
  */
 export function expectedStanding(
@@ -273,8 +274,8 @@ export const isOwner = ({ owner_grant_id, owner_expires_at }: GrantHolder, at: s
   owner_grant_id !== undefined && isLive(owner_expires_at, at);
 
 /**
- * Returns `standing`. If the principal is a super admin and the account exists, the result has all permissions, and the
- * account's status.
+ * Returns `standing`, unless the principal is a super admin and the account exists. In this case returns a standing
+ * with all permissions, and with the status and the debt of the account.
  */
 export async function asSuperAdmin(
   table: Reader,

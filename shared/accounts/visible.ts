@@ -30,7 +30,7 @@ import {
 type Filter = { client_id?: string | undefined; status?: string | undefined };
 type VisibleAccounts = { items: StoredAccount[]; total: number };
 
-/** Reads an account. Throws 404. */
+/** Reads an account. Throws 404 if the account does not exist. */
 export async function getAccount(table: Reader, accountId: string): Promise<StoredAccount> {
   const account = await table.get(accountKey(accountId), StoredAccount);
   if (!account) throw notFound();
@@ -44,7 +44,7 @@ export async function getAccount(table: Reader, accountId: string): Promise<Stor
  *   the accounts to which only the groups in the token give access, sorted by id. A page with a filter reads all
  *   accounts of the user. Every page reads all accounts of the user while the table still has an ended access record of
  *   the user.
- * - A service account: the account of the service account.
+ * - A service account: the account of the service account, if the service account has a grant or a group there.
  */
 export async function visibleAccounts(
   table: Reader,

@@ -30,8 +30,8 @@ export const askEmailOf = (header: string | undefined, issuers: readonly Issuer[
 
 /**
  * Returns the principal of an `Authorization` header (RFC 6750). The token is a JWT of a configured issuer or a service
- * account token. Throws 401 `unauthenticated`, `token_expired` or `token_revoked`; the error does not say which check
- * failed. Also throws the errors of `verifyUser`.
+ * account token. Throws 401 `unauthenticated`, `token_expired` or `token_revoked`. An `unauthenticated` does not say
+ * which check failed. Also throws the errors of `verifyUser`.
  */
 export async function authenticate(
   header: string | undefined,

@@ -58,7 +58,7 @@ const editor = [
 ] as const satisfies Capability[];
 const domainManager = [...editor, "mailbox.create", "mailbox.delete", "mailbox.reveal"] as const satisfies Capability[];
 
-/** The roles that can be assigned, each a fixed set of capabilities. */
+/** The roles of the product, which every account has. Each role is a fixed set of capabilities. */
 export const roles = {
   viewer,
   editor,

@@ -55,7 +55,10 @@ export type EffectiveGrant = z.output<typeof EffectiveGrant>;
  */
 export const isLive = (end: string | undefined, at: string): boolean => end === undefined || end > at;
 
-/** The latest of some ends. Undefined if one of the ends is undefined: an undefined end never comes. */
+/**
+ * The latest of some ends. Undefined if one of the ends is undefined, because an undefined end never comes. Also
+ * undefined if there are no ends.
+ */
 export const latestEnd = (ends: readonly (string | undefined)[]): string | undefined =>
   ends.includes(undefined)
     ? undefined
@@ -66,7 +69,10 @@ export const latestEnd = (ends: readonly (string | undefined)[]): string | undef
 
 /** The permissions of a principal in one account. */
 export type Permissions = {
-  /** Whether the principal has a grant or a group in the account. To all other principals the account answers 404. */
+  /**
+   * Whether the principal has a grant, a group or ownership in the account, or is a super admin. To all other
+   * principals the account answers 404.
+   */
   member: boolean;
   /** True for account owners and super admins. */
   everything: boolean;

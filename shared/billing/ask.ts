@@ -24,8 +24,8 @@ export type AskContext = {
 };
 
 /**
- * The greatest age, in milliseconds, at which the worker still asks about a checkout. For an older checkout, only the
- * result page asks. Bank debits take up to two weeks.
+ * The age of a checkout, in milliseconds, after which the worker stops asking: once the provider has answered about an
+ * older checkout, only the result page asks again. Bank debits take up to two weeks.
  */
 export const askedForMs = 30 * dayMs;
 
@@ -155,8 +155,8 @@ async function reschedule(
 }
 
 /**
- * Asks about the checkouts that are due. With `early`, asks about all open checkouts. Use `early` after an outage,
- * because webhooks may have been lost.
+ * Asks about the checkouts that are due. With `early`, also asks about open checkouts that are not due yet. Use `early`
+ * after an outage, because webhooks may have been lost. One call asks about 500 checkouts at most (`sweepTasks`).
  */
 export async function sweepCheckouts(context: AskContext, { early = false } = {}): Promise<SweepResult> {
   const until = early ? new Date(context.now().getTime() + askedForMs) : context.now();
@@ -174,8 +174,8 @@ async function recentTopups(table: Table, accountId: string, at: Date): Promise<
 }
 
 /**
- * Makes the tasks of all pending top-ups of an account due now, so that the worker asks about the top-ups in its next
- * run.
+ * Queues a task that is due now for each pending top-up of the last thirty days, so that the worker asks about these
+ * top-ups in its next run.
  */
 export async function askSoon(accountId: string, table: Table, at: Date): Promise<void> {
   for (const { id, status } of await recentTopups(table, accountId, at)) {
@@ -183,7 +183,10 @@ export async function askSoon(accountId: string, table: Table, at: Date): Promis
   }
 }
 
-/** Queues the pending top-ups that the first version stored without queueing them. Their tasks are due at once. */
+/**
+ * Queues the pending top-ups of the last thirty days that the first version stored without queueing them. Their tasks
+ * are due at once.
+ */
 export async function queueOldTopups(
   accountId: string,
   { table, now }: Pick<AskContext, "table" | "now">,

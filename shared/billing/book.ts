@@ -22,7 +22,7 @@ import { dueOf, invoiceKey, invoiceKind, invoicesOf, StoredInvoice } from "./inv
 
 /**
  * A managed dedicated IP, with the members that decide about its charges. The IP is charged from the day of
- * `paid_until` on.
+ * `paid_until` on. Without `paid_until`, the IP is not charged yet.
  */
 export type ClaimedIp = { created_at: string; paid_until?: string | undefined };
 
@@ -80,7 +80,7 @@ export function aheadOfBillingView(accountId: string): Ahead & { keys: Key[] } {
   };
 }
 
-/** Reads the billing of an account. Throws 404. */
+/** Reads the billing of an account. Throws 404 if there is no account. */
 export async function openAccountBilling(table: Reader, accountId: string, now: Date): Promise<AccountBilling> {
   // The state has to be read first. The transaction has a condition on the version of the state. Every process that
   // adds a day or an invoice, or changes the account's status for a debt, also writes the state. So if the later reads
@@ -232,7 +232,7 @@ const maxReads = 10;
 
 /**
  * Opens the billing of an account, lets `update` change it, and plans the transaction of these changes. If the wallet
- * has changed meanwhile, opens the billing again, ten times at most. After that throws 503 `busy`.
+ * has changed meanwhile, opens the billing again. After ten tries in all, throws 503 `busy`.
  */
 export async function planBilling(
   table: Reader,

@@ -46,7 +46,7 @@ export type Line = z.output<typeof Line>;
 /** A line as callers see it. */
 export const LineView = z
   .object({
-    description: z.string().meta({ description: "The plan and the unit that is charged." }),
+    description: z.string().meta({ description: "What is charged: the plan and its unit, or a purchase." }),
     quantity: z.string().meta({
       description:
         "The quantity, such as `310 mailbox-days / 31`: the sum of the mailboxes of each day, divided by the days of the month.",

@@ -17,7 +17,7 @@ export type ClosedAccount = { open_invoices: string[]; owed: string; wallet_bala
  * Closes an account for good. The same transaction makes the final invoices: the usage up to the end of today is
  * invoiced, and paid from the wallet. An invoice that the wallet cannot pay stays open. The remaining balance stays in
  * the wallet: nothing is paid out. The worker that asks about checkouts then ends the open payment pages at the
- * provider. Closing a closed account changes nothing. Throws 404.
+ * provider. Closing a closed account changes nothing. Throws 404 if there is no account.
  */
 export async function closeAccount(table: Table, accountId: string, now: Date): Promise<ClosedAccount> {
   const today = dayOf(now);

@@ -53,7 +53,7 @@ export function giveBack(book: AccountBilling, id: string, amount: number, descr
   book.available += amount;
 }
 
-/** Pays debts of the account from the wallet, as far as the wallet has money. */
+/** Pays from the wallet the debt in `owed`, as far as the wallet has money. */
 export function payOwedAmount(book: AccountBilling): void {
   const { owed, owed_payments } = book.state;
   const amount = Math.min(owed, book.available);

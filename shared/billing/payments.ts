@@ -20,11 +20,12 @@ type PaymentContext = { table: Table; now: () => Date; log: Log };
 
 /**
  * Handles an event of the payment provider about a checkout. Events may come late, more than once and in any order. A
- * payment is credited once, by the id of its checkout. Then the wallet pays the open invoices that it can pay. Throws
- * 404 for a payment to an unknown account. Returns:
+ * payment is credited once, by the id of its checkout, even if no top-up is stored for it. Then the wallet pays the
+ * account's debts that it can pay. Throws 404 if there is no account. Returns:
  * - `credited` if this event credited the payment;
  * - `known` if there was nothing to credit;
- * - `ignored` if the event does not fit the top-up, or is in another currency.
+ * - `ignored` if the event is in another currency, or if its payment was credited before with another amount;
+ * - `ignored` if the event is about a failed or expired checkout that no top-up has.
  */
 export async function handlePayment(
   event: PaymentEvent,
@@ -58,7 +59,9 @@ export async function reportClosed(accountId: string, amount: number, { table, l
   log.error("a closed account was paid", { account_id: accountId, amount: money(amount) });
 }
 
-/** Pays the open invoices that the wallet can pay. A repeat has no effect. */
+/**
+ * Pays from the wallet the debt in `owed`, and then the open invoices that the wallet can pay. A repeat has no effect.
+ */
 export async function payOwed(accountId: string, requestId: string, context: PaymentContext): Promise<void> {
   const commit = committer(accountId, requestId, context);
   for (let isMore = true; isMore;) {
@@ -121,7 +124,8 @@ const ranks = { pending: 0, failed: 1, expired: 2, paid: 3 };
 
 /**
  * Plans the new status of a top-up, if the new status has a higher rank than the present status. If the top-up is paid,
- * the batch of purchases that waits for the payment becomes due.
+ * the batch of purchases that waits for the payment becomes due. The automatic recharge that the payer had to confirm
+ * gets its result.
  */
 async function planStatus(
   table: Reader,

@@ -153,9 +153,10 @@ export const aheadOfCancelling = (accountId: string): Ahead =>
   aheadOfList(ipsOf(accountId), [], aheadOfBilling(accountId));
 
 /**
- * Cancels the plan from the first day of the next month on. With `isImmediate`, cancels the plan at the end of today,
- * and invoices the usage up to the end of today at once. Throws 409 `plan_cancelled`, and 409 `plan_in_use` while the
- * account has managed dedicated IPs.
+ * Cancels the plan from the first day of the next month on. With `isImmediate`, invoices the usage up to the end of
+ * today at once. The account then has no plan from now on (`planToday`). Throws:
+ * - 409 `plan_cancelled` if the plan is cancelled already;
+ * - 409 `plan_in_use` while the account has managed dedicated IPs.
  */
 export function cancelPlan(
   accountId: string,
@@ -194,8 +195,9 @@ const planInUse = (dedicated_ip_count: number): Problem =>
 const maxDaysPerTransaction = 31;
 
 /**
- * Makes the final invoices: for a month that ended and is not invoiced yet, and for the days of this month. If more
- * days are unrecorded than one transaction can record, does nothing; the daily run then makes these invoices.
+ * Makes the final invoices, and pays them from the wallet: for a month that ended and is not invoiced yet, and for the
+ * days of this month up to `last`. If more days are unrecorded than one transaction can record, does nothing; the daily
+ * run then makes these invoices.
  */
 export async function settleNow(table: Context["table"], book: AccountBilling, last: Day): Promise<void> {
   if (daysBetween(book.state.accrue_from, last).length > maxDaysPerTransaction) return;

@@ -93,7 +93,7 @@ type PlanList = z.output<typeof PlanList>;
 /** The items that `listPlans` reads. */
 export const aheadOfPlans = (accountId: string): Ahead => ({ keys: aheadOfState(accountId) });
 
-/** The plans with their prices, as they are for an account today. Throws 404. */
+/** The plans with their prices, as they are for an account today. Throws 404 if there is no account. */
 export async function listPlans(accountId: string, { table, now }: Context): Promise<PlanList> {
   const today = dayOf(now());
   const { state, currency } = await billingOf(table, accountId);

@@ -31,8 +31,8 @@ const invalid = (member: string, msg: string): InvalidInput =>
   new InvalidInput([{ loc: ["body", member], msg, type: "value_error" }]);
 
 /**
- * The profile after a change. Throws 422 if the VAT id is not of the profile's country, or if a profile with a VAT id
- * has no name or address.
+ * The profile after a change. Throws 422 if the VAT id is not valid in the profile's country, or if a profile with a
+ * VAT id has no name, city or country.
  */
 function merged(profile: StoredProfile, update: ProfileUpdate): StoredProfile {
   const given = Object.fromEntries(Object.entries(update).filter(([, value]) => value !== undefined));
@@ -75,9 +75,9 @@ function planProfile(accountId: string, before: StoredProfile, next: StoredProfi
 }
 
 /**
- * Changes the billing profile. If this deployment asks a register about VAT ids, a new VAT id of the EU is checked
- * there. Throws 422 if the register does not know the VAT id. If the register does not answer, the VAT id is
- * `unverified`. Charges after the change use the new profile. Existing invoices do not change.
+ * Changes the billing profile. If this deployment asks a register about VAT ids, a VAT id of the EU is checked there
+ * unless its status is `valid` already. Throws 422 if the register does not know the VAT id. If the register does not
+ * answer, a new VAT id is `unverified`. Charges after the change use the new profile. Existing invoices do not change.
  */
 export async function updateProfile(
   accountId: string,
@@ -100,8 +100,8 @@ export async function updateProfile(
 const answerMs = 30 * dayMs;
 
 /**
- * Asks the register again about the VAT id, if the register has not answered yet, or if its last answer is at least 30
- * days old. A changed answer is recorded with an event.
+ * Asks the register again about a VAT id of the EU, if the register has not answered yet, or if its last answer is at
+ * least 30 days old. Every answer is recorded with an event, because it changes `vat_id_checked_at`.
  */
 export async function refreshVatId(
   accountId: string,

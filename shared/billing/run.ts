@@ -69,8 +69,8 @@ export async function closeDay(accountId: string, last: Day, context: RunContext
 const concurrency = 8;
 
 /**
- * Closes a day for all accounts, eight at a time. The failure of one account is logged and counted, and does not stop
- * the other accounts.
+ * Closes the days up to `last` for all accounts, eight at a time. The failure of one account is logged and counted, and
+ * does not stop the other accounts.
  */
 export async function runAll(
   last: Day,

@@ -96,9 +96,9 @@ export const nextPayable = ({ open: [oldest], available }: AccountBilling): Stor
   oldest && dueOf(oldest) <= available ? oldest : undefined;
 
 /**
- * Pays the open invoices that the wallet can pay, from the oldest on and without skipping any, and updates the
- * account's status. Pays five invoices at most. If `nextPayable` then finds one more invoice, the caller has to
- * continue in another transaction.
+ * Pays the debt in `owed` as far as the wallet can. Then pays the open invoices that the wallet can pay, from the
+ * oldest on and without skipping any, and updates the account's status. Pays five invoices at most. If `nextPayable`
+ * then finds one more invoice, the caller has to continue in another transaction.
  */
 export function payOpen(book: AccountBilling): void {
   payOwedAmount(book);

@@ -30,8 +30,8 @@ type SweepBounds = { atOnce?: number; budgetMs?: number; pageSize?: number };
 
 /**
  * The result of a run over one shard, as numbers of accounts: `closed`, `failed`, and `waiting` for their turn or for
- * another try. `behind` counts the accounts that have been due for more than a day. `is_done` says whether the run
- * reached the end of the shard.
+ * another try. `behind` counts the accounts that were due more than a day ago and are not closed. `is_done` says
+ * whether the run reached the end of the shard.
  */
 export type ShardResult = { closed: number; failed: number; waiting: number; behind: number; is_done: boolean };
 

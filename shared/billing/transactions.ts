@@ -69,7 +69,10 @@ export async function listTransactions(
   return { items: found.slice(skip, skip + take), total: found.length };
 }
 
-/** All transactions that match, for a file. Throws 422 if there are more than 10,000. */
+/**
+ * All transactions that match, for a file. Throws 422 if more than 10,000 match, and if more than 20,000 transactions
+ * would have to be searched for a type.
+ */
 export async function transactionsForFile(
   accountId: string,
   query: OrderedPage & TransactionFilter,

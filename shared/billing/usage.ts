@@ -66,14 +66,14 @@ export function aheadOfUsage(accountId: string, times = 1): Required<Pick<Ahead,
 const isServed = ({ status }: AccountBilling): boolean => status === "active" || status === "past_due";
 
 /**
- * The usage to charge for each day from `first` to `last`, with the VAT of the present billing profile. Days without
- * usage are left out. Today and each later day have at least `mailsPerDay` sent mails. `mailsPerDay` is 0 unless future
- * days are estimated.
- * - A day counts the present mailboxes, and the mailboxes that were deleted on this day or later. Future days count the
- *   present mailboxes.
- * - On a day without service, only the mails sent on this day are charged. The account may have been suspended during
- *   the day.
- * - On a day without a plan, only the managed dedicated IPs are charged, by the default plan.
+ * The usage to charge for each day from `first` to `last`, with the VAT of the present billing profile. Today and each
+ * later day on a plan have at least `mailsPerDay` sent mails. `mailsPerDay` is 0 unless future days are estimated.
+ * - A day counts the present mailboxes, and the mailboxes that existed on this day and were deleted on this day or
+ *   later. Future days count the present mailboxes.
+ * - If the account is suspended or closed now, only the sent mails of days with a plan are charged. The account may
+ *   have been suspended during such a day. Days without mails are left out.
+ * - On a day without a plan, only the managed dedicated IPs are charged, by the default plan. Days without such IPs are
+ *   left out.
  * - A day on a plan that needs a managed dedicated IP is charged by the default plan if the account has none.
  */
 export async function usageOfDays(

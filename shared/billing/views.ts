@@ -29,7 +29,7 @@ export const WalletBalance = z
   })
   .meta({ id: "WalletBalance", description: "The balance of an account's wallet, and the charges to pay from it." });
 
-/** The balance of the wallet, and the charges that the wallet has to pay. Throws 404. */
+/** The balance of the wallet, and the charges that the wallet has to pay. Throws 404 if there is no account. */
 export async function walletBalance(
   accountId: string,
   { table, now }: Context,

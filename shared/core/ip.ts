@@ -6,7 +6,8 @@ import ipaddr from "ipaddr.js";
 const globalUnicast = "2000::/3";
 
 /**
- * Whether a text is the IP address of a host on the public internet, in its usual spelling and without a zone.
+ * Whether a text is the IP address of a host on the public internet. The address must be valid for `isIP` of Node, and
+ * must not have a zone.
  * - The address must be unicast. It must not be in a block of IANA's special-purpose registries (RFC 6890), even if the
  *   block is globally reachable.
  * - IPv6 forms that carry an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo) are never accepted.

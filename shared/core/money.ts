@@ -25,7 +25,10 @@ export const MoneyText = z.string().regex(/^-?\d+\.\d{2}$/);
 
 const amountPattern = /^(0|[1-9]\d{0,11})(?:\.(\d{1,2}))?$/;
 
-/** Converts a decimal without sign, exponent or space to integer minor units; undefined for any other text. */
+/**
+ * Converts a decimal to integer minor units. The decimal has at most 12 digits before the point, and at most two after
+ * it. It has no sign, exponent, space or leading zeros. Undefined for any other text.
+ */
 export function minorUnits(decimal: string | number): number | undefined {
   const [, whole, fraction = ""] = amountPattern.exec(String(decimal)) ?? [];
   return whole === undefined ? undefined : Number(whole) * unit + Number(fraction.padEnd(decimals, "0"));
@@ -67,7 +70,10 @@ export const moneyUpTo = (most: number) =>
       if (fault !== undefined) context.addIssue({ code: "custom", message: fault });
     });
 
-/** Formats integer minor units as a decimal string: 1250 → "12.50". Throws a RangeError for an unsafe integer. */
+/**
+ * Formats integer minor units as a decimal string: 1250 → "12.50". Throws a RangeError if the number is not a safe
+ * integer.
+ */
 export function money(minor: number): string {
   if (!Number.isSafeInteger(minor)) throw new RangeError(`${minor} is not an amount of money.`);
   const digits = String(Math.abs(minor)).padStart(decimals + 1, "0");

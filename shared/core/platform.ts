@@ -7,7 +7,7 @@ const hostName = z.string().regex(/^(?=.{4,200}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a
   error: "Not a lower-case host name",
 });
 
-/** The DNS zones in which this deployment has its nameservers and its mail hosts. */
+/** The settings for the names and addresses of this deployment's own hosts. */
 export const PlatformEnvironment = z.object({
   /** The zone of the nameservers to which domains are delegated: `<account>.ns1.<zone>` and `<account>.ns2.<zone>`. */
   NS_ZONE: hostName.default("dns.hosted-mail.example"),

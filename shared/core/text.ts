@@ -5,12 +5,12 @@ const printableAscii = /^[!-~][ -~]*$/;
 
 /** Builds the patterns for other texts. This takes 10 ms, most of it for the set of all emoji. */
 const buildPatterns = () => ({
-  /** Invisible characters: controls, format characters, halves of surrogate pairs. */
+  /** Invisible characters, such as controls, format characters, line separators and halves of surrogate pairs. */
   hidden: /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u,
   /**
    * The allowed invisible characters: those inside an emoji of UTS #51's set for interchange, and a joiner that can
-   * change the shape of the letter before the joiner. `foldedName` removes these characters, so that no two names look
-   * the same.
+   * change the shape of the letter before the joiner. `foldedName` removes joiners and variation selectors, so that two
+   * names cannot differ in these characters only.
    */
   allowedInvisible:
     /\p{RGI_Emoji}|(?<=[[\p{L}\p{M}]&&[\p{scx=Arab}\p{scx=Syrc}\p{scx=Mong}\p{scx=Nkoo}\p{scx=Deva}\p{scx=Beng}\p{scx=Guru}\p{scx=Gujr}\p{scx=Orya}\p{scx=Taml}\p{scx=Telu}\p{scx=Knda}\p{scx=Mlym}\p{scx=Sinh}\p{scx=Khmr}\p{scx=Mymr}]])[\u200c\u200d]/gv,
@@ -30,7 +30,10 @@ export function textFault(text: string): string | undefined {
   return visible.test(text) ? undefined : "This text has no visible character";
 }
 
-/** The form of a name for comparison. Case, Unicode composition and allowed invisible characters make no difference. */
+/**
+ * The form of a name for comparison. Case, Unicode compatibility forms, joiners and the variation selector of emoji
+ * make no difference.
+ */
 export const foldedName = (name: string): string =>
   name
     .normalize("NFKC")
@@ -102,7 +105,10 @@ export const readable = (text: z.ZodString, read: (given: string) => Reading): z
 
 const quotedLength = 40;
 
-/** Quotes a customer's text in a message: the first 40 UTF-16 code units, without halves of surrogate pairs. */
+/**
+ * Quotes a customer's text in a message. A text of more than 40 UTF-16 code units is cut after 40, and gets an
+ * ellipsis. Half a surrogate pair becomes U+FFFD.
+ */
 export function quoteText(text: string): string {
   const start = text.length > quotedLength ? `${text.slice(0, quotedLength)}…` : text;
   return `"${start.toWellFormed()}"`;

@@ -31,8 +31,9 @@ import {
  *   assignments that have ended by themselves                   GRANT_DUE#<shard>
  */
 /**
- * The queue of the assignments that end by themselves, by the time of their end. If an assignment is revoked or gets a
- * later end, its task stays in the queue.
+ * The queue of the assignments that end by themselves, by the time of their end. If an assignment is revoked or gets
+ * another end, the task for its former end stays in the queue until it is due. The queue also has the tasks of the
+ * notices before a service account expires.
  */
 export const grantQueue: Queue = { name: "GRANT_DUE", shards: 4 };
 
@@ -257,14 +258,14 @@ function revokedItems(accountId: string, assignments: readonly Assignment[], now
   });
 }
 
-/** The live assignment with this id. Throws 404. */
+/** The assignment with this id, which may have ended already. Throws 404 if there is none, or if it was revoked. */
 export async function getAssignment(table: Reader, accountId: string, id: string): Promise<Assignment> {
   const assignment = await table.get(assignmentKey(accountId, "ASSIGNMENT", id), StoredAssignment);
   if (!assignment) throw notFound();
   return assignment;
 }
 
-/** The live assignments among these ids. */
+/** The assignments with these ids, without those that were revoked. Some may have ended already. */
 export async function getAssignments(table: Reader, accountId: string, ids: readonly string[]): Promise<Assignment[]> {
   const items = await table.getMany(ids.map((id) => assignmentKey(accountId, "ASSIGNMENT", id)));
   return items.flatMap((item) => (item ? [StoredAssignment.parse(item)] : []));
@@ -277,7 +278,8 @@ export function aheadOfAssignments(accountId: string): Ahead {
 }
 
 /**
- * All assignments of an account, oldest first; with `includeRevoked` also those that are revoked or have ended.
+ * The assignments of an account that are in force, oldest first. With `includeRevoked`, also the assignments that were
+ * revoked or have ended.
  */
 export async function listAssignments(
   table: Reader,
@@ -307,7 +309,7 @@ export function assignmentsRange(accountId: string, scope: Scope): { partition: 
   return { partition: PK, from: SK, to: `${SK}~` };
 }
 
-/** The live assignments that are narrowed to one resource. */
+/** The assignments that are narrowed to one resource, without those that were revoked. Some may have ended already. */
 export async function assignmentsOn(table: Reader, accountId: string, scope: Scope): Promise<Assignment[]> {
   const { partition, from, to } = assignmentsRange(accountId, scope);
   const pointers = await table.between(partition, from, to);
@@ -381,7 +383,7 @@ export function capabilitiesGiven(grantable: Grantable, own: RolesRecord): reado
   return Object.hasOwn(own.roles, key) ? (own.roles[key]?.capabilities ?? []) : [];
 }
 
-/** Throws 422 for a capability or role that has no effect on its scope. `held` are the capabilities of the role. */
+/** Throws 422 for a capability or role that has no effect on its scope. `held` are the capabilities that it gives. */
 export function requireEffect(
   grantable: Grantable,
   held: readonly Capability[] = capabilitiesGiven(grantable, noRoles),

@@ -21,7 +21,7 @@ import type { Write, Key } from "../table/writes.ts";
 
 /*
  * Access patterns
- *   the users who own an account   ACCOUNT#<id> / OWNERS
+ *   the users whose ownership of an account does not end   ACCOUNT#<id> / OWNERS
  */
 const ownersKey = (accountId: string) => ({ PK: `ACCOUNT#${accountId}`, SK: "OWNERS" });
 
@@ -92,8 +92,11 @@ export function groupsWrite(accountId: string, record: GroupsRecord, groups: Gro
 }
 
 /**
- * Plans changes of subjects' permissions. Throws 404 for a group or service account that the account does not have, and
- * 409 `limit_reached`. A user without a record gets a record.
+ * Plans changes of subjects' permissions. A user without a record gets a record, and a user who then holds nothing
+ * loses the record. Throws:
+ * - 404 for a group or service account that the account does not have;
+ * - 409 `limit_reached` if a user or service account would have too many grants or groups, or if the groups of the
+ *   account would not fit into one item.
  */
 export async function planHolders(
   table: Reader,
@@ -248,7 +251,7 @@ export async function planForgotten(table: Reader, accountId: string, subject: S
 
 const Owners = z.object({ user_ids: z.array(z.string()), version: z.int() });
 
-/** The ids of the users who own an account, in the order in which they became owners. */
+/** The ids of the users whose ownership of an account does not end, in the order in which they became such owners. */
 export async function readOwners(table: Reader, accountId: string): Promise<string[]> {
   const key = ownersKey(accountId);
   const owners = await table.get(key, Owners);
@@ -266,7 +269,10 @@ export function aheadOfOwners(accountId: string, seen: Seen, most: number): Key[
   return [ownersKey(accountId), ...records, ...records];
 }
 
-/** The write that adds a user to the owners of an account. Throws 409 `limit_reached`. */
+/**
+ * The write that adds a user to the users whose ownership of an account does not end. Throws 409 `limit_reached` if
+ * there would be more than 1,000 of them.
+ */
 export async function planOwnerAdded(table: Reader, accountId: string, userId: string): Promise<Write> {
   const owners = (await table.get(ownersKey(accountId), Owners)) ?? { user_ids: [], version: 0 };
   const userIds = [...new Set([...owners.user_ids, userId])];
@@ -279,8 +285,8 @@ export async function planOwnerAdded(table: Reader, accountId: string, userId: s
 }
 
 /**
- * The write that removes a user from the owners of an account. Throws 409 `last_owner` if no user would be left among
- * these owners.
+ * The write that removes a user from the users whose ownership of an account does not end. Throws 409 `last_owner` if
+ * no such user would be left.
  */
 export async function planOwnerRemoved(table: Reader, accountId: string, userId: string): Promise<Write> {
   const owners = (await table.get(ownersKey(accountId), Owners)) ?? { user_ids: [], version: 0 };

@@ -55,7 +55,7 @@ const inFlight = (): Problem =>
     retry_after: 1,
   });
 
-/** The 409 for a request that was answered before, but whose answer is not stored. */
+/** The 409 for a request that was answered before, if the answer is not stored. */
 function notStored({ codeMode: { storesAnswer } }: KeyedRoute): Problem {
   const detail = !storesAnswer
     ? "This request was answered before. The answer is not stored, because it has an address that works without a credential."

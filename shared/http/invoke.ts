@@ -62,9 +62,9 @@ export type InvokeResult = {
 };
 
 /**
- * Runs a route for any entry point. Authenticates (401), charges the rate limit (429), parses (422), and authorizes
- * (403, 404). Then returns the stored answer, or runs the route. The output has only the members that the output schema
- * declares.
+ * Runs a route for any entry point. Authenticates (401), charges the rate limit (429), refuses writes while changes are
+ * stopped (503), parses (422), and authorizes (403, 404). Then returns the stored answer, or runs the route. The output
+ * has only the members that the output schema declares.
  */
 export async function invoke(route: Route, raw: RawInput, invocation: InvocationContext): Promise<InvokeResult> {
   // A public route needs no credential over REST. In a program, the sender of the program is always authenticated.
@@ -130,7 +130,8 @@ export type RehearsedCall = Authorized & { preview: unknown };
 
 /**
  * Decides whether a route may run for this caller and input, as `invoke` does. Does not run the route, and charges
- * nothing. Throws 401, 422 for invalid input, 403 or 404 without a permission, and 503 while changes are stopped.
+ * nothing. Throws 401, 422 for invalid input, 403 or 404 without a permission, 503 for a write while changes are
+ * stopped, and the problem of the route's condition (`requires`).
  */
 export async function rehearse(route: Route, raw: RawInput, invocation: InvocationContext): Promise<RehearsedCall> {
   if (invocation.readOnly !== undefined && route.access === "write") throw changesStopped(invocation.readOnly);

@@ -68,8 +68,8 @@ const maxErrors = 100;
 const maxSteps = 30;
 
 /**
- * Throws 422 for numbers that a double cannot hold as they are written (RFC 7493 §2.2), with the location of each
- * number. `text` must be valid JSON, of any depth.
+ * Throws 422 for numbers that a double cannot hold as they are written (RFC 7493 §2.2), with the locations of the first
+ * hundred such numbers. `text` must be valid JSON, of any depth.
  */
 export function checkFit(text: string): void {
   if (!mayNotFit.test(text)) return;

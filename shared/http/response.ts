@@ -82,7 +82,8 @@ export const bearerChallenge = ({
 const firstPage = "/docs/overview";
 
 /**
- * Redirects the root to the first page, and a page's address with a final slash to the page; undefined for other paths.
+ * Redirects a GET or HEAD of the root to the first page, and of a page's address with a final slash to the page.
+ * Undefined for other paths and methods.
  */
 export function redirectToDocs({ rawPath, requestContext }: APIGatewayProxyEventV2): Response | undefined {
   if (!["GET", "HEAD"].includes(requestContext.http.method)) return undefined;

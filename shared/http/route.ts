@@ -123,8 +123,8 @@ type Http = {
   method: Method;
   path: string;
   /**
-   * The schemas of the resource's entity tag. GET and PATCH send the tag, and all methods honour `If-Match`. Without
-   * `etag` a request with `If-Match` is refused.
+   * The schemas of the resource's entity tag. Answers of all methods but DELETE have the tag, and all methods honour
+   * `If-Match`. Without `etag`, a request with `If-Match` is refused.
    */
   etag?: TagSchemas;
   /**

@@ -93,7 +93,7 @@ function requireSides(debit: string, credit: string): void {
 
 /**
  * Whether an operation repeats the movement. The expiry of a hold is not compared, because a repeat at a later time has
- * another expiry.
+ * another expiry. The tax of a hold is not compared either.
  */
 const isRepeat = (movement: StoredMovement, operation: Extract<Operation, { kind: "transfer" | "hold" }>): boolean =>
   (["kind", "debit", "credit", "amount", "code"] as const).every((name) => movement[name] === operation[name]);

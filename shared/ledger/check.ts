@@ -6,8 +6,8 @@ import { balanceKey, movementKey, readEntries, type Ledger } from "./ledger.ts";
 import { StoredMovement, type Entry } from "./movement.ts";
 
 /**
- * The result of checking a ledger. If the ledger kept changing during the check, the result is `unsettled` and lists no
- * problems.
+ * The result of checking a ledger. The result is `unsettled`, and lists no problems, if three checks found problems but
+ * the ledger changed during each of them.
  */
 export type LedgerCheck = { problems: string[]; unsettled: boolean };
 
@@ -22,8 +22,8 @@ const maxReads = 3;
  * - the newest `entries` of each account are numbered without gaps and add up to the account's balance;
  * - each of these entries is one side of a movement with the entry's amount.
  *
- * Problems are reported only if no balance changed during the check. Every movement changes two balances. So if no
- * balance changed, no movement was made during the check.
+ * A balance that cannot be read is reported at once. Other problems are reported only if no balance changed during the
+ * check. Every movement changes two balances. So if no balance changed, no movement was made during the check.
  */
 export async function checkLedger(table: Reader, ledger: Ledger, { entries = 20 } = {}): Promise<LedgerCheck> {
   for (let reads = 0; reads < maxReads; reads++) {

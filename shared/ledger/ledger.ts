@@ -42,7 +42,8 @@ const entryKey = ({ partition }: Ledger, account: string, ordinal: number): Key 
  * - 503 `busy` if the balances change too often to be read;
  * - `MovementConflict` if an id was used for another movement;
  * - `MovementConflict` if a hold does not exist, or was resolved in another way;
- * - `MovementConflict` if an `expire` is for a hold that has not expired.
+ * - `MovementConflict` if an `expire` is for a hold that has not expired;
+ * - a RangeError if an amount or the name of an account is invalid, or if a capture is larger than its hold.
  */
 export async function planOperations(
   table: Reader,

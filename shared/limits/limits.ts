@@ -159,10 +159,10 @@ const AccountLimit = z.object({
   name: z.string().meta({ description: "The name of the limit." }),
   per: Per.meta({ description: "The subject of the limit, such as each mailbox." }),
   limit: z.int().nullable().meta({ description: "The limit. Null if there is none." }),
-  used: z
-    .int()
-    .nullable()
-    .meta({ description: "How much of a limit of the whole account is used. Null for other limits." }),
+  used: z.int().nullable().meta({
+    description:
+      "How much of the limit is used. Null for limits whose use is not counted, such as the limits of each mailbox.",
+  }),
   unit: z.enum(["items", "bytes"]).meta({ description: "The counted unit." }),
   description: z.string().meta({ description: "A description of the limit." }),
 });
@@ -210,7 +210,9 @@ export const aheadOfLimits = (accountId: string): Ahead => ({
 const listsOf = (accountId: string): { name: string; list: List }[] =>
   declaredLimits.flatMap(({ name, list }) => (list ? [{ name, list: list(accountId) }] : []));
 
-/** The limits of an account. A limit of the account as a whole also has the used number. */
+/**
+ * The limits of an account. Limits on the contents of the whole account, and on its mails today, have the used number.
+ */
 export async function accountLimits(accountId: string, { table, now }: Context): Promise<z.output<typeof Limits>> {
   const lists = listsOf(accountId);
   const [own, letters, { roles }, heads] = await Promise.all([

@@ -50,7 +50,7 @@ const isByBilling = ({ actor }: NoticeEvent): boolean => actor.type === "system"
 const afterGrace = (debt: Debt | undefined): Sentence =>
   debt?.suspends_on === undefined
     ? sentence`If it stays unpaid for ${graceDays} days, the account is suspended.`
-    : sentence`If it stays unpaid, the account is suspended on ${dateText(debt.suspends_on)}: then nothing can be sent or changed.`;
+    : sentence`If it stays unpaid, the account is suspended on ${dateText(debt.suspends_on)}: then nobody can log in to a mailbox, and nothing can be sent or changed.`;
 
 const ofStatus: Record<
   AccountStatus,
@@ -73,7 +73,7 @@ const ofStatus: Record<
       isByBilling(event)
         ? paragraph`The due amount was not paid for ${graceDays} days.`
         : paragraph`The operator has suspended your account.`,
-      paragraph`Nothing can be sent or changed since ${timeText(event.timestamp)}. Mailboxes still receive mail, and everything can still be read.`,
+      paragraph`Since ${timeText(event.timestamp)} nobody can log in to a mailbox, and nothing can be sent or changed. Mailboxes still receive mail, and the API still shows everything.`,
       ...(isByBilling(event)
         ? [
             ...debtFacts(debt),
@@ -90,7 +90,7 @@ const ofStatus: Record<
   closed: (event) => ({
     subject: sentence`Your account is closed`,
     blocks: [
-      paragraph`The account was closed on ${timeText(event.timestamp)}. It cannot be opened again. Its mailboxes receive no mail any more, and everything can still be read.`,
+      paragraph`The account was closed on ${timeText(event.timestamp)}. It cannot be opened again. Its mailboxes receive no mail any more, and nobody can log in to them. The API still shows everything.`,
       paragraph`If this was not meant to happen, write to the support of Hosted Mail.`,
     ],
   }),

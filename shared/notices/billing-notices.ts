@@ -82,7 +82,7 @@ const suspensionSoon: NoticeMaker = (event) => {
     category: "account",
     subject: sentence`Your account is suspended on ${dateText(shortage.suspends_on)}`,
     blocks: [
-      paragraph`The wallet could not pay the due amount. If it stays so, the account is suspended on ${dateText(shortage.suspends_on)}: then nothing can be sent or changed.`,
+      paragraph`The wallet could not pay the due amount. If it stays so, the account is suspended on ${dateText(shortage.suspends_on)}: then nobody can log in to a mailbox, and nothing can be sent or changed.`,
       shortageFacts(shortage, ["Suspended on", shortage.suspends_on]),
       ...topUp(event, shortage.missing),
     ],

@@ -41,8 +41,8 @@ function endText({ registration }: EventDomain, member: End): string {
 }
 
 /**
- * The number of whole days from an event to a time of a registration; 0 if the time is unknown. Negative if the event
- * is later than the time.
+ * The number of days from an event to a time of a registration, rounded to whole days; 0 if the time is unknown.
+ * Negative if the event is later than the time.
  */
 const daysTo = (event: NoticeEvent, { registration }: EventDomain, member: End): number =>
   Math.round((Date.parse(registration?.[member] ?? event.timestamp) - Date.parse(event.timestamp)) / dayMs);

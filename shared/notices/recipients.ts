@@ -6,7 +6,7 @@ import type { Reader } from "../table/table.ts";
 import type { Notice, PersonRef } from "./notice.ts";
 import { readNoticeSettings } from "./settings.ts";
 
-/** The most recipients of one notice. If an account has more owners, only the first of them get the notice. */
+/** The most recipients of one notice. */
 export const mostRecipients = 50;
 
 /** An address that our mail can be sent to. Mail is never sent to other texts. */
@@ -37,7 +37,10 @@ export async function membersAmong(
   );
 }
 
-/** The e-mail address of a user, or else a text with the id. */
+/**
+ * The e-mail address of a user, if it is known. Otherwise a name for the operator or the product, or a text with the
+ * id.
+ */
 export function nameOf({ type, id }: PersonRef, members: ReadonlyMap<string, KnownMember>): string {
   const email = type === "user" ? members.get(id)?.email : undefined;
   if (email !== undefined) return email;
@@ -46,9 +49,10 @@ export function nameOf({ type, id }: PersonRef, members: ReadonlyMap<string, Kno
 }
 
 /**
- * The addresses that get a notice, each address once. These users get the notice: the account's owners, the users whom
- * the owners chose for the category, and the user whom the notice is about. Nobody gets the notice if the category is
- * muted.
+ * The addresses that get a notice, each address once. The addresses are of these users, in this order: the user whom
+ * the notice is about, the users who were chosen for the category, and the owners of `readOwners`. Users without access
+ * to the account are left out. Only the first `mostRecipients` addresses get the notice. Nobody gets the notice if the
+ * category is muted.
  */
 export async function recipientsOf(
   table: Reader,

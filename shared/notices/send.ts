@@ -60,7 +60,7 @@ const ttlAt = (now: Date): number => Math.ceil((now.getTime() + sentKeptMs) / 1_
  *   other addresses.
  * - Throws 503 if the mail server does not answer. Throws an Error while another worker sends a mail. In both cases the
  *   caller has to repeat the call later.
- * - At most 30 mails of a category go out to a recipient on a day.
+ * - At most 30 mails of a category about one account go out to a recipient on a day.
  */
 export async function sendNotice(event: NoticeEvent, work: NoticeWork): Promise<void> {
   const { table, now, log } = work;

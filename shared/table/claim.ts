@@ -3,8 +3,8 @@ import type { Table } from "./table.ts";
 import type { Key } from "./writes.ts";
 
 /**
- * The terms of a claim. `by` names the process that claims. If the process dies, the claim ends by itself `forMs`
- * milliseconds after `now`.
+ * The terms of a claim. `by` names the process that claims. The claim ends at the latest `forMs` milliseconds after
+ * it was made, even if `run` is still running.
  */
 type ClaimTerms = { by: string; now: () => Date; forMs: number };
 

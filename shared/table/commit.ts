@@ -18,8 +18,9 @@ type HeldLocks = { locks: Locks; names: Set<string>; releases: (() => void)[] };
 
 /**
  * Runs a plan until its transaction is committed or refused. Throws 503 `busy` if the transaction loses races for
- * longer than the connection's `limitMs`. A commit locks its items if all of them are free. If not, the commit releases
- * its locks and queues for all of its items together.
+ * longer than the connection's `limitMs`. A commit locks the items of the writes that depend on reads
+ * (`dependsOnRead`), if all of these items are free. If not, the commit releases its locks and queues for all of these
+ * items together.
  */
 export async function commit<T>(connection: Connection, plan: () => Promise<Plan<T>>): Promise<T> {
   const startedAt = performance.now();
@@ -47,7 +48,10 @@ function releaseLocks({ releases }: HeldLocks): void {
   for (const release of releases.splice(0)) release();
 }
 
-/** Releases all locks. Then waits for the locks of these items and of all items that were locked before. */
+/**
+ * Releases all locks. Then waits for the locks of these items and of all items that were locked before. Throws 503
+ * `busy` if the wait takes longer than `limitMs` milliseconds.
+ */
 async function queueFor(names: readonly string[], held: HeldLocks, limitMs: number): Promise<void> {
   releaseLocks(held);
   for (const name of names) held.names.add(name);
@@ -65,8 +69,8 @@ const nameIn =
   };
 
 /**
- * Whether a write has a condition on attributes that its plan has read. Of two such writes to an item at the same time,
- * one fails.
+ * Whether a write changes an item, and has a condition on attributes that its plan has read. Of two such writes to an
+ * item at the same time, one fails. False for a check, which changes nothing.
  */
 const dependsOnRead = (write: Write): boolean => typeof write.if === "object" && !("check" in write);
 
@@ -107,8 +111,8 @@ const tooBusy = (): Problem =>
   new Problem("busy", "Too many requests change the same resource at once. Try again.", { retry_after: 1 });
 
 /**
- * Sends a transaction, and sends it again while DynamoDB reports it as in progress. Throws 503 `busy` when that takes
- * longer than the connection's `limitMs`.
+ * Sends a transaction, and sends it again while DynamoDB reports it as in progress. Throws 503 `busy` if the
+ * transaction is still in progress when the connection's `limitMs` have passed since `startedAt`.
  */
 async function sendUntilSettled(
   connection: Connection,

@@ -43,8 +43,11 @@ export const scalars = (item: Record<string, AttributeValue> = {}): Record<strin
   );
 
 /**
- * Translates a failure of the table for the caller: 503 `busy` if the table is throttled, 503 `upstream_unavailable` if
- * the table does not answer. Returns all other errors, such as a cancelled transaction, as they are.
+ * Translates a failure of the table for the caller.
+ * - 503 `busy`: the table is throttled, or a transaction is writing to the same item.
+ * - 503 `upstream_unavailable`: the table fails or does not answer.
+ *
+ * Returns all other errors, such as a cancelled transaction, as they are.
  */
 export function failureOf(error: unknown): unknown {
   if (!(error instanceof Error) || isCanceled(error)) return error;

@@ -109,8 +109,9 @@ export function withHoles(
  * A list whose total is exact and whose pages all cost the same. Rows have consecutive ordinals. An ordinal belongs to
  * one row for ever: a deleted row can come back, and no other row gets its ordinal. The head has the next ordinal, and
  * the number of deleted ordinals in each block of 4,096. A block with deletions has a bitmap of its deleted ordinals. A
- * read of a page reads the head and at most two bitmaps, and makes one query between two exact ordinals. A resource can
- * store the head of its list within one of its own items (`bodyWrites`).
+ * read of a page reads the head and the bitmaps of the page's blocks, and makes one query between two exact ordinals. A
+ * page is seldom in more than two blocks. A resource can store the head of its list within one of its own items
+ * (`bodyWrites`).
  *
  * Access patterns (PK is the list's partition)
  *   head of a list       LIST#<name>#HEAD

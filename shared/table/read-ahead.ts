@@ -13,8 +13,8 @@ export type Ahead = {
   keys?: readonly Key[];
   ranges?: readonly (Range & RangeOptions)[];
   /**
-   * Whether the result of a `get` is kept for one more `get` of the key. A route finds its resource, and the first run
-   * of its plan gets the resource again.
+   * Whether the result of a `get` that was not read ahead is kept for one more `get` of the key. A route finds its
+   * resource, and the first run of its plan gets the resource again.
    */
   again?: boolean;
 };

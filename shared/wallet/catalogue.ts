@@ -69,11 +69,15 @@ export const lowBalanceDays = 7;
 /** The default settings of automatic recharges. Amounts are in minor units of the account's currency. */
 export const rechargeDefaults = { threshold: 1_000, amount: 2_500, monthlyCap: 10_000, maxPerMonth: 4 };
 
-/** The most that a customer can allow automatic recharges to take, in minor units of the account's currency. */
+/**
+ * The greatest settings of automatic recharges that a customer can choose. Amounts are in minor units of the account's
+ * currency.
+ */
 export const rechargeLimits = { amount: 200_000, monthlyCap: 500_000, maxPerMonth: 20 };
 
 /**
- * The days from each failed recharge to the next attempt. After the last attempt, automatic recharges are switched off.
+ * The number of days from each failed attempt of a recharge to the next attempt. If the last attempt fails too,
+ * automatic recharges are switched off.
  */
 export const rechargeRetryDays = [1, 2, 2] as const;
 

@@ -16,7 +16,8 @@ const isLoopback = (host: string): boolean =>
 
 /**
  * Explains why a payer cannot be led to a URL, in one sentence without its period; undefined if the URL is allowed. An
- * allowed URL is an absolute https URL of an allowed origin, without credentials or a fragment.
+ * allowed URL is an absolute https URL of an allowed origin, without credentials or a fragment, and has at most 1,000
+ * characters.
  */
 export function returnUrlFault(url: string, { origins, allowLoopback }: AllowedOrigins): string | undefined {
   if (url.length > longestUrl) return `The URL is longer than ${longestUrl} characters`;

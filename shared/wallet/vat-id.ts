@@ -196,8 +196,8 @@ const prefixesOf = (country: string): readonly string[] => prefixes[country] ?? 
 export const normalVatId = (given: string): string => given.toUpperCase().replaceAll(/[\s.-]/g, "");
 
 /**
- * The reason why a normal VAT id is not valid in a country, as a sentence without its period; undefined if its form is
- * right. For countries without a rule here, only the prefix is checked.
+ * The reason why a normal VAT id is not valid in a country, as a sentence without its period; undefined if its form and
+ * its check digit are right. For countries without a rule here, only the prefix and the length are checked.
  */
 export function vatIdFault(vatId: string, country: string): string | undefined {
   const known = prefixesOf(country);

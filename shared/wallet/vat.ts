@@ -96,7 +96,7 @@ export const VatTreatment = z.enum(["domestic", "oss", "reverse_charge", "outsid
 
 /**
  * The VAT that applies to a customer. `rate` is in hundredths of a percent. The treatment is `none` for a charge that
- * was made before the stage had VAT.
+ * was made while the stage had no VAT settings.
  */
 export const VatRule = z.object({ treatment: VatTreatment, country: z.string().nullable(), rate: z.int().min(0) });
 export type VatRule = z.output<typeof VatRule>;

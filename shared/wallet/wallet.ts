@@ -99,7 +99,7 @@ function requireSame(priceCurrency: string, currency: string): void {
 export const requireCurrency = async (table: Reader, accountId: string, currency: string): Promise<void> =>
   requireSame(currency, (await getAccount(table, accountId)).currency);
 
-/** Reads the list of a wallet's transactions, and the currency of the account. Throws 404. */
+/** Reads the list of a wallet's transactions, and the currency of the account. Throws 404 if there is no account. */
 async function readWalletList(table: Reader, accountId: string): Promise<{ state: ListState; currency: string }> {
   const { state, others } = await readList(table, transactionsOf(accountId), [], [accountKey(accountId)]);
   if (!others[0]) throw notFound();
@@ -109,8 +109,9 @@ async function readWalletList(table: Reader, accountId: string): Promise<{ state
 /**
  * Plans postings in the account's currency, and their rows in the list of transactions. All postings are made, or none.
  * A posting that was made before changes nothing. Also returns the balance after the postings. Throws:
+ * - 404 if there is no account
  * - 409 `insufficient_funds` or `other_currency`
- * - the errors of `planOperations`
+ * - the errors of `planOperations` other than `Overdrawn`
  */
 export async function planWallet(
   table: Reader,

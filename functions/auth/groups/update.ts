@@ -20,7 +20,7 @@ export const route = defineRoute({
   summary: "Change a group, or move it into another",
   synonyms: ["team", "rename", "edit"],
   description:
-    "Members of the body that you leave out stay as they are. To move a group into a parent, you must hold everything that the parent holds, because the group's members then get the parent's permissions.",
+    "Members of the body that you leave out stay as they are. To move a group into a parent, you must hold everything that the parent holds, because the group's members then get the parent's permissions. Only owners and super admins move a group that owns the account.",
   capability: "auth.manage",
   access: "write",
   params: GroupParams,

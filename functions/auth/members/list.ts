@@ -12,7 +12,7 @@ export const route = defineRoute({
   summary: "List who has access",
   synonyms: ["who", "people", "users", "team", "colleagues", "staff", "access", "owners", "show"],
   description:
-    "First the users and then the service accounts with access to the account, each with its permissions and with the groups that give these permissions. Users who are members only by the `groups` claim of their token are not listed. Service accounts without any permission are not listed either.",
+    "First the users and then the service accounts with access to the account, each with its permissions and with the groups that give these permissions. Users who are members only by the `groups` claim of their token are not listed. Users and service accounts that have no permission and are in no group are not listed either.",
   capability: "auth.manage",
   access: "read",
   params: AccountParams,

@@ -22,7 +22,10 @@ const LinkQuery = z.object({
   signature: z.string().max(100),
 });
 
-/** Reads the signed address of an invoice. Throws 403 for an address that was not signed here. */
+/**
+ * Reads the signed address of an invoice or a credit note. Throws 403 if the address has another form. Does not check
+ * the signature.
+ */
 function readRequest({ pathParameters, rawQueryString }: APIGatewayProxyEventV2): z.output<typeof LinkQuery> {
   const { account_id: accountId, invoice_id, credit_note_id } = pathParameters ?? {};
   const query = Object.fromEntries(new URLSearchParams(rawQueryString));

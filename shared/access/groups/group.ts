@@ -264,7 +264,7 @@ export const aheadOfGroupRow = (accountId: string, id: string): Ahead => {
   return aheadOfList(groupsOf(accountId), [ordinalOf(id) ?? 0], [row, row]);
 };
 
-/** The group as it is stored. Throws 404. */
+/** The group as it is stored. Throws 404 if the account does not have the group. */
 export async function readGroup(table: Reader, accountId: string, id: string): Promise<StoredGroup> {
   const group = await table.get(groupKey(accountId, id), StoredGroup);
   if (group?.id !== id) throw notFound();
@@ -319,7 +319,7 @@ async function recordWith(
   return groups.every(({ id }) => Object.hasOwn(record.groups, id)) ? record : readGroups(table, accountId);
 }
 
-/** The view of a group. Throws 404. */
+/** The view of a group. Throws 404 if the account does not have the group. */
 export async function getGroup(accountId: string, id: string, { table, now }: Context): Promise<GroupView> {
   const [group, record] = await Promise.all([readGroup(table, accountId, id), readGroups(table, accountId)]);
   return groupView(table, group, await recordWith(table, accountId, [group], record), now());
@@ -352,8 +352,10 @@ type GroupChange = { [Name in keyof NewGroup]?: NewGroup[Name] | undefined } & {
 
 /**
  * Changes the name, description and attributes of a group, and moves the group into another group or to the top. A move
- * gives the members all grants of the new parent, so the caller must hold these grants: throws 403 `would_escalate`.
- * Also throws:
+ * gives the members all permissions of the new parent, and takes those of the old parent away. Throws:
+ * - 403 `would_escalate` if `patch` has a parent, and the caller does not hold all permissions that this parent gives;
+ * - 403 `would_escalate` if `patch` has `parent_id`, the group itself or a group above it owns the account, and the
+ *   caller is neither an owner nor a super admin;
  * - 404 if the account does not have the group;
  * - 422 if the account does not have the new parent;
  * - 409 `group_name_taken`;

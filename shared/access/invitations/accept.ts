@@ -115,20 +115,21 @@ export const AcceptedInvitation = z
   .meta({ id: "InvitationAccepted", description: "The access that an accepted invitation gave." });
 type Accepted = z.output<typeof AcceptedInvitation>;
 
-/** The 410 for an invitation if the inviter no longer holds any of the permissions in the invitation. */
+/** The 410 for an invitation of which no permission can be given any more. */
 const notHeld = () =>
   invitationEnded("The person who invited you may no longer give this access. Ask for a new invitation.", "not_held");
 
 /**
  * Accepts an invitation for the caller: gives the permissions of the invitation, and changes its state, in one
- * transaction. A repeat by the same user gets the same answer. Permissions that the inviter does not hold any more are
- * left out. Throws, with nothing changed:
+ * transaction. A repeat by the same user gets the same answer. Permissions that cannot be given any more are left out
+ * (`whatIsGiven`). Throws, with nothing changed:
  * - 403 `email_not_verified` if the issuer does not give a verified address of the caller;
- * - 403 `invitation_not_yours` if the caller has another address;
+ * - 403 `invitation_not_yours` if the caller has another address, or is a service account;
  * - 409 `invitation_used` if another user has accepted the invitation;
- * - 410 `invitation_ended` if the invitation was revoked or has expired, or if the inviter holds none of its
- *   permissions any more;
- * - 409 `limit_reached` if the caller would hold too many grants.
+ * - 409 `limit_reached` if the caller would hold too many grants;
+ * - 410 `invitation_ended` if the invitation was revoked or has expired, or if none of its permissions can be given any
+ *   more;
+ * - 422 if a newer mail has replaced the link.
  */
 export async function acceptInvitation({ accountId, invitation }: Invited, context: Context): Promise<Accepted> {
   const { table, commit, principal, now } = context;
@@ -276,8 +277,9 @@ async function readInviter(
 const isCustom = ({ custom_role }: StoredAccess): boolean => custom_role !== undefined;
 
 /**
- * The permissions that an invitation can still give. Such a permission has not ended, and its resource and role still
- * exist. The inviter holds the same permission, for at least as long as the invitation gives it. `unchanged` makes a
+ * The permissions that an invitation can still give (`given`). Such a permission has not ended, and its resource and
+ * role still exist. The inviter may still manage access (`auth.manage` on the account), and holds the same permission
+ * for at least as long as the invitation gives it. `access` has all permissions of the invitation. `unchanged` makes a
  * transaction fail if a resource or a role is deleted meanwhile.
  */
 async function whatIsGiven(

@@ -95,6 +95,7 @@ async function checkAccess(accountId: string, body: NewInvitation, context: Cont
  * invitation. A new invitation replaces the pending invitation, and the link in the earlier mail no longer works.
  * Throws:
  * - 403 `would_escalate` if the caller does not hold the permissions of the invitation;
+ * - 409 `mail_unavailable` if the deployment sends no mail;
  * - 422 for a resource or role that the account does not have;
  * - 422 for a capability or role that has no effect on its resource;
  * - 429 if a limit on mails to strangers is reached.

@@ -75,8 +75,8 @@ export function invoiceAmounts(usage: readonly UsageGroup[], purchases: readonly
 type NationalVat = { currency: string; rate: string; amount: number };
 
 /**
- * The VAT in the currency of the seller's country, as an invoice stores it; nothing if the invoice is in that currency.
- * A credit note uses the rate of the invoice that it corrects (`corrected`).
+ * The VAT in the currency of the seller's country, as an invoice stores it; nothing if the invoice is in that currency,
+ * or if its VAT is zero. A credit note uses the rate of the invoice that it corrects (`corrected`).
  */
 export function nationalVat(
   vat: readonly VatRow[] = [],

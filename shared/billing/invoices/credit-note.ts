@@ -109,7 +109,8 @@ const grossOf = (rows: readonly VatRow[]): number => rows.reduce((sum, { net, am
 
 /**
  * Divides an amount with VAT over the rows, in proportion to the amount that is left of each row. If a row is credited
- * in full, the rest of its VAT is credited too. Throws if the amount is larger than the amount that is left to credit.
+ * in full, the rest of its VAT is credited too. Throws unless the amount is above zero and at most the amount that is
+ * left to credit.
  */
 function creditedRows(left: readonly VatRow[], gross: number): VatRow[] {
   const all = grossOf(left);
@@ -124,7 +125,10 @@ function creditedRows(left: readonly VatRow[], gross: number): VatRow[] {
   });
 }
 
-/** The rows of some lines of an invoice. Throws for a line that does not exist or is credited already. */
+/**
+ * The rows of some lines of an invoice. Throws for a line that does not exist or is credited already, and if the lines
+ * exceed the amount that is left to credit.
+ */
 function rowsOfLines(invoice: StoredInvoice, numbers: readonly number[]): VatRow[] {
   const left = leftOf(invoice);
   const chosen = numbers.map((number) => {
@@ -213,7 +217,8 @@ const NotePointer = z.object({ id: z.string(), invoice_id: z.string() });
  * operator chooses `id`: a repeat with the same `id` makes no second credit note. Throws:
  * - if a credit note for another invoice has the `id`;
  * - if the account does not have the invoice;
- * - if the credit is larger than the amount that is left to credit.
+ * - if a line does not exist or is credited already;
+ * - if the credit is not above zero, or is larger than the amount that is left to credit.
  */
 export async function planCreditNote(
   table: Reader,

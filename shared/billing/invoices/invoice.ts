@@ -84,7 +84,7 @@ export const StoredInvoice = InvoiceBase.extend({
   vat: z.array(VatRow).optional(),
   /** The customer's billing profile when the invoice was made. */
   buyer: Party.optional(),
-  /** The VAT in the currency of the seller's country. Absent if the invoice is in that currency. */
+  /** The VAT in the currency of the seller's country. Absent if the invoice is in that currency, or its VAT is zero. */
   national_vat: z.object({ currency: Currency, rate: z.string(), amount: z.int() }).optional(),
   /** The credited parts of the invoice: lines by their numbers from 1 on, and amounts by the rows of `vat`. */
   credited: z
@@ -99,7 +99,7 @@ export const StoredInvoice = InvoiceBase.extend({
     })
     .optional(),
   paid_at: z.string().optional(),
-  /** The seller when the invoice was made. Absent on the oldest invoices, which show the present seller. */
+  /** The seller when the invoice was made. Absent on the oldest invoices, which show the seller of catalogue.ts. */
   seller: Party.optional(),
   /** The key that signs the addresses of the PDF. Absent on the oldest invoices until they are first listed. */
   download_key: z.string().optional(),

@@ -100,7 +100,9 @@ export async function listInvoices(
   return { items: await Promise.all(items), total };
 }
 
-/** An invoice with its lines and the address of its PDF. The address is as in `listInvoices`. Throws 404. */
+/**
+ * An invoice with its lines and the address of its PDF, as in `listInvoices`. Throws 404 if there is no such invoice.
+ */
 export async function getInvoice(
   accountId: string,
   invoiceId: string,
@@ -127,7 +129,10 @@ export async function getInvoice(
   };
 }
 
-/** The invoice of a PDF's address. Throws 403 `forbidden` for an address that has expired or has a wrong signature. */
+/**
+ * The invoice of a PDF's address. Throws 403 `forbidden` for an address that has expired, has a wrong signature, or
+ * names no invoice.
+ */
 export async function invoiceOfLink(
   table: Reader,
   link: LinkContent & { signature: string },
@@ -176,7 +181,7 @@ export async function listCreditNotes(
   return { items: items.map((note) => ({ ...note, download_url: creditNoteUrl(note, links) })), total };
 }
 
-/** A credit note with its lines and the address of its PDF. Throws 404. */
+/** A credit note with its lines and the address of its PDF. Throws 404 if there is no such credit note. */
 export async function getCreditNote(
   accountId: string,
   id: string,

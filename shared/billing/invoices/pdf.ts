@@ -236,7 +236,7 @@ type ShownParty = { name: string; lines: string[]; vat_id?: string | undefined }
 export type InvoiceDocument = {
   title: "Invoice" | "Credit note";
   number: string;
-  /** The number of the invoice that a credit note is about. */
+  /** The number and the day of the invoice that a credit note corrects. Undefined on an invoice. */
   refersTo?: string;
   /** RFC 3339. */
   issuedAt: string;

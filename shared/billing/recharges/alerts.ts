@@ -83,7 +83,7 @@ const settingsOf = ({ low_balance_threshold: threshold }: StoredAlerts): z.input
   low_balance_threshold: threshold === null ? null : money(threshold),
 });
 
-/** The first and the last key of the accruals of the seven days before a day. */
+/** The first and the last key of the accruals from the seventh day before a day to the day itself. */
 const lastWeek = (accountId: string, today: Day): [first: Key, last: Key] => [
   accrualKey(accountId, plusDays(today, -7)),
   accrualKey(accountId, today),
@@ -112,8 +112,8 @@ function usedOf({ account, accruals, profile }: AccountBilling, before?: Day): n
 }
 
 /**
- * The estimated cost of the usage of `days` days, in minor units. The estimate uses the recorded days of the last week.
- * If there are none, it uses the plan's minimum.
+ * The estimated cost of the usage of `days` days, in minor units, without VAT. The estimate uses the recorded days of
+ * the last week. If there are none, it uses the plan's minimum.
  */
 async function usageOf(
   table: Reader,

@@ -41,7 +41,10 @@ export const StoredSettings = z.object({
   current: Id.optional(),
   /** The recharge that began last. */
   last: Id.optional(),
-  /** How many recharges have failed since the last successful recharge. */
+  /**
+   * How many recharges have failed one after another. A success, a new card, and a wallet that needs no recharge set
+   * the number to 0. So does the failure after which automatic recharges are switched off.
+   */
   failures: z.int(),
   /** No recharge begins before this time. */
   retry_at: Timestamp.optional(),

@@ -30,8 +30,10 @@ const setupKey = (accountId: string, reference: string): Key => ({
 });
 
 /**
- * The queue of questions for the payment provider. The account and one of these names identify a task:
- * `setup/<reference>`, `recharge/<id>`, and `retry/<id>` for the attempt after a recharge that failed.
+ * The queue of tasks about saved cards. The account and one of these names identify a task:
+ * - `setup/<reference>`: ask about a page for saving a card;
+ * - `recharge/<id>`: charge the card, or ask about the charge;
+ * - `retry/<id>`: check the wallet again at a time after the recharge `<id>`.
  */
 export const rechargeQueue: Queue = { name: "RECHARGE_DUE", shards: 4 };
 

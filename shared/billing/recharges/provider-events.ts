@@ -90,7 +90,7 @@ async function settleCardSetup(state: CardSetupState, context: RechargeContext):
   return isSaved ? "handled" : "known";
 }
 
-/** Forgets a card that the provider does not have any more. */
+/** Forgets a card that the provider does not have any more, and switches off automatic recharges. */
 const forgetCard = ({ accountId, cardId, id }: CardRemovedEvent, context: RechargeContext): Promise<string> =>
   committer(
     accountId,
@@ -109,8 +109,8 @@ const forgetCard = ({ accountId, cardId, id }: CardRemovedEvent, context: Rechar
   });
 
 /**
- * The greatest age, in milliseconds, at which the provider is still asked about a page for saving a card. The page is
- * open for less than a day.
+ * The age of a page for saving a card, in milliseconds, after which the asking stops: once the provider has answered
+ * about an older page, the worker does not ask again. The page is open for less than a day.
  */
 const setupAskedMs = 2 * dayMs;
 
@@ -177,7 +177,10 @@ async function runRechargeTask(accountId: string, id: string, context: RechargeC
   return true;
 }
 
-/** Runs a task of the queue. After this, the task has another due time or is removed. */
+/**
+ * Runs a task of the queue. After this, the task has another due time or is removed. Only a check of the wallet that
+ * fails leaves its task as it is.
+ */
 async function runTask(accountId: string, task: string, at: string, context: RechargeContext): Promise<void> {
   const [kind, id = ""] = task.split("/");
   const run = { setup: runSetupTask, recharge: runRechargeTask }[kind ?? ""];

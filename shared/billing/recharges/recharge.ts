@@ -34,8 +34,9 @@ import { readRecharge, rechargeChange, rechargeKey, type StoredRecharge } from "
  * - The provider charges the card, under the id of the recharge.
  * - Another transaction settles the recharge.
  *
- * The first report about the charge settles the recharge. A report is the provider's answer to the charge, its webhook,
- * or its answer to a later question. Every report credits the wallet by the same movement, `recharge/<id>`.
+ * The first report of the charge's result settles the recharge. A report is the provider's answer to the charge, its
+ * webhook, or its answer to a later question. Every report of a success credits the wallet by the same movement,
+ * `recharge/<id>`, so the wallet is credited once.
  */
 
 export type WatchContext = { table: Table; now: () => Date };
@@ -69,8 +70,9 @@ function neededAmount(book: AccountBilling, { threshold, amount, charged, monthl
 }
 
 /**
- * Begins a recharge if the wallet needs one and the customer's settings allow one. The amount counts for the month in
- * the same transaction, so that two processes cannot pass the cap. The worker of the queue charges the card.
+ * Begins a recharge if the wallet needs one and the customer's settings allow one. Returns the id of the recharge, or
+ * undefined if none began. The amount counts for the month in the same transaction, so that two processes cannot pass
+ * the cap. The worker of the queue charges the card.
  */
 export async function beginRecharge(accountId: string, context: WatchContext): Promise<string | undefined> {
   const { table, now } = context;
@@ -208,7 +210,7 @@ export async function advanceRecharge(accountId: string, id: string, context: Re
 
 /**
  * Settles a recharge by the state of its charge. A repeat changes nothing. If the charge succeeded, the wallet then
- * pays the amounts that are due.
+ * pays the amounts that are due. A charge in another currency is logged and changes nothing.
  */
 export async function settleRecharge(state: ChargeState, context: RechargeContext): Promise<void> {
   const { table, now, log } = context;

@@ -140,8 +140,14 @@ function takenOf(before: StoredRefunds | undefined, refunds: readonly Refund[]):
 }
 
 /**
- * The effects of a report: refunds to take out of the wallet, refunds to put back, and all refunds that are known to
- * have failed.
+ * The effects of a report about refunds. The ids that were stored before:
+ * - `taken`: refunds that were taken out of the wallet;
+ * - `failed`: refunds that were known to have failed.
+ *
+ * The news in the report:
+ * - `failing`: refunds that are reported as failed for the first time;
+ * - `toTake`: refunds to take out of the wallet;
+ * - `toGiveBack`: the refunds of `failing` that were taken, to put back.
  */
 function newsOf(before: StoredRefunds | undefined, refunds: readonly Refund[]) {
   const taken = takenOf(before, refunds);

@@ -87,7 +87,7 @@ export const rechargeChange = (
 
 /**
  * Plans the end of a recharge after its page has a result. On this page, the payer confirms the payment. Plans nothing
- * if there is no such recharge.
+ * if there is no such recharge, or if the recharge was paid before.
  */
 export async function planPageResult(
   table: Reader,

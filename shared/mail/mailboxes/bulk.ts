@@ -109,8 +109,8 @@ function sortItems(items: readonly BulkItem[]): { good: Candidate[]; failed: Ite
 }
 
 /**
- * The most mailboxes that one transaction creates. A transaction has 100 writes at most. Each mailbox takes four writes,
- * and the transaction itself takes a few more.
+ * The most mailboxes that one transaction creates. A transaction has 100 writes at most. Each mailbox takes four
+ * writes, and the transaction itself takes a few more.
  */
 const mailboxesAtOnce = 23;
 const passwordsAtOnce = 10;

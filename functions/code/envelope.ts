@@ -8,7 +8,8 @@ export const CallerId = z.string().regex(/^[\x21-\x7e]{1,128}$/, { error: "Write
 export const CodeRequest = z
   .strictObject({
     request_id: CallerId.meta({
-      description: "Your id for this request. For an hour, the same program with the same id gets the same envelope.",
+      description:
+        "Your id for this request. For an hour, a completed program with the same id and session gets the same envelope.",
       example: "request-1",
     }),
     session_id: CallerId.meta({

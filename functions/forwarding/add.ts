@@ -19,7 +19,7 @@ export const route = defineRoute({
   summary: "Create a forwarding rule",
   synonyms: ["redirect", "copy", "copies", "new", "send", "mail", "Gmail", "another address", "external", "alias"],
   description:
-    "Sends the mail of a domain, a workspace or a mailbox to other addresses. Mailboxes keep their mail, unless `keep_copy` is false. With `address`, the rule gets the mail of addresses that no mailbox has. Without a scope, the rule is for the mail of the whole account. A target that is a mailbox of the account gets copies at once. Any other recipient gets a mail with a link and a code first, and must agree. An address gets one such mail a minute and five in 24 hours, and an account sends 200 a day. Beyond these limits the rule is created without a mail. Send the mail later with `forwarding.verification.send`. That mail covers all rules of the account that wait for the address.",
+    "Sends the mail of a domain, a workspace or a mailbox to other addresses. Mailboxes keep their mail, unless `keep_copy` is false. With `address`, the rule gets the mail of addresses that no mailbox has. Without a scope, the rule is for the mail of the whole account. A target that is a mailbox of the account gets copies at once. Any other recipient gets a mail with a link and a code first, and must agree. An address gets one such mail a minute and five in 24 hours, and an account sends 200 a day, and 40 a day to the addresses of one domain. Beyond these limits the rule is created without a mail. Send the mail later with `forwarding.verification.send`. That mail covers all rules of the account that wait for the address.",
   capability: "forwarding.manage",
   subject: ruleScopeInBody,
   access: "write",

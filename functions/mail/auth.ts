@@ -35,7 +35,8 @@ const mostAttempts = 10;
 
 /**
  * The header that makes nginx delay a refusal, to slow down guessing. The delay doubles with each attempt on a
- * connection, up to 30 seconds. Without the header, nginx closes the connection after the refusal.
+ * connection, up to 16 times the first delay, and to 30 seconds at most. Without the header, nginx closes the
+ * connection after the refusal.
  */
 function waitHeader(firstSeconds: number, attempt: number): Record<string, string> {
   const seconds = Math.min(30, firstSeconds * 2 ** Math.min(attempt - 1, 4));

@@ -22,8 +22,8 @@ function cursorOf(text: string | undefined): string | undefined {
 }
 
 /**
- * Tells the deployment's mail servers which sessions to end and which mail to purge. The answer begins after the cursor
- * `?since=`.
+ * Tells the deployment's mail servers which sessions to end, which mail to purge, and which mailboxes were restored.
+ * The answer begins after the cursor `?since=`.
  */
 export const handler = mailServerHandler("mail.revocations", async (request, { table, now }) => {
   const query = queryOf(request, ["since", "limit"]);

@@ -48,7 +48,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
   domain_not_ready:
     "The status of the domain in `domain_status` does not allow this. Read `status_reason` with `domains.get`. For `pending_delegation`, set the domain's nameservers or its TXT record, and then call `domains.verify`. For `releasing`, call `domains.restore`.",
   mailbox_not_ready:
-    "The status of the mailbox in `mailbox_status` does not allow this. Resume a `paused` mailbox with `mailboxes.activate`. For other statuses, wait some seconds and try again.",
+    "The status of the mailbox is in `mailbox_status`. `mailboxes.activate` changes only an active or paused mailbox. For other statuses, wait some seconds and try again. `mailboxes.restore` restores only a deleted mailbox. If the mailbox is not deleted, you need not restore it.",
   mailbox_ambiguous:
     "Send one of the ids in `mailbox_ids`. `mailboxes.deleted.list` shows when each mailbox was deleted.",
   address_taken:

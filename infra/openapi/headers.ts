@@ -93,7 +93,7 @@ const secretNote = " The answer contains a secret, so it is not stored. A repeat
 const maySecretNote = (members: string): string =>
   ` An answer that shows a secret (${members}) is not stored. A repeat then gets 409 \`secret_already_shown\`.`;
 const programNote =
-  " A repeat of the same program with the same key gets the stored envelope, with `Idempotency-Replayed: true`. Another program with the same key gets a 422. Each write of the program has its own key, derived from your key. So you can repeat an interrupted program, and no write takes effect twice. An envelope with a secret is not stored, and a repeat gets 409 `secret_already_shown`. Without this header, `request_id` is the key, but only for an hour and for the same program. For a message of the A2A protocol, `messageId` is the key.";
+  " A repeat of the same program with the same key gets the stored envelope, with `Idempotency-Replayed: true`. Another program with the same key gets a 422. Each write of the program has its own key, derived from your key. So you can repeat an interrupted program, and no write takes effect twice. An envelope with a secret is not stored, and a repeat gets 409 `secret_already_shown`. Without this header, `request_id` is the key, but only for an hour and for the same program in the same session. For a message of the A2A protocol, `messageId` is the key.";
 
 function secretNoteOf(route: Route): string {
   const { shownOnce } = route;

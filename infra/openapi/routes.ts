@@ -18,7 +18,7 @@ export const families = [
   {
     name: "forwarding",
     title: "Forwarding",
-    description: "Rules that send copies of mail to other addresses. The recipients must agree first.",
+    description: "Rules that send copies of mail to other addresses. Recipients outside the account must agree first.",
   },
   {
     name: "suppressions",

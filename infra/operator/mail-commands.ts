@@ -62,7 +62,7 @@ function routeReason(kind: string, { account, domain }: Recipient): string {
 
 const obstacles: Record<LoginObstacle, string> = {
   no_such_mailbox: "No mailbox has this address, or the address is a catch-all.",
-  account_suspended: "The account is suspended or closed.",
+  account_suspended: "The account is suspended or closed, or has had no plan for 30 days.",
   mailbox_paused: "The mailbox is not active.",
   domain_not_ready: "The domain is not proved, or not ready to send.",
 };

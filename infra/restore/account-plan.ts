@@ -74,7 +74,7 @@ function contentOf({ version: _, ...row }: Item): Record<string, unknown> {
 const isExpired = ({ ttl }: Item, now: Date): boolean =>
   typeof ttl === "number" && ttl > 1e9 && ttl * 1_000 <= now.getTime();
 
-/** The condition that a row is still as it was read. */
+/** The condition that a row is still as it was read. For a row without a version, only that the row still exists. */
 const unchanged = (row: Item | undefined): NonNullable<Write["if"]> => {
   const version = versionOf(row);
   return row === undefined ? "absent" : version === undefined ? "present" : { version };

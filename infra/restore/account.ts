@@ -166,11 +166,11 @@ async function problemsOf(table: Table, accountId: string): Promise<string[]> {
  *
  * At the end, the migrations (`shared/migrations`) convert restored rows of an earlier version to their present form.
  *
- * The account must be suspended. If the process dies, the account is partly restored, and the next run continues.
- * Changes nothing and throws if:
- * - the account is not suspended,
+ * If the process dies, the account is partly restored, and the next run continues. Changes nothing and throws if:
+ * - the account does not exist, or is not in the table `past`,
  * - a restore from another table is not complete,
- * - there are conflicts.
+ * - the account is not suspended, unless this is a dry run,
+ * - there are conflicts. A dry run returns the conflicts instead.
  */
 export async function restoreAccount(restore: AccountRestore): Promise<RestoreResult> {
   const { live, past, pastName, accountId, dryRun } = restore;

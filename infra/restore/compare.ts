@@ -37,9 +37,9 @@ const lists = [
 
 /**
  * Compares a restored table with its source, for up to `sample` accounts spread over all accounts. Compares only rows
- * that never change: the changes of the 30 days before `at`, and the ledger's entries. In the restored table, also
- * checks that the ledgers are balanced, and that the count of each list is the number of its rows. Rejects before the
- * next account if `signal` is aborted.
+ * that never change: the changes of the 30 days before `at`, and the newest 200 entries of the wallet. In the restored
+ * table, also checks that the ledgers are balanced, and that the count of each list fits its first 100 rows. Rejects
+ * before the next account if `signal` is aborted.
  */
 export async function compare(pair: Pair, sample: number, signal: AbortSignal): Promise<Comparison> {
   const { total } = await readRows(pair.restored, accountsMatching({}), { skip: 0, take: 0 });
@@ -103,7 +103,10 @@ async function compareEntries({ source, restored }: Pair, id: string): Promise<s
   return isDeepStrictEqual(expected, actual) ? [] : ["the wallet's entries differ from the source table"];
 }
 
-/** Checks the lists of an account. Returns a text for each list whose count is not the number of its rows. */
+/**
+ * Checks the lists of an account. Returns a text for each list whose count does not fit its first 100 rows, or that
+ * cannot be read. Does not read the further rows of a list.
+ */
 export async function checkLists(table: Table, id: string): Promise<string[]> {
   const checked = lists.map(async (name) => {
     try {

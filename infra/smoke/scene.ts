@@ -52,7 +52,8 @@ export class Scene {
 
   /**
    * Registers a resource for removal, and then creates it. So the resource is removed even if the answer to its
-   * creation is lost. If the product refuses the creation, nothing is removed.
+   * creation is lost. If the product refuses the creation, nothing is removed. A 409 does not count as a refusal,
+   * because it can be the answer to a repeat.
    */
   async createRemovable<T>(what: string, remove: () => Promise<unknown>, make: () => Promise<T>) {
     const done = this.registerRemoval(what, remove);

@@ -82,7 +82,10 @@ function daysOf({ since, until }: StatisticsQuery, now: Date): Day[] {
   return daysBetween(first, last);
 }
 
-/** The domain or the dedicated IP that a query names. Throws 422 for a subject that the principal may not see. */
+/**
+ * The domain or the dedicated IP that a query names. Throws 422 if the query names both or none, or a subject that does
+ * not exist or that the principal may not see.
+ */
 async function subjectOf(
   accountId: string,
   { domain: ref, dedicated_ip_id }: StatisticsQuery,

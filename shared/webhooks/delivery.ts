@@ -67,7 +67,7 @@ export const Delivery = z
     event_type: z.string().meta({ description: "The type of the event, such as `workspace.created`." }),
     status: DeliveryStatus.meta({
       description:
-        "`pending` while attempts are made, `succeeded` after the receiver accepted an attempt, `failed` after the last retry.",
+        "`pending` while attempts are made, `succeeded` after the receiver accepted an attempt, `failed` when no further attempt is planned.",
     }),
     attempts: z.array(DeliveryAttempt).meta({ description: "The last 20 attempts, oldest first." }),
     attempt_count: z

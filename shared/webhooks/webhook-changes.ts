@@ -16,8 +16,10 @@ type WebhookPatch = { [M in keyof NewWebhook]?: NewWebhook[M] | undefined } & { 
 type WithSecret = StoredWebhook & { secret: string };
 
 /**
- * Creates an active webhook. Returns the webhook with its secret. No other answer shows the secret. Throws 403
- * `would_escalate` as `requireToSee` does, and 409 `limit_reached` if the account has 20 webhooks already.
+ * Creates an active webhook. Returns the webhook with its secret. No other answer shows the secret. Throws:
+ * - 403 `would_escalate` as `requireToSee` does
+ * - 409 `limit_reached` if the account has 20 webhooks already
+ * - 503 if the key service does not answer
  */
 export async function addWebhook(
   accountId: string,
@@ -125,8 +127,10 @@ export const aheadOfRotation = (accountId: string, id: string): Ahead => ({
 
 /**
  * Gives a webhook a new secret, and returns the webhook with the secret. No other answer shows the secret. For
- * `overlapSeconds` the previous secret signs too. Older secrets do not sign. Throws 404 if there is no such webhook,
- * and 403 `would_escalate` as `requireToSee` does.
+ * `overlapSeconds` the previous secret signs too. Older secrets do not sign. Throws:
+ * - 403 `would_escalate` as `requireToSee` does
+ * - 404 if there is no such webhook
+ * - 503 if the key service does not answer
  */
 export async function rotateSecret(
   accountId: string,

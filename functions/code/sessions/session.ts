@@ -43,8 +43,7 @@ const lastUses = (item: Item | undefined): Map<string, number> =>
 
 /**
  * Records a use of a session at `now`, unless a recent use is recorded. The list keeps the `sessionsLimit` most
- * recently used sessions. Returns the names of the sessions that are
- * dropped from the list before they expire.
+ * recently used sessions. Returns the names of the sessions that are dropped from the list before they expire.
  */
 async function recordInList(
   table: Table,

@@ -173,7 +173,7 @@ function singleAlarms({ table, logMetrics, functions }: Watched): Single[] {
 function webhookAlarms({ webhooksGivenUp, webhooksDue }: LogMetrics): Single[] {
   const { runbook } = symptoms.WebhooksLate;
   const givenUp = "Webhook deliveries were given up after all attempts";
-  const waiting = "The number of waiting webhook deliveries grows";
+  const waiting = "2,000 or more webhook deliveries wait";
   return [
     { id: "WebhooksGivenUp", runbook, means: givenUp, metric: webhooksGivenUp, threshold: 50 },
     {

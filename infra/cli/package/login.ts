@@ -40,7 +40,10 @@ async function askFor(question: string, isSecret: boolean): Promise<string> {
 
 type LoginOptions = GlobalOptions & { tokenStdin?: boolean };
 
-/** Stores a token and the address of the API in the profile, after the API has accepted the token. */
+/**
+ * Stores a token and the address of the API in the profile, after the API has accepted the token. The profile loses its
+ * chosen account.
+ */
 export async function login(options: LoginOptions): Promise<void> {
   const baseUrl = baseUrlOf(options) ?? (await askFor("Address of the API: ", false));
   const token = (options.tokenStdin ? await text(process.stdin) : await askFor("Token (not shown): ", true)).trim();

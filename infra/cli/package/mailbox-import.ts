@@ -16,7 +16,10 @@ type PersonRow = {
   failure?: { code: string; message: string };
 };
 
-/** The result of an import: the numbers of mailboxes, and the file with the failed rows. */
+/**
+ * The result of an import: the numbers of mailboxes, and the file with the failed rows. In a dry run, `created` is the
+ * number of mailboxes that an import would try to create.
+ */
 export type ImportReport = { created: number; existed: number; failed: number; report: string | null };
 
 const largestBulk = 100;
@@ -135,7 +138,8 @@ function writeReport(file: string, failed: readonly PersonRow[]): void {
 
 /**
  * Creates the mailboxes of a CSV file, at most 100 per request. Skips mailboxes that exist, so an interrupted import
- * can be run again. Writes the failed rows to the file `report`. With `isDry`, creates no mailbox.
+ * can be run again. At the end, writes the failed rows to the file `report`. With `isDry`, creates no mailbox, but
+ * writes the rows that are not valid. Throws a `Failure` if the import is interrupted, and then writes no report.
  */
 export async function importMailboxes(
   client: HostedMail,

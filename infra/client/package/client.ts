@@ -22,8 +22,9 @@ export interface CodeOptions extends RequestOptions {
    */
   dry_run?: boolean | undefined;
   /**
-   * Your id for this run of the program. If you send the same program with this id again within an hour, you get the
-   * same answer. By default a random id.
+   * Your id for this run of the program. If you send the same program with this id and the same `session_id` again
+   * within an hour, you get the same answer. A program that failed runs again, but makes no write twice. Without a
+   * `session_id`, each run has its own session, so the id has no effect. By default a random id.
    */
   request_id?: string | undefined;
 }

@@ -157,7 +157,10 @@ export class Transport {
     this.#base = apiAddress(options.baseUrl);
   }
 
-  /** Sends a request, and returns its data with the response. Throws an `ApiError` or a `ConnectionError`. */
+  /**
+   * Sends a request, and returns its data with the response. Throws an `ApiError`, a `ConnectionError`, or the reason of
+   * the caller's signal.
+   */
   async send<Data>(request: ReadyRequest, options: RequestOptions = {}): Promise<WithResponse<Data>> {
     const { method, body, takesKey, hasOwnKey = false } = request;
     const headers = new Headers({ accept: "application/json" });

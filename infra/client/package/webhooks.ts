@@ -24,7 +24,7 @@ function bytesOf(base64: string): Uint8Array<ArrayBuffer> | undefined {
   }
 }
 
-/** The HMAC key of a secret. Throws a `TypeError` if the secret does not have the form `whsec_…`. */
+/** The HMAC key of a secret, with or without `whsec_`. Throws a `TypeError` if the rest is empty or is not base64. */
 async function keyOf(secret: string) {
   const bytes = bytesOf(secret.trim().replace(/^whsec_/, ""));
   if (!bytes || bytes.length === 0) throw new TypeError("The webhook's secret must have the form whsec_… in base64.");
@@ -61,6 +61,7 @@ async function isSigned(
  *   rotation, each delivery is signed with the old and with the new secret, so one of the two is enough.
  * - Throws a `WebhookVerificationError` if a header is missing, if no signature matches, or if the time of the delivery
  *   differs from the present by more than `toleranceSeconds`.
+ * - Throws a `TypeError` if a secret is not base64.
  */
 export async function verifyWebhook(
   body: string | Uint8Array | ArrayBuffer,

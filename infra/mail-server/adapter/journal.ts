@@ -13,7 +13,8 @@ const mostEntries = 500;
 
 /**
  * Keeps reports in files until the API has accepted them. An added entry is reported even if this process dies. The API
- * counts each entry only once, because a repeated file has the same batch ids.
+ * counts each entry only once, because a repeated file has the same batch ids. If the API refuses a batch, the file of
+ * the batch moves to the folder `rejected`, and the later batches of the file are not sent.
  */
 export function openJournal(folder: string, api: Api, log: (text: string) => void) {
   const rejected = join(folder, "rejected");

@@ -58,7 +58,7 @@ const readPosition = (file: string): Position =>
 /**
  * Follows a log and adds its deliveries to the journal. Stores the position after the entries. So after a crash between
  * these two steps, some deliveries are reported twice, but no delivery is lost. Reads a replaced log (logrotate) from
- * its beginning.
+ * its beginning. Does not read the lines that the former log got after the last call.
  */
 export function openPostfixLog(log: string, positionFile: string, journal: Journal) {
   const read = readDeliveries();

@@ -46,7 +46,9 @@ const mostDone = 10_000;
 /**
  * Returns a function that carries out the revocations since its last call: ends sessions, and deletes the mail of
  * purged mailboxes. The function stores its position at the end. So after a crash, some revocations are carried out
- * twice, which is harmless. If the API no longer keeps the revocations since the position, all sessions end.
+ * twice, which is harmless. If the API no longer keeps the revocations since the position, the function ends all IMAP
+ * and POP3 sessions, and rejects. The next call begins at the newest revocation, so the mail of mailboxes that were
+ * purged in between stays.
  */
 export function openRevocations(
   { store, state, ...settings }: { store: string; state: string; doveadm: string; local_key: string },
@@ -76,7 +78,7 @@ export function openRevocations(
     if (done.size > mostDone && oldest !== undefined) done.delete(oldest);
   };
 
-  /** Ends all sessions and deletes the position, because revocations may have been lost. */
+  /** Ends all IMAP and POP3 sessions and deletes the position, because revocations may have been lost. */
   const beginAnew = async (): Promise<void> => {
     await kick("*", settings);
     rmSync(file);

@@ -29,8 +29,8 @@ import {
 import { maskedAddress } from "./target.ts";
 
 /**
- * The most rules that one transaction changes. A transaction has 100 writes, and a rule takes three of them, including
- * the entry in the audit log.
+ * The most rules that one transaction changes. A transaction has 100 writes at most. A rule takes three writes, and one
+ * of these is the entry in the audit log.
  */
 const rulesPerTransaction = 20;
 

@@ -157,6 +157,7 @@ const requestChange = (rule: StoredRule, isAsked: boolean, now: Date): Change[] 
  * - 409 `address_taken` as `requireFree` does;
  * - 409 `forwarding_exists` or `forwarding_loop` as `requireFit` does;
  * - 409 `limit_reached` or `domain_not_ready` as `placeFor` does;
+ * - 409 `mail_unavailable` if recipients are to be asked, and this deployment sends no mail;
  * - 422 if the scope is gone;
  * - 422 for an address of the mailbox whose mail the rule sends on, and for the addresses that `homesOf` refuses.
  */
@@ -285,6 +286,7 @@ type RuleChange = {
  * keeps its state. Throws:
  * - 404 if there is no such rule;
  * - 409 `forwarding_exists` or `forwarding_loop` as `requireFit` does;
+ * - 409 `mail_unavailable` if new recipients are to be asked, and this deployment sends no mail;
  * - 422 for an address of the mailbox whose mail the rule sends on, and for the new addresses that `homesOf` refuses;
  * - 422 if a rule for an address without a mailbox is to keep the mail.
  */
@@ -401,6 +403,7 @@ export function requireTarget(rule: StoredRule, email: string): Target {
  *
  * Throws:
  * - 404 if there is no such rule;
+ * - 409 `mail_unavailable` if recipients are to be asked, and this deployment sends no mail;
  * - 409 `verification_not_needed` if these recipients have agreed already, or are mailboxes of the account;
  * - 422 for an address that is no target, and for the addresses that `homesOf` refuses;
  * - 429 if a limit on such mails leaves no mail to send.

@@ -152,7 +152,9 @@ export type PlannedTargets = { targets: Target[]; writes: Write[]; isAsked: bool
 /**
  * Plans mails to recipients of a rule, each with a new link and code. The earlier links and codes stop working;
  * `proofs` has the earlier proofs by slot. A worker sends the mails when it gets the event of the change. A target that
- * may get no mail is not changed. Throws 429 if a limit on such mails leaves no mail to send.
+ * may get no mail is not changed. Throws:
+ * - 409 `mail_unavailable` if this deployment sends no mail
+ * - 429 if a limit on such mails leaves no mail to send
  */
 export async function planRequests(table: Reader, asked: readonly Target[], of: OfRule): Promise<PlannedTargets> {
   const planned = await planDueRequests(table, asked, of);
@@ -210,6 +212,8 @@ export type NewTarget = { email: string; slot: number; homeId: string | undefine
  * - A target that is a mailbox of the account needs no verification.
  * - If a limit on mails is reached, no mail is sent to the target. The next mail to the address lists all rules of the
  *   account that wait for this recipient.
+ *
+ * Throws 409 `mail_unavailable` if a target needs verification, and this deployment sends no mail.
  */
 export async function planNewTargets(table: Reader, given: readonly NewTarget[], of: OfRule): Promise<PlannedTargets> {
   const { accountId, ruleId, proofs } = of;

@@ -45,8 +45,8 @@ type Recipient = { accountId: string; ruleId: string; slot: number };
 type Lease = { version: number; email: string; covered: StoredRule[] };
 
 /**
- * Sends the mails that ask the recipients of a rule to agree, if these mails are due. The link and the code in each
- * mail are new, and exist only in the mail.
+ * Sends the mails that ask the recipients of a rule to agree, if these mails are due. Sends nothing for a suspended or
+ * closed account. The link and the code in each mail are new, and exist only in the mail.
  * - A repeated call sends no second mail, unless the first call failed before it stored that the mail was accepted.
  * - Throws 503 if the mail server does not answer, and an Error while another worker sends a mail. Before this function
  *   throws, it tries the mails to all other recipients. The caller has to call this function again.

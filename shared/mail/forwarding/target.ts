@@ -48,7 +48,9 @@ export const targetMembers = {
     .min(1)
     .max(targetLimit)
     .optional()
-    .meta({ description: `All targets, 1 to ${targetLimit}. The recipient of each target has to agree.` }),
+    .meta({
+      description: `All targets, 1 to ${targetLimit}. A recipient has to agree, unless the target is a mailbox of the account.`,
+    }),
 };
 
 type TargetBody = { target_email?: string | undefined; target_emails?: readonly string[] | undefined };

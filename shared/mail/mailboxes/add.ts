@@ -55,9 +55,11 @@ export function aheadOfNewMailbox(
 
 /**
  * Creates a mailbox with a generated password. Throws:
+ * - 404 if the domain does not exist any more
  * - 409 `address_taken` if another mailbox has the address
  * - 409 `domain_not_ready` if the domain accepts no new addresses
  * - 422 for a quota that the plan does not allow
+ * - 503 if the key service does not answer
  */
 export async function addMailbox(
   found: StoredDomain,

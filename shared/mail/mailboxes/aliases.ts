@@ -72,7 +72,7 @@ export type NewAlias = { alias: string; is_catch_all: boolean };
  * - 409 `address_taken` if a mailbox has the address already
  * - 409 `limit_reached` if the mailbox has 30 aliases already
  * - 409 `domain_not_ready` if the domain accepts no new addresses
- * - 422 for an alias that is not valid
+ * - 422 for an alias that is not valid, or if `is_catch_all` does not fit the alias
  */
 export async function addAlias(
   found: FoundMailbox,

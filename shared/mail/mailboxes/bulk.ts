@@ -109,8 +109,8 @@ function sortItems(items: readonly BulkItem[]): { good: Candidate[]; failed: Ite
 }
 
 /**
- * The most mailboxes that one transaction creates. A transaction has 100 writes. Each mailbox takes four of them, and
- * the transaction itself takes a few more.
+ * The most mailboxes that one transaction creates. A transaction has 100 writes at most. Each mailbox takes four
+ * writes, and the transaction itself takes a few more.
  */
 const mailboxesAtOnce = 23;
 const passwordsAtOnce = 10;
@@ -125,12 +125,16 @@ type Progress = { made: Made[]; failed: ItemFailure[]; left: Candidate[] };
 type Logins = Map<Candidate, Login>;
 
 /**
- * Creates many mailboxes of one domain, a few dozen in each transaction. Throws 409 `domain_not_ready` if the domain
- * accepts no new addresses.
+ * Creates many mailboxes of one domain, up to 23 in each transaction.
  * - A fault in one item is reported for that item only.
  * - Items that are left when time runs out are reported as `not_attempted`.
  * - If a request with an `Idempotency-Key` is sent again after an interruption, the repeat finds the mailboxes that
  *   were created before.
+ *
+ * Throws:
+ * - 404 if the domain does not exist any more
+ * - 409 `domain_not_ready` if the domain accepts no new addresses
+ * - 503 if the key service does not answer
  */
 export async function addMailboxes(
   found: StoredDomain,

@@ -70,7 +70,11 @@ async function* selected(
   yield single.filter(isWanted).map(({ mailbox }) => mailbox);
 }
 
-/** All mailboxes that match a filter and that the principal may export, one chunk of up to 250 at a time. */
+/**
+ * All mailboxes that match a filter and that the principal may export, one chunk at a time. A chunk has up to 250
+ * mailboxes. Only the last chunk can have more: the mailboxes for which the principal has a direct grant and no wider
+ * grant.
+ */
 export async function* eachMailbox(
   accountId: string,
   { search, status, ...where }: MailboxFilter,

@@ -82,8 +82,7 @@ const inlineRows = 500;
  */
 const inlineBytes = 200_000;
 /**
- * The most chunks that are read while the caller waits. Each chunk takes a few round trips and has at most 250
- * mailboxes.
+ * The most chunks that are read while the caller waits. Each chunk takes a few round trips.
  */
 const inlineLooks = 100;
 const keptDays = 7;
@@ -203,7 +202,7 @@ export const csvNameOf = (createdAt: string): string => `mailboxes-${createdAt.s
 
 /**
  * The state of an export. Throws 404:
- * - for an export that has expired;
+ * - if there is no such export, or if the export has expired;
  * - if the principal did not request the export, and may not export the whole account.
  */
 export async function getExport(

@@ -78,7 +78,7 @@ export function expectedMailbox({ seen }: Pick<Expected, "seen">, accountId: str
 
 /**
  * The items that `mailboxByRef` reads and that the plan of the transaction reads again, and the workspace for the view.
- * If this process has not seen the mailbox, the result has only the item of the mailbox itself.
+ * The result has only the items whose keys follow from the reference and from the items that this process has seen.
  */
 export function aheadOfMailbox(
   expected: Pick<Expected, "seen">,

@@ -15,7 +15,7 @@ const cost = { memory: 19_456, passes: 2, parallelism: 1 };
 const saltBytes = 16;
 const hashBytes = 32;
 
-/** No characters that look alike in some fonts: no 0 and O, no 1, l and I. */
+/** No characters that look alike in some fonts: no 0, o and O, and no 1, l and I. */
 const alphabet = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 const passwordLength = 20;
 
@@ -102,8 +102,8 @@ const kept = new Map<string, Promise<Buffer>>();
 export type LoginServices = { table: Table; secrets: Secrets };
 
 /**
- * The key for an account's tags and keyed hashes. The key is made at its first use, and opened once per process. Throws
- * 503 if the key service does not answer.
+ * The key for an account's tags and keyed hashes. The key is made at its first use. A process keeps the opened keys of
+ * up to 1,000 accounts. Throws 503 if the key service does not answer.
  */
 export function loginKey(accountId: string, work: LoginServices): Promise<Buffer> {
   const known = kept.get(accountId);

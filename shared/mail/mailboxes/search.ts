@@ -39,7 +39,10 @@ export function isFound(
 /** The members by which mailboxes are sorted. */
 export const MailboxSort = z.enum(["created_at", "primary_email"]);
 
-/** The mailboxes that a list shows, and their order. Without `sort` they stay in the order in which they were read. */
+/**
+ * The mailboxes that a list shows, and their order. Without `sort`, the mailboxes stay in the order in which they were
+ * read. With the order `desc`, every order is reversed.
+ */
 export type Selection = {
   search?: string | undefined;
   status?: NamedMailbox["status"] | undefined;
@@ -107,8 +110,8 @@ async function isSmall(table: Reader, { accountId, domain, workspaceId }: Place)
 
 /**
  * A page of the selected mailboxes of a place, from the blocks of the account. Undefined if reading the rows of the
- * place costs less. Without `sort`, the mailboxes are sorted by their age, and in a workspace by domain first. Throws
- * 422 `too_broad` if more than 20,000 mailboxes are in no block yet.
+ * place costs less. Without `sort`, the mailboxes are sorted by their age, and in a workspace by domain first. `desc`
+ * reverses the order. Throws 422 `too_broad` if more than 20,000 mailboxes are in no block yet.
  */
 export async function searchNames(
   moment: Moment,

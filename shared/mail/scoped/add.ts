@@ -15,7 +15,7 @@ import { type Family, type MailScope, type Scoped, scopeKey } from "./family.ts"
  * transaction fail if the scope is deleted meanwhile. Throws:
  * - 409 `limit_reached` if the scope or the account can have no more entries
  * - 409 `domain_not_ready` if the scope's domain takes no new entries
- * - 422 if the scope's domain or mailbox is gone
+ * - 422 if the scope's domain or mailbox is gone. If the scope's workspace is gone, the transaction throws 422.
  */
 export async function placeFor<T extends Scoped>(
   family: Family<T>,

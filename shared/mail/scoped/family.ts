@@ -67,7 +67,10 @@ export const scopesAround = (accountId: string, domain?: { id: string; workspace
   { type: "domain", id: domain?.id ?? noId },
 ];
 
-/** The scopes of grants that cover an entry: the entry itself, then the domain or workspace that the entry is for. */
+/**
+ * The scopes of grants that cover an entry: the entry itself, then the mailbox, the domain and the workspace that the
+ * entry is for.
+ */
 export const scopesOfScoped = (
   type: "credential" | "forwarding",
   entry: Scoped,

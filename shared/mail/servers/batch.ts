@@ -41,7 +41,7 @@ const earliestMs = Date.UTC(2000, 0, 1);
 /** A time in RFC 3339 from 2000 to 9999 (UTC), with any offset and any precision. The output is a `Timestamp`. */
 export const ReportedTime = z.iso
   .datetime({ offset: true, abort: true })
-  .refine((text) => Date.parse(text) >= earliestMs, { error: "Write a time after the year 2000" })
+  .refine((text) => Date.parse(text) >= earliestMs, { error: "Write a time in the year 2000 or later" })
   .refine((text) => new Date(text).getUTCFullYear() <= 9999, { error: "Write a time before the year 10000" })
   .transform((text) => new Date(text).toISOString());
 

@@ -22,8 +22,12 @@ type SigningKey = {
 
 /**
  * Opens the key that signs the mail of the domain with this name. The name can be in any spelling. Undefined if the
- * domain may not send. A domain may send only if its account has proved that it owns the name, and is in use. Throws
- * 503 if the key service does not answer.
+ * domain may not send, for one of these reasons:
+ * - The account has not proved that it owns the name.
+ * - The domain is not ready to send (`sendsMail`).
+ * - The account is not in use (`isInUse`).
+ *
+ * Throws 503 if the key service does not answer.
  */
 export async function signingKey(
   given: string,

@@ -14,7 +14,7 @@ import { findRecipient, isInUse } from "./find-account.ts";
  * - `role`: no mailbox has the address `postmaster` or `abuse`, and the first mailbox of the domain gets the mail.
  * - `forward`: no mailbox has the address, and forwarding rules send its mail on.
  * - `none`: the domain is here, but nobody has the address.
- * - `unknown`: the domain is not here.
+ * - `unknown`: the domain is not here, its account is closed, or no account has proved the domain.
  */
 type Route = MailboxRoute | { kind: "forward"; account_id: string; copies: MailCopy[] } | { kind: "none" | "unknown" };
 
@@ -56,7 +56,7 @@ export async function routeOf(table: Reader, given: string): Promise<Route> {
     { forDelivery: true },
   );
   if (!domain || !account || account.status === "closed" || !isProved) return { kind: "unknown" };
-  // A suspended account receives its mail, but no copies are sent.
+  // An account that is suspended or has had no plan for 30 days receives its mail, but no copies are sent.
   const isForwarding = isInUse(account, plan) && hasRules;
   if (isForwarding && (!address || address.kind === "catch_all")) {
     const copies = await copiesOfAddress(table, accountId, domain.id, local);

@@ -19,7 +19,7 @@ import { isInUse, isProvedBy } from "./find-account.ts";
 const refusals = {
   not_yours: "This login may not send from this address.",
   mailbox_paused: "The mailbox is paused and may not send.",
-  account_suspended: "The account is suspended or closed and may not send.",
+  account_suspended: "The account may not send: it is suspended or closed, or has had no plan for 30 days.",
   plan_required: "The account has no plan and may not send.",
   domain_not_ready: "The domain is not ready to send.",
   bad_recipient: "The recipient is not an address that mail can be sent to.",

@@ -140,10 +140,10 @@ export async function assign<V>(
     if (scope && !located) throw missingReference("resource_id", scope.type);
     const own = await namedRoles(table, accountId, grantable);
     // Plans first, and then looks for the same assignment. If another request adds the assignment in between, the
-    // conditions of the plan fail.
+    // conditions of the plan fail. An error of the plan does not count if the subject has the same assignment already.
     const author = { by: principal.id, now: now() };
-    const planned = planAssignments(table, accountId, subject, [grantable], author);
-    const { assignments, writes, changes } = await forSubject(subject, planned);
+    const planning = planAssignments(table, accountId, subject, [grantable], author);
+    const [planned] = await Promise.allSettled([forSubject(subject, planning)]);
     const existing = await findSame(table, accountId, subject, grantable, now());
     // A request that deletes the role first checks that nobody holds the role. If a request has made this check
     // already, this write makes the transaction of that request fail.
@@ -155,6 +155,8 @@ export async function assign<V>(
       const plan = await planNewEnd(table, accountId, existing, grantable.expires_at);
       return { value: view(plan.assignment, own), writes: [...plan.writes, ...inUse], changes: plan.changes };
     }
+    if (planned.status === "rejected") throw planned.reason;
+    const { assignments, writes, changes } = planned.value;
     const [assignment] = assignments;
     if (!assignment) throw new Error("nothing was planned");
     return {

@@ -6,7 +6,7 @@ import { dayOf, plusDays } from "../core/time.ts";
 import type { Table } from "../table/table.ts";
 import { readWallet } from "../wallet/wallet.ts";
 import { askSoon } from "./ask.ts";
-import { openAccountBilling, planBilling } from "./book.ts";
+import { openAccountBilling, planBilling, totalDue } from "./book.ts";
 import { settleNow } from "./plan.ts";
 import { runAccount } from "./run.ts";
 
@@ -42,11 +42,11 @@ export async function closeAccount(table: Table, accountId: string, now: Date): 
 }
 
 async function statementOf(table: Table, accountId: string, now: Date): Promise<ClosedAccount> {
-  const { open } = await openAccountBilling(table, accountId, now);
+  const book = await openAccountBilling(table, accountId, now);
   const { posted, available } = await readWallet(table, accountId);
   return {
-    open_invoices: open.map(({ number }) => number),
-    owed: money(open.reduce((sum, { total }) => sum + total, 0)),
+    open_invoices: book.open.map(({ number }) => number),
+    owed: money(totalDue(book)),
     wallet_balance: money(posted),
     held: money(posted - available),
   };

@@ -1,7 +1,7 @@
 import { change } from "../changes/kind.ts";
 import { notFound, type Problem } from "../core/errors.ts";
 import type { Resolver } from "../dns/answer.ts";
-import { domainKind, holderKey, notReady, type Domain, type StoredDomain } from "../domains/domain.ts";
+import { domainKind, holderKey, notReady, provedAgain, type Domain, type StoredDomain } from "../domains/domain.ts";
 import { domainById } from "../domains/find.ts";
 import { readHolder } from "../domains/holder.ts";
 import { claimName, regainDomain, requireZoneRemoved, domainTaken } from "../domains/setup/add.ts";
@@ -58,6 +58,7 @@ function keepName({ account_id, id }: StoredDomain, { table, commit, now }: Cont
       deletes_at: null,
       is_open: true,
       failures: 0,
+      ...provedAgain(domain),
       due_at: at,
       updated_at: at,
     });

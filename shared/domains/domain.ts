@@ -426,6 +426,8 @@ export const StoredDomain = Domain.omit({
    * registration still running, or got no answer from the registrar.
    */
   failures: z.int(),
+  /** How many checks in a row found no proof that the account owns the name. Absent until a check finds none. */
+  unproved: z.int().optional(),
   registration: StoredRegistration.nullable(),
   purchase: Purchase.optional(),
   /** The latest renewal; absent for a name that was never renewed. */
@@ -506,6 +508,10 @@ export type Transferring = StoredDomain & { transfer: Transfer };
 /** Whether a transfer of the name to us is in progress. Its price is held meanwhile. */
 export const isTransferring = (domain: StoredDomain | undefined): domain is Transferring =>
   domain?.transfer !== undefined && ["held", "asked", "running"].includes(domain.transfer.stage);
+
+/** The members of a domain whose name was proved again: its count of checks without a proof ends. */
+export const provedAgain = ({ unproved }: Pick<StoredDomain, "unproved">): { unproved?: number } =>
+  unproved === undefined ? {} : { unproved: 0 };
 
 /** Whether the account has ever proved that the name is its own. */
 export const wasVerified = ({

@@ -374,10 +374,8 @@ export async function updateGroup(
     const { name = old.name, description = old.description } = patch;
     const attributes = attributesOf(old, patch);
     const { parent_id: parent = null } = record.groups[id] ?? {};
-    if (
-      isSame(old, { name, attributes, description }) &&
-      (patch.parent_id === undefined || patch.parent_id === parent)
-    ) {
+    const isMoved = patch.parent_id !== undefined && patch.parent_id !== parent;
+    if (isSame(old, { name, attributes, description }) && !isMoved) {
       const view = await groupView(table, old, record, now());
       return { value: view, writes: [], changes: [], current: view };
     }
@@ -385,8 +383,7 @@ export async function updateGroup(
     const [from, to] = [groupNameKey(accountId, old.name), groupNameKey(accountId, name)];
     const row: Write = { put: { ...groupKey(accountId, id), ...group }, if: { id, version: old.version } };
     const renaming: Write[] = from.SK === to.SK ? [] : [claimName(accountId, name, id), { delete: from }];
-    const groups =
-      patch.parent_id === undefined ? undefined : await moveGroup(accountId, id, patch.parent_id, record, context);
+    const groups = isMoved ? await moveGroup(accountId, id, patch.parent_id ?? null, record, context) : undefined;
     const [before, after] = await Promise.all([
       groupView(table, old, record, now()),
       groupView(table, group, groups ? { ...record, groups } : record, now()),

@@ -22,10 +22,11 @@ import {
   invoiceKey,
   newSeries,
   notesOf,
+  sellerOf,
   StoredInvoice,
   type CreditedBy,
 } from "./invoice.ts";
-import { Party, PartyView, presentSeller } from "./parties.ts";
+import { Party, PartyView } from "./parties.ts";
 import type { InvoiceDocument } from "./pdf.ts";
 
 /*
@@ -203,7 +204,7 @@ function newCreditNote(
     lines: hasVat ? noteLines : noteLines.map(({ vat_row: _, ...line }) => line),
     ...(hasVat ? { vat: kept, ...nationalVat(kept, invoice.currency, invoice.national_vat) } : {}),
     total,
-    seller: invoice.seller ?? presentSeller(),
+    seller: sellerOf(invoice),
     ...(invoice.buyer ? { buyer: invoice.buyer } : {}),
     download_key: newDownloadKey(),
     version: 1,

@@ -136,6 +136,9 @@ export const dueOf = ({ total, prepaid }: Pick<StoredInvoice, "total" | "prepaid
 export const vatTotal = ({ vat = [] }: Pick<StoredInvoice, "vat">): number =>
   vat.reduce((sum, { amount }) => sum + amount, 0);
 
+/** The seller of an invoice. The oldest invoices show the seller of catalogue.ts. */
+export const sellerOf = ({ seller: stored }: Pick<StoredInvoice, "seller">): Party => stored ?? seller;
+
 /** The document of an invoice in its current state. */
 export const documentOf = (invoice: StoredInvoice): InvoiceDocument => ({
   title: "Invoice",
@@ -144,7 +147,7 @@ export const documentOf = (invoice: StoredInvoice): InvoiceDocument => ({
   periodStart: invoice.period_start,
   periodEnd: plusDays(invoice.period_end, 1),
   status: invoice.status,
-  seller: invoice.seller ?? seller,
+  seller: sellerOf(invoice),
   customer: customerOf(invoice),
   lines: invoice.lines.map((line) => documentLine(line, invoice.vat)),
   vat: documentVat(invoice.vat),

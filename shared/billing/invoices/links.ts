@@ -8,7 +8,6 @@ import { spanOf, type OrderedPage } from "../../core/page.ts";
 import { readRows, aheadOfRows } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader, Table } from "../../table/table.ts";
-import { seller } from "../../wallet/catalogue.ts";
 import { lineView } from "../charges.ts";
 import { vatView } from "./amounts.ts";
 import {
@@ -27,6 +26,7 @@ import {
   invoiceKey,
   invoicesOf,
   notesOf,
+  sellerOf,
   StoredInvoice,
   type Invoice,
   type InvoiceDetail,
@@ -121,7 +121,7 @@ export async function getInvoice(
     credit_notes: await creditNotesOfInvoice(reader, invoice),
     credited_amount: money(creditedOf(invoice)),
     remaining_amount: money(invoice.total - creditedOf(invoice)),
-    seller: partyView(invoice.seller ?? seller),
+    seller: partyView(sellerOf(invoice)),
     buyer: partyView(customerOf(invoice)),
     notes: notesOf(invoice),
     paid_at: invoice.paid_at ?? null,

@@ -9,9 +9,9 @@ import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
 import { lowBalanceDays, planAt, topupLimit } from "../../wallet/catalogue.ts";
 import { planOn } from "../../wallet/state.ts";
-import { vatRule } from "../../wallet/vat.ts";
+import { vatRule, withVat } from "../../wallet/vat.ts";
 import { aheadOfBillingView, openAccountBilling, totalDue, type AccountBilling } from "../book.ts";
-import { Accrual, accrualKey, linesOf, totalAmount, usageCost } from "../charges.ts";
+import { Accrual, accrualKey, usageCost } from "../charges.ts";
 import { forecastMonth } from "../forecast.ts";
 
 /*
@@ -103,8 +103,11 @@ export function aheadOfAlerts(accountId: string): Ahead {
 export const leftOf = (book: AccountBilling): number => book.available - usedOf(book) - totalDue(book);
 
 /** The cost of the recorded days with their VAT, in minor units. With `before`, only the days before `before` count. */
-function usedOf({ account, accruals, profile }: AccountBilling, before?: Day): number {
-  const days = before === undefined ? accruals : accruals.filter(({ day }) => day < before);
+const usedOf = (book: AccountBilling, before?: Day): number =>
+  costOf(book, before === undefined ? book.accruals : book.accruals.filter(({ day }) => day < before));
+
+/** The cost of recorded days with their VAT, in minor units. */
+function costOf({ account, profile }: AccountBilling, days: readonly Accrual[]): number {
   const costs = [...Map.groupBy(days, ({ day }) => monthOf(day)).values()].map((month) =>
     usageCost(month, vatRule(profile), account.currency),
   );
@@ -112,25 +115,18 @@ function usedOf({ account, accruals, profile }: AccountBilling, before?: Day): n
 }
 
 /**
- * The estimated cost of the usage of `days` days, in minor units, without VAT. The estimate uses the recorded days of
+ * The estimated cost of the usage of `days` days, in minor units, with VAT. The estimate uses the recorded days of
  * the last week. If there are none, it uses the plan's minimum.
  */
-async function usageOf(
-  table: Reader,
-  { accountId, account, state }: AccountBilling,
-  today: Day,
-  days: number,
-): Promise<number> {
-  const { currency } = account;
+async function usageOf(table: Reader, book: AccountBilling, today: Day, days: number): Promise<number> {
+  const { accountId, account, profile, state } = book;
   const [from, to] = lastWeek(accountId, today);
   const recorded = (await table.between(from.PK, from.SK, to.SK)).map((item) => Accrual.parse(item));
-  if (recorded.length > 0) {
-    const months = [...Map.groupBy(recorded, ({ day }) => monthOf(day)).values()];
-    const cost = months.reduce((sum, month) => sum + totalAmount(linesOf(month, currency)), 0);
-    return Math.ceil((cost * days) / recorded.length);
-  }
+  if (recorded.length > 0) return Math.ceil((costOf(book, recorded) * days) / recorded.length);
   const plan = planOn(state, today);
-  return plan === null ? 0 : Math.ceil((planAt(plan, today, currency).minimum * days) / daysInMonth(today));
+  if (plan === null) return 0;
+  const month = withVat(planAt(plan, today, account.currency).minimum, vatRule(profile));
+  return Math.ceil((month * days) / daysInMonth(today));
 }
 
 /** The threshold of the low balance in minor units: the customer's own threshold, or the cost of a week of usage. */

@@ -12,6 +12,7 @@ import {
   isTransferring,
   registrationOf,
   unregistered,
+  wasVerified,
   type StoredDomain,
   type Transfer,
   type Transferring,
@@ -125,7 +126,7 @@ function membersAfterSuccess(domain: Transferring, found: Registration, now: Dat
   return {
     ...(isLost || domain.status === "pending_transfer" ? begins : {}),
     // Others may have received mail at the name meanwhile.
-    ...(isLost ? { verified_at: null } : {}),
+    ...(isLost ? { verified_at: null, ...(wasVerified(domain) ? { was_verified: true } : {}) } : {}),
     source: "purchased",
     registration: registrationOf(found),
     transfer: ended(domain.transfer, "captured", null),

@@ -4,7 +4,7 @@ import type { Registrar } from "../../providers/registrar/registrar.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import type { Checkouts } from "../../wallet/topup.ts";
-import { domainKind, unregistered, type StoredDomain } from "../domain.ts";
+import { domainKind, unregistered, wasVerified, type StoredDomain } from "../domain.ts";
 import { domainOfNewName } from "../find.ts";
 import { planMove } from "../setup/move.ts";
 import { planNewDomains } from "../setup/new.ts";
@@ -90,6 +90,7 @@ async function planRegained(
     deletes_at: null,
     // Others may have received mail at the name meanwhile, as in `regainDomain`.
     verified_at: null,
+    ...(wasVerified(domain) ? { was_verified: true } : {}),
     is_open: true,
     failures: 0,
     updated_at: place.now.toISOString(),

@@ -129,6 +129,8 @@ type Answers = { records: ParsedRecord[]; unanswered: number };
 
 const typesOf = (name: string): readonly Asked[] => {
   if (name === "@") return ["A", "AAAA", "MX", "TXT", "CAA"];
+  // The address for reports about TLS (RFC 8460 §3) has the form of a service's name, but is a TXT record.
+  if (name === "_smtp._tls") return ["TXT"];
   if (/^_[^.]+\._(?:tcp|udp|tls)$/.test(name)) return ["SRV"];
   return name.startsWith("_") || name.includes("._") ? ["TXT"] : ["A", "AAAA", "MX", "TXT"];
 };

@@ -73,7 +73,10 @@ export const ImportAnswer = z
   .meta({ id: "DnsImportResponse", description: "The result of importing records." });
 type ImportAnswer = z.output<typeof ImportAnswer>;
 
-type Sorted = { fitting: ParsedRecord[]; skipped: Skipped[] };
+/** A record to import, with its entry: the line, and the text for people. */
+type Fitting = { line: number; text: string; record: ParsedRecord };
+
+type Sorted = { fitting: Fitting[]; skipped: Skipped[] };
 
 /** Brings a TTL into the allowed range, so that no entry is skipped because of its TTL. */
 const withinTtl = (input: RecordInput): RecordInput =>
@@ -105,12 +108,14 @@ function sortEntries({ records, skipped }: Entries, domain: StoredDomain, known:
         reason: `A domain can have ${recordLimit} records at most`,
       });
     } else if (fault === undefined && "record" in read) {
-      sorted.fitting.push(read.record);
+      sorted.fitting.push({ line, text, record: read.record });
       beside.push({ ...read.record, id: -line });
     } else sorted.skipped.push({ line, text, reason: fault ?? "The entry cannot be read" });
   }
-  return { ...sorted, skipped: sorted.skipped.toSorted((a, b) => a.line - b.line) };
+  return { ...sorted, skipped: inOrder(sorted.skipped) };
 }
+
+const inOrder = (skipped: readonly Skipped[]): Skipped[] => skipped.toSorted((a, b) => a.line - b.line);
 
 const recordText = ({ name, type, value }: RecordInput): string => `${name} ${type} ${value}`.slice(0, longestShown);
 
@@ -183,6 +188,36 @@ async function entriesFrom({ zone_file, source }: ImportSource, name: string, re
 }
 
 /**
+ * Adds a few records in one transaction. If another request has added records since `some` was checked, these records
+ * win. Returns the added records, and the entries that the domain cannot take any more.
+ */
+const addSome = (
+  { account_id, id }: StoredDomain,
+  some: readonly Fitting[],
+  { table, commit, now }: Context,
+): Promise<{ records: StoredRecord[]; dropped: Skipped[] }> =>
+  commit(async () => {
+    const { domain, zone } = await openDomain(table, account_id, id);
+    const parsed = some.map(({ record }) => record);
+    const known = (await recordsAround(table, domain, parsed)).map(parsedOf);
+    const reasons = new Map(parsed.map((record) => [record, reasonAgainst(record, known, domain)]));
+    const dropped = some.flatMap(({ line, text, record }) => {
+      const reason = reasons.get(record);
+      return reason === undefined ? [] : [{ line, text, reason }];
+    });
+    const added = parsed.filter((record) => reasons.get(record) === undefined);
+    if (added.length === 0) return { value: { records: [], dropped }, writes: [], changes: [] };
+    requireSpace(domain, added.length);
+    const { records, ...planned } = await planRecords(table, account_id, [{ zone, added }], now());
+    return {
+      value: { records, dropped },
+      writes: [recordCountWrite(domain, added.length)],
+      ...planned,
+      partial: true,
+    };
+  });
+
+/**
  * Adds records from a zone file or from the public DNS to a domain. The present records of the domain do not change.
  * Each transaction adds a few records. After an interruption, the same request adds the rest. Throws:
  * - 422 if `zone_file` does not fit `source`;
@@ -192,44 +227,33 @@ async function entriesFrom({ zone_file, source }: ImportSource, name: string, re
 export async function importRecords(
   found: StoredDomain,
   { dry_run, ...from }: ImportSource & { dry_run: boolean },
-  { table, commit, now }: Context,
+  context: Context,
   resolver: ZoneResolver,
 ): Promise<{ answer: (show: (record: StoredRecord) => DnsRecord) => ImportAnswer }> {
+  const { table } = context;
   const { domain } = await openDomain(table, found.account_id, found.id);
   const { entries, method, unanswered } = await entriesFrom(from, domain.name, resolver);
   const { fitting, skipped } = sortEntries(entries, domain, await recordsIn(table, domain.account_id, domain.id));
   const created: StoredRecord[] = [];
+  const late: Skipped[] = [];
   const wanted = dry_run ? [] : fitting;
   for (let from = 0; from < wanted.length; from += recordsAtOnce) {
-    const some = wanted.slice(from, from + recordsAtOnce);
-    const added = await commit(async () => {
-      const { domain: current, zone } = await openDomain(table, found.account_id, found.id);
-      // If another request has added records since the check, these records win over the records to import.
-      const known = (await recordsAround(table, current, some)).map(parsedOf);
-      const still = some.filter((record) => reasonAgainst(record, known, current) === undefined);
-      if (still.length === 0) return { value: [], writes: [], changes: [] };
-      requireSpace(current, still.length);
-      const { records, ...planned } = await planRecords(table, current.account_id, [{ zone, added: still }], now());
-      return {
-        value: records,
-        writes: [recordCountWrite(current, still.length)],
-        ...planned,
-        partial: true,
-      };
-    });
-    created.push(...added);
+    const done = await addSome(found, wanted.slice(from, from + recordsAtOnce), context);
+    created.push(...done.records);
+    late.push(...done.dropped);
   }
+  const left = inOrder([...skipped, ...late]);
   return {
     answer: (show) => ({
       domain: domain.name,
       dry_run,
       method,
       unanswered_count: unanswered,
-      planned: (dry_run ? fitting : []).slice(0, shownAtMost).map((record) => ({ priority: null, ...record })),
+      planned: (dry_run ? fitting : []).slice(0, shownAtMost).map(({ record }) => ({ priority: null, ...record })),
       created: created.slice(0, shownAtMost).map(show),
       created_count: dry_run ? fitting.length : created.length,
-      skipped: skipped.slice(0, shownAtMost),
-      skipped_count: skipped.length,
+      skipped: left.slice(0, shownAtMost),
+      skipped_count: left.length,
     }),
   };
 }

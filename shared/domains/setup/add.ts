@@ -15,6 +15,7 @@ import {
   notReady,
   type DnsMode,
   type Domain,
+  provedAgain,
   type StoredDomain,
   domainsOf,
   domainsIn,
@@ -208,6 +209,7 @@ export function regainDomain(
       auto_renew: isTransferring(domain) && domain.auto_renew,
       is_open: true,
       failures: 0,
+      ...provedAgain(domain),
       // A domain that was deleted by mistake is probably still delegated to us. With a check at once, its mail goes on.
       due_at: verb === "restored" ? at.toISOString() : later(at, firstCheckMs),
       updated_at: at.toISOString(),

@@ -8,6 +8,7 @@ import {
   domainKind,
   holderKey,
   registrationOf,
+  provedAgain,
   type StoredDomain,
   type StoredRegistration,
 } from "../domain.ts";
@@ -210,7 +211,13 @@ async function recheck(domain: StoredDomain, work: DomainWork): Promise<void> {
   }
   const hasRecovered = domain.status === "degraded";
   const due_at = nextRecheck({ ...domain, ...seen }, now);
-  const healthy = { status: "active" as const, status_reason: null, broken_records: [], failures: 0 };
+  const healthy = {
+    status: "active" as const,
+    status_reason: null,
+    broken_records: [],
+    failures: 0,
+    ...provedAgain(domain),
+  };
   const verb = hasRecovered ? "recovered" : readyEvent(domain, seen);
   await storeResult(domain, { ...seen, ...healthy, due_at }, verb, work);
   if (hasRecovered) await setFirm(domain, true, work);
@@ -231,12 +238,16 @@ async function recordFailure(
   work: DomainWork,
 ): Promise<void> {
   const failures = domain.failures + 1;
-  // A name that has not been proved for a long time may have another owner, who can then take the name over by a proof.
   const isUnproved = failed.some(({ name }) => name === "ns" || name === "proof");
-  if (failures >= failuresUntilLoosened && isUnproved && domain.source === "connected") {
-    await setFirm(domain, false, work);
+  const unproved = (domain.unproved ?? 0) + 1;
+  if (domain.source === "connected") {
+    // A name that has not been proved for a long time may have another owner, who can then take the name over by a
+    // proof.
+    if (isUnproved && unproved >= failuresUntilLoosened) await setFirm(domain, false, work);
+    if (!isUnproved && unproved > failuresUntilLoosened) await setFirm(domain, true, work);
   }
-  const found = { ...seen, failures, due_at: nextCheckAt(failures + 1, work.now()) };
+  const members = isUnproved ? { unproved } : provedAgain(domain);
+  const found = { ...seen, ...members, failures, due_at: nextCheckAt(failures + 1, work.now()) };
   const wasDegraded = domain.status === "degraded";
   const storeQuietly = async () => void (await storeResult(domain, found, readyEvent(domain, seen), work));
   if (!wasDegraded && failures < failuresUntilDegraded) return storeQuietly();
@@ -244,6 +255,6 @@ async function recordFailure(
   if (wasDegraded && isDeepStrictEqual(broken_records, domain.broken_records)) return storeQuietly();
   const status_reason = faultsText(failed);
   const isWorse = broken_records.some((name) => !domain.broken_records.includes(name));
-  const members = { ...found, status: "degraded", status_reason, broken_records } as const;
-  await storeResult(domain, members, isWorse ? "degraded" : "updated", work);
+  const worse = { ...found, status: "degraded", status_reason, broken_records } as const;
+  await storeResult(domain, worse, isWorse ? "degraded" : "updated", work);
 }

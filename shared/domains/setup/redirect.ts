@@ -71,7 +71,7 @@ export async function requireNoLoop(table: Reader, domain: StoredDomain, url: st
     passed.push(isShown ? host : "a domain of another account");
     target = found?.redirect_url ?? null;
   }
-  if (target !== null) throw loop(name, passed);
+  if (target !== null) throw tooLong(name, passed);
 }
 
 /** Whether a host redirects. The account's own domains count even before they are in use. */
@@ -79,6 +79,11 @@ const isRedirecting = ({ domain, label }: Site, accountId: string): boolean =>
   (label === "" || label === "www") &&
   domain.redirect_url !== null &&
   (domain.account_id === accountId || isInUse(domain));
+
+function tooLong(name: string, passed: readonly string[]): InvalidInput {
+  const msg = `${name} would redirect over ${passed.length} hosts or more: ${passed.join(" redirects to ")}. Write the address at the end of this chain`;
+  return new InvalidInput([{ loc: ["body", "redirect_url"], msg, type: "redirect_loop" }]);
+}
 
 function loop(name: string, passed: readonly string[]): InvalidInput {
   const way = passed.length < 2 ? "" : `, because ${passed.join(" redirects to ")}`;

@@ -25,6 +25,7 @@ test("takes the records at the usual names, and at the names to which they lead,
     { name: "shop-front", type: "AAAA", value: "2001:db8::1" },
     { name: "key1._domainkey", type: "CNAME", value: "key1.former.example" },
     { name: "_sip._tls", type: "SRV", value: "sip.former.example", priority: 1, weight: 2, port: 443 },
+    { name: "_smtp._tls", type: "TXT", value: "v=TLSRPTv1; rua=mailto:tls@former.example" },
     { name: "nobody-knows-this", type: "A", value: "192.0.2.9" },
   ]);
   const body = { domain, source: "public_dns" };
@@ -34,11 +35,12 @@ test("takes the records at the usual names, and at the names to which they lead,
     "@ CAA letsencrypt.org",
     "@ TXT google-site-verification=abc",
     "_sip._tls SRV sip.former.example",
+    "_smtp._tls TXT v=TLSRPTv1; rua=mailto:tls@former.example",
     "key1._domainkey CNAME key1.former.example",
     "shop-front AAAA 2001:db8::1",
     `www CNAME shop-front.${domain}`,
   ];
-  expect(dry.body).toMatchObject({ method: "lookups", unanswered_count: 0, created: [], created_count: 7 });
+  expect(dry.body).toMatchObject({ method: "lookups", unanswered_count: 0, created: [], created_count: 8 });
   expect(dry.body.planned.map(shown).toSorted()).toEqual(taken);
   expect(dry.body.planned.find(({ type }: { type: string }) => type === "A")).toMatchObject({ ttl: 600 });
   const reasons = dry.body.skipped.map(({ text }: { text: string }) => text.split(" ").slice(0, 2).join(" "));
@@ -46,7 +48,7 @@ test("takes the records at the usual names, and at the names to which they lead,
   expect(await ownRecords(account, domain)).toEqual([]);
 
   const real = await send(account, body);
-  expect(real.body).toMatchObject({ planned: [], created_count: 7, method: "lookups" });
+  expect(real.body).toMatchObject({ planned: [], created_count: 8, method: "lookups" });
   expect((await ownRecords(account, domain)).map(shown).toSorted()).toEqual(taken);
 });
 

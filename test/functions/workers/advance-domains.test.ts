@@ -171,7 +171,7 @@ test("a name that has long been delegated elsewhere goes to who proves it, and b
   await delegated(newcomer, name);
   const workspaceId = await newWorkspace(newcomer, "Sales");
   await advanceTimes(2, old, name);
-  await setStored(old, name, { failures: 11 });
+  await setStored(old, name, { failures: 11, unproved: 11 });
   await advanceTimes(1, old, name);
   expect(await isFirm(name)).toBe(true);
   await expect(connected(newcomer, { name, workspaceId })).rejects.toThrow("domain_taken");
@@ -201,11 +201,35 @@ test("a name that is delegated to its account again before anybody else proves i
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   await delegate(testTable(), name, elsewhere);
-  await setStored(account, name, { failures: 12, status: "degraded" });
+  await setStored(account, name, { failures: 12, unproved: 12, status: "degraded" });
   await advanceTimes(1, account, name);
   expect(await isFirm(name)).toBe(false);
   await delegated(account, name);
   expect(await advance(account, name)).toMatchObject({ status: "active" });
+  expect(await isFirm(name)).toBe(true);
+});
+
+test("other faults for a long time do not loosen the hold on a name, and one check without the proof does not either", async () => {
+  const account = await newAccount();
+  const { name } = await quicklyActive(account);
+  await setStored(account, name, { failures: 30, status: "degraded", broken_records: ["mx"] });
+  await delegate(testTable(), name, elsewhere);
+  expect(await advance(account, name)).toMatchObject({ failures: 31, unproved: 1 });
+  expect(await isFirm(name)).toBe(true);
+});
+
+test("a name that is proved again is firmly its account's, although its domain still has another fault", async () => {
+  const account = await newAccount();
+  const { name } = await quicklyActive(account);
+  const { id } = await storedAs(account, name);
+  const { zone_id = "" } = (await getZone(testTable(), account.id, id)) ?? {};
+  await delegate(testTable(), name, elsewhere);
+  await setStored(account, name, { failures: 12, unproved: 12, status: "degraded" });
+  await advanceTimes(1, account, name);
+  expect(await isFirm(name)).toBe(false);
+  await delegated(account, name);
+  await workAt(new Date()).dns.changeZone(zone_id, [{ remove: { name, type: "MX" } }]);
+  expect(await advance(account, name)).toMatchObject({ status: "degraded", broken_records: ["mx"], unproved: 0 });
   expect(await isFirm(name)).toBe(true);
 });
 

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { closeAccount } from "../../../shared/billing/close.ts";
 import { handlePayment } from "../../../shared/billing/payments.ts";
+import { handleRefund } from "../../../shared/billing/recharges/returns.ts";
 import { testTable } from "../../support/world.ts";
 import { log as silent, newScene } from "./scene.ts";
 
@@ -46,6 +47,23 @@ test("a final invoice that the wallet cannot pay stays open, and a payment pays 
   await topUp(1_000);
   expect((await invoices()).map(({ status }) => status)).toEqual(["paid"]);
   expect((await account()).status).toBe("closed");
+});
+
+test("the amount owed includes payments that the provider took back, and no purchase that was paid before", async () => {
+  const { accountId, on } = await sceneOfJanuary(0);
+  on("2026-01-20");
+  const refund = { id: "re_1", amount: 500, isFailed: false };
+  const event = {
+    id: "evt_1",
+    type: "refund" as const,
+    paymentId: "pi_1",
+    accountId,
+    refunds: [refund],
+    currency: "USD",
+  };
+  await handleRefund(event, { table, now: () => noonOf("2026-01-20"), log: silent });
+  const told = await closeAccount(table, accountId, noonOf("2026-01-20"));
+  expect(told).toMatchObject({ owed: "6.74", wallet_balance: "0.00" });
 });
 
 test("closing twice, or eight times at once, makes one set of invoices", async () => {

@@ -2,9 +2,12 @@ import { randomUUID } from "node:crypto";
 
 import { describe, expect, test } from "vitest";
 
+import { accessKey } from "../../../../shared/accounts/standing.ts";
+import { dayMs } from "../../../../shared/core/time.ts";
+import { grantLimit } from "../../../../shared/grants/holders.ts";
 import { capabilityFor, claiming, isSuperAdmin, newGroup, newWorkspace, statusOf } from "../../../support/auth.ts";
 import { entryPoints, masked, storedOf, through } from "../../../support/entry-points.ts";
-import { grant, newAccount, newServiceAccount, newSuperAdmin, newUser } from "../../../support/world.ts";
+import { grant, newAccount, newServiceAccount, newSuperAdmin, newUser, testTable } from "../../../support/world.ts";
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -32,6 +35,23 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
       revoked_at: null,
     });
     expect(await statusOf(account, user)).toBe(200);
+  });
+
+  test("answers the same grant, or gives it a new end, also to a subject that holds as many grants as it can", async () => {
+    const account = await newAccount();
+    const user = newUser();
+    const args = capabilityFor(account, user.id, "workspace.view");
+    const { body: first } = await give(args, account.owner);
+    const key = accessKey(account.id, { type: "user", id: user.id });
+    const [record] = await testTable().getMany([key]);
+    const [held] = record?.["grants"] as Record<string, unknown>[];
+    const grants = Array.from({ length: grantLimit }, (_, index) => ({ ...held, id: `${index}` }));
+    await testTable().attempt({ update: key, set: { grants: [held, ...grants.slice(1)] } });
+    expect(await give(args, account.owner)).toMatchObject({ body: { id: first.id } });
+    const expires_at = new Date(Date.now() + 30 * dayMs).toISOString();
+    expect(await give({ ...args, expires_at }, account.owner)).toMatchObject({ body: { id: first.id, expires_at } });
+    const other = await give(capabilityFor(account, user.id, "tag.manage"), account.owner);
+    expect(other.body).toMatchObject({ status: 409, code: "limit_reached" });
   });
 
   test("narrows a capability to a workspace: it holds there and nowhere else", async () => {

@@ -85,6 +85,16 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await update(account, mine, { parent_id: strong }, await newSuperAdmin())).status).toBe(200);
   });
 
+  test("needs no permissions of the parent if the parent stays the same", async () => {
+    const account = await newAccount();
+    const outer = await newGroup(account, "Outer");
+    await giveGroup(account, outer, "billing.manage");
+    const inner = await newGroup(account, "Inner", outer);
+    const manager = await newMember(account, { capability: "auth.manage" });
+    const renamed = await update(account, inner.id, { name: "Renamed", parent_id: outer.id }, manager);
+    expect([renamed.status, renamed.body.path]).toEqual([200, "/Outer/Renamed"]);
+  });
+
   test("refuses cycles of every length", async () => {
     const account = await newAccount();
     const a = await newGroup(account, "A");

@@ -88,7 +88,8 @@ export const MyPermissions = z
           resource_type: ResourceType.meta({ description: "The type of the resource." }),
           resource_id: z.string().meta({ description: "The id of the resource." }),
           capability_keys: z.array(Capability).meta({
-            description: "The capabilities that you hold on this resource, and those on the whole account.",
+            description:
+              "The capabilities that you hold on this resource, and those on the whole account. The capabilities on the workspace of a domain are at the workspace.",
           }),
         }),
       )

@@ -70,7 +70,7 @@ test("a registration that fails leaves the lost domain as long as it would have 
     deletes_at,
     mailbox_count: 1,
   });
-  expect(await storedAs(account, name)).toMatchObject({ due_at: deletes_at, is_open: false });
+  expect(await storedAs(account, name)).toMatchObject({ due_at: deletes_at, is_open: false, was_verified: true });
   expect(await wallet(account)).toEqual({ posted: 10_000, available: 10_000 });
   expect((await purchase(account, [name])).body.results).toMatchObject([{ status: "pending_registration", id }]);
   expect(await registered(account, name)).toMatchObject({ id, status: "pending_delegation" });

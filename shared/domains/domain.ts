@@ -3,13 +3,20 @@ import * as z from "zod";
 import { defineKind } from "../changes/kind.ts";
 import { Problem } from "../core/errors.ts";
 import { Id, ordinalOf } from "../core/ids.ts";
-import { Currency, MoneyText } from "../core/money.ts";
 import { Timestamp } from "../core/time.ts";
-import type { Registration } from "../providers/registrar/registrar.ts";
 import type { Queue } from "../table/due.ts";
 import { type List, rowKey } from "../table/ranked-list.ts";
 import type { Key } from "../table/writes.ts";
 import { MtaStsMode } from "./records/mta-sts.ts";
+import {
+  RegistrationView,
+  RenewalView,
+  TransferView,
+  StoredRegistration,
+  Purchase,
+  Renewal,
+  Transfer,
+} from "./registration-state.ts";
 
 /*
  * Access patterns
@@ -65,69 +72,6 @@ export const Warning = z
   .meta({ id: "DomainWarning", description: "A warning about a name. It does not prevent anything." });
 export type Warning = z.output<typeof Warning>;
 
-const RegistrationView = z
-  .object({
-    status: z.enum(["pending", "active", "grace", "redemption", "failed", "expired"]).meta({
-      description:
-        "`pending` → `active` → `grace` → `redemption` → `expired`. In `grace` the name still works. In `redemption` the name does not work, and a renewal also pays for the restoration of the name. An `expired` name is not registered here any more.",
-    }),
-    registrar_status: z.array(z.string()).meta({
-      description:
-        "The registry's statuses of the name (EPP, RFC 5731 and RFC 3915), such as `clientTransferProhibited`.",
-    }),
-    expires_at: Timestamp.nullable().meta({ description: "When the registration ends." }),
-    grace_ends_at: Timestamp.nullable().meta({ description: "When the name stops working if it is not renewed." }),
-    redemption_ends_at: Timestamp.nullable().meta({ description: "When the name is lost if it is not renewed." }),
-    locked: z.boolean().meta({
-      description:
-        "Whether the account wants the name locked against transfer. `registrar_status` has `clientTransferProhibited` while the name is locked. Not every registry has this lock.",
-    }),
-    privacy: z.boolean().meta({
-      description:
-        "Whether the account wants the registry's public data to hide the contact. Some registries hide every contact or none.",
-    }),
-  })
-  .meta({ id: "DomainRegistration", description: "The registration of a domain that was purchased here." });
-
-/** A stored registration. Earlier versions stored only the status, the end and the lock of a registration. */
-const StoredRegistration = RegistrationView.extend({
-  registrar_status: RegistrationView.shape.registrar_status.default([]),
-  grace_ends_at: RegistrationView.shape.grace_ends_at.default(null),
-  redemption_ends_at: RegistrationView.shape.redemption_ends_at.default(null),
-  privacy: RegistrationView.shape.privacy.default(true),
-});
-export type StoredRegistration = z.output<typeof StoredRegistration>;
-
-/** The registration of a name that is not registered yet, or could not be registered. */
-export const unregistered = (status: "pending" | "failed"): StoredRegistration => ({
-  status,
-  registrar_status: [],
-  expires_at: null,
-  grace_ends_at: null,
-  redemption_ends_at: null,
-  locked: false,
-  privacy: true,
-});
-
-const registrationStatuses = { registered: "active", grace: "grace", redemption: "redemption" } as const;
-
-/** The settings of a registration that customers choose: the lock against transfer, and the privacy of the contact. */
-export type Protection = Pick<StoredRegistration, "locked" | "privacy">;
-
-/** The registration as the registrar shows it, with the customer's settings. Both settings are on by default. */
-export const registrationOf = (
-  found: Registration,
-  { locked, privacy }: Protection = { locked: true, privacy: true },
-): StoredRegistration => ({
-  status: registrationStatuses[found.phase],
-  registrar_status: [...found.statuses],
-  expires_at: new Date(found.expiresAt).toISOString(),
-  grace_ends_at: new Date(found.graceEndsAt).toISOString(),
-  redemption_ends_at: new Date(found.redemptionEndsAt).toISOString(),
-  locked,
-  privacy,
-});
-
 const DkimKey = z
   .object({
     selector: z
@@ -143,35 +87,6 @@ const DkimKey = z
     }),
   })
   .meta({ id: "DkimKey", description: "A key for the signatures of a domain's mail." });
-
-const RenewalView = z
-  .object({
-    id: Id.meta({ description: "The renewal's id." }),
-    status: z.enum(["running", "succeeded", "failed"]).meta({
-      description: "The price of a `running` renewal is held. A `failed` renewal costs nothing.",
-    }),
-    reason: z.string().nullable().meta({ description: "Why the renewal failed, for people." }),
-    years: z.int().meta({ description: "How many years the renewal adds." }),
-    price: MoneyText.meta({ description: "The price of all these years." }),
-    restore_fee: MoneyText.meta({ description: "The price of the restoration of a name in redemption; else 0.00." }),
-    currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
-    by: z.enum(["request", "auto"]).meta({ description: "`auto` if the product renewed the name by itself." }),
-    started_at: Timestamp.meta({ description: "When the renewal began." }),
-  })
-  .meta({ id: "DomainRenewal", description: "A renewal of a domain's registration." });
-
-const TransferView = z
-  .object({
-    id: Id.meta({ description: "The transfer's id." }),
-    status: z.enum(["running", "succeeded", "failed"]).meta({
-      description: "The price of a `running` transfer is held. A `failed` transfer costs nothing.",
-    }),
-    reason: z.string().nullable().meta({ description: "Why the transfer failed, for people." }),
-    price: MoneyText.meta({ description: "The price of the transfer, which adds a year to the registration." }),
-    currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
-    started_at: Timestamp.meta({ description: "When the transfer began." }),
-  })
-  .meta({ id: "DomainTransfer", description: "A transfer of a domain's registration from another registrar." });
 
 export const Domain = z
   .object({
@@ -272,71 +187,6 @@ export const Domain = z
   })
   .meta({ id: "Domain", description: "A domain of an account, for mail." });
 export type Domain = z.output<typeof Domain>;
-
-/** The state of a request to the registrar, and of the money that is held for the request. */
-const RegistrarRequest = z.object({
-  hold_id: z.string(),
-  stage: z.enum(["held", "asked", "running", "captured", "voided"]),
-  /** When the registrar was first asked. An operation that is older belongs to another request. */
-  asked_at: Timestamp.optional(),
-  /** When the registrar was last asked again, because an earlier request had no effect. Absent if it was asked once. */
-  asked_again_at: Timestamp.optional(),
-  operation_id: z.string().optional(),
-  /** When the registrar first reported that the operation succeeded, but did not show the operation's effect yet. */
-  done_at: Timestamp.optional(),
-});
-export type RegistrarRequest = z.output<typeof RegistrarRequest>;
-
-/** The state of a purchase, from the hold on the money to its capture or release. */
-const Purchase = RegistrarRequest.extend({
-  batch_id: z.string(),
-  /** The amount held, in minor units. */
-  price: z.int(),
-  /**
-   * The former `deletes_at` of a domain that had lost this name. The domain gets this time back as its `deletes_at` if
-   * the registration fails.
-   */
-  kept_until: Timestamp.optional(),
-});
-export type Purchase = z.output<typeof Purchase>;
-
-/**
- * The state of a renewal, from the hold on the money to its capture or release. One hold covers `price` and
- * `restore_fee`. If the price of an automatic renewal could not be held, the renewal is stored as `voided`.
- */
-const Renewal = RegistrarRequest.extend({
-  id: z.string(),
-  years: z.int(),
-  /** The price of all years, in minor units. */
-  price: z.int(),
-  /** The price of the restoration, in minor units; 0 for a name that is not in redemption. */
-  restore_fee: z.int(),
-  /** The end of the registration before the renewal. */
-  from: Timestamp,
-  by: z.enum(["request", "auto"]),
-  started_at: Timestamp,
-  reason: z.string().nullable(),
-  /** How many times in a row the worker got no answer from the registrar, or found the operation still running. */
-  looks: z.int(),
-});
-export type Renewal = z.output<typeof Renewal>;
-
-/** The state of a transfer to us, from the hold on the money to its capture or release. */
-const Transfer = RegistrarRequest.extend({
-  id: z.string(),
-  batch_id: z.string(),
-  /** The amount held, in minor units. */
-  price: z.int(),
-  /** The sealed auth code. Absent once the transfer is over. */
-  sealed_auth_code: z.string().optional(),
-  started_at: Timestamp,
-  reason: z.string().nullable(),
-  /** How many times in a row the worker got no answer from the registrar, or found the operation still running. */
-  looks: z.int(),
-  /** When the worker looks at the transfer next; null once the transfer is over. */
-  due_at: Timestamp.nullable(),
-});
-export type Transfer = z.output<typeof Transfer>;
 
 /** The state of a domain's DKIM keys; the keys themselves are in shared/domains/records/dkim-keys.ts. */
 const DkimState = z.object({

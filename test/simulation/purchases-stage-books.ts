@@ -1,6 +1,7 @@
-import { StoredDomain, type Purchase } from "../../shared/domains/domain.ts";
+import { StoredDomain } from "../../shared/domains/domain.ts";
 import { StoredBatch } from "../../shared/domains/purchase/batch.ts";
 import { holdIdOf } from "../../shared/domains/purchase/buy.ts";
+import type { Purchase } from "../../shared/domains/registration-state.ts";
 import { movementKey } from "../../shared/ledger/ledger.ts";
 import { StoredMovement } from "../../shared/ledger/movement.ts";
 import { walletOf } from "../../shared/wallet/wallet.ts";

@@ -5,10 +5,10 @@ import { newLocks, type Locks } from "../../shared/table/locks.ts";
 
 const locksThere = new AsyncLocalStorage<Locks>();
 
-const locksHere = Object.getOwnPropertyDescriptor(TableClient.prototype, "locks")?.get;
+const locksHere = Object.getOwnPropertyDescriptor(TableClient.prototype, "locks");
 Object.defineProperty(TableClient.prototype, "locks", {
   get(this: TableClient) {
-    return locksThere.getStore() ?? locksHere?.call(this);
+    return locksThere.getStore() ?? locksHere?.get?.call(this);
   },
 });
 

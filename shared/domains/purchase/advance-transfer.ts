@@ -6,18 +6,9 @@ import type { Registration } from "../../providers/registrar/registrar.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { planWallet } from "../../wallet/wallet.ts";
-import {
-  buyerKey,
-  domainKind,
-  isTransferring,
-  registrationOf,
-  unregistered,
-  wasVerified,
-  type StoredDomain,
-  type Transfer,
-  type Transferring,
-} from "../domain.ts";
+import { buyerKey, domainKind, isTransferring, wasVerified, type StoredDomain, type Transferring } from "../domain.ts";
 import { domainById } from "../find.ts";
+import { registrationOf, unregistered, type Transfer } from "../registration-state.ts";
 import { operationWrite, type Conclusion, type RequestKind } from "../setup/registrar-request.ts";
 import { isDetached } from "../setup/releasing.ts";
 import { domainUpdate, systemWriter, type ChangedMembers, type DomainWork } from "../setup/work.ts";

@@ -6,7 +6,8 @@ import { Timestamp } from "../../core/time.ts";
 import { Contact } from "../../providers/registrar/registrar.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key } from "../../table/writes.ts";
-import { DnsMode, type Purchase, type StoredDomain, type Transfer } from "../domain.ts";
+import { DnsMode, type StoredDomain } from "../domain.ts";
+import type { Purchase, Transfer } from "../registration-state.ts";
 
 /*
  * Access patterns

@@ -3,15 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { change } from "../../changes/kind.ts";
 import { dayMs, later, minuteMs } from "../../core/time.ts";
 import { renewalGraceMs, redemptionMs, type Registration } from "../../providers/registrar/registrar.ts";
-import {
-  BrokenRecord,
-  domainKind,
-  holderKey,
-  registrationOf,
-  provedAgain,
-  type StoredDomain,
-  type StoredRegistration,
-} from "../domain.ts";
+import { BrokenRecord, domainKind, holderKey, provedAgain, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import { faultsText, isFault, membersAfterChecks, type SeenRecords } from "../health/faults.ts";
 import { mailChecks, proofCheck } from "../health/health.ts";
@@ -19,6 +11,7 @@ import { type Check, expectedRecords } from "../health/mail-checks.ts";
 import { proofState } from "../health/proof.ts";
 import { ensureDkim, missingDkim } from "../records/dkim-keys.ts";
 import { syncZone } from "../records/sync.ts";
+import { registrationOf, type StoredRegistration } from "../registration-state.ts";
 import { domainViews } from "../view.ts";
 import { inAboutADay, nextRecheck, planActivation } from "./activate.ts";
 import { dueBy } from "./expiry.ts";

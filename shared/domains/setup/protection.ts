@@ -2,7 +2,8 @@ import { InvalidInput, Problem } from "../../core/errors.ts";
 import { later } from "../../core/time.ts";
 import type { Context } from "../../http/route.ts";
 import { isLocked, type Registrar, type Registration } from "../../providers/registrar/registrar.ts";
-import { isRegistered, isRenewing, notReady, type Protection, type StoredDomain } from "../domain.ts";
+import { isRegistered, isRenewing, notReady, type StoredDomain } from "../domain.ts";
+import type { Protection } from "../registration-state.ts";
 import type { ChangedMembers } from "./work.ts";
 
 /**

@@ -12,8 +12,9 @@ import {
 } from "../../providers/registrar/registrar.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
-import type { RegistrarRequest, StoredDomain } from "../domain.ts";
+import type { StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
+import type { RegistrarRequest } from "../registration-state.ts";
 import { domainUpdate, systemWriter, type ChangedMembers, type DomainWork } from "./work.ts";
 
 /*

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
-import { unregistered } from "../../../shared/domains/domain.ts";
 import { listDomains } from "../../../shared/domains/list.ts";
+import { unregistered } from "../../../shared/domains/registration-state.ts";
 import type { Context } from "../../../shared/http/route.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { setStored } from "../../support/domain-work.ts";

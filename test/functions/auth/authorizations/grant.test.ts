@@ -44,7 +44,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     const { body: first } = await give(args, account.owner);
     const key = accessKey(account.id, { type: "user", id: user.id });
     const [record] = await testTable().getMany([key]);
-    const [held] = record?.["grants"] as Record<string, unknown>[];
+    const [held] = (record?.["grants"] ?? []) as Record<string, unknown>[];
     const grants = Array.from({ length: grantLimit }, (_, index) => ({ ...held, id: `${index}` }));
     await testTable().attempt({ update: key, set: { grants: [held, ...grants.slice(1)] } });
     expect(await give(args, account.owner)).toMatchObject({ body: { id: first.id } });

@@ -1,4 +1,4 @@
-import { readEnvironment } from "../../shared/core/environment.ts";
+import { Environment } from "../../shared/core/environment.ts";
 import { noRate, withoutRate } from "../../shared/wallet/vat.ts";
 import { lambdas, workers } from "../entry-points.ts";
 import { prettySettings, Settings } from "./settings.ts";
@@ -73,7 +73,8 @@ export function readConfig(context: Context, env: Variables, file: Record<string
   if (strangers.length > 0) throw new BadConfig(`workerConcurrency has unknown workers: ${strangers.join(", ")}.`);
   const issuers = settings.issuers ?? placeholderIssuers;
   // The functions check the issuers in the same way. This check finds a bad list before the deployment.
-  readEnvironment({ TABLE_NAME: "named-by-cloudformation", ISSUERS: issuers });
+  const checked = Environment.pick({ ISSUERS: true }).safeParse({ ISSUERS: issuers });
+  if (!checked.success) throw new BadConfig(`The issuers are not valid:\n${prettySettings(checked.error)}`);
   return { ...settings, issuers, hasNoIssuers: settings.issuers === undefined };
 }
 

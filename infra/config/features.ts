@@ -75,9 +75,10 @@ export const featureTable: readonly FeatureRow[] = [
   },
   {
     name: "alarms",
-    needs: "`alarmEmail`",
-    isOn: ({ alarmEmail }) => alarmEmail !== undefined,
-    without: "nothing. But nobody gets a mail when an alarm goes off",
+    needs: "`alarmEmail`, or both `pageTarget` and `ticketTarget`",
+    isOn: ({ alarmEmail, pageTarget, ticketTarget }) =>
+      [pageTarget, ticketTarget].every((target) => (target ?? alarmEmail) !== undefined),
+    without: "nothing. But alarms of a severity without a target notify nobody",
   },
 ];
 

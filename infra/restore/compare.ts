@@ -4,7 +4,8 @@ import { AccountPointer, accountsMatching } from "../../shared/accounts/account.
 import { readChangePages } from "../../shared/changes/history.ts";
 import { checkLedger } from "../../shared/ledger/check.ts";
 import { readBalance, readEntries } from "../../shared/ledger/ledger.ts";
-import { readRows } from "../../shared/table/ranked-list.ts";
+import { type List, readHeads, readRows, readWhole, rowKey } from "../../shared/table/ranked-list.ts";
+import { readAgain } from "../../shared/table/read-again.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { walletOf } from "../../shared/wallet/wallet.ts";
 
@@ -38,7 +39,7 @@ const lists = [
 /**
  * Compares a restored table with its source, for up to `sample` accounts spread over all accounts. Compares only rows
  * that never change: the changes of the 30 days before `at`, and the newest 200 entries of the wallet. In the restored
- * table, also checks that the ledgers are balanced, and that the count of each list fits its first 100 rows. Rejects
+ * table, also checks that the ledgers are balanced, and that the count of each list is the number of its rows. Rejects
  * before the next account if `signal` is aborted.
  */
 export async function compare(pair: Pair, sample: number, signal: AbortSignal): Promise<Comparison> {
@@ -104,17 +105,35 @@ async function compareEntries({ source, restored }: Pair, id: string): Promise<s
 }
 
 /**
- * Checks the lists of an account. Returns a text for each list whose count does not fit its first 100 rows, or that
- * cannot be read. Does not read the further rows of a list.
+ * Checks the lists of an account, and reads all their rows. Returns a text for each list whose count differs from the
+ * number of its rows, or that cannot be read.
  */
 export async function checkLists(table: Table, id: string): Promise<string[]> {
   const checked = lists.map(async (name) => {
     try {
-      await readRows(table, { partition: `ACCOUNT#${id}`, name }, { skip: 0, take: 100 });
-      return [];
-    } catch {
-      return [`the count of the list ${name} differs from the number of its rows`];
+      const isRight = await isCounted(table, { partition: `ACCOUNT#${id}`, name });
+      return isRight ? [] : [`the count of the list ${name} differs from the number of its rows`];
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      return [`the list ${name} cannot be read: ${reason}`];
     }
   });
   return (await Promise.all(checked)).flat();
 }
+
+/** The number of ordinals whose rows are read at a time. */
+const chunk = 1_000;
+
+/** Whether the count of a list is the number of its rows. If the list changes meanwhile, reads again. */
+const isCounted = (table: Table, list: List): Promise<boolean> =>
+  readAgain(async () => {
+    const { next, live, version } = await readWhole(table, list);
+    let rows = 0;
+    // The ordinal `next` is read too: a row that the head does not count would have it.
+    for (let from = 0; from <= next; from += chunk) {
+      const [first, last] = [rowKey(list, from), rowKey(list, from + chunk - 1)];
+      rows += (await table.between(list.partition, first.SK, last.SK)).length;
+    }
+    const [after] = await readHeads(table, [list]);
+    return after?.version === version ? rows === live : undefined;
+  });

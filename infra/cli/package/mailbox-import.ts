@@ -4,7 +4,7 @@ import { parse } from "csv-parse/sync";
 import { stringify } from "csv-stringify/sync";
 
 import { ApiError, type HostedMail } from "../../client/package/index.ts";
-import { exitCodes, Failure } from "./failures.ts";
+import { explain, Failure } from "./failures.ts";
 import { progressBar } from "./output.ts";
 
 /** One row of the file: a mailbox, and the failure if the mailbox could not be created. */
@@ -174,12 +174,11 @@ export async function importMailboxes(
   return { created, existed, failed: failed.length, report: failed.length > 0 ? report : null };
 }
 
-/** The error of an interrupted import: the reason, and the advice to run the command again. */
+/** The error of an interrupted import: the advice to run the command again, the reason, and its exit code. */
 function interrupted(error: unknown, done: number, total: number): Error {
-  const reason = error instanceof Error ? error.message : String(error);
-  const exitCode = error instanceof ApiError ? exitCodes.failed : exitCodes.noAnswer;
+  const { line, exitCode } = explain(error);
   return new Failure(
-    `Stopped after ${done} of ${total} rows: ${reason} Run the command again to import the other rows.`,
+    `Stopped after ${done} of ${total} rows. Run the command again to import the other rows. ${line}`,
     exitCode,
   );
 }

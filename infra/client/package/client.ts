@@ -15,16 +15,16 @@ import { verifyWebhook } from "./webhooks.ts";
 
 /** Options of a program of code mode. */
 export interface CodeOptions extends RequestOptions {
-  /** The session's id. Programs of one session share their variables. By default, each program has a new session. */
+  /** The session's id. Programs of one session share their variables. By default the `request_id`. */
   session_id?: string | undefined;
   /**
    * If true, the program makes only the calls that read data, and the answer lists the other calls. Nothing is changed.
    */
   dry_run?: boolean | undefined;
   /**
-   * Your id for this run of the program. If you send the same program with this id and the same `session_id` again
-   * within an hour, you get the same answer. A program that failed runs again, but makes no write twice. Without a
-   * `session_id`, each run has its own session, so the id has no effect. By default a random id.
+   * Your id for this run of the program. If you send the same program with this id and the same `session_id`, or both
+   * times without one, again within an hour, you get the same answer. A program that failed runs again, but makes no
+   * write twice. By default a random id.
    */
   request_id?: string | undefined;
 }
@@ -55,7 +55,7 @@ export class HostedMail extends AllFunctions {
 
   /** Runs a program of code mode. Throws a `CodeError` if the program fails. */
   code<Value = unknown>(program: string, options: CodeOptions = {}): ApiPromise<CodeResult<Value>> {
-    const { session_id = randomId(), request_id = randomId(), dry_run, ...others } = options;
+    const { request_id = randomId(), session_id = request_id, dry_run, ...others } = options;
     const body = { request_id, session_id, code: program, ...(dry_run === undefined ? {} : { dry_run }) };
     // A program needs no idempotency key, because `request_id` has the same effect.
     const request = { method: "POST", path: "/v1/public/a2a", body, takesKey: false, hasOwnKey: true };

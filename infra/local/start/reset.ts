@@ -17,6 +17,7 @@ const productFiles = [
   "demo.json",
   "demo.seed",
   "docs",
+  "dynamodb-local",
   "engine.json",
   "event-queue",
   "events.ndjson",

@@ -1,5 +1,14 @@
 import { randomUUID } from "node:crypto";
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 
 import { isRefusal, NoAnswer, type Api } from "./api.ts";
@@ -11,32 +20,49 @@ type Entry = { list: string; entry: object };
 /** The most entries in one batch. */
 const mostEntries = 500;
 
+/** The batch of some lines of a file, each of which has an entry. */
+function batchOf(batch_id: string, lines: readonly string[]): object {
+  const lists: Record<string, object[]> = {};
+  for (const line of lines) {
+    const { list, entry } = JSON.parse(line) as Entry;
+    (lists[list] ??= []).push(entry);
+  }
+  return { batch_id, ...lists };
+}
+
 /**
  * Keeps reports in files until the API has accepted them. An added entry is reported even if this process dies. The API
- * counts each entry only once, because a repeated file has the same batch ids. If the API refuses a batch, the file of
- * the batch moves to the folder `rejected`, and the later batches of the file are not sent.
+ * counts each entry only once, because a repeated file has the same batch id. If the API refuses a batch, its halves are
+ * sent as batches of their own, and so on. So only the refused entries themselves are not reported. They move to the
+ * folder `rejected`.
  */
 export function openJournal(folder: string, api: Api, log: (text: string) => void) {
   const rejected = join(folder, "rejected");
   mkdirSync(rejected, { recursive: true });
   const openFile = (endpoint: Endpoint): string => join(folder, `${endpoint}.jsonl`);
+  /** The name of the closed file to send next. A file comes before its halves, which a crash can leave beside it. */
+  const nextClosed = (): string | undefined =>
+    readdirSync(folder)
+      .filter((name) => name.endsWith(".closed"))
+      .toSorted()[0];
 
-  /** Sends a closed file. Throws `NoAnswer` if the file must be sent again. */
+  /** Sends a closed file, or replaces it by its halves. Throws `NoAnswer` if the file must be sent again. */
   const send = async (name: string): Promise<void> => {
-    const [endpoint = "", id = ""] = name.replace(".closed", "").split(".");
+    const [endpoint = "", id = ""] = name.split(".");
+    const halves = ["a", "b"].map((half) => join(folder, `${endpoint}.${id}${half}.closed`));
     const lines = readFileSync(join(folder, name), "utf8").split("\n").filter(Boolean);
-    for (let start = 0; start < lines.length; start += mostEntries) {
-      const batch: Record<string, unknown> = { batch_id: `${id}-${start}` };
-      for (const line of lines.slice(start, start + mostEntries)) {
-        const { list, entry } = JSON.parse(line) as Entry;
-        batch[list] = [...((batch[list] as object[] | undefined) ?? []), entry];
-      }
-      const status = await api.report(endpoint, batch);
-      if (status === 200) continue;
+    if (lines.length <= mostEntries) {
+      const status = await api.report(endpoint, batchOf(id, lines));
+      if (status === 200) return [...halves, join(folder, name)].forEach((file) => rmSync(file, { force: true }));
       if (!isRefusal(status)) throw new NoAnswer(`The API answered ${status} to ${endpoint}.`);
-      log(`The API refused the batch ${name} with ${status}. It is kept in ${rejected}.`);
-      return renameSync(join(folder, name), join(rejected, name));
+      if (lines.length <= 1) {
+        log(`The API refused an entry of ${endpoint} with ${status}. The entry is kept in ${join(rejected, name)}.`);
+        return renameSync(join(folder, name), join(rejected, name));
+      }
     }
+    const middle = Math.ceil(lines.length / 2);
+    for (const [index, file] of halves.entries())
+      writeFileSync(file, lines.slice(index * middle, (index + 1) * middle).join("\n"));
     rmSync(join(folder, name));
   };
 
@@ -55,7 +81,7 @@ export function openJournal(folder: string, api: Api, log: (text: string) => voi
         if (existsSync(openFile(endpoint)))
           renameSync(openFile(endpoint), join(folder, `${endpoint}.${randomUUID()}.closed`));
       }
-      for (const name of readdirSync(folder)) if (name.endsWith(".closed")) await send(name);
+      for (let name = nextClosed(); name !== undefined; name = nextClosed()) await send(name);
     },
   };
 }

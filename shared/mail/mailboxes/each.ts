@@ -67,13 +67,13 @@ async function* selected(
   const single = await mailboxesNamed(accountId, "mailbox.export", exporter);
   const isWanted = ({ domain }: FoundMailbox): boolean =>
     isIn(domain) && (ref === undefined || domain.id === named?.id);
-  yield single.filter(isWanted).map(({ mailbox }) => mailbox);
+  const alone = single.filter(isWanted).map(({ mailbox }) => mailbox);
+  for (let from = 0; from < alone.length; from += chunk) yield alone.slice(from, from + chunk);
 }
 
 /**
  * All mailboxes that match a filter and that the principal may export, one chunk at a time. A chunk has up to 250
- * mailboxes. Only the last chunk can have more: the mailboxes for which the principal has a direct grant and no wider
- * grant.
+ * mailboxes. The mailboxes for which the principal has a direct grant and no wider grant come last.
  */
 export async function* eachMailbox(
   accountId: string,

@@ -68,7 +68,7 @@ test("its addresses are free at once, and a new mailbox of the same address is a
   expect((await send(account, "GET", at(again.id), undefined, { as: member ?? { token: "" } })).status).toBe(404);
 });
 
-test("thirty aliases go with it, and the grants on it stay until it is purged and allow nothing", async () => {
+test("thirty aliases go with it, and the grants on it stay until it is purged and do not show it", async () => {
   const { account, name, id } = await scene();
   const members = await furnish(account, id, 30, 15);
   expect((await remove(account, id)).status).toBe(200);

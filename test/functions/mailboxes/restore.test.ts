@@ -190,6 +190,18 @@ test("grants on it are valid again, except those that were revoked meanwhile", a
   expect([await sees(kept), await sees(revoked)]).toEqual([200, 404]);
 });
 
+test("a grant of mailbox.delete on it allows to list and to restore it, and nothing else", async () => {
+  const { account, id } = await scene();
+  const scope = { type: "mailbox" as const, id };
+  const as = await newMember(account, { role: "domain_manager", scope });
+  const deleted = async () => (await send(account, "GET", "mailboxes/deleted", undefined, { as })).body.items;
+  await remove(account, id);
+  expect((await send(account, "GET", at(id), undefined, { as })).status).toBe(404);
+  expect(await deleted()).toMatchObject([{ id }]);
+  expect((await restore(account, id, { as })).status).toBe(200);
+  expect(await deleted()).toEqual([]);
+});
+
 test("nobody is granted anything on a deleted mailbox", async () => {
   const { account, id } = await scene();
   await remove(account, id);

@@ -290,6 +290,20 @@ describe("imports", () => {
     expect(failed).toMatchObject({ code: 2, stderr: expect.stringContaining("Missing: first_name, last_name.") });
   });
 
+  test("exits with 3 if the token is not valid any more, and with 1 if the report cannot be written", async () => {
+    await writeFile(join(folder, "some.csv"), csv(`r@${domain},Ria,R,`, "nobody,No,Mail,"));
+    const args = ["mailboxes", "import", "some.csv", "--account", account.id];
+    const stopped = await hostedMail(args, { env: { ...asOwner(), HOSTED_MAIL_TOKEN: "sat_no" } });
+    expect(stopped).toMatchObject({
+      code: 3,
+      stdout: "",
+      stderr: expect.stringContaining("Stopped after 1 of 2 rows."),
+    });
+    expect(stopped.stderr).toContain("Log in again: hosted-mail login");
+    const unwritten = await hostedMail([...args, "--dry-run", "--report", "no-folder/failed.csv"]);
+    expect(unwritten).toMatchObject({ code: 1, stderr: expect.stringContaining("no-folder/failed.csv") });
+  });
+
   test("a zone for the domain of its $ORIGIN, after a dry run", async () => {
     await writeFile(
       join(folder, "zone.txt"),

@@ -182,13 +182,18 @@ describe("the installed package", () => {
       const wrong = await client.workspaces.add({ account_id, name: "" }).catch((error) => error);
       const stranger = await new HostedMail({ token: "sat_no" }).me.get().catch((error) => error);
       const { result } = await client.code("[one.name for one in accounts.list().items]");
+      const program = 'workspaces.add(account_id="' + account_id + '", name="Once")';
+      const [once, again] = [
+        await client.code(program, { request_id: "once" }), await client.code(program, { request_id: "once" }),
+      ].map(({ result }) => result.last_value.id);
       const failed = await client.code("me.gett()").catch((error) => error);
       const csv = await client.audit.list({ account_id }, { headers: { Accept: "text/csv" } });
       console.log(JSON.stringify({
         found: made.every((id) => found.includes(id)), requestId: typeof requestId, stale: stale.code,
         refused: [refused instanceof ApiError, refused.status, refused.code, refused.body.conflicts_with === made[0]],
         wrong: [wrong.code, wrong.errors.map(({ loc }) => loc.join("."))], stranger: stranger.code,
-        value: result.last_value, failed: [failed instanceof CodeError, failed.line], csv: csv.split("\\n").length > 3,
+        value: result.last_value, isMadeOnce: once === again, failed: [failed instanceof CodeError, failed.line],
+        csv: csv.split("\\n").length > 3,
       }));
     `;
     const [line = ""] = await printed(process.execPath, "caller.mjs", program);
@@ -200,6 +205,7 @@ describe("the installed package", () => {
       wrong: ["validation_failed", ["body.name"]],
       stranger: "unauthenticated",
       value: ["Test account"],
+      isMadeOnce: true,
       failed: [true, 1],
       csv: true,
     });

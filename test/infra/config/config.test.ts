@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { readConfig } from "../../../infra/config/config.ts";
+import { BadConfig, readConfig } from "../../../infra/config/config.ts";
 
 const issuers = [
   { issuer: "https://id.example", audience: ["api"], jwksUri: "https://id.example/keys", algorithms: ["ES256"] },
@@ -51,8 +51,10 @@ test.each([
   ["sesConfigurationSet", "*", "configuration set"],
   ["publicUrl", "http://api.example", "publicUrl"],
   ["paymentsReturnUrl", "app.example", "paymentsReturnUrl"],
-])("%s = %j is refused with a reason", (key, value, reason) => {
-  expect(() => readConfig(given({ [key]: value }), {})).toThrow(reason);
+])("%s = %j is refused with a reason, which is for the person who wrote the settings", (key, value, reason) => {
+  const reading = () => readConfig(given({ [key]: value }), {});
+  expect(reading).toThrow(BadConfig);
+  expect(reading).toThrow(reason);
 });
 
 test("payments need the address that payers come back to, which needs no payments", () => {

@@ -32,6 +32,18 @@ test("a stage can go without a registrar and a host of zones", () => {
   expect(off).toEqual(["registrar", "dns"]);
 });
 
+test("alarms are on if both severities have a target, their own or `alarmEmail`", () => {
+  const { alarmEmail, pageTarget, ticketTarget } = example;
+  const areOn = (targets: Record<string, unknown>): boolean =>
+    featureTable.some(({ name, isOn }) => name === "alarms" && isOn(configOf(targets)));
+  for (const targets of [{ alarmEmail }, { pageTarget, ticketTarget }, { pageTarget, alarmEmail }]) {
+    expect(areOn(targets), JSON.stringify(targets)).toBe(true);
+  }
+  for (const targets of [{}, { pageTarget }, { ticketTarget }]) {
+    expect(areOn(targets), JSON.stringify(targets)).toBe(false);
+  }
+});
+
 test("each code that callers see is one of the API", () => {
   const codes = featureTable.flatMap(({ without }) =>
     [...without.matchAll(/`(\w+_unavailable)`/g)].map(([, code]) => code),

@@ -55,6 +55,16 @@ test("data of before there was a mark can be reset too", async () => {
   expect(await readdir(folder)).toEqual([markFile]);
 });
 
+test("the table of DynamoDB Local is deleted together with the keys of its secrets", async () => {
+  const folder = newFolder();
+  await prepareDataDir(folder);
+  await writeFile(join(folder, "secrets.key"), "");
+  await mkdir(join(folder, "dynamodb-local"));
+  await writeFile(join(folder, "dynamodb-local", "shared-local-instance.db"), "");
+  await reset(folder);
+  expect(await readdir(folder)).toEqual([markFile]);
+});
+
 test("where there is nothing, nobody is asked", async () => {
   const folder = join(newFolder(), "none");
   expect(await reset(folder)).toEqual([`There is nothing to delete in ${folder}.`]);

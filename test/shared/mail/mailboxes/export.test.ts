@@ -6,6 +6,7 @@ import { recorder } from "../../../../shared/changes/recorder.ts";
 import { idWithOrdinal } from "../../../../shared/core/ids.ts";
 import { domainsIn, domainsOf, type StoredDomain } from "../../../../shared/domains/domain.ts";
 import type { Context } from "../../../../shared/http/route.ts";
+import { eachMailbox } from "../../../../shared/mail/mailboxes/each.ts";
 import { exportMailboxes } from "../../../../shared/mail/mailboxes/export.ts";
 import { nobodysHash } from "../../../../shared/mail/mailboxes/password.ts";
 import { mailboxHeads, planMailboxes } from "../../../../shared/mail/mailboxes/plan.ts";
@@ -64,7 +65,22 @@ async function scene(domains: number, each: number) {
     const { status, row_count } = await exportMailboxes(accountId, filter, context);
     return { status, row_count, reads };
   };
-  return { workspace_id: workspaceId, run };
+  const chunksFor = async (exporter: Pick<Context, "table" | "permissions">) => {
+    const chunks: string[][] = [];
+    for await (const some of eachMailbox(accountId, {}, exporter)) chunks.push(some.map(({ id }) => id));
+    return chunks;
+  };
+  /** The numbers of mailboxes in the chunks of a principal who has a grant on each mailbox. */
+  const chunksOfGrants = async () => {
+    const grants = (await chunksFor(context)).flat().map((id) => ({
+      id,
+      capability: "mailbox.export" as const,
+      scope: { type: "mailbox" as const, id },
+    }));
+    const chunks = await chunksFor({ table, permissions: { ...permissions, everything: false, grants } });
+    return chunks.map(({ length }) => length);
+  };
+  return { workspace_id: workspaceId, run, chunksOfGrants };
 }
 
 test("domains without mailboxes are passed over a hundred at a time", async () => {
@@ -79,4 +95,9 @@ test("where a hundred looks do not bring all of them, the worker looks for the r
   expect(await run({ workspace_id, search: "nobody" })).toMatchObject({ status: "queued" });
   expect(await run({ workspace_id })).toMatchObject({ status: "queued" });
   expect(await run({ search: "ada" })).toMatchObject({ status: "done", row_count: 101 });
+});
+
+test("mailboxes with a grant of their own also come 250 at a time", async () => {
+  const { chunksOfGrants } = await scene(260, 1);
+  expect(await chunksOfGrants()).toEqual([250, 10]);
 });

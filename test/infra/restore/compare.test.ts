@@ -1,0 +1,45 @@
+import { expect, test } from "vitest";
+
+import { checkLists } from "../../../infra/restore/compare.ts";
+import { Problem } from "../../../shared/core/errors.ts";
+import { appendRows, readList, rowKey } from "../../../shared/table/ranked-list.ts";
+import { createMemoryStore, openMemoryTable } from "../../support/memory-table.ts";
+
+const list = { partition: "ACCOUNT#a", name: "mailboxes" };
+
+const wrong = "the count of the list mailboxes differs from the number of its rows";
+
+/** A table with a list of many rows. */
+async function scene(rows: number) {
+  const table = openMemoryTable(createMemoryStore());
+  for (let left = rows; left > 0; left -= 90) {
+    await table.commit(async () => {
+      const { state } = await readList(table, list);
+      const some = Array.from({ length: Math.min(left, 90) }, () => ({}));
+      return { value: undefined, writes: appendRows(state, some) };
+    });
+  }
+  return table;
+}
+
+test.each([5, 1_000, 1_234])("the lost row %i of a list is found, and only then", async (lost) => {
+  const table = await scene(1_235);
+  expect(await checkLists(table, "a")).toEqual([]);
+  await table.attempt({ delete: rowKey(list, lost) });
+  expect(await checkLists(table, "a")).toEqual([wrong]);
+});
+
+test("a row that the count lacks is found", async () => {
+  const table = await scene(1_000);
+  await table.attempt({ put: rowKey(list, 1_000) });
+  expect(await checkLists(table, "a")).toEqual([wrong]);
+});
+
+test.each([new Error("no connection"), new Problem("busy", "The table is throttled.")])(
+  "a list that cannot be read has no wrong count: %s",
+  async (error) => {
+    const table = { ...(await scene(1)), between: () => Promise.reject(error) };
+    const unread = (await checkLists(table, "a")).filter((text) => text.includes("mailboxes"));
+    expect(unread).toEqual([`the list mailboxes cannot be read: ${error.message}`]);
+  },
+);

@@ -30,6 +30,16 @@ function batchOf(batch_id: string, lines: readonly string[]): object {
   return { batch_id, ...lists };
 }
 
+/** Whether a line has an entry. A process that died, or a full disk, can leave a part of a line. */
+function isWhole(line: string): boolean {
+  try {
+    JSON.parse(line);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /**
  * Keeps reports in files until the API has accepted them. An added entry is reported even if this process dies. The API
  * counts each entry only once, because a repeated file has the same batch id. If the API refuses a batch, its halves are
@@ -50,7 +60,10 @@ export function openJournal(folder: string, api: Api, log: (text: string) => voi
   const send = async (name: string): Promise<void> => {
     const [endpoint = "", id = ""] = name.split(".");
     const halves = ["a", "b"].map((half) => join(folder, `${endpoint}.${id}${half}.closed`));
-    const lines = readFileSync(join(folder, name), "utf8").split("\n").filter(Boolean);
+    const stored = readFileSync(join(folder, name), "utf8").split("\n").filter(Boolean);
+    const lines = stored.filter(isWhole);
+    if (lines.length < stored.length) log(`${name} has a line that is cut off. The line is left out.`);
+    if (lines.length === 0) return rmSync(join(folder, name));
     if (lines.length <= mostEntries) {
       const status = await api.report(endpoint, batchOf(id, lines));
       if (status === 200) return [...halves, join(folder, name)].forEach((file) => rmSync(file, { force: true }));
@@ -70,7 +83,8 @@ export function openJournal(folder: string, api: Api, log: (text: string) => voi
     /** Adds entries to a report. The entries are stored when the function returns. */
     add: (endpoint: Endpoint, ...entries: Entry[]): void => {
       if (entries.length === 0) return;
-      appendFileSync(openFile(endpoint), entries.map((one) => `${JSON.stringify(one)}\n`).join(""));
+      // The line breaks come first, so that a line that was cut off does not continue with the next entry.
+      appendFileSync(openFile(endpoint), entries.map((one) => `\n${JSON.stringify(one)}`).join(""));
     },
     /**
      * Sends all stored entries. Rejects if the API cannot accept a batch now. The remaining entries then wait for the

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { appendFileSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -78,4 +78,14 @@ test("each entry counts once, even if every other answer is lost", async () => {
   expect(flushes).toBeGreaterThan(5);
   expect(await counted()).toBe(4);
   expect(readdirSync(join(folder, "rejected"))).toHaveLength(2);
+});
+
+test("a line that was cut off costs no other entry", async () => {
+  const { folder, lines, journal, counted, delivery } = await scene();
+  journal.add("events", delivery(sound));
+  appendFileSync(join(folder, "events.jsonl"), '\n{"list":"events","entry":{"ty');
+  journal.add("events", delivery(sound));
+  await journal.flush();
+  expect(await counted()).toBe(2);
+  expect(lines).toEqual([expect.stringContaining("has a line that is cut off")]);
 });

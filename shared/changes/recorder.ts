@@ -67,6 +67,7 @@ export function recorder({ table, accountId, author, now, claim, ifMatch, target
   let isAnswered = false;
   return async (plan) => {
     let isLast = true;
+    let isPart = false;
     const result = await table.commit(async () => {
       const planned = await plan();
       const { value, changes, matched = false, housekeeping = false, partial = false } = planned;
@@ -79,11 +80,13 @@ export function recorder({ table, accountId, author, now, claim, ifMatch, target
       if (current && !matched) requireMatch(ifMatch, current);
       const recorded = recordWrites(accountId, changes, author, now());
       isLast = !partial;
+      isPart = partial && writes.length > 0;
       const answer: Write[] =
         claim && !partial && !isAnswered ? [claim.settle("answer" in planned ? planned.answer : value)] : [];
       return { value, writes: [...writes, ...recorded, ...answer] };
     });
     isAnswered ||= isLast;
+    if (claim && isPart) claim.isPartlyDone = true;
     return result;
   };
 }
@@ -98,6 +101,8 @@ export type Claim = {
    * with the same key has another id.
    */
   id: string;
+  /** Whether a part of the request may be done: by this call, or by an earlier request that this request repeats. */
+  isPartlyDone: boolean;
   /** The write that stores the answer made from `value`, for the transaction that makes the changes. */
   settle: (value: unknown) => Write;
   /**

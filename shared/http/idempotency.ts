@@ -238,6 +238,7 @@ function claimOf(
   });
   return {
     id: requestIdOf(record, first),
+    isPartlyDone: owner !== first,
     settleWith,
     settle: (value) => {
       settledWith = { value };

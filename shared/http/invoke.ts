@@ -308,8 +308,8 @@ async function runRoute(
   } catch (error) {
     // A part of this request may be done. In this case only a repeat of the same request can use the key. The repeat
     // completes the rest.
-    const mayBePartlyDone = route.resumes && !isRefusal(error);
-    await (mayBePartlyDone ? claim?.lapse() : claim?.release());
+    const mayBePartlyDone = claim?.isPartlyDone === true || !isRefusal(error);
+    await (route.resumes && mayBePartlyDone ? claim?.lapse() : claim?.release());
     throw error;
   }
 }

@@ -173,12 +173,16 @@ test("a keyed request that was cut off is sent again, and everything is created 
     const { name } = await home(account);
     await stocked(account, name, ["p3"]);
     const headers = { "idempotency-key": randomUUID() };
-    return { account, sent: () => bulk(account, name, items, { headers }) };
+    return { account, name, sent: () => bulk(account, name, items, { headers }) };
   };
-  const { account, sent } = await scene();
+  const { account, name, sent } = await scene();
   const { value: died } = await withFault("answer lost", { transaction: 1 }, sent);
   expect(died.status).toBe(503);
   expect((await listed(account)).total).toBe(1 + 23 + 2);
+  // A refusal in between does not make the request forget its mailboxes.
+  await setStored(account, name, { is_open: false });
+  expect((await sent()).body.code).toBe("domain_not_ready");
+  await setStored(account, name, { is_open: true });
   const again = await sent();
   expect(failedIn(again.body)).toEqual([[3, "address_taken"]]);
   expect(createdIn(again.body)).toEqual(

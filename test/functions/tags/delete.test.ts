@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import { withStep } from "../../support/between-calls.ts";
 import { connected, domainsRequest } from "../../support/domains.ts";
 import { accountWith } from "../../support/named.ts";
 import { request, statusesOf } from "../../support/request.ts";
@@ -57,6 +58,22 @@ test("a tag deleted while another takes its name leaves the name with the other"
     body: { name: "SALES" },
   });
   expect(status).toBe(left === 1 ? 409 : 201);
+});
+
+test("a tag that is renamed during its deletion leaves no name behind", async () => {
+  for (let at = 0, calls = 1; at < calls; at++) {
+    const { account, ids, add, remove } = await accountWith("tags", "Sales");
+    const rename = () =>
+      request("PATCH", `/v1/public/accounts/${account.id}/tags/${ids[0]}`, {
+        token: account.owner.token,
+        body: { name: "Other" },
+      });
+    const done = await withStep(at, rename, () => remove(ids[0]));
+    expect([done.value.status, (await add("Sales")).status, (await add("Other")).status], String(at)).toEqual([
+      200, 201, 201,
+    ]);
+    calls = done.calls;
+  }
 });
 
 test("hides another account's tags and forged ids, and takes more than a look", async () => {

@@ -14,7 +14,7 @@ import { dryRun } from "./dry-run.ts";
 import type { PermissionSnapshot } from "./held-permissions.ts";
 import { runReserved, reserveScore } from "./price.ts";
 import { type Follower, type ProgramRun, type RunProgramOptions, runProgram } from "./program.ts";
-import { type UnsavedVariables, type Withheld, saveVariables } from "./session-variables.ts";
+import { readFromSession, saveVariables, type UnsavedVariables, type Withheld } from "./session-variables.ts";
 
 /**
  * The facts that decide the advice after a failure: the session, the variables that the session did not keep, and
@@ -169,7 +169,10 @@ async function runChecked(run: Run, context: InvocationContext, program: Checked
     runProgram(checked, { ...context, paid: reservation }, { ...optionsOf(run, program), onCall }),
   );
   const { lastValue, completed, permissions, withheld } = evaluation;
-  const use = { completed, withheld, session, readOnly: readOnly === true };
+  // The advice after such a failure is to send the same program again. The repeat must read the same variables.
+  const isRepeated = key !== undefined && evaluation.error !== undefined && temporaryErrors.has(evaluation.error.code);
+  const unchanged = isRepeated ? readFromSession(checked.steps) : new Set<string>();
+  const use = { completed, withheld, session, readOnly: readOnly === true, unchanged };
   const unsaved = ref ? await saveVariables(ref, use, context, charges) : undefined;
   const { responses, error } = withPartialFailure(evaluation, { sessionId, unsaved, isKeyed: key !== undefined });
   const envelope = envelopeOf(requestId, checked.score, {

@@ -46,44 +46,62 @@ type SessionUse = {
   session: Session | undefined;
   /** Whether the program may only read. Its session then keeps all variables unchanged. */
   readOnly: boolean;
+  /**
+   * The variables that keep their former value, because a repeat of the failed program reads them again. Empty if the
+   * program is not to be repeated.
+   */
+  unchanged: ReadonlySet<string>;
 };
 
 /** The variables that were not kept. `not_kept_total` is their number, if `not_kept` does not name all of them. */
 export type UnsavedVariables = { not_kept: NotKept[]; not_kept_total?: number };
 
+const keepsFormerValue =
+  "It keeps its former value, because the program reads it: send the same program again, or only this assignment.";
+
 /** The most variables that `not_kept` names. */
 const namedVariables = 20;
 
+/** The variables whose values a program takes from its session. */
+export const readFromSession = (steps: readonly Pick<CheckedStatement, "needs">[]): Set<string> =>
+  new Set(steps.flatMap(({ needs }) => [...needs].flatMap(([name, step]) => (step === undefined ? [name] : []))));
+
 /**
- * Saves the variables that completed steps assigned. A session that was only read is renewed. A value that may contain
+ * Saves the variables that completed steps assigned, except those that keep their former value. A session that was only read is renewed. A value that may contain
  * a secret is never saved. Returns the variables that were not saved. An error is not thrown: the variables then count
  * as not saved.
  */
 export async function saveVariables(
   ref: SessionRef,
-  { completed, withheld, session, readOnly }: SessionUse,
+  { completed, withheld, session, readOnly, unchanged }: SessionUse,
   { log }: Pick<InvocationContext, "log">,
   charges: RequestCharges,
 ): Promise<UnsavedVariables | undefined> {
-  const changes = assignedVariables(completed, withheld);
-  const names = [...changes.keys()];
+  const assigned = assignedVariables(completed, withheld);
+  const names = [...assigned.keys()];
+  const changes = new Map([...assigned].filter(([name]) => !unchanged.has(name)));
+  const former = names
+    .filter((name) => unchanged.has(name))
+    .map((name) => ({ name, code: "not_stored" as const, message: keepsFormerValue }));
   const lost = (code: NotKept["code"], message: string) =>
     unsavedVariables(names.map((name) => ({ name, code, message })));
   try {
     if (readOnly || changes.size === 0) {
       if (session) await renewSession(ref, session);
+      if (!readOnly) return unsavedVariables(former);
       return lost(
         "read_only",
         "A program that may only read keeps no variables: send it to a tool or endpoint that may write.",
       );
     }
     const { variables } = await saveSession(ref, changes, (bytes) => charges.charge(unitsToWrite(bytes)));
-    return unsavedVariables(
-      names.flatMap((name): NotKept[] => {
+    return unsavedVariables([
+      ...former,
+      ...[...changes.keys()].flatMap((name): NotKept[] => {
         const kept = variables.get(name) ?? { gone: "session_too_large" };
         return "gone" in kept ? [{ name, code: kept.gone, message: dropMessages[kept.gone] }] : [];
       }),
-    );
+    ]);
   } catch (error) {
     const isLimited = error instanceof Problem && error.code === "rate_limited";
     if (!isLimited) log.error("session not stored", { error: String(error) });

@@ -186,6 +186,27 @@ describe("a program that is sent again with its request_id", () => {
   });
 });
 
+describe("a program that failed for the moment", () => {
+  test("does the same writes when it is sent again, although it changed a variable of its session that it reads", async () => {
+    const account = await newAccount();
+    await send(account, 'todo = ["A", "B", "C"]', { request_id: "first" });
+    const code = `
+now = todo[0:2]
+todo = todo[2:]
+[workspaces.add(account_id="${account.id}", name=name) for name in now]`;
+    const { value: failed } = await withFault("throttled", { transaction: 1 }, () => send(account, code));
+    expect(failed.body).toMatchObject({
+      status: "failed",
+      error: { code: "busy", message: expect.stringContaining("send the same program with the same request_id again") },
+      session: { not_kept: [{ name: "todo", code: "not_stored", message: expect.stringContaining("former value") }] },
+    });
+    expect((await send(account, code)).body.status).toBe("completed");
+    expect(await namesIn(account)).toEqual(["A", "B"]);
+    const left = await send(account, "todo", { request_id: "last" });
+    expect(left.body.result.last_value).toEqual(["C"]);
+  });
+});
+
 /** Adds, changes and deletes, so that nothing of it could be done again as it is. */
 const busyProgram = ({ id }: Account): string => `
 a = workspaces.add(account_id="${id}", name="A")

@@ -107,11 +107,13 @@ async function missingNames(giver: Giver, accountId: string, permission: Permiss
   if (permissions.everything) return [];
   if (rank !== undefined) return [rank];
   if (typeof permission === "string" || "rank" in permission) return [];
-  const located = permission.scope ? await locate(table, accountId, permission.scope) : { scopes: [] };
-  // A grant on a deleted resource gives nothing.
-  if (!located) return [];
+  const { scope } = permission;
+  const located = scope && (await locate(table, accountId, scope));
+  // A grant on a deleted resource gives nothing. But a mailbox can be restored, and then the grant is valid again.
+  if (scope && !located && scope.type !== "mailbox") return [];
+  const scopes = located?.scopes ?? (scope ? [scope] : []);
   return (await allCapabilities(table, accountId, permission)).filter(
-    (capability) => !covers(permissions, capability, located.scopes),
+    (capability) => !covers(permissions, capability, scopes),
   );
 }
 

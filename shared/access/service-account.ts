@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { AccountParams } from "../accounts/account.ts";
-import { accessKey, isOwner } from "../accounts/standing.ts";
+import { accessKey } from "../accounts/standing.ts";
 import { type MintedToken, lastUses, mintServiceToken, planTokenEnds, tokenWrite } from "../auth/service-token.ts";
 import { change, defineKind, type Change } from "../changes/kind.ts";
 import type { ChangePlan } from "../changes/recorder.ts";
@@ -16,7 +16,7 @@ import { dueKey, dueWrite } from "../table/due.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
-import { heldNow, permissionsOfServiceAccount, requireToHold } from "./escalation.ts";
+import { ownershipIn, permissionsOfServiceAccount, requireToHold } from "./escalation.ts";
 import { leaveGroups, planLeaving } from "./groups/members.ts";
 
 export const ServiceAccountParams = AccountParams.extend({
@@ -299,14 +299,16 @@ export async function rotateServiceAccount(
 /**
  * Revokes a service account, its tokens, its grants and its memberships. The revocation applies from the next request
  * on. Throws:
- * - 403 `would_escalate` if the service account owns the account and the caller does not;
+ * - 403 `would_escalate` if the service account owns the account, directly or by a group, and the caller does not;
  * - 404 for an unknown service account, and for a service account that is completely revoked.
  */
 export async function revokeServiceAccount(accountId: string, id: string, context: Context): Promise<void> {
   const { table, commit, now } = context;
   const held = await readHeld(table, accountId, { type: "service_account", id });
-  if (held && isOwner(held, now().toISOString()))
-    await requireToHold(context, accountId, [heldNow("account_owner", now())]);
+  if (held) {
+    const { permissions } = await permissionsOfServiceAccount(table, accountId, id, now());
+    await requireToHold(context, accountId, ownershipIn(permissions, now()));
+  }
   const isPurged = await commit(async () => {
     const old = await readServiceAccount(table, accountId, id);
     // If a revoked service account still has an access record, an earlier revocation stopped half-way. This call

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from "node:util";
+
 import * as z from "zod";
 
 import { accountKey, StoredAccount } from "../../accounts/account.ts";
@@ -316,7 +318,7 @@ async function whatIsGiven(
 }
 
 /**
- * Plans to give permissions to a subject. Leaves out the permissions that the subject already holds without an end. If
+ * Plans to give permissions to a subject, each once. Leaves out the permissions that the subject already holds without an end. If
  * the invitation gives ownership, and the subject already has an ownership with an end, the plan removes the end.
  */
 async function planGiven(
@@ -334,7 +336,8 @@ async function planGiven(
       return planNewEnd(table, accountId, ownership, undefined);
     }
   }
-  const isNew = (grantable: Grantable) =>
+  const isNew = (grantable: Grantable, index: number) =>
+    given.findIndex((one) => isDeepStrictEqual(one, grantable)) === index &&
     !held?.grants.some((grant) => grant.expires_at === undefined && grantMatches(grant, grantable));
   return planAssignments(table, accountId, subject, given.filter(isNew), author, profile);
 }

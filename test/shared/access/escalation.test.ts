@@ -57,6 +57,13 @@ describe("who gives", () => {
     expect(await tried({}, [{ capability: "ip.view", scope: { type: "proxy", id: "x" } }])).toBe("may");
   });
 
+  test("a permission on a deleted mailbox counts, because the mailbox can be restored", async () => {
+    const scope = { type: "mailbox" as const, id: gone.id };
+    expect(await tried({}, [{ capability: "mailbox.reveal", scope }])).toEqual(["mailbox.reveal"]);
+    const held = { grants: [{ id: "g", capability: "mailbox.reveal" as const, scope }] };
+    expect(await tried(held, [{ capability: "mailbox.reveal", scope }])).toBe("may");
+  });
+
   test("ownership is an owner, and super admin a super admin", async () => {
     expect(await tried(holder, ["account_owner"])).toEqual(["account_owner"]);
     expect(await tried({ everything: true }, ["account_owner", { role: "manager" }])).toBe("may");

@@ -99,17 +99,25 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await useOf(old.token)).toEqual(revokedToken);
   });
 
-  test("a service account that owns the account is revoked by owners only", async () => {
-    const account = await newAccount();
-    const program = await newServiceAccount(account, { owner: true });
-    const manager = await newMember(account, { capability: "auth.manage" }, { role: "manager" });
-    const before = await storedOf(account);
-    const refused = await revoke(account, program.id, manager);
-    expect(refused.body).toMatchObject({ status: 403, code: "would_escalate", missing: ["account_owner"] });
-    expect(await storedOf(account)).toEqual(before);
-    expect(await useOf(program.token)).toEqual([200, 200]);
-    expect((await revoke(account, program.id, account.owner)).status).toBe(200);
-  });
+  test.each(["directly", "by a group"])(
+    "a service account that owns the account %s is revoked by owners only",
+    async (how) => {
+      const account = await newAccount();
+      const program = await newServiceAccount(account, ...(how === "directly" ? [{ owner: true } as const] : []));
+      if (how === "by a group") {
+        const group = await newGroup(account, "Owners");
+        await makeOwner(account, group.id, "group");
+        await join(account, group, program.id, "service_account");
+      }
+      const manager = await newMember(account, { capability: "auth.manage" }, { role: "manager" });
+      const before = await storedOf(account);
+      const refused = await revoke(account, program.id, manager);
+      expect(refused.body).toMatchObject({ status: 403, code: "would_escalate", missing: ["account_owner"] });
+      expect(await storedOf(account)).toEqual(before);
+      expect(await useOf(program.token)).toEqual([200, 200]);
+      expect((await revoke(account, program.id, account.owner)).status).toBe(200);
+    },
+  );
 
   test("a stronger program than oneself can be revoked, but for owners: taking away is no escalation", async () => {
     const account = await newAccount();

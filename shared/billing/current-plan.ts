@@ -1,14 +1,14 @@
 import * as z from "zod";
 
 import { Currency, money, MoneyText } from "../core/money.ts";
-import { Day, dayOf, monthOf, nextMonth, plusDays } from "../core/time.ts";
+import { Day, dayOf, monthOf, plusDays } from "../core/time.ts";
 import { ipsOf } from "../dedicated-ips/dedicated-ip.ts";
 import type { Context } from "../http/route.ts";
 import { aheadOfList } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import { PlanId, planAt, plans } from "../wallet/catalogue.ts";
-import { keepsPlanFrom, periodEnd, plannedAfter, planOn, planToday } from "../wallet/state.ts";
+import { isEnded, keepsPlanFrom, periodEnd, plannedAfter, planOn, planToday } from "../wallet/state.ts";
 import { vatRule } from "../wallet/vat.ts";
 import { openAccountBilling, type AccountBilling, aheadOfBillingView } from "./book.ts";
 import { usageCost } from "./charges.ts";
@@ -87,11 +87,12 @@ export async function currentPlan(accountId: string, { table, now }: Context): P
     countManaged(table, accountId),
   ]);
   const { state, open } = book;
-  const { currency } = book.account;
+  const { currency, status } = book.account;
   const today = dayOf(now());
   const planId = planToday(state, today);
   const isEnding = planId !== null && plannedAfter(state, today)?.plan_id === null;
   const isDue = open.length > 0;
+  const mayChange = status === "active" || status === "past_due";
   const prices = planId && planPrices(planAt(planId, today, currency));
   return {
     plan_id: planId,
@@ -103,7 +104,7 @@ export async function currentPlan(accountId: string, { table, now }: Context): P
     next_invoice: await nextInvoice(table, book),
     currency,
     billing_period: "month",
-    can_change_plan: !isDue,
-    can_cancel_plan: count === 0 && !keepsPlanFrom(state, null, nextMonth(today)),
+    can_change_plan: mayChange && !isDue,
+    can_cancel_plan: mayChange && count === 0 && !isEnded(state, today) && !keepsPlanFrom(state, null, today),
   };
 }

@@ -92,14 +92,15 @@ export async function usageOf(accountId: string, period: string | undefined, con
     ),
   );
   const lines = [...invoicedLines, ...linesOf(uninvoiced, currency)];
-  const plan = last < today ? planOn(book.state, last) : planToday(book.state, today);
+  const days = usageDays(book, [...invoiced, ...uninvoiced], month, last);
+  const plan = last < today ? days.at(-1)?.plan_id : planToday(book.state, today);
   return {
     period: month.slice(0, 7),
     period_start: month,
     period_end: end,
-    days: usageDays(book, [...invoiced, ...uninvoiced], month, last),
+    days,
     ...chargesOf(lines, invoicedLines),
-    minimum: plan && money(planAt(plan, last, currency).minimum),
+    minimum: plan ? money(planAt(plan, last, currency).minimum) : null,
     forecast,
     currency,
   };
@@ -151,7 +152,9 @@ async function invoicePeriods(
     isMore = found.size < total && (invoices.at(-1)?.period_start ?? "") >= month;
   }
   const next = nextMonth(month);
-  return [...found.values()].filter(({ period_start }) => period_start >= month && period_start < next).toReversed();
+  const inMonth = [...found.values()].filter(({ period_start }) => period_start >= month && period_start < next);
+  // Many purchases make several invoices of the same period.
+  return [...new Map(inMonth.map((invoice) => [invoice.period_start, invoice])).values()].toReversed();
 }
 
 /** Every day of a month up to `last`, since the account was created. A day without usage has zeros. */

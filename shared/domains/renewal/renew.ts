@@ -1,5 +1,6 @@
 import * as z from "zod";
 
+import { accountKey, StoredStatus } from "../../accounts/account.ts";
 import { DryRun, Preview, previewCosts } from "../../billing/preview.ts";
 import { change } from "../../changes/kind.ts";
 import type { ChangePlan } from "../../changes/recorder.ts";
@@ -203,7 +204,7 @@ const isOtherCurrency = (error: unknown): error is Problem =>
 const isUnpaid = (error: unknown): error is Problem => error instanceof Problem && error.code === "insufficient_funds";
 
 /**
- * Begins the automatic renewal of a domain for a year. Stores a failed renewal, with an event:
+ * Begins the automatic renewal of a domain for a year, except for a closed account, whose money stays. Stores a failed renewal, with an event:
  * - if the wallet does not cover the price;
  * - if the account does not pay in the registrar's currency;
  * - if the registry gives no price.
@@ -213,6 +214,8 @@ const isUnpaid = (error: unknown): error is Problem => error instanceof Problem 
  */
 export async function renewAutomatically(domain: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> {
   const { table, commit, now } = systemWriter(work, domain.account_id);
+  const account = await table.get(accountKey(domain.account_id), StoredStatus);
+  if (account?.status === "closed") return domain;
   const fees = await work.registrar.fees(domain.name);
   const quote = quoteOf(fees ?? { renewal: 0 }, 1, domain.registration?.expires_at ?? "");
   return commit(async (): Promise<ChangePlan<StoredDomain | undefined>> => {

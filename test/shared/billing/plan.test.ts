@@ -71,7 +71,7 @@ test("a plan that is cancelled to the end of the month is charged until then, an
     previous_plan_id: "per_mailbox",
     target_plan_id: null,
   });
-  expect(await current()).toMatchObject({ status: "cancelling", can_cancel_plan: false });
+  expect(await current()).toMatchObject({ status: "cancelling", can_cancel_plan: true });
   await expect(cancel(false)).rejects.toMatchObject({ code: "plan_cancelled", status: 409 });
   await change("per_mailbox");
   expect(await current()).toMatchObject({ status: "active", can_cancel_plan: true });

@@ -36,13 +36,13 @@ test("the next invoice has the cost of the month's usage so far", async () => {
   expect((await billing(account, "GET", "current-plan")).body.next_invoice.total_so_far).toBe(total);
 });
 
-test("a plan that ends with the month is cancelling and cannot be cancelled again", async () => {
+test("a plan that ends with the month is cancelling, and can be cancelled immediately or changed", async () => {
   const account = await newAccount();
   await billing(account, "POST", "cancel-plan", {});
   expect((await billing(account, "GET", "current-plan")).body).toMatchObject({
     plan_id: "per_mailbox",
     status: "cancelling",
-    can_cancel_plan: false,
+    can_cancel_plan: true,
     can_change_plan: true,
   });
 });

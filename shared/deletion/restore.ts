@@ -56,6 +56,8 @@ function keepName({ account_id, id }: StoredDomain, { table, commit, now }: Cont
       status: "pending_delegation",
       status_reason: null,
       deletes_at: null,
+      // The provider has removed the former zone.
+      handover: null,
       is_open: true,
       failures: 0,
       ...provedAgain(domain),

@@ -159,7 +159,10 @@ export function deleteTag(accountId: string, id: string, { table, commit }: Cont
     if (tag?.id !== id) throw notFound();
     return {
       value: undefined,
-      writes: [...removeRows(state, [ordinal], { if: { id, name: tag.name } }), { delete: tagNameKey(accountId, tag.name) }],
+      writes: [
+        ...removeRows(state, [ordinal], { if: { id, name: tag.name } }),
+        { delete: tagNameKey(accountId, tag.name) },
+      ],
       changes: [change(tagKind, "deleted", id, { before: tag })],
     };
   });

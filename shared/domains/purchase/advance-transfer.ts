@@ -117,6 +117,7 @@ function membersAfterSuccess(domain: Transferring, found: Registration, now: Dat
   return {
     ...(isLost || domain.status === "pending_transfer" ? begins : {}),
     // Others may have received mail at the name meanwhile.
+    ...(isLost ? { handover: null, sending_ready: false, seen_right: [] } : {}),
     ...(isLost ? { verified_at: null, ...(wasVerified(domain) ? { was_verified: true } : {}) } : {}),
     source: "purchased",
     registration: registrationOf(found),

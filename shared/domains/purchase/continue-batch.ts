@@ -1,3 +1,4 @@
+import { accountKey, StoredStatus } from "../../accounts/account.ts";
 import { change } from "../../changes/kind.ts";
 import { Problem } from "../../core/errors.ts";
 import { removeFailed } from "../../deletion/domain.ts";
@@ -21,6 +22,7 @@ const patienceMs = 3_600_000;
 
 /** The reason why a name is not bought. */
 type Refused =
+  | "account_closed"
   | "domain_exists"
   | "domain_taken"
   | "domain_not_ready"
@@ -65,6 +67,8 @@ async function buyWaiting(batch: StoredBatch, work: DomainWork): Promise<Map<str
   const writer = systemWriter(work, accountId);
   const bought = await areBought(work.table, { accountId, batchId }, namesOf(waiting));
   const left = waiting.filter((_, index) => !bought[index]);
+  const account = await work.table.get(accountKey(accountId), StoredStatus);
+  if (account?.status === "closed") return new Map(left.map(({ name }) => [name, "account_closed"]));
   if (!(await findWorkspace(work.table, accountId, workspaceId))) {
     return new Map(left.map(({ name }) => [name, "workspace_gone"]));
   }

@@ -89,6 +89,11 @@ async function planRegained(
     purchase: { ...begun.purchase, kept_until: deletes_at },
     status_reason: null,
     deletes_at: null,
+    // A registered name is delegated to us, whatever the DNS of the domain was before.
+    dns_mode: "hosted",
+    handover: null,
+    sending_ready: false,
+    seen_right: [],
     // Others may have received mail at the name meanwhile, as in `regainDomain`.
     verified_at: null,
     ...(wasVerified(domain) ? { was_verified: true } : {}),

@@ -174,9 +174,10 @@ async function lookUpRecords(resolver: ZoneResolver, zone: string): Promise<Foun
     for (const name of names) seen.add(name);
     const settled = await mapConcurrently(names, atOnce, (name) => recordsAt(name, lookup));
     const answers = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
-    const found = answers
-      .flatMap((answer) => answer.records)
-      .filter((record) => record.name === "@" || !ofWildcard.has(contentOf(record)));
+    // A name with a record of its own is not covered by the wildcard (RFC 4592 §3.3.1), so all its records are kept.
+    const found = answers.flatMap(({ records: own }) =>
+      own.every((record) => record.name !== "@" && ofWildcard.has(contentOf(record))) ? [] : own,
+    );
     records.push(...found);
     unanswered += answers.reduce((sum, answer) => sum + answer.unanswered, 0);
     names = [...new Set(targetsIn(found, zone))].filter((name) => !seen.has(name));

@@ -52,9 +52,10 @@ export async function checkRegistration(domain: StoredDomain, work: DomainWork):
   const found = await work.registrar.registration(domain.name);
   if (!found) {
     if (await hasDeparted(domain, work)) return noteDeparture(domain, work);
-    // The name may have another owner, who can then take the name over by a proof.
-    await setFirm(domain, false, work);
-    if (isLost(before, work.now())) return releaseName(domain, work);
+    if (isLost(before, work.now())) {
+      await setFirm(domain, false, work);
+      return releaseName(domain, work);
+    }
   } else if (found.phase !== "redemption") await bringUpToDate(found, domain, work);
   const isExpired = !found || found.phase === "redemption";
   const hasReturned = !isExpired && domain.status === "expired";
@@ -65,8 +66,13 @@ export async function checkRegistration(domain: StoredDomain, work: DomainWork):
     registration: found ? registrationOf(found, before) : { ...before, status: "expired" as const },
   } as const;
   const { status, status_reason, registration } = domain;
-  if (isDeepStrictEqual(state, { status, status_reason, registration })) return domain;
-  return storeResult(domain, state, isExpired && status !== "expired" ? "expired" : "updated", work);
+  const isSame = isDeepStrictEqual(state, { status, status_reason, registration });
+  const verb = isExpired && status !== "expired" ? "expired" : "updated";
+  const stored = isSame ? domain : await storeResult(domain, state, verb, work);
+  // The name may have another owner, who can then take the name over by a proof. The hold is loosened after the domain
+  // is `expired`, because only a domain that was `expired` gets its firm hold back.
+  if (!found && stored) await setFirm(stored, false, work);
+  return stored;
 }
 
 /**
@@ -212,8 +218,9 @@ async function recheck(domain: StoredDomain, work: DomainWork): Promise<void> {
     ...provedAgain(domain),
   };
   const verb = hasRecovered ? "recovered" : readyEvent(domain, seen);
-  await storeResult(domain, { ...seen, ...healthy, due_at }, verb, work);
+  // Before the result is stored, so that the next check repeats this if the process dies in between.
   if (hasRecovered) await setFirm(domain, true, work);
+  await storeResult(domain, { ...seen, ...healthy, due_at }, verb, work);
 }
 
 /** The event for a check that found the domain ready to send mail for the first time; otherwise undefined. */

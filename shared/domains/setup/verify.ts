@@ -5,7 +5,8 @@ import { Timestamp } from "../../core/time.ts";
 import type { Resolver } from "../../dns/answer.ts";
 import type { Context } from "../../http/route.ts";
 import type { Secrets } from "../../providers/secrets/secrets.ts";
-import { domainKind, DomainStatus, notReady, sendsMail, type StoredDomain } from "../domain.ts";
+import type { Write } from "../../table/writes.ts";
+import { domainKind, DomainStatus, holderKey, notReady, provedAgain, sendsMail, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import { faultsText, isFault, membersAfterChecks } from "../health/faults.ts";
 import { isRight, mailChecks } from "../health/health.ts";
@@ -84,14 +85,20 @@ export async function verifyDomain(
     }
     const value = verificationOf(seen, proof, mail, checkedAt);
     const { sending_ready, seen_right } = seen;
+    const isRegained = isProved && (domain.unproved ?? 0) > 0;
     const isSame = sending_ready === domain.sending_ready && seen_right.length === domain.seen_right.length;
-    if (isSame) return { value, writes: [], changes: [] };
+    if (isSame && !isRegained) return { value, writes: [], changes: [] };
     const becomesReady = sending_ready && !domain.sending_ready;
-    const { after, writes } = domainUpdate(domain, {
+    const { after, writes: updates } = domainUpdate(domain, {
       sending_ready,
       seen_right,
+      ...(isRegained ? provedAgain(domain) : {}),
       ...(becomesReady ? { updated_at: now().toISOString() } : {}),
     });
+    const hold: Write[] = isRegained
+      ? [{ update: holderKey(domain.name), set: { firm: true }, if: { domain_id: domain.id } }]
+      : [];
+    const writes = [...updates, ...hold];
     if (!becomesReady) return { value, writes, changes: [], housekeeping: true };
     const [before, shown] = (await domainViews(table, domain.account_id, [domain, after])) as [object, object];
     return { value, writes, changes: [change(domainKind, "updated", domain.id, { before, after: shown })] };

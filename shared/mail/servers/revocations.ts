@@ -120,6 +120,7 @@ const effects: Record<string, (event: RevokingEvent) => Effect | undefined> = {
   "credential.updated": (event) => (became(event, "active", (value) => value === false) ? ofMaster(event) : undefined),
   "domain.releasing": ofDomain("domain_deleted"),
   "domain.deleted": ofDomain("domain_deleted"),
+  "domain.expired": ofDomain("domain_expired"),
   "domain.released": ofDomain("domain_expired"),
   "domain.taken_over": ofDomain("domain_taken_over"),
   "domain.updated": (event) => {

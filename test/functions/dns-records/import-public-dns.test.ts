@@ -58,9 +58,17 @@ test("takes a wildcard once, not for every usual name", async () => {
   await publish(domain, [
     { name: "*", type: "A", value: "192.0.2.1" },
     { name: "www", type: "A", value: "192.0.2.2" },
+    // A name with another record is not covered by the wildcard any more, so it needs its address.
+    { name: "mail", type: "A", value: "192.0.2.1" },
+    { name: "mail", type: "AAAA", value: "2001:db8::1" },
   ]);
   const { body } = await send(account, { domain, source: "public_dns", dry_run: true });
-  expect(body.planned.map(shown).toSorted()).toEqual(["* A 192.0.2.1", "www A 192.0.2.2"]);
+  expect(body.planned.map(shown).toSorted()).toEqual([
+    "* A 192.0.2.1",
+    "mail A 192.0.2.1",
+    "mail AAAA 2001:db8::1",
+    "www A 192.0.2.2",
+  ]);
 });
 
 test("says how many questions got no answer", async () => {

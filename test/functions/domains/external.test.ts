@@ -233,7 +233,7 @@ describe("a name that another account has", () => {
     const workspaceId = await newWorkspace(account, "Sales");
     expect((await connect(account, name, workspaceId)).body.code).toBe("domain_taken");
     await publish(name, [proofOf(account, name)]);
-    await setStored(old, name, { failures: 11, status: "degraded" });
+    await setStored(old, name, { failures: 11, unproved: 11, status: "degraded" });
     await advance(old, name);
     expect(await isFirm(name)).toBe(true);
     await advance(old, name);

@@ -137,6 +137,14 @@ test("a domain that is deleted has its sessions ended, and its deleted mailboxes
   expect(new Set(purged.map(({ id_of_scope }) => id_of_scope))).toEqual(new Set([ada, bob]));
 });
 
+test("a domain whose registration ends has its sessions ended at once, and not only when its name is released", async () => {
+  const { account, since } = await scene();
+  const [created] = (await recorded(account)).filter(({ type }) => type === "domain.created");
+  if (!created) throw new Error("no domain was created");
+  await noteRevocation({ detail: eventOf({ ...created, type: "domain.expired" }) });
+  expect(await effects(account, since)).toEqual(["disconnect domain: domain_expired"]);
+});
+
 test("a name that another account takes over ends the sessions of the domain that had it", async () => {
   const account = await newAccount();
   const since = new Date().toISOString();

@@ -210,6 +210,22 @@ test("a name that is delegated to its account again before anybody else proves i
   expect(await isFirm(name)).toBe(true);
 });
 
+test("domains.verify makes the hold on a name firm again at once, although the domain has another fault", async () => {
+  const account = await newAccount();
+  const { name } = await quicklyActive(account);
+  const { id } = await storedAs(account, name);
+  const { zone_id = "" } = (await getZone(testTable(), account.id, id)) ?? {};
+  await delegate(testTable(), name, elsewhere);
+  await setStored(account, name, { failures: 12, unproved: 12, status: "degraded" });
+  await advanceTimes(1, account, name);
+  expect(await isFirm(name)).toBe(false);
+  await delegated(account, name);
+  await workAt(new Date()).dns.changeZone(zone_id, [{ remove: { name, type: "MX" } }]);
+  expect((await domainsRequest(account, "POST", `/${name}/verify`)).body).toMatchObject({ verified: true });
+  expect(await storedAs(account, name)).toMatchObject({ status: "degraded", unproved: 0 });
+  expect(await isFirm(name)).toBe(true);
+});
+
 test("other faults for a long time do not loosen the hold on a name, and one check without the proof does not either", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);

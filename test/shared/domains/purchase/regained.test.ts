@@ -72,7 +72,12 @@ test("a registration that fails leaves the lost domain as long as it would have 
   });
   expect(await storedAs(account, name)).toMatchObject({ due_at: deletes_at, is_open: false, was_verified: true });
   expect(await wallet(account)).toEqual({ posted: 10_000, available: 10_000 });
+  const external = { dns_mode: "external", sending_ready: true, seen_right: ["spf"], handover: { gone_at: null } };
+  await setStored(account, name, external);
   expect((await purchase(account, [name])).body.results).toMatchObject([{ status: "pending_registration", id }]);
+  // A registered name is delegated to us, so the DNS of the domain is hosted again.
+  const hosted = { dns_mode: "hosted", sending_ready: false, seen_right: [], handover: null };
+  expect(await storedAs(account, name)).toMatchObject(hosted);
   expect(await registered(account, name)).toMatchObject({ id, status: "pending_delegation" });
   expect(await wallet(account)).toEqual({ posted: 8_600, available: 8_600 });
 });

@@ -240,16 +240,50 @@ describe("a list", () => {
   });
 });
 
-test("a program that fails is a CodeError with its place, and its request can be repeated", async () => {
-  const error = { code: "unknown_function", message: "There is no me.gett.", line: 2, column: 1 };
-  const { client, seen } = await connected(busy, {
-    body: { request_id: "r-3", status: "failed", responses: [], error },
+describe("a program", () => {
+  test("that fails is a CodeError with its place, and its request can be repeated", async () => {
+    const error = { code: "unknown_function", message: "There is no me.gett.", line: 2, column: 1 };
+    const { client, seen } = await connected(busy, {
+      body: { request_id: "r-3", status: "failed", responses: [], error },
+    });
+    const thrown = await client.code("1\nme.gett()", { session_id: "s" }).catch((one: unknown) => one);
+    expect(thrown).toBeInstanceOf(CodeError);
+    expect(thrown).toMatchObject({
+      ...error,
+      message: expect.stringContaining("at line 2, column 1: There is no me.gett."),
+    });
+    expect(seen.map(({ body }) => body)).toEqual([seen[1]?.body, { ...(seen[0]?.body as object), session_id: "s" }]);
   });
-  const thrown = await client.code("1\nme.gett()", { session_id: "s" }).catch((one: unknown) => one);
-  expect(thrown).toBeInstanceOf(CodeError);
-  expect(thrown).toMatchObject({
-    ...error,
-    message: expect.stringContaining("at line 2, column 1: There is no me.gett."),
+
+  test("has a random request_id, which is also its session, and an error tells it for a repeat", async () => {
+    const error = { code: "not_found", message: "There is no such tag.", line: 1, column: 1 };
+    const failed = (request_id: string): Reply => ({ body: { request_id, status: "failed", responses: [], error } });
+    const { client, seen } = await connected("drop", { status: 504, body: {} }, failed("r-4"));
+    const unanswered = await client.code("1", { retries: 0 }).catch((one: unknown) => one);
+    expect(unanswered).toBeInstanceOf(ConnectionError);
+    const request_id = (unanswered as ConnectionError).programRequestId;
+    expect(request_id).toMatch(/^[0-9a-f]{32}$/);
+    const late = await client.code("1", { retries: 0, request_id }).catch((one: unknown) => one);
+    expect(late).toMatchObject({ name: "ApiError", status: 504, programRequestId: request_id });
+    await client.code("1", { request_id }).catch((one: unknown) => one);
+    const sent = { request_id, session_id: request_id, code: "1" };
+    expect(seen.map(({ body }) => body)).toEqual([sent, sent, sent]);
   });
-  expect(seen.map(({ body }) => body)).toEqual([seen[1]?.body, { ...(seen[0]?.body as object), session_id: "s" }]);
+
+  test("with an idempotencyKey has a request_id that depends on the key alone, if it has no other", async () => {
+    const { base, seen } = await connected();
+    const idempotencyKey = "k".repeat(255);
+    for (const options of [{}, {}, { request_id: "mine" }, { idempotencyKey: "other" }]) {
+      await new HostedMail({ baseUrl: base }).code("1", { idempotencyKey, ...options });
+    }
+    const [first, again, mine, other] = seen.map(({ body }) => body as Record<string, unknown>);
+    expect(first).toEqual({
+      request_id: expect.stringMatching(/^[0-9a-f]{64}$/),
+      session_id: first?.["request_id"],
+      code: "1",
+    });
+    expect(again).toEqual(first);
+    expect(mine).toEqual({ request_id: "mine", session_id: "mine", code: "1" });
+    expect(other?.["request_id"]).not.toBe(first?.["request_id"]);
+  });
 });

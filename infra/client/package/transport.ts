@@ -114,13 +114,27 @@ function apiAddress(baseUrl: string | undefined): string {
 const argumentText = (value: unknown): string =>
   typeof value === "string" ? value : value === null || value === undefined ? "" : JSON.stringify(value);
 
-/** Makes the request of a function from its arguments. Throws a `TypeError` if an argument in the path is missing. */
+/**
+ * Whether a text can reach another route as a part of the path. `fetch` removes dot segments even if they are encoded.
+ * The gateway decodes the path before it finds the route.
+ */
+const changesRoute = (text: string): boolean => /^\.\.?$|[/?%]/.test(text);
+
+/**
+ * Makes the request of a function from its arguments. Throws a `TypeError` if an argument in the path is missing or
+ * could reach another route.
+ */
 export function requestOf(name: string, route: FunctionRoute, args: Arguments): ReadyRequest {
   const rest = new Map(Object.entries(args).filter(([, value]) => value !== undefined));
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, parameter: string) => {
     const value = argumentText(rest.get(parameter));
     rest.delete(parameter);
     if (value === "") throw new TypeError(`${name} needs the argument ${parameter}.`);
+    if (changesRoute(value)) {
+      throw new TypeError(
+        `${name} cannot send the argument ${parameter}: it is "." or "..", or has a "/", "?" or "%". Give the resource's id.`,
+      );
+    }
     return encodeURIComponent(value);
   });
   const query = new URLSearchParams();

@@ -179,6 +179,7 @@ describe("an error", () => {
     [["domains", "list", "--status", "odd"], 2, "Write one of pending_registration"],
     [["mailboxes", "bulk", "--domain", "x", "--items", "{"], 2, "Write JSON, or @file"],
     [["tags", "list", "--limit", "0"], 2, "--limit is a number from 1."],
+    [["mailboxes", "delete", "ann@example.com?x"], 2, "mailboxes.delete cannot send the argument mailbox: "],
     [["domains", "get", "nope.example"], 1, "not_found: "],
     [["tags", "add", "--name", ""], 1, "validation_failed: --name: "],
     [["dns", "import"], 2, "Give a zone file, or --public-dns."],

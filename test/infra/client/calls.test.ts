@@ -48,11 +48,11 @@ describe("a request", () => {
   test("has its arguments in the path, the query and the body", async () => {
     const { client, seen } = await connected();
     await client.mailboxes.update({ account_id, mailbox: "ann@example.com", first_name: "Ann" });
-    await client.domains.delete({ account_id, domain: "a/b", release: true });
+    await client.domains.delete({ account_id, domain: "a b", release: true });
     await client.domains.search({ account_id, workspace_id: "w", query: "bakery", tlds: ["com", "org"] });
     expect(seen.map(({ method, url, body }) => [method, url, body])).toEqual([
       ["PATCH", "/v1/public/accounts/a/mailboxes/ann%40example.com", { first_name: "Ann" }],
-      ["DELETE", "/v1/public/accounts/a/domains/a%2Fb?release=true", undefined],
+      ["DELETE", "/v1/public/accounts/a/domains/a%20b?release=true", undefined],
       ["GET", expect.stringMatching(/\?workspace_id=w&query=bakery&tlds=com&tlds=org$/), undefined],
     ]);
   });
@@ -88,6 +88,19 @@ describe("a request", () => {
     );
     expect(seen).toEqual([]);
   });
+
+  test.each([".", "..", "ann@example.com?x", "a/b", "%2e%2E", "ann@example.com%3Fx"])(
+    "with the argument %j in the path is not sent, because it could reach another route",
+    async (mailbox) => {
+      const { client, seen } = await connected();
+      const error = await client.mailboxes.delete({ account_id, mailbox }).catch((one: unknown) => one);
+      expect(error).toBeInstanceOf(TypeError);
+      expect((error as Error).message).toMatch(
+        /^mailboxes\.delete cannot send the argument mailbox: .* resource's id\.$/,
+      );
+      expect(seen).toEqual([]);
+    },
+  );
 
   test("is sent although nobody waits for its answer, but only once", async () => {
     const { client, seen } = await connected();

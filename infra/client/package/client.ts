@@ -6,7 +6,7 @@ import {
   type Arguments,
   type ClientOptions,
   type RequestOptions,
-  idOf,
+  hashedId,
   randomId,
   requestOf,
   type FunctionRoute,
@@ -64,7 +64,7 @@ export class HostedMail extends AllFunctions {
     const { request_id: given, session_id, dry_run, ...others } = options;
     const key = options.idempotencyKey;
     // The API refuses a repeat with the same key and other ids. So the ids depend on the key alone.
-    const request_id = given ?? (key === undefined ? randomId() : await idOf(key));
+    const request_id = given ?? (key === undefined ? randomId() : await hashedId(key));
     const flags = dry_run === undefined ? {} : { dry_run };
     const body = { request_id, session_id: session_id ?? request_id, code, ...flags };
     // A program needs no idempotency key, because `request_id` has the same effect.

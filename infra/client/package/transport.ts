@@ -87,7 +87,7 @@ export const randomId = (): string => hexOf(crypto.getRandomValues(new Uint8Arra
  * An id of 64 characters that depends only on the text: its SHA-256 hash. In a web page, `crypto.subtle` exists only
  * over https and on localhost.
  */
-export async function idOf(text: string): Promise<string> {
+export async function hashedId(text: string): Promise<string> {
   const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
   return hexOf(new Uint8Array(hash));
 }

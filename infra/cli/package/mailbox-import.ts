@@ -7,7 +7,7 @@ import { ApiError, type HostedMail } from "../../client/package/index.ts";
 import { explain, Failure } from "./failures.ts";
 import { progressBar } from "./output.ts";
 
-/** One row of the file: a mailbox, and the failure if the mailbox could not be created. */
+/** One row of the file: its last line, from 1, its mailbox, and the failure if the mailbox could not be created. */
 type PersonRow = {
   line: number;
   cells: Record<string, string>;
@@ -41,6 +41,31 @@ function parseFile(file: string): Parsed[] {
   }
 }
 
+/** The greatest lengths of the cells that the API takes, in UTF-16 code units. */
+const longest = { localPart: 64, name: 100 };
+
+/**
+ * Explains why a row is not valid. Undefined if the row is valid, as far as the file alone tells. The API refuses a
+ * whole request for some of these faults.
+ */
+function faultOf({ email, domain, cells }: PersonRow, seen: ReadonlySet<string>): PersonRow["failure"] {
+  if (domain === "") return { code: "invalid_email", message: "The e-mail address is not valid." };
+  if (seen.has(email)) return { code: "duplicate_in_file", message: "An earlier row has the same address." };
+  if (email.indexOf("@") > longest.localPart) {
+    const message = `The part before the @ has more than ${longest.localPart} characters.`;
+    return { code: "invalid_local_part", message };
+  }
+  for (const name of ["first_name", "last_name"]) {
+    const { length } = cells[name] ?? "";
+    if (length < 1 || length > longest.name)
+      return { code: "invalid_name", message: `${name} needs 1 to ${longest.name} characters.` };
+  }
+  const quota = cells["quota_allowed"] || "0";
+  if (!/^\d+$/.test(quota) || !Number.isSafeInteger(Number(quota)))
+    return { code: "invalid_quota", message: "quota_allowed is a number of bytes, such as 10737418240." };
+  return undefined;
+}
+
 /** Reads the rows of a CSV file with a header. Throws a `Failure` that names the missing columns. */
 function readRows(file: string): PersonRow[] {
   const records = parseFile(file);
@@ -52,9 +77,8 @@ function readRows(file: string): PersonRow[] {
     const email = (record["email"] ?? "").toLowerCase();
     const [, domain = ""] = /^[^@\s]+@([^@\s]+)$/.exec(email) ?? [];
     const row: PersonRow = { line: info.lines, cells: record, email, domain };
-    if (domain === "") row.failure = { code: "invalid_email", message: "The e-mail address is not valid." };
-    else if (seen.has(email))
-      row.failure = { code: "duplicate_in_file", message: "An earlier row has the same address." };
+    const failure = faultOf(row, seen);
+    if (failure) row.failure = failure;
     seen.add(email);
     return row;
   });
@@ -132,7 +156,11 @@ async function createAll(
 
 /** Writes a CSV file with the failed rows and their errors. The file can be corrected and imported again. */
 function writeReport(file: string, failed: readonly PersonRow[]): void {
-  const rows = failed.map(({ cells, failure }) => ({ ...cells, error_code: failure?.code, error: failure?.message }));
+  const rows = failed.map(({ line, cells, failure }) => ({
+    ...cells,
+    error_code: failure?.code,
+    error: `Line ${line}: ${failure?.message}`,
+  }));
   writeFileSync(file, stringify(rows, { header: true }));
 }
 

@@ -6,6 +6,7 @@ import {
   type Arguments,
   type ClientOptions,
   type RequestOptions,
+  hashedId,
   randomId,
   requestOf,
   type FunctionRoute,
@@ -24,7 +25,7 @@ export interface CodeOptions extends RequestOptions {
   /**
    * Your id for this run of the program. If you send the same program with this id and the same `session_id`, or both
    * times without one, again within an hour, you get the same answer. A program that failed runs again, but makes no
-   * write twice. By default a random id.
+   * write twice. By default a hash of the `idempotencyKey`, or a random id without this key.
    */
   request_id?: string | undefined;
 }
@@ -55,15 +56,22 @@ export class HostedMail extends AllFunctions {
 
   /** Runs a program of code mode. Throws a `CodeError` if the program fails. */
   code<Value = unknown>(program: string, options: CodeOptions = {}): ApiPromise<CodeResult<Value>> {
-    const { request_id = randomId(), session_id = request_id, dry_run, ...others } = options;
-    const body = { request_id, session_id, code: program, ...(dry_run === undefined ? {} : { dry_run }) };
-    // A program needs no idempotency key, because `request_id` has the same effect.
-    const request = { method: "POST", path: "/v1/public/a2a", body, takesKey: false, hasOwnKey: true };
-    const sent = this.#transport.send<CodeResult<Value>>(request, others).then((answer) => {
-      if (answer.data.error) throw new CodeError(answer.data.error, answer.data);
-      return answer;
-    });
+    const sent = this.#sendProgram<Value>(program, options);
     return new ApiPromise(() => sent);
+  }
+
+  async #sendProgram<Value>(code: string, options: CodeOptions): Promise<WithResponse<CodeResult<Value>>> {
+    const { request_id: given, session_id, dry_run, ...others } = options;
+    const key = options.idempotencyKey;
+    // The API refuses a repeat with the same key and other ids. So the ids depend on the key alone.
+    const request_id = given ?? (key === undefined ? randomId() : await hashedId(key));
+    const flags = dry_run === undefined ? {} : { dry_run };
+    const body = { request_id, session_id: session_id ?? request_id, code, ...flags };
+    // A program needs no idempotency key, because `request_id` has the same effect.
+    const request = { method: "POST", path: "/v1/public/a2a", body, takesKey: false, programRequestId: request_id };
+    const answer = await this.#transport.send<CodeResult<Value>>(request, others);
+    if (answer.data.error) throw new CodeError(answer.data.error, answer.data);
+    return answer;
   }
 
   /** Adds a method under a dotted name, such as `mailboxes.add`. */

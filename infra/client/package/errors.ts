@@ -35,6 +35,9 @@ export function retryAfterSecondsOf({ headers }: Response, now: number): number 
   return Number.isNaN(seconds) ? undefined : Math.max(0, seconds);
 }
 
+/** The ids by which the API recognises a repeat of a request. */
+type SentIds = { idempotencyKey?: string | undefined; programRequestId?: string | undefined };
+
 /** An error answer of the API: an RFC 9457 problem, or a 422 that lists every invalid place. */
 export class ApiError extends HostedMailError {
   readonly status: number;
@@ -49,13 +52,15 @@ export class ApiError extends HostedMailError {
   readonly retryAfterSeconds: number | undefined;
   /** The idempotency key of the request. If you send the request again with this key, it takes effect only once. */
   readonly idempotencyKey: string | undefined;
+  /** The `request_id` of the program that `code` sent. Undefined for other requests. */
+  readonly programRequestId: string | undefined;
   /** The invalid places of a 422. Empty for other errors. */
   readonly errors: readonly InvalidPlace[];
   /** The parsed body, with the members that help to correct the request. */
   readonly body: unknown;
   readonly response: Response;
 
-  constructor(response: Response, body: unknown, idempotencyKey?: string) {
+  constructor(response: Response, body: unknown, { idempotencyKey, programRequestId }: SentIds = {}) {
     const problem = (typeof body === "object" && body !== null ? body : {}) as ProblemBody;
     const errors = Array.isArray(problem.detail) ? (problem.detail as InvalidPlace[]) : [];
     const code = stringIn(problem.code) ?? (errors.length > 0 ? "validation_failed" : "unknown");
@@ -68,6 +73,7 @@ export class ApiError extends HostedMailError {
     this.requestId = requestId;
     this.retryAfterSeconds = retryAfterSecondsOf(response, Date.now());
     this.idempotencyKey = idempotencyKey;
+    this.programRequestId = programRequestId;
     this.errors = errors;
     this.body = body;
     this.response = response;
@@ -78,10 +84,13 @@ export class ApiError extends HostedMailError {
 export class ConnectionError extends HostedMailError {
   /** The idempotency key of the request. If you send the request again with this key, it takes effect only once. */
   readonly idempotencyKey: string | undefined;
+  /** The `request_id` of the program that `code` sent. Undefined for other requests. */
+  readonly programRequestId: string | undefined;
 
-  constructor(message: string, { idempotencyKey, cause }: { idempotencyKey?: string | undefined; cause?: unknown }) {
+  constructor(message: string, { idempotencyKey, programRequestId, cause }: SentIds & { cause?: unknown }) {
     super(message, { cause });
     this.idempotencyKey = idempotencyKey;
+    this.programRequestId = programRequestId;
   }
 }
 

@@ -72,12 +72,25 @@ export type FunctionRoute = {
 
 export type Arguments = Record<string, unknown>;
 
-/** A request that is ready to be sent. `body` is undefined for a request without a body. */
-type ReadyRequest = { method: string; path: string; body?: unknown; takesKey: boolean; hasOwnKey?: boolean };
+/**
+ * A request that is ready to be sent. `body` is undefined for a request without a body. `programRequestId` is the
+ * `request_id` of a program, which has the effect of an idempotency key.
+ */
+type ReadyRequest = { method: string; path: string; body?: unknown; takesKey: boolean; programRequestId?: string };
+
+const hexOf = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** 128 random bits. `crypto.randomUUID` does not exist in web pages that were loaded over http. */
-export const randomId = (): string =>
-  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+export const randomId = (): string => hexOf(crypto.getRandomValues(new Uint8Array(16)));
+
+/**
+ * An id of 64 characters that depends only on the text: its SHA-256 hash. In a web page, `crypto.subtle` exists only
+ * over https and on localhost.
+ */
+export async function hashedId(text: string): Promise<string> {
+  const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return hexOf(new Uint8Array(hash));
+}
 
 const environment = (name: string): string | undefined =>
   (globalThis as { process?: { env?: Record<string, string | undefined> } }).process?.env?.[name] || undefined;
@@ -101,13 +114,27 @@ function apiAddress(baseUrl: string | undefined): string {
 const argumentText = (value: unknown): string =>
   typeof value === "string" ? value : value === null || value === undefined ? "" : JSON.stringify(value);
 
-/** Makes the request of a function from its arguments. Throws a `TypeError` if an argument in the path is missing. */
+/**
+ * Whether a text can reach another route as a part of the path. `fetch` removes dot segments even if they are encoded.
+ * The gateway decodes the path before it finds the route.
+ */
+const changesRoute = (text: string): boolean => /^\.\.?$|[/?%]/.test(text);
+
+/**
+ * Makes the request of a function from its arguments. Throws a `TypeError` if an argument in the path is missing or
+ * could reach another route.
+ */
 export function requestOf(name: string, route: FunctionRoute, args: Arguments): ReadyRequest {
   const rest = new Map(Object.entries(args).filter(([, value]) => value !== undefined));
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, parameter: string) => {
     const value = argumentText(rest.get(parameter));
     rest.delete(parameter);
     if (value === "") throw new TypeError(`${name} needs the argument ${parameter}.`);
+    if (changesRoute(value)) {
+      throw new TypeError(
+        `${name} cannot send the argument ${parameter}: it is "." or "..", or has a "/", "?" or "%". Give the resource's id.`,
+      );
+    }
     return encodeURIComponent(value);
   });
   const query = new URLSearchParams();
@@ -162,7 +189,7 @@ export class Transport {
    * the caller's signal.
    */
   async send<Data>(request: ReadyRequest, options: RequestOptions = {}): Promise<WithResponse<Data>> {
-    const { method, body, takesKey, hasOwnKey = false } = request;
+    const { method, body, takesKey, programRequestId } = request;
     const headers = new Headers({ accept: "application/json" });
     // The headers are set one by one. `new Headers` would join two values whose names differ only in case.
     for (const one of [this.#options.headers, options.headers]) {
@@ -176,15 +203,16 @@ export class Transport {
     const { response, content } = await retrying(() => this.#try(request, headers, options), {
       retries: options.retries ?? this.#options.retries ?? 4,
       longestWaitMs: this.#options.longestWaitMs ?? 20_000,
-      isSafeToRepeat: method === "GET" || key !== undefined || hasOwnKey,
+      isSafeToRepeat: method === "GET" || key !== undefined || programRequestId !== undefined,
       signal: options.signal,
     });
-    if (!response.ok) throw new ApiError(response, content, key);
+    if (!response.ok) throw new ApiError(response, content, { idempotencyKey: key, programRequestId });
     return { data: content as Data, response, requestId: response.headers.get("x-request-id") ?? undefined };
   }
 
   /** Sends the request once. Throws a `TimeoutError`, a `ConnectionError`, or the reason of the caller's signal. */
-  async #try({ method, path, body }: ReadyRequest, headers: Headers, { signal, timeoutMs }: RequestOptions) {
+  async #try(request: ReadyRequest, headers: Headers, { signal, timeoutMs }: RequestOptions) {
+    const { method, path, body, programRequestId } = request;
     signal?.throwIfAborted();
     await this.#authorize(headers);
     const limitMs = timeoutMs ?? this.#options.timeoutMs ?? 30_000;
@@ -192,7 +220,7 @@ export class Transport {
     const stop = (): void => stopping.abort();
     const timer = setTimeout(stop, limitMs);
     signal?.addEventListener("abort", stop, { once: true });
-    const idempotencyKey = headers.get("idempotency-key") ?? undefined;
+    const ids = { idempotencyKey: headers.get("idempotency-key") ?? undefined, programRequestId };
     const url = this.#base + path;
     try {
       const init = {
@@ -206,9 +234,9 @@ export class Transport {
     } catch (cause) {
       if (signal?.aborted) throw signal.reason;
       if (stopping.signal.aborted) {
-        throw new TimeoutError(`${method} ${url} had no answer within ${limitMs} ms.`, { idempotencyKey, cause });
+        throw new TimeoutError(`${method} ${url} had no answer within ${limitMs} ms.`, { ...ids, cause });
       }
-      throw new ConnectionError(`${method} ${url} had no answer: ${reasonOf(cause)}`, { idempotencyKey, cause });
+      throw new ConnectionError(`${method} ${url} had no answer: ${reasonOf(cause)}`, { ...ids, cause });
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener("abort", stop);

@@ -179,6 +179,7 @@ describe("an error", () => {
     [["domains", "list", "--status", "odd"], 2, "Write one of pending_registration"],
     [["mailboxes", "bulk", "--domain", "x", "--items", "{"], 2, "Write JSON, or @file"],
     [["tags", "list", "--limit", "0"], 2, "--limit is a number from 1."],
+    [["mailboxes", "delete", "ann@example.com?x"], 2, "mailboxes.delete cannot send the argument mailbox: "],
     [["domains", "get", "nope.example"], 1, "not_found: "],
     [["tags", "add", "--name", ""], 1, "validation_failed: --name: "],
     [["dns", "import"], 2, "Give a zone file, or --public-dns."],
@@ -283,6 +284,43 @@ describe("imports", () => {
       expect((await client.mailboxes.list({ account_id: account.id, domain })).total).toBe(102);
     },
   );
+
+  test("the other mailboxes of a file with quotas and names that are not valid, and tells the lines", async () => {
+    const long = "x".repeat(101);
+    const file = [
+      "email,first_name,last_name,quota_allowed",
+      ...["10 GB", "1.5", "-1", "99999999999999999999"].map((quota, index) => `quota${index}@${domain},Una,Q,${quota}`),
+      "",
+      `long@${domain},${long},N,`,
+      `none@${domain},No,,`,
+      `${long}@${domain},Long,L,`,
+      `u@${domain},Una,U,${2 ** 30}`,
+      `v@${domain},${long.slice(1)},V,`,
+    ];
+    await writeFile(join(folder, "quotas.csv"), file.join("\n"));
+    const dry = await hostedMail(["mailboxes", "import", "quotas.csv", "--dry-run"]);
+    expect(dry).toMatchObject({ code: 1, stderr: expect.stringContaining("7 rows failed.") });
+    expect(JSON.parse(dry.stdout)).toMatchObject({ to_create: 2, existed: 0, failed: 7 });
+    const reasons = () => {
+      const report = readFileSync(join(folder, "quotas.failed.csv"), "utf8");
+      return parse<Record<string, string>>(report, { columns: true }).map((row) => [row["error_code"], row["error"]]);
+    };
+    const expected = [
+      ...[2, 3, 4, 5].map((line) => [
+        "invalid_quota",
+        `Line ${line}: quota_allowed is a number of bytes, such as 10737418240.`,
+      ]),
+      ["invalid_name", "Line 7: first_name needs 1 to 100 characters."],
+      ["invalid_name", "Line 8: last_name needs 1 to 100 characters."],
+      ["invalid_local_part", "Line 9: The part before the @ has more than 64 characters."],
+    ];
+    expect(reasons()).toEqual(expected);
+    const { stdout } = await hostedMail(["mailboxes", "import", "quotas.csv"]);
+    expect(JSON.parse(stdout)).toEqual({ created: 2, existed: 0, failed: 7, report: "quotas.failed.csv" });
+    expect(reasons()).toEqual(expected);
+    const { quota } = await client.mailboxes.get({ account_id: account.id, mailbox: `u@${domain}` });
+    expect(quota.allowed).toBe(2 ** 30);
+  });
 
   test("no mailbox of a file without its columns", async () => {
     await writeFile(join(folder, "odd.csv"), "email,name\na@b.c,A");

@@ -48,11 +48,11 @@ describe("a request", () => {
   test("has its arguments in the path, the query and the body", async () => {
     const { client, seen } = await connected();
     await client.mailboxes.update({ account_id, mailbox: "ann@example.com", first_name: "Ann" });
-    await client.domains.delete({ account_id, domain: "a/b", release: true });
+    await client.domains.delete({ account_id, domain: "a b", release: true });
     await client.domains.search({ account_id, workspace_id: "w", query: "bakery", tlds: ["com", "org"] });
     expect(seen.map(({ method, url, body }) => [method, url, body])).toEqual([
       ["PATCH", "/v1/public/accounts/a/mailboxes/ann%40example.com", { first_name: "Ann" }],
-      ["DELETE", "/v1/public/accounts/a/domains/a%2Fb?release=true", undefined],
+      ["DELETE", "/v1/public/accounts/a/domains/a%20b?release=true", undefined],
       ["GET", expect.stringMatching(/\?workspace_id=w&query=bakery&tlds=com&tlds=org$/), undefined],
     ]);
   });
@@ -88,6 +88,19 @@ describe("a request", () => {
     );
     expect(seen).toEqual([]);
   });
+
+  test.each([".", "..", "ann@example.com?x", "a/b", "%2e%2E", "ann@example.com%3Fx"])(
+    "with the argument %j in the path is not sent, because it could reach another route",
+    async (mailbox) => {
+      const { client, seen } = await connected();
+      const error = await client.mailboxes.delete({ account_id, mailbox }).catch((one: unknown) => one);
+      expect(error).toBeInstanceOf(TypeError);
+      expect((error as Error).message).toMatch(
+        /^mailboxes\.delete cannot send the argument mailbox: .* resource's id\.$/,
+      );
+      expect(seen).toEqual([]);
+    },
+  );
 
   test("is sent although nobody waits for its answer, but only once", async () => {
     const { client, seen } = await connected();
@@ -240,16 +253,50 @@ describe("a list", () => {
   });
 });
 
-test("a program that fails is a CodeError with its place, and its request can be repeated", async () => {
-  const error = { code: "unknown_function", message: "There is no me.gett.", line: 2, column: 1 };
-  const { client, seen } = await connected(busy, {
-    body: { request_id: "r-3", status: "failed", responses: [], error },
+describe("a program", () => {
+  test("that fails is a CodeError with its place, and its request can be repeated", async () => {
+    const error = { code: "unknown_function", message: "There is no me.gett.", line: 2, column: 1 };
+    const { client, seen } = await connected(busy, {
+      body: { request_id: "r-3", status: "failed", responses: [], error },
+    });
+    const thrown = await client.code("1\nme.gett()", { session_id: "s" }).catch((one: unknown) => one);
+    expect(thrown).toBeInstanceOf(CodeError);
+    expect(thrown).toMatchObject({
+      ...error,
+      message: expect.stringContaining("at line 2, column 1: There is no me.gett."),
+    });
+    expect(seen.map(({ body }) => body)).toEqual([seen[1]?.body, { ...(seen[0]?.body as object), session_id: "s" }]);
   });
-  const thrown = await client.code("1\nme.gett()", { session_id: "s" }).catch((one: unknown) => one);
-  expect(thrown).toBeInstanceOf(CodeError);
-  expect(thrown).toMatchObject({
-    ...error,
-    message: expect.stringContaining("at line 2, column 1: There is no me.gett."),
+
+  test("has a random request_id, which is also its session, and an error tells it for a repeat", async () => {
+    const error = { code: "not_found", message: "There is no such tag.", line: 1, column: 1 };
+    const failed = (request_id: string): Reply => ({ body: { request_id, status: "failed", responses: [], error } });
+    const { client, seen } = await connected("drop", { status: 504, body: {} }, failed("r-4"));
+    const unanswered = await client.code("1", { retries: 0 }).catch((one: unknown) => one);
+    expect(unanswered).toBeInstanceOf(ConnectionError);
+    const request_id = (unanswered as ConnectionError).programRequestId;
+    expect(request_id).toMatch(/^[0-9a-f]{32}$/);
+    const late = await client.code("1", { retries: 0, request_id }).catch((one: unknown) => one);
+    expect(late).toMatchObject({ name: "ApiError", status: 504, programRequestId: request_id });
+    await client.code("1", { request_id }).catch((one: unknown) => one);
+    const sent = { request_id, session_id: request_id, code: "1" };
+    expect(seen.map(({ body }) => body)).toEqual([sent, sent, sent]);
   });
-  expect(seen.map(({ body }) => body)).toEqual([seen[1]?.body, { ...(seen[0]?.body as object), session_id: "s" }]);
+
+  test("with an idempotencyKey has a request_id that depends on the key alone, if it has no other", async () => {
+    const { base, seen } = await connected();
+    const idempotencyKey = "k".repeat(255);
+    for (const options of [{}, {}, { request_id: "mine" }, { idempotencyKey: "other" }]) {
+      await new HostedMail({ baseUrl: base }).code("1", { idempotencyKey, ...options });
+    }
+    const [first, again, mine, other] = seen.map(({ body }) => body as Record<string, unknown>);
+    expect(first).toEqual({
+      request_id: expect.stringMatching(/^[0-9a-f]{64}$/),
+      session_id: first?.["request_id"],
+      code: "1",
+    });
+    expect(again).toEqual(first);
+    expect(mine).toEqual({ request_id: "mine", session_id: "mine", code: "1" });
+    expect(other?.["request_id"]).not.toBe(first?.["request_id"]);
+  });
 });

@@ -186,13 +186,19 @@ describe("the installed package", () => {
       const [once, again] = [
         await client.code(program, { request_id: "once" }), await client.code(program, { request_id: "once" }),
       ].map(({ result }) => result.last_value.id);
+      const keyed = 'workspaces.add(account_id="' + account_id + '", name="Keyed")';
+      const replays = [];
+      for (const idempotencyKey of ["one-key", "one-key"]) {
+        const { response } = await client.code(keyed, { idempotencyKey }).withResponse();
+        replays.push(response.headers.get("idempotency-replayed"));
+      }
       const failed = await client.code("me.gett()").catch((error) => error);
       const csv = await client.audit.list({ account_id }, { headers: { Accept: "text/csv" } });
       console.log(JSON.stringify({
         found: made.every((id) => found.includes(id)), requestId: typeof requestId, stale: stale.code,
         refused: [refused instanceof ApiError, refused.status, refused.code, refused.body.conflicts_with === made[0]],
         wrong: [wrong.code, wrong.errors.map(({ loc }) => loc.join("."))], stranger: stranger.code,
-        value: result.last_value, isMadeOnce: once === again, failed: [failed instanceof CodeError, failed.line],
+        value: result.last_value, isMadeOnce: once === again, replays, failed: [failed instanceof CodeError, failed.line],
         csv: csv.split("\\n").length > 3,
       }));
     `;
@@ -206,6 +212,7 @@ describe("the installed package", () => {
       stranger: "unauthenticated",
       value: ["Test account"],
       isMadeOnce: true,
+      replays: [null, "true"],
       failed: [true, 1],
       csv: true,
     });

@@ -40,6 +40,19 @@ function isWhole(line: string): boolean {
   }
 }
 
+/** The lines of a file that have an entry, and whether a line was cut off. */
+function readLines(file: string): { lines: string[]; isCut: boolean } {
+  const stored = readFileSync(file, "utf8").split("\n").filter(Boolean);
+  const lines = stored.filter(isWhole);
+  return { lines, isCut: lines.length < stored.length };
+}
+
+/** The name of the closed file to send next. A file comes before its halves, which a crash can leave beside it. */
+const nextClosed = (folder: string): string | undefined =>
+  readdirSync(folder)
+    .filter((name) => name.endsWith(".closed"))
+    .toSorted()[0];
+
 /**
  * Keeps reports in files until the API has accepted them. An added entry is reported even if this process dies. The API
  * counts each entry only once, because a repeated file has the same batch id. If the API refuses a batch, its halves are
@@ -50,19 +63,13 @@ export function openJournal(folder: string, api: Api, log: (text: string) => voi
   const rejected = join(folder, "rejected");
   mkdirSync(rejected, { recursive: true });
   const openFile = (endpoint: Endpoint): string => join(folder, `${endpoint}.jsonl`);
-  /** The name of the closed file to send next. A file comes before its halves, which a crash can leave beside it. */
-  const nextClosed = (): string | undefined =>
-    readdirSync(folder)
-      .filter((name) => name.endsWith(".closed"))
-      .toSorted()[0];
 
   /** Sends a closed file, or replaces it by its halves. Throws `NoAnswer` if the file must be sent again. */
   const send = async (name: string): Promise<void> => {
     const [endpoint = "", id = ""] = name.split(".");
     const halves = ["a", "b"].map((half) => join(folder, `${endpoint}.${id}${half}.closed`));
-    const stored = readFileSync(join(folder, name), "utf8").split("\n").filter(Boolean);
-    const lines = stored.filter(isWhole);
-    if (lines.length < stored.length) log(`${name} has a line that is cut off. The line is left out.`);
+    const { lines, isCut } = readLines(join(folder, name));
+    if (isCut) log(`${name} has a line that is cut off. The line is left out.`);
     if (lines.length === 0) return rmSync(join(folder, name));
     if (lines.length <= mostEntries) {
       const status = await api.report(endpoint, batchOf(id, lines));
@@ -95,7 +102,7 @@ export function openJournal(folder: string, api: Api, log: (text: string) => voi
         if (existsSync(openFile(endpoint)))
           renameSync(openFile(endpoint), join(folder, `${endpoint}.${randomUUID()}.closed`));
       }
-      for (let name = nextClosed(); name !== undefined; name = nextClosed()) await send(name);
+      for (let name = nextClosed(folder); name !== undefined; name = nextClosed(folder)) await send(name);
     },
   };
 }

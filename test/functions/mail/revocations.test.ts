@@ -139,7 +139,7 @@ test("a domain that is deleted has its sessions ended, and its deleted mailboxes
 
 test("a domain whose registration ends has its sessions ended at once, and not only when its name is released", async () => {
   const { account, since } = await scene();
-  const [created] = (await recorded(account)).filter(({ type }) => type === "domain.created");
+  const created = (await recorded(account)).find(({ type }) => type === "domain.created");
   if (!created) throw new Error("no domain was created");
   await noteRevocation({ detail: eventOf({ ...created, type: "domain.expired" }) });
   expect(await effects(account, since)).toEqual(["disconnect domain: domain_expired"]);

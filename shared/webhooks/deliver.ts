@@ -97,10 +97,14 @@ async function settleDelivery(
   }
 }
 
+/** Whether a webhook has been active since a time. */
+const isActiveSince = ({ status, enabled_at }: StoredWebhook, since: string): boolean =>
+  status === "active" && (enabled_at === undefined || enabled_at <= since);
+
 /**
  * Tries a pending delivery once and writes the result, unless another worker has claimed the delivery. If the webhook
- * of the delivery is not active, the delivery fails without an attempt. Throws if the table fails; the delivery then
- * stays due.
+ * is not active, or was disabled after the delivery was created, the delivery fails without an attempt. Throws if the
+ * table fails; the delivery then stays due.
  */
 export async function deliver(
   { delivery, body, webhook }: LoadedDelivery,
@@ -108,7 +112,7 @@ export async function deliver(
 ): Promise<DeliverResult> {
   const { lease_until } = delivery;
   if (lease_until !== null && lease_until > context.now().toISOString()) return "skipped";
-  if (webhook?.status !== "active") {
+  if (!webhook || !isActiveSince(webhook, delivery.created_at)) {
     const reason = webhook ? "webhook_disabled" : "webhook_deleted";
     return settleDelivery(delivery, afterAbandoning(delivery, reason, context.now()), context);
   }

@@ -65,7 +65,7 @@ export async function addWebhook(
 function statusChange({ status }: StoredWebhook, active: boolean | undefined, at: string): Partial<StoredWebhook> {
   if (active === undefined || active === (status === "active")) return {};
   return active
-    ? { status: "active", disabled_reason: null, disabled_at: null }
+    ? { status: "active", disabled_reason: null, disabled_at: null, enabled_at: at }
     : { status: "disabled", disabled_reason: "by_user", disabled_at: at };
 }
 

@@ -149,6 +149,28 @@ test("deliveries of a webhook that is disabled or deleted meanwhile are given up
   expect(await stillDue(scene)).toBe(0);
 });
 
+test("a retry that was pending when its webhook was disabled is not sent after the webhook is enabled again", async () => {
+  const scene = await newScene();
+  const { url, received } = await keepingReceiver((count) => ({ status: count === 1 ? 503 : 204 }));
+  const { id } = await scene.subscribe(url);
+  const before = scene.event();
+  expect(await dispatch(before, scene.work)).toEqual(["pending"]);
+  await updateWebhook(scene.accountId, id, { active: false }, scene.context);
+  scene.passMinutes(10);
+  await updateWebhook(scene.accountId, id, { active: true }, scene.context);
+  const after = scene.event();
+  await scene.dieAfterCreating(id, after);
+  scene.passMinutes(2);
+  expect(await sweep(scene.work)).toEqual({ due: 2, failed: 1, succeeded: 1 });
+  expect(received.map(({ headers }) => headers["webhook-id"])).toEqual([before.id, after.id]);
+  const abandoned = (await scene.deliveries(id)).find((one) => one.id === before.id);
+  expect(abandoned).toMatchObject({
+    status: "failed",
+    attempts: [{ status_code: 503 }, { error: "webhook_disabled" }],
+  });
+  expect(await scene.find(id)).toMatchObject({ status: "active" });
+});
+
 test("a receiver that asks to be left alone is", async () => {
   const scene = await newScene();
   const { url } = await keepingReceiver(() => ({ status: 503, headers: { "retry-after": "7200" } }));

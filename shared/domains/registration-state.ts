@@ -121,6 +121,8 @@ export const Purchase = RegistrarRequest.extend({
    * the registration fails.
    */
   kept_until: Timestamp.optional(),
+  /** The former `registration` of such a domain, which it gets back too. Purchases of earlier versions lack it. */
+  kept_registration: StoredRegistration.nullable().optional(),
 });
 export type Purchase = z.output<typeof Purchase>;
 

@@ -90,16 +90,16 @@ function success(domain: Registering, found: Registration, now: Date): Ended {
 
 /**
  * Marks the registration as failed. After this any account can try to register the name, also this account. A domain
- * that had lost the name before the purchase gets its former `deletes_at` back.
+ * that had lost the name before the purchase gets its former `deletes_at` and registration back.
  */
 function failure(domain: Registering, { failed, operation }: Failed, now: Date): Ended {
-  const { kept_until: until = null } = domain.purchase;
+  const { kept_until: until = null, kept_registration = unregistered("failed") } = domain.purchase;
   const { after, writes } = domainUpdate(domain, {
     status: until === null ? "failed" : "releasing",
     deletes_at: until,
     status_reason: failed,
     is_open: false,
-    registration: unregistered("failed"),
+    registration: kept_registration,
     purchase: { ...domain.purchase, stage: "voided" },
     failures: 0,
     due_at: until,

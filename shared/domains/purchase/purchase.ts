@@ -86,7 +86,7 @@ async function planRegained(
   const { after, writes } = domainUpdate(domain, {
     ...position,
     ...begun,
-    purchase: { ...begun.purchase, kept_until: deletes_at },
+    purchase: { ...begun.purchase, kept_until: deletes_at, kept_registration: domain.registration },
     status_reason: null,
     deletes_at: null,
     // A registered name is delegated to us, whatever the DNS of the domain was before.

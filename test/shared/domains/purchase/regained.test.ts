@@ -6,11 +6,11 @@ import { Refused } from "../../../../shared/providers/registrar/registrar.ts";
 import { newWorkspace } from "../../../support/auth.ts";
 import { remove } from "../../../support/domain-deletions.ts";
 import { advance, setStored, storedAs, workAt } from "../../../support/domain-work.ts";
-import { purchase, readDomain, uniqueName } from "../../../support/domains.ts";
+import { domainsRequest, purchase, readDomain, uniqueName } from "../../../support/domains.ts";
 import { added } from "../../../support/mailboxes.ts";
 import { batchesDue, continued, happened, pay, registered, wallet } from "../../../support/purchases.ts";
 import { advanceAt, daysFrom, ownedName } from "../../../support/renewals.ts";
-import { testTable } from "../../../support/world.ts";
+import { testTable, type Account } from "../../../support/world.ts";
 
 /** A name with a mailbox that its account lost at the end of its redemption, and that the registry sells again. */
 async function lostName(left = 10_000) {
@@ -29,6 +29,15 @@ async function keptName(left?: number) {
   const scene = await lostName(left);
   await advance(scene.account, scene.name);
   return scene;
+}
+
+/** Advances the registration of a name until it fails, because the registrar refuses it. */
+async function refusedByRegistrar(account: Account, name: string) {
+  const plain = workAt(new Date()).registrar;
+  const register = () => Promise.reject(new Refused("Not today."));
+  // The registrar does not count the former registration, which ended minutes ago in this test.
+  const findOperation = async () => undefined;
+  return registered(account, name, { registrar: { ...plain, register, findOperation } });
 }
 
 test("a purchase of a name gives its lost domain back with everything in it, in the workspace that is said", async () => {
@@ -58,11 +67,7 @@ test("a registration that fails leaves the lost domain as long as it would have 
   const { account, name, id } = await keptName();
   const { deletes_at } = await storedAs(account, name);
   await purchase(account, [name]);
-  const plain = workAt(new Date()).registrar;
-  const register = () => Promise.reject(new Refused("Not today."));
-  // The registrar does not count the former registration, which ended minutes ago in this test.
-  const findOperation = async () => undefined;
-  await registered(account, name, { registrar: { ...plain, register, findOperation } });
+  await refusedByRegistrar(account, name);
   expect(await readDomain(account, name)).toMatchObject({
     id,
     status: "releasing",
@@ -80,6 +85,17 @@ test("a registration that fails leaves the lost domain as long as it would have 
   expect(await storedAs(account, name)).toMatchObject(hosted);
   expect(await registered(account, name)).toMatchObject({ id, status: "pending_delegation" });
   expect(await wallet(account)).toEqual({ posted: 8_600, available: 8_600 });
+});
+
+test("a lost domain keeps its ended registration when a purchase fails, so it is not restored without its name", async () => {
+  const { account, name } = await keptName();
+  const { registration } = await readDomain(account, name);
+  expect(registration.status).toBe("expired");
+  await purchase(account, [name]);
+  await refusedByRegistrar(account, name);
+  expect((await readDomain(account, name)).registration).toEqual(registration);
+  const { status, body } = await domainsRequest(account, "POST", `/${name}/restore`);
+  expect([status, body.code]).toEqual([409, "domain_not_ready"]);
 });
 
 test("a lost domain comes back by a purchase that is paid later, too", async () => {

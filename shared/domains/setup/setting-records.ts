@@ -3,6 +3,7 @@ import { sendersOf } from "../../dedicated-ips/spf.ts";
 import type { Reader } from "../../table/table.ts";
 import type { StoredDomain } from "../domain.ts";
 import { namedAtMost } from "../records/add.ts";
+import { recordsAround } from "../records/delegations.ts";
 import { type RecordEdit, parsedOf } from "../records/plan.ts";
 import type { ParsedRecord } from "../records/record.ts";
 import { recordsIn, type StoredRecord } from "../records/stored-record.ts";
@@ -22,7 +23,7 @@ type SettingEdits = { edits: RecordEdit[]; growth: number };
 /**
  * Plans the changes of system records that follow a change of a domain's settings. Plans nothing for a domain that does
  * not have its system records yet. Throws 409 `record_conflict` if the customer has records in the places that the
- * settings need.
+ * settings need, or has delegated a name above these places.
  */
 export async function settingEdits(table: Reader, before: StoredDomain, after: StoredDomain): Promise<SettingEdits> {
   const { account_id, id } = before;
@@ -32,13 +33,12 @@ export async function settingEdits(table: Reader, before: StoredDomain, after: S
   const coming = wanted.filter((record) => !former.some((other) => isSameRecord(record, other)));
   if (leaving.length + coming.length === 0) return { edits: [], growth: 0 };
   // The DMARC record shows whether the domain has its system records.
-  const names = new Set([...leaving, ...coming, dmarcRecord(after)].map(({ name }) => name));
-  const [zone, ...found] = await Promise.all([
+  const [zone, found] = await Promise.all([
     getZone(table, account_id, id),
-    ...[...names].map((name) => recordsIn(table, account_id, id, name)),
+    recordsAround(table, before, [...leaving, ...coming, dmarcRecord(after)]),
   ]);
-  requireRoomFor(found.flat(), before, after);
-  const own = found.flat().filter(({ is_system_managed }) => is_system_managed);
+  requireRoomFor(found, before, after);
+  const own = found.filter(({ is_system_managed }) => is_system_managed);
   if (!zone || own.length === 0) return { edits: [], growth: 0 };
   const free = own.filter((record) => leaving.some((one) => isSamePlace(one, record)));
   const updated: { before: StoredRecord; after: ParsedRecord }[] = [];
@@ -53,7 +53,7 @@ export async function settingEdits(table: Reader, before: StoredDomain, after: S
   return { edits: [edit], growth: added.length - free.length };
 }
 
-/** Throws 409 `record_conflict` if the customer has records in places that the new settings reserve. */
+/** Throws 409 `record_conflict` if the customer has records that the new settings exclude. */
 function requireRoomFor(records: readonly StoredRecord[], before: StoredDomain, after: StoredDomain): void {
   const inTheWay = records.filter(
     (record) =>

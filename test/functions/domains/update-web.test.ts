@@ -73,6 +73,7 @@ test.each<[setting: object, name: string, type: string, value: string]>([
   [{ mta_sts_mode: "testing" }, "mta-sts", "A", "192.0.2.1"],
   [{ mta_sts_mode: "testing" }, "_mta-sts", "TXT", "v=STSv1; id=1"],
   [{ tls_report_email: "tls@example.com" }, "_smtp._tls", "TXT", "v=TLSRPTv1; rua=mailto:a@example.com"],
+  [{ tls_report_email: "tls@example.com" }, "_tls", "NS", "ns1.example.net"],
 ])("%j waits until the customer's record at %s (%s) is gone, and then has the place to itself", async (...given) => {
   const [setting, name, type, value] = given;
   const account = await newAccount();

@@ -6,11 +6,12 @@ import { requireFeature } from "../../core/features.ts";
 import { isSame } from "../../core/fields.ts";
 import { Id } from "../../core/ids.ts";
 import { platform } from "../../core/platform.ts";
-import { readable } from "../../core/text.ts";
+import { readable, type Reading } from "../../core/text.ts";
 import { later, minuteMs } from "../../core/time.ts";
 import { sendersOf } from "../../dedicated-ips/spf.ts";
 import type { Resolver } from "../../dns/answer.ts";
 import type { Context, Expected } from "../../http/route.ts";
+import { readTarget } from "../../mail/forwarding/target.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import { tagsAmong, tagKey } from "../../tags/tag.ts";
@@ -40,7 +41,22 @@ import { RedirectUrl, requireNoLoop } from "./redirect.ts";
 import { settingEdits } from "./setting-records.ts";
 import { type ChangedMembers, domainUpdate } from "./work.ts";
 
-const Email = z.email().max(254).toLowerCase();
+/**
+ * Reads an address for reports as a forwarding target is read. The address is part of a `mailto` URI in a record. So it
+ * cannot have the characters `,`, `;` and `!`, which separate URIs and sizes (RFC 7489 §6.2, RFC 8460 §3), or characters
+ * that a URI needs escaped (RFC 6068 §2).
+ */
+function readReportEmail(given: string): Reading {
+  const reading = readTarget(given);
+  if ("fault" in reading || /^[a-z0-9$'*+_~.-]+@/.test(reading.value)) return reading;
+  return { fault: "The part before the @ can have only letters, digits and the characters $ ' * + - . _ ~" };
+}
+
+/** The schema of an address for reports. Its output is in lower case, with the domain in A-labels. */
+const ReportEmail = readable(z.string().max(1_000), readReportEmail);
+
+const reportEmailForm =
+  "At most 254 characters, with a public domain name. The part before the @ can have only the letters a to z, digits and the characters `$ ' * + - . _ ~`. The address is stored in lower case, with the domain in Punycode.";
 
 /** The schema of a name whose SPF record is included: any name except a wildcard, in lower-case A-labels. */
 const SpfInclude = readable(z.string(), (given) => readHostName(given, { zone: "example.com", underscores: true }));
@@ -70,17 +86,20 @@ export const DomainSettings = z
     dmarc_policy: DmarcPolicy.optional().meta({
       description: "The action that receivers should take on mail that fails DMARC.",
     }),
-    dmarc_report_email: Email.nullable().optional().meta({
-      description: "The e-mail address to which receivers send their DMARC reports. Null for none.",
-    }),
+    dmarc_report_email: ReportEmail.nullable()
+      .optional()
+      .meta({
+        description: `The e-mail address to which receivers send their DMARC reports. ${reportEmailForm} Null for none.`,
+      }),
     mta_sts_mode: MtaStsMode.optional().meta({
       description:
         "The mode of the domain's MTA-STS policy (RFC 8461): `testing` only asks for reports, `enforce` lets senders refuse a connection that is not safe, `none` ends both.",
     }),
-    tls_report_email: Email.nullable().optional().meta({
-      description:
-        "The e-mail address to which senders report on their TLS connections (RFC 8460), usually together with MTA-STS. Null for none.",
-    }),
+    tls_report_email: ReportEmail.nullable()
+      .optional()
+      .meta({
+        description: `The e-mail address to which senders report on their TLS connections (RFC 8460), usually together with MTA-STS. ${reportEmailForm} Null for none.`,
+      }),
     spf_includes: z.array(SpfInclude).max(10).optional().meta({
       description:
         "The names of all SPF records of other senders that the domain's SPF record includes, 10 at most, such as `_spf.example.com`. They replace the present names. Together with our SPF record, they may need 10 DNS look-ups at most (RFC 7208). The product counts these look-ups. A call with a new name also counts as a request of the class `outbound`.",

@@ -14,7 +14,7 @@ const notPublic = new Set(["local", "localhost", "internal", "onion", "alt", "ar
 const tooLong = { fault: `An address has ${longestAddress} characters at most` };
 
 /** Reads a mail address (RFC 5321 §4.1.2, without quoted local parts) into lower case, with the domain in A-labels. */
-function readTarget(given: string): Reading {
+export function readTarget(given: string): Reading {
   if (given.trim().length > longestAddress) return tooLong;
   const read = readAddress(given);
   if (!read) return { fault: "Write one address, such as ada@example.com" };

@@ -25,8 +25,11 @@ export function notePlanEnd(book: AccountBilling): void {
     note(book, "lapsed", { lapsed_on: today });
 }
 
+/** Adds an event to a book. The event of the end has the first day without a plan, which can be an earlier day. */
 function note(book: AccountBilling, verb: "ended" | "lapsed", members: Partial<BillingState>): void {
+  const today = dayOf(book.now);
+  const end = book.state.plans.findLast(({ from }) => from <= today);
   book.state = { ...book.state, ...members };
-  const after = { plan_id: null, from: dayOf(book.now) };
+  const after = { plan_id: null, from: verb === "ended" ? (end?.from ?? today) : today };
   book.changes.push(change(planKind, verb, book.accountId, { after }));
 }

@@ -153,3 +153,13 @@ test("cancelled at once a few days into a month that follows one without an invo
     ["2026-04-04", 67],
   ]);
 });
+
+test("the event of a plan's end has the first day without a plan, also if a later day is the first to be recorded", async () => {
+  const { cancel, on, runOn, changes } = await sceneOfMarch();
+  on("2026-03-27");
+  await cancel(true);
+  await runOn("2026-03-29", "2026-03-28");
+  expect((await changes("billing.plan.ended")).map(({ after }) => after)).toEqual([
+    { plan_id: null, from: "2026-03-28" },
+  ]);
+});

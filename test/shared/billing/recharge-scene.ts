@@ -5,8 +5,6 @@ import { rechargeQueue } from "../../../shared/billing/recharges/payment-method.
 import { handleProviderEvent, sweepRecharges } from "../../../shared/billing/recharges/provider-events.ts";
 import type { RechargeContext } from "../../../shared/billing/recharges/recharge.ts";
 import { giveBillingNotices, watchWallet } from "../../../shared/billing/recharges/watch.ts";
-import { readChangePages } from "../../../shared/changes/history.ts";
-import { StoredChange } from "../../../shared/changes/record.ts";
 import { money } from "../../../shared/core/money.ts";
 import { saveCard, testCards } from "../../../shared/providers/payments/embedded-cards.ts";
 import { embeddedPayments } from "../../../shared/providers/payments/embedded.ts";
@@ -60,21 +58,12 @@ export async function newRechargeScene(card: keyof typeof testCards = "works") {
   const settings = { enabled: true, threshold: "20.00", amount: "25.00", monthly_cap: "100.00", max_per_month: 4 };
   await updateAutoRecharge(accountId, settings, context);
   await scene.topUp(3_000);
-  const changes = async (prefix: string): Promise<{ type: string; after: Record<string, unknown> }[]> => {
-    const rows = [];
-    for await (const page of readChangePages(base, accountId, { sinceMs: 0 })) rows.push(...page);
-    return rows
-      .map((row) => StoredChange.parse(row))
-      .filter(({ type }) => type.startsWith(prefix))
-      .map(({ type, after }) => ({ type, after: after ?? {} }));
-  };
   return {
     ...scene,
     work,
     faults,
     charges,
     enter,
-    changes,
     watch: () => watchWallet(accountId, work),
     notices: () => giveBillingNotices(accountId, work),
     sweep: () => sweepRecharges(work),

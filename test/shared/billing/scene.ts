@@ -9,6 +9,7 @@ import { invoicesOf, StoredInvoice } from "../../../shared/billing/invoices/invo
 import { handlePayment } from "../../../shared/billing/payments.ts";
 import { runAccount } from "../../../shared/billing/run.ts";
 import { readChangePages } from "../../../shared/changes/history.ts";
+import { StoredChange } from "../../../shared/changes/record.ts";
 import { recorder } from "../../../shared/changes/recorder.ts";
 import type { Log } from "../../../shared/core/log.ts";
 import type { Day } from "../../../shared/core/time.ts";
@@ -23,6 +24,12 @@ import { testTable } from "../../support/world.ts";
 
 const table = testTable();
 export const log: Log = { debug: () => undefined, info: () => undefined, error: () => undefined };
+
+async function changesOf(accountId: string): Promise<StoredChange[]> {
+  const rows = [];
+  for await (const page of readChangePages(table, accountId, { sinceMs: 0 })) rows.push(...page);
+  return rows.map((row) => StoredChange.parse(row));
+}
 
 /** A new account, made on a day, and what happens to its bill at the times that the test says. */
 export async function newScene(created: Day, currency = "USD") {
@@ -81,13 +88,12 @@ const looks = (accountId: string) => ({
     const { PK } = accrualKey(accountId, "");
     return (await table.between(PK, "ACCRUAL#", "ACCRUAL#9")).map((item) => Accrual.parse(item));
   },
-  events: async (): Promise<string[]> => {
-    const types: string[] = [];
-    for await (const rows of readChangePages(table, accountId, { sinceMs: 0 })) {
-      types.push(...rows.map((row) => String(row["type"])));
-    }
-    return types;
-  },
+  events: async (): Promise<string[]> => (await changesOf(accountId)).map(({ type }) => type),
+  /** The changes whose types begin with a prefix, oldest first. */
+  changes: async (prefix: string): Promise<{ type: string; after: Record<string, unknown> }[]> =>
+    (await changesOf(accountId)).flatMap(({ type, after }) =>
+      type.startsWith(prefix) ? [{ type, after: after ?? {} }] : [],
+    ),
 });
 
 /** What the provider tells of a checkout. */

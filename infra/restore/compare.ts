@@ -129,7 +129,7 @@ const isCounted = (table: Table, list: List): Promise<boolean> =>
   readAgain(async () => {
     const { next, live, version } = await readWhole(table, list);
     let rows = 0;
-    // The ordinal `next` is read too: a row that the head does not count would have it.
+    // The ordinal `next` is read too: a row that the head does not count would have this ordinal.
     for (let from = 0; from <= next; from += chunk) {
       const [first, last] = [rowKey(list, from), rowKey(list, from + chunk - 1)];
       rows += (await table.between(list.partition, first.SK, last.SK)).length;

@@ -89,7 +89,7 @@ export const MyPermissions = z
           resource_id: z.string().meta({ description: "The id of the resource." }),
           capability_keys: z.array(Capability).meta({
             description:
-              "The capabilities that you hold on this resource, and those on the whole account. The capabilities on the workspace of a domain are at the workspace.",
+              "The capabilities that you hold on this resource, and those on the whole account. Capabilities that you hold on a domain's workspace are listed only in the entry of that workspace.",
           }),
         }),
       )

@@ -50,7 +50,7 @@ const SetupRecord = z
     type: z.literal("TXT").meta({ description: "The record's type." }),
     value: z.string().meta({ description: "The record's text: the SHA-256 of the setup key, in hexadecimal." }),
   })
-  .meta({ id: "SetupRecord", description: "The DNS record that proves your own host." });
+  .meta({ id: "SetupRecord", description: "The DNS record that proves that an address belongs to your own host." });
 
 const Address = z
   .object({
@@ -115,8 +115,9 @@ export type DedicatedIpWithDomains = z.output<typeof DedicatedIpWithDomains>;
 
 const StoredIpAddress = Address.omit({ setup_record: true }).extend({
   /**
-   * The reverse name with which the host last proved the address. The proof is public, so a later owner of the address
-   * could publish the proof at another name. Absent until a check passes; earlier versions did not store the name.
+   * The reverse name of the address when the host last proved that it has the address. A check under another name
+   * fails, because the proof is public: a later owner of the address could copy the proof to another name. Absent until
+   * a check passes; earlier versions did not store the name.
    */
   proved_name: z.string().optional(),
 });

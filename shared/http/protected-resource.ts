@@ -3,10 +3,10 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import type { Issuer } from "../core/environment.ts";
 import { addressOf, productName } from "../core/product.ts";
 
-/** The paths with OAuth metadata of their own, because MCP and A2A clients are configured with them. */
+/** The paths that have OAuth metadata of their own. MCP and A2A clients are configured with one of these paths. */
 export const resourcePaths = ["/v1/public/mcp", "/v1/public/a2a"] as const;
 
-/** The path of the API's metadata. The metadata of a resource path is at this path, followed by the resource path. */
+/** The path of the API's metadata. For the metadata of a resource path, append the resource path. */
 export const metadataPath = "/.well-known/oauth-protected-resource";
 
 type Event = Pick<APIGatewayProxyEventV2, "rawPath" | "requestContext">;

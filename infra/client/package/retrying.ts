@@ -57,7 +57,7 @@ const spreadMs = (askedMs: number, attempt: number): number => askedMs * (1 + Ma
  * Sends a request, and repeats it after temporary failures: no answer, 429, 502, 503, 504, and 409 while an earlier
  * request with the same key still runs.
  * - Waits for the time in `Retry-After` plus a random time, but at most `longestWaitMs`.
- * - Repeats a request that is not safe to repeat only after a 429.
+ * - After a 429, repeats any request. After another failure, repeats only a request that is safe to repeat.
  * - Never repeats a request that was aborted.
  */
 export async function retrying<Answer extends { response: Response }>(

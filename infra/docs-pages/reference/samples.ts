@@ -2,7 +2,10 @@ import { exampleOf } from "../../openapi/examples.ts";
 import { samplesOf } from "../../openapi/samples.ts";
 import type { ReferenceOperation } from "./operations.ts";
 
-/** The code that calls an operation in one language. `key` is the language's name in the reader's stored choice. */
+/**
+ * The code that calls an operation in one language. `key` names the language in the browser's storage, where the page
+ * keeps the reader's choice.
+ */
 type SampleCall = { key: string; label: string; language: string; code: string };
 
 /** The example of an operation: the call in each language, the values of its parameters, its body and its answer. */

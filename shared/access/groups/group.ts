@@ -353,9 +353,10 @@ type GroupChange = { [Name in keyof NewGroup]?: NewGroup[Name] | undefined } & {
 /**
  * Changes the name, description and attributes of a group, and moves the group into another group or to the top. A move
  * gives the members all permissions of the new parent, and takes those of the old parent away. Throws:
- * - 403 `would_escalate` if `patch` has a parent, and the caller does not hold all permissions that this parent gives;
- * - 403 `would_escalate` if `patch` has `parent_id`, the group itself or a group above it owns the account, and the
- *   caller is neither an owner nor a super admin;
+ * - 403 `would_escalate` if the group is moved into a parent, and the caller does not hold all permissions that this
+ *   parent gives;
+ * - 403 `would_escalate` if the group is moved, it or a group above it owns the account, and the caller is neither an
+ *   owner nor a super admin;
  * - 404 if the account does not have the group;
  * - 422 if the account does not have the new parent;
  * - 409 `group_name_taken`;

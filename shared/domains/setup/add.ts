@@ -135,7 +135,7 @@ export async function claimName(
   return { taking, claim };
 }
 
-/** Throws 409 `domain_taken`, unless the rival's hold is not firm and this account proves the name. */
+/** Throws 409 `domain_taken` if the rival holds the name firmly, or if this account does not prove the name. */
 async function requireProof(
   accountId: string,
   name: string,

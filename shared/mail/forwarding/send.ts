@@ -186,7 +186,7 @@ async function provedNames(table: Table, accountId: string, covered: readonly St
   });
 }
 
-/** Records in the rule that the recipient's mail server refused the mail. The target is then `expired`. */
+/** Stores a refusal by the recipient's mail server in the rule. The target is then `expired`. */
 function noteRefusal({ accountId, ruleId: id }: Recipient, email: string, { table, now }: SendWork): Promise<void> {
   const author = {
     action: "system: forwarding",

@@ -122,7 +122,7 @@ export type ChargeEvent = {
   isSucceeded: boolean;
 };
 
-/** A refund of a payment. A refund that failed stays failed: the payer's bank has returned the money. */
+/** A refund of a payment. A refund that failed stays failed: the payer did not get the money. */
 export type Refund = { id: string; amount: number; isFailed: boolean };
 
 /** A report of a refund: all refunds of the payment so far, oldest first. */

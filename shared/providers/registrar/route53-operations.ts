@@ -162,7 +162,7 @@ export async function transfer(domains: Domains, input: Transferring): Promise<R
 
 /** Begins to renew a name. Route 53 has no call that restores a name in redemption. */
 export function renew(domains: Domains, { name, years, expiresAt, restore }: Renewing): Promise<RegistrarOperation> {
-  if (restore) throw new Refused("The registrar does not restore names by itself.");
+  if (restore) throw new Refused("Names in redemption cannot be restored through this registrar's API.");
   const { once, sdk } = domains;
   const year = new Date(expiresAt).getUTCFullYear();
   const request = { DomainName: name, DurationInYears: years, CurrentExpiryYear: year };

@@ -38,7 +38,10 @@ describe.skipIf(!hasBrowser)("the pages of a checkout", { timeout: 60_000 }, () 
     const webhookSecret = process.env["PAYMENTS_WEBHOOK_SECRET"] ?? "";
     product = await openProduct(checkoutPaths({ table: testTable(), webhookSecret }));
     vi.stubEnv("PUBLIC_URL", product.base);
-    return product.close;
+    return async () => {
+      vi.unstubAllEnvs();
+      await product.close();
+    };
   }, 60_000);
 
   test("lead from the top-up over a declined card, a confirmed payment and its result to the return URL", async () => {

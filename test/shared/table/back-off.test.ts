@@ -2,6 +2,7 @@ import { TransactionCanceledException } from "@aws-sdk/client-dynamodb";
 import { afterEach, describe, expect, test, vi } from "vitest";
 
 import { backOff, fairBackOff } from "../../../shared/table/failures.ts";
+import { newLocks } from "../../../shared/table/locks.ts";
 import { openTable } from "../../../shared/table/table.ts";
 
 afterEach(() => void vi.restoreAllMocks());
@@ -58,7 +59,7 @@ test("a transaction that others of another process win against waits longer each
     if (failure) throw failure;
     return {};
   };
-  const table = openTable({ send } as never, "t");
+  const table = openTable({ send, locks: newLocks() } as never, "t");
   const write = { put: { PK: "p", SK: "s" }, if: { version: 1 } };
   expect(await table.commit(async () => ({ value: "done", writes: [write] }))).toBe("done");
   expect(waited).toEqual([10, 20, 40, 10, 20]);

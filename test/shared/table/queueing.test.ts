@@ -1,9 +1,13 @@
 import { TransactionCanceledException } from "@aws-sdk/client-dynamodb";
 import { describe, expect, test } from "vitest";
 
+import { newLocks } from "../../../shared/table/locks.ts";
 import type { Input } from "../../../shared/table/operations.ts";
 import { openTable } from "../../../shared/table/table.ts";
 import type { Write } from "../../../shared/table/writes.ts";
+
+/** The locks of this process. */
+const locks = newLocks();
 
 type Sent = { names: string[]; settle: () => void; refuse: (...codes: string[]) => void };
 
@@ -20,7 +24,7 @@ function slowTable(name: string = crypto.randomUUID(), limitMs = 10_000) {
       };
       sent.push({ names, settle, refuse });
     });
-  const table = openTable({ send } as never, name, undefined, limitMs);
+  const table = openTable({ send, locks } as never, name, undefined, limitMs);
   const commit = (...writes: Write[]) => table.commit(async () => ({ value: undefined, writes }));
   return { commit, sent };
 }

@@ -2,6 +2,7 @@ import { TransactionCanceledException } from "@aws-sdk/client-dynamodb";
 import { describe, expect, test } from "vitest";
 
 import { Contention, failureOf, refusalOf, scalars } from "../../../shared/table/failures.ts";
+import { newLocks } from "../../../shared/table/locks.ts";
 import { openTable } from "../../../shared/table/table.ts";
 import type { Write } from "../../../shared/table/writes.ts";
 
@@ -101,7 +102,7 @@ describe("a transaction that the table is still at work on", () => {
       return { ConsumedCapacity: [{ CapacityUnits: 2 }, {}] };
     };
     const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
-    return { table: openTable({ send } as never, "t", usage, limitMs), tokens, usage };
+    return { table: openTable({ send, locks: newLocks() } as never, "t", usage, limitMs), tokens, usage };
   };
 
   test("is sent again with the same token until it is settled, and costs the reported units", async () => {

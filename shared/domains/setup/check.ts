@@ -203,7 +203,7 @@ async function recheck(domain: StoredDomain, work: DomainWork): Promise<void> {
   const now = work.now();
   const seen = domain.dns_mode === "external" ? membersAfterChecks(domain, checks, proof, now) : {};
   const failed = checks.filter((check) => isFault(check, domain));
-  if (failed.length > 0) return recordFailure(domain, failed, seen, work);
+  if (failed.length > 0) return recordFailure(domain, failed, { ...seen, isProved: proof.verified === true }, work);
   if (checks.some(({ status }) => status === "unknown")) {
     await storeResult(domain, { ...seen, due_at: later(now, 60 * minuteMs) }, readyEvent(domain, seen), work);
     return;
@@ -234,7 +234,7 @@ const setFirm = ({ id, name }: StoredDomain, firm: boolean, { table }: DomainWor
 async function recordFailure(
   domain: StoredDomain,
   failed: readonly Check[],
-  seen: SeenRecords,
+  { isProved, ...seen }: SeenRecords & { isProved: boolean },
   work: DomainWork,
 ): Promise<void> {
   const failures = domain.failures + 1;
@@ -244,9 +244,10 @@ async function recordFailure(
     // A name that has not been proved for a long time may have another owner, who can then take the name over by a
     // proof.
     if (isUnproved && unproved >= failuresUntilLoosened) await setFirm(domain, false, work);
-    if (!isUnproved && unproved > failuresUntilLoosened) await setFirm(domain, true, work);
+    if (isProved && unproved > failuresUntilLoosened) await setFirm(domain, true, work);
   }
-  const members = isUnproved ? { unproved } : provedAgain(domain);
+  // If the DNS gave no answer about the proof, the count stays.
+  const members = isUnproved ? { unproved } : isProved ? provedAgain(domain) : {};
   const found = { ...seen, ...members, failures, due_at: nextCheckAt(failures + 1, work.now()) };
   const wasDegraded = domain.status === "degraded";
   const storeQuietly = async () => void (await storeResult(domain, found, readyEvent(domain, seen), work));

@@ -7,6 +7,7 @@ import { startLocalDns, type LocalDns } from "../../../infra/local/dns/dns.ts";
 import { ensureTable } from "../../../infra/local/table/engine.ts";
 import { changeJournalOf } from "../../../shared/changes/record.ts";
 import { Problem } from "../../../shared/core/errors.ts";
+import type { Resolver } from "../../../shared/dns/answer.ts";
 import { openResolver } from "../../../shared/dns/resolver.ts";
 import { domainQueue, holderKey } from "../../../shared/domains/domain.ts";
 import { syncZone } from "../../../shared/domains/records/sync.ts";
@@ -224,6 +225,19 @@ test("domains.verify makes the hold on a name firm again at once, although the d
   expect((await domainsRequest(account, "POST", `/${name}/verify`)).body).toMatchObject({ verified: true });
   expect(await storedAs(account, name)).toMatchObject({ status: "degraded", unproved: 0 });
   expect(await isFirm(name)).toBe(true);
+});
+
+test("a check without an answer about the proof does not make a loosened hold firm", async () => {
+  const account = await newAccount();
+  const { name } = await quicklyActive(account);
+  await setStored(account, name, { failures: 20, unproved: 14, status: "degraded", broken_records: ["ns", "mx"] });
+  await write({ update: holderKey(name), set: { firm: false } });
+  // The DNS does not tell who has the name, and its MX record is wrong.
+  const asked: Resolver["resolve"] = async (of, type) =>
+    of === name && type === "MX" ? { status: "none" } : { status: "unknown", reason: "the nameservers do not answer" };
+  const resolver: Resolver = { resolve: asked, delegation: async () => ({ status: "unknown", reason: "no answer" }) };
+  expect(await advance(account, name, { resolver })).toMatchObject({ failures: 21, unproved: 14 });
+  expect(await isFirm(name)).toBe(false);
 });
 
 test("other faults for a long time do not loosen the hold on a name, and one check without the proof does not either", async () => {

@@ -369,6 +369,23 @@ export const wasVerified = ({
   was_verified,
 }: Pick<StoredDomain, "verified_at" | "was_verified">): boolean => verified_at !== null || was_verified === true;
 
+/**
+ * The members of a domain that gets its name back after it lost the name. Others may have received mail at the name
+ * meanwhile. So `verified_at` is null, which refuses logins to the mailboxes until the name is proved again.
+ */
+export const regainedMembers = (domain: StoredDomain) => ({
+  status_reason: null,
+  deletes_at: null,
+  handover: null,
+  sending_ready: false,
+  seen_right: [],
+  verified_at: null,
+  ...(wasVerified(domain) ? { was_verified: true } : {}),
+  is_open: true,
+  failures: 0,
+  ...provedAgain(domain),
+});
+
 /** Whether the name is registered here and works. The registration may be in grace. */
 export const isRegistered = ({ registration }: Pick<StoredDomain, "registration">): boolean =>
   registration?.status === "active" || registration?.status === "grace";

@@ -6,7 +6,14 @@ import type { Registration } from "../../providers/registrar/registrar.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { planWallet } from "../../wallet/wallet.ts";
-import { buyerKey, domainKind, isTransferring, wasVerified, type StoredDomain, type Transferring } from "../domain.ts";
+import {
+  buyerKey,
+  domainKind,
+  isTransferring,
+  regainedMembers,
+  type StoredDomain,
+  type Transferring,
+} from "../domain.ts";
 import { domainById } from "../find.ts";
 import { registrationOf, unregistered, type Transfer } from "../registration-state.ts";
 import { operationWrite, type Conclusion, type RequestKind } from "../setup/registrar-request.ts";
@@ -116,9 +123,7 @@ function membersAfterSuccess(domain: Transferring, found: Registration, now: Dat
   } as const;
   return {
     ...(isLost || domain.status === "pending_transfer" ? begins : {}),
-    // Others may have received mail at the name meanwhile.
-    ...(isLost ? { handover: null, sending_ready: false, seen_right: [] } : {}),
-    ...(isLost ? { verified_at: null, ...(wasVerified(domain) ? { was_verified: true } : {}) } : {}),
+    ...(isLost ? regainedMembers(domain) : {}),
     source: "purchased",
     registration: registrationOf(found),
     transfer: ended(domain.transfer, "captured", null),

@@ -4,7 +4,7 @@ import type { Registrar } from "../../providers/registrar/registrar.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import type { Checkouts } from "../../wallet/topup.ts";
-import { domainKind, wasVerified, type StoredDomain } from "../domain.ts";
+import { domainKind, regainedMembers, type StoredDomain } from "../domain.ts";
 import { domainOfNewName } from "../find.ts";
 import { unregistered } from "../registration-state.ts";
 import { planMove } from "../setup/move.ts";
@@ -87,18 +87,9 @@ async function planRegained(
     ...position,
     ...begun,
     purchase: { ...begun.purchase, kept_until: deletes_at, kept_registration: domain.registration },
-    status_reason: null,
-    deletes_at: null,
+    ...regainedMembers(domain),
     // A registered name is delegated to us, whatever the DNS of the domain was before.
     dns_mode: "hosted",
-    handover: null,
-    sending_ready: false,
-    seen_right: [],
-    // Others may have received mail at the name meanwhile, as in `regainDomain`.
-    verified_at: null,
-    ...(wasVerified(domain) ? { was_verified: true } : {}),
-    is_open: true,
-    failures: 0,
     updated_at: place.now.toISOString(),
   });
   const [before, shown] = (await domainViews(table, domain.account_id, [domain, after])) as [object, object];

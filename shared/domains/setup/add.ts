@@ -15,13 +15,12 @@ import {
   notReady,
   type DnsMode,
   type Domain,
-  provedAgain,
+  regainedMembers,
   type StoredDomain,
   domainsOf,
   domainsIn,
   domainNameKey,
   holderKey,
-  wasVerified,
 } from "../domain.ts";
 import { domainOfNewName, domainById } from "../find.ts";
 import { proofRecord, provesName } from "../health/proof.ts";
@@ -193,23 +192,12 @@ export function regainDomain(
     const { place, writes: moved } = await planMove(table, domain, workspaceId);
     const { after, writes } = domainUpdate(domain, {
       ...place,
+      ...regainedMembers(domain),
       status: "pending_delegation",
-      status_reason: null,
-      deletes_at: null,
       source: "connected",
       dns_mode: dnsMode,
-      sending_ready: false,
-      seen_right: [],
-      handover: null,
       registration: null,
-      // Others may have received mail at the name meanwhile. Null refuses logins to the mailboxes until the name
-      // is proved again.
-      verified_at: null,
-      ...(wasVerified(domain) ? { was_verified: true } : {}),
       auto_renew: isTransferring(domain) && domain.auto_renew,
-      is_open: true,
-      failures: 0,
-      ...provedAgain(domain),
       // A domain that was deleted by mistake is probably still delegated to us. With a check at once, its mail goes on.
       due_at: verb === "restored" ? at.toISOString() : later(at, firstCheckMs),
       updated_at: at.toISOString(),

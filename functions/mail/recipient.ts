@@ -19,7 +19,7 @@ function routeFor(request: MailRequest, table: Reader) {
  * Tells the deployment's MX where mail for `?address=` goes:
  * - a mailbox, by its address, an alias, the catch-all or a role (`postmaster`, `abuse`)
  * - the targets of forwarding rules alone (`forward`), for an address that no mailbox has
- * - nowhere, because nobody has the address (`none`)
+ * - nowhere, because no mailbox or rule has the address (`none`)
  * - nowhere, because the domain is not handled here, its account is closed, or it has no proved owner (`unknown`)
  *
  * With `?account_id=` and `?mailbox_id=` instead, the answer is the mailbox with this id, or `none`.

@@ -108,7 +108,7 @@ const Backup = z.strictObject({
   /**
    * The people who can delete a backup before `keepDays` are over:
    * - `governance`: users with the right to remove the vault's lock.
-   * - `compliance`: nobody, not even AWS, after `lockDays`.
+   * - `compliance`: no one, also not AWS, after `lockDays`.
    */
   lock: z.enum(["governance", "compliance"]).default("governance"),
   /**
@@ -178,7 +178,7 @@ export const Settings = z.object({
   trace: Switch.default(false),
   /**
    * The e-mail address for the alarms of a severity without a target. Without this address and a target, the alarms
-   * notify nobody.
+   * send no notices.
    */
   alarmEmail: z.email().optional(),
   /** The target of alarms that wake a person, because customers feel the symptom now. */

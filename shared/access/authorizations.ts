@@ -145,7 +145,7 @@ export async function assign<V>(
     const planning = planAssignments(table, accountId, subject, [grantable], author);
     const [planned] = await Promise.allSettled([forSubject(subject, planning)]);
     const existing = await findSame(table, accountId, subject, grantable, now());
-    // A request that deletes the role first checks that nobody holds the role. If a request has made this check
+    // A request that deletes the role first checks that the role has no holder. If a request has made this check
     // already, this write makes the transaction of that request fail.
     const inUse = grantable.kind === "custom_role" ? [rolesWrite(accountId, own, own.roles)] : [];
     if (existing?.expires_at === grantable.expires_at && existing) {

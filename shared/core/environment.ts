@@ -39,7 +39,7 @@ const Issuer = z
     userinfoEndpoint: Endpoint.optional(),
     /** Whether an e-mail address from the issuer counts as verified if the claim `email_verified` is missing. */
     emailsAreVerified: z.boolean().default(false),
-    /** How people sign in on the product's pages. Without this setting, nobody can sign in there. */
+    /** How people sign in on the product's pages. Without this setting, the pages offer no sign-in. */
     signIn: z
       .strictObject({
         /** A public client (RFC 6749 §2.1), registered with `/invitation` as a redirect address. */

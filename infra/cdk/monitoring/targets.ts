@@ -11,7 +11,7 @@ import type { Config } from "../../config/config.ts";
 /** How urgent an alarm is: `page` wakes a person, `ticket` is work for the next day. */
 type Severity = "page" | "ticket";
 
-/** The SNS topic of each severity. A severity without a target has no topic, and its alarms notify nobody. */
+/** The SNS topic of each severity. A severity without a target has no topic, and its alarms send no notices. */
 export type Targets = Partial<Record<Severity, Topic>>;
 
 /**

@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+
 import { CfnOutput, Fn } from "aws-cdk-lib";
 import { CfnApi, CfnApiMapping, CfnDomainName, CfnStage } from "aws-cdk-lib/aws-apigatewayv2";
 import { Role, PolicyDocument, PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
@@ -255,15 +257,20 @@ export type Invocable = Pick<IFunction, "functionArn">;
 /** How the gateway invokes a function: its address, and the role under which the gateway calls it. */
 export type Invocation = { uri: string; credentials: string };
 
-/** Adds the roles under which the gateway invokes functions. Each role may invoke only its functions. */
+/**
+ * Adds the roles under which the gateway invokes functions. Each role may invoke only its functions. The logical id of a
+ * role depends on its functions. So a deployment that changes the functions of a role makes a new role, and deletes the
+ * former role last. With one logical id, CloudFormation would change the role before the gateway, and the gateway could
+ * not invoke some functions in between.
+ */
 export function addInvocations(
   scope: Construct,
   functions: ReadonlyMap<string, Invocable>,
 ): ReadonlyMap<string, Invocation> {
   const groups = chunk(functionsPerRole, [...functions]);
   return new Map(
-    groups.flatMap((group, index) => {
-      const role = new Role(scope, `Invoke${index + 1}`, {
+    groups.flatMap((group) => {
+      const role = new Role(scope, `Invoke${digestOf(group)}`, {
         assumedBy: new ServicePrincipal("apigateway.amazonaws.com"),
         inlinePolicies: { invoke: allowInvoke(group.map(([, target]) => target.functionArn)) },
       });
@@ -274,6 +281,13 @@ export function addInvocations(
     }),
   );
 }
+
+/** The same text for the same functions. A function and its alias give different texts. */
+const digestOf = (group: readonly [name: string, target: Invocable][]): string =>
+  createHash("sha256")
+    .update(JSON.stringify(group.map(([name, target]) => [name, target instanceof Alias])))
+    .digest("hex")
+    .slice(0, 12);
 
 const allowInvoke = (functionArns: string[]): PolicyDocument =>
   new PolicyDocument({

@@ -99,6 +99,27 @@ test("a route's role may be taken on by the gateway only, and invokes that route
   }
 });
 
+test("a deployment changes no role under which the gateway still invokes the functions of before", () => {
+  const policiesOf = (template: typeof hundred) =>
+    new Map(
+      Object.entries(template.findResources("AWS::IAM::Role"))
+        .filter(([id]) => id.startsWith("Invoke"))
+        .map(([id, role]) => [id, JSON.stringify(role["Properties"].Policies)]),
+    );
+  const specs = manySpecs(100);
+  const before = policiesOf(hundred);
+  expect(before.size).toBe(2);
+  expect(policiesOf(synthesize(specs))).toEqual(before);
+  const more = synthesize([spec("a.get"), ...specs]);
+  const fewer = synthesize(specs.slice(1));
+  const inSteps = synthesize(specs, { canary: true });
+  for (const after of [more, fewer, inSteps].map(policiesOf)) {
+    expect(after.size).toBe(2);
+    for (const [id, policies] of after) expect([id, before.get(id) ?? policies]).toEqual([id, policies]);
+    expect([...after.keys()].filter((id) => before.has(id))).toEqual([]);
+  }
+});
+
 test("no invoke role outgrows the 10,240 characters of IAM, with any names of functions", () => {
   const longestArn = `arn:aws-us-gov:lambda:us-gov-west-1:123456789012:function:${"f".repeat(64)}`;
   const roles = Object.values(hundred.findResources("AWS::IAM::Role"));

@@ -22,6 +22,9 @@ export const viewerAddressHeader = "x-viewer-address";
 /** The id of the hosted zone that Route 53 uses for all CloudFront distributions. */
 const distributionsZone = "Z2FDTNDATAQYW2";
 
+/** The statuses of errors that CloudFront keeps by default. */
+const keptErrors = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
+
 /**
  * Adds CloudFront with AWS WAF under the host name that customers call. AWS WAF cannot protect an HTTP API directly.
  * CloudFront and AWS WAF are a separate stack, because both have to be in us-east-1. The two stacks share only names in
@@ -58,6 +61,8 @@ function addDistribution(stack: Stack, domainName: string, edge: Edge, webAclId:
     minimumProtocolVersion: cloudfront.SecurityPolicyProtocol.TLS_V1_2_2021,
     httpVersion: cloudfront.HttpVersion.HTTP2_AND_3,
     webAclId,
+    // CloudFront would give the answer of one caller to all others for ten seconds, also without a cache.
+    errorResponses: keptErrors.map((httpStatus) => ({ httpStatus, ttl: Duration.seconds(0) })),
     defaultBehavior: {
       origin: new HttpOrigin(edge.originDomainName, {
         protocolPolicy: cloudfront.OriginProtocolPolicy.HTTPS_ONLY,

@@ -63,6 +63,12 @@ test("without a zone the target of the record is told, and without a name there 
   expect(bodyOf(plain)).not.toHaveProperty("components");
 });
 
+test("CloudFront keeps no error, which could be the answer of another caller", () => {
+  const kept: { ErrorCode: number; ErrorCachingMinTTL: number }[] = config.CustomErrorResponses;
+  expect(kept.every(({ ErrorCachingMinTTL }) => ErrorCachingMinTTL === 0)).toBe(true);
+  expect(kept.map(({ ErrorCode }) => ErrorCode)).toEqual([400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504]);
+});
+
 test("before CloudFront stands a firewall against floods and known attacks, which takes large bodies", () => {
   const [id, acl] = only(edge, "AWS::WAFv2::WebACL");
   expect(config.WebACLId).toEqual({ "Fn::GetAtt": [id, "Arn"] });

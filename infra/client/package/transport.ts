@@ -214,33 +214,32 @@ export class Transport {
   async #try(request: ReadyRequest, headers: Headers, { signal, timeoutMs }: RequestOptions) {
     const { method, path, body, programRequestId } = request;
     signal?.throwIfAborted();
-    await this.#authorize(headers);
     const limitMs = timeoutMs ?? this.#options.timeoutMs ?? 30_000;
-    const stopping = new AbortController();
-    const stop = (): void => stopping.abort();
-    const timer = setTimeout(stop, limitMs);
-    signal?.addEventListener("abort", stop, { once: true });
     const ids = { idempotencyKey: headers.get("idempotency-key") ?? undefined, programRequestId };
     const url = this.#base + path;
+    const stopping = new AbortController();
+    const stop = (): void => stopping.abort(signal?.reason);
+    const expire = (): void =>
+      stopping.abort(new TimeoutError(`${method} ${url} had no answer within ${limitMs} ms.`, ids));
+    const timer = setTimeout(expire, limitMs);
+    signal?.addEventListener("abort", stop, { once: true });
     try {
-      const init = {
-        method,
-        headers,
-        signal: stopping.signal,
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      };
-      const response = await (this.#options.fetch ?? globalThis.fetch)(url, init);
-      return { response, content: parsedContent(await response.text(), response) };
-    } catch (cause) {
-      if (signal?.aborted) throw signal.reason;
-      if (stopping.signal.aborted) {
-        throw new TimeoutError(`${method} ${url} had no answer within ${limitMs} ms.`, { ...ids, cause });
-      }
-      throw new ConnectionError(`${method} ${url} had no answer: ${reasonOf(cause)}`, { ...ids, cause });
+      await unlessAborted(this.#authorize(headers), stopping.signal);
+      const sent = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+      return await this.#fetch(url, { ...sent, signal: stopping.signal }).catch((cause: unknown) => {
+        throw new ConnectionError(`${method} ${url} had no answer: ${reasonOf(cause)}`, { ...ids, cause });
+      });
+    } catch (error) {
+      throw stopping.signal.aborted ? stopping.signal.reason : error;
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener("abort", stop);
     }
+  }
+
+  async #fetch(url: string, init: RequestInit): Promise<{ response: Response; content: unknown }> {
+    const response = await (this.#options.fetch ?? globalThis.fetch)(url, init);
+    return { response, content: parsedContent(await response.text(), response) };
   }
 
   async #authorize(headers: Headers): Promise<void> {
@@ -249,6 +248,15 @@ export class Transport {
     if (value) headers.set("authorization", `Bearer ${value.trim()}`);
   }
 }
+
+/** Settles as `work` does. Rejects with the reason of `signal` if `signal` aborts before. */
+const unlessAborted = <Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> =>
+  Promise.race([
+    work,
+    new Promise<never>((_, reject) =>
+      signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true }),
+    ),
+  ]);
 
 /** The innermost reason why `fetch` failed, such as `connect ECONNREFUSED 127.0.0.1:3000`. */
 function reasonOf(error: unknown): string {

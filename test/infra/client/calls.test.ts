@@ -191,6 +191,26 @@ describe("an error", () => {
     expect(seen).toHaveLength(1);
   });
 
+  test("of a request that is aborted while its token is fetched is the signal's reason, and nothing is sent", async () => {
+    const { base, seen } = await connected();
+    const token = Promise.withResolvers<string>();
+    const stopping = new AbortController();
+    const client = new HostedMail({ baseUrl: base, token: () => token.promise });
+    const asked = client.me.get({}, { signal: stopping.signal });
+    stopping.abort(new Error("enough"));
+    token.resolve("t");
+    await expect(asked).rejects.toThrow("enough");
+    expect(seen).toEqual([]);
+  });
+
+  test("of a token function that never answers is a TimeoutError", async () => {
+    const { base, seen } = await connected();
+    const token = () => new Promise<string>(() => {});
+    const client = new HostedMail({ baseUrl: base, token, timeoutMs: 20, retries: 0 });
+    await expect(client.me.get()).rejects.toThrow(TimeoutError);
+    expect(seen).toEqual([]);
+  });
+
   test("of a token function is thrown as it is, at once", async () => {
     const { base, seen } = await connected();
     const token = () => Promise.reject(new RangeError("no token"));

@@ -85,14 +85,10 @@ function readRows(file: string): PersonRow[] {
 }
 
 /**
- * The addresses of a domain's existing mailboxes, such as mailboxes of an earlier run. Undefined if the account has no
- * such domain.
+ * The local parts of a domain's existing mailboxes, such as mailboxes of an earlier run. Undefined if the account has
+ * no such domain. The API writes an internationalised domain in ASCII, so a whole address of the file can differ.
  */
-async function presentAddresses(
-  client: HostedMail,
-  account_id: string,
-  domain: string,
-): Promise<Set<string> | undefined> {
+async function presentNames(client: HostedMail, account_id: string, domain: string): Promise<Set<string> | undefined> {
   try {
     await client.domains.get({ account_id, domain });
   } catch (error) {
@@ -100,12 +96,15 @@ async function presentAddresses(
     throw error;
   }
   const found = new Set<string>();
-  for await (const { primary_email } of client.mailboxes.list({ account_id, domain })) found.add(primary_email);
+  for await (const { primary_email } of client.mailboxes.list({ account_id, domain }))
+    found.add(localPartOf(primary_email));
   return found;
 }
 
+const localPartOf = (email: string): string => email.slice(0, email.lastIndexOf("@"));
+
 const itemOf = ({ email, cells }: PersonRow) => ({
-  local_part: email.slice(0, email.indexOf("@")),
+  local_part: localPartOf(email),
   first_name: cells["first_name"] ?? "",
   last_name: cells["last_name"] ?? "",
   ...(cells["quota_allowed"] ? { quota_allowed: Number(cells["quota_allowed"]) } : {}),
@@ -182,12 +181,12 @@ export async function importMailboxes(
   try {
     for (const domain of new Set(sound.map((row) => row.domain))) {
       const wanted = sound.filter((row) => row.domain === domain);
-      const present = await presentAddresses(client, account_id, domain);
+      const present = await presentNames(client, account_id, domain);
       for (const row of present ? [] : wanted) {
         row.failure = { code: "not_found", message: `The account has no domain ${domain}, or you may not see it.` };
       }
-      const missing = wanted.filter(({ email, failure }) => !present?.has(email) && !failure);
-      existed += wanted.filter(({ email }) => present?.has(email)).length;
+      const missing = wanted.filter(({ email, failure }) => !present?.has(localPartOf(email)) && !failure);
+      existed += wanted.filter(({ email }) => present?.has(localPartOf(email))).length;
       onDone(wanted.length - missing.length);
       if (!isDry) await createAll(client, account_id, missing, onDone);
     }

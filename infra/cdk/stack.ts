@@ -48,7 +48,7 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   const invocations = addInvocations(stack, functions);
   const accessLogs = addLogGroup(stack, "AccessLogs", config.logRetentionDays);
   const gateway = addGateway(stack, lambdas, invocations, accessLogs, config);
-  if (config.canary) addRollbackAlarm(stack, gateway.api.ref);
+  if (config.canary) addRollbackAlarm(stack, accessLogs, stage);
   addDomain(stack, gateway, config);
   const webApi = config.webHost === undefined ? undefined : addWebGateway(stack, invocations, accessLogs, config);
   const { mailSecretName, mailSecretRotationDays: days } = config;
@@ -81,7 +81,7 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
  * share.
  */
 function addCommon(stack: Stack, bundleDir: string, config: Config): Common {
-  const table = addTable(stack);
+  const table = addTable(stack, config.restoredTable);
   return {
     table,
     resources: { secretsKey: addSecretsKey(stack, config.stage), files: addFilesBucket(stack), config },

@@ -160,6 +160,14 @@ export const Settings = z.object({
    * and workers continue.
    */
   readOnly: ReadOnlyReason,
+  /**
+   * The name of a table that a restore has made. The stack uses this table instead of its own: docs/operations.md. By
+   * default the stack has its own table.
+   */
+  restoredTable: z
+    .string()
+    .regex(/^[A-Za-z0-9_.-]{3,255}$/, "the name of a table in DynamoDB")
+    .optional(),
   /** Backups in addition to point-in-time recovery. By default there are no such backups. */
   backup: orJson(Backup).optional(),
   /**
@@ -171,7 +179,7 @@ export const Settings = z.object({
   logRetentionDays: z.coerce.number<number | string>().pipe(z.literal(retentionDays)).default(30),
   /**
    * Whether a new version of a function gets only 10 % of the calls in its first five minutes: docs/deploy.md. After
-   * 5xx answers, CodeDeploy takes the version back. With this setting the functions are in nested stacks.
+   * faults, CodeDeploy takes the version back. With this setting the functions are in nested stacks.
    */
   canary: Switch.default(false),
   /** Whether X-Ray traces every function. */

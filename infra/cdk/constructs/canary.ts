@@ -3,10 +3,10 @@ import { Alarm, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
 import { CfnApplication, CfnDeploymentGroup } from "aws-cdk-lib/aws-codedeploy";
 import { PolicyDocument, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
 import * as lambda from "aws-cdk-lib/aws-lambda";
+import { FilterPattern, type LogGroup, MetricFilter } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
 
 import type { LambdaSpec } from "../../entry-points.ts";
-import { gatewayMetric } from "../monitoring/metrics.ts";
 import type { Invocable } from "./api.ts";
 import { addFunctions, type Common } from "./functions.ts";
 
@@ -53,6 +53,8 @@ export function addCanaryFunctions(
 /** The parts of CodeDeploy that the functions of a nested stack share. */
 type Shift = { application: CfnApplication; role: Role; alarmName: string };
 
+const shiftActions = ["lambda:GetAlias", "lambda:UpdateAlias", "lambda:GetProvisionedConcurrencyConfig"];
+
 function addShift(scope: Stack, alarmName: string): Shift {
   const arnFormat = ArnFormat.COLON_RESOURCE_NAME;
   const functionArns = scope.formatArn({ service: "lambda", resource: "function", resourceName: "*", arnFormat });
@@ -61,7 +63,7 @@ function addShift(scope: Stack, alarmName: string): Shift {
     inlinePolicies: {
       shift: new PolicyDocument({
         statements: [
-          new PolicyStatement({ actions: ["lambda:GetAlias", "lambda:UpdateAlias"], resources: [functionArns] }),
+          new PolicyStatement({ actions: shiftActions, resources: [functionArns] }),
           // IAM cannot restrict this action to resources.
           new PolicyStatement({ actions: ["cloudwatch:DescribeAlarms"], resources: ["*"] }),
         ],
@@ -105,14 +107,27 @@ function addAlias(
   return alias;
 }
 
+/** The statuses of answers that no function gives on purpose. The gateway logs numbers as strings. */
+const faultStatuses = ["500", "502", "504"];
+
 /**
- * Adds the alarm that makes CodeDeploy take a new version back. The alarm goes off at five 5xx answers within a minute.
+ * Adds the alarm that makes CodeDeploy take a new version back. The alarm goes off at five faults within a minute. A 503
+ * is no fault, because functions answer 503 on purpose, such as to all writes while the setting `readOnly` is on.
  */
-export function addRollbackAlarm(scope: Construct, apiId: string): void {
+export function addRollbackAlarm(scope: Construct, accessLogs: LogGroup, stage: string): void {
+  const faults = new MetricFilter(scope, "FaultsFilter", {
+    logGroup: accessLogs,
+    metricNamespace: `HostedMail/${stage}`,
+    metricName: "Faults",
+    filterPattern: FilterPattern.any(
+      ...faultStatuses.map((status) => FilterPattern.stringValue("$.status", "=", status)),
+    ),
+    metricValue: "1",
+  });
   new Alarm(scope, "Rollback", {
     alarmName: rollbackAlarm(scope),
     alarmDescription: "CodeDeploy takes new versions of functions back while this alarm is on",
-    metric: gatewayMetric(apiId, "5xx", "Sum").with({ period: Duration.minutes(1) }),
+    metric: faults.metric({ statistic: "Sum", period: Duration.minutes(1) }),
     threshold: 5,
     evaluationPeriods: 1,
     treatMissingData: TreatMissingData.NOT_BREACHING,

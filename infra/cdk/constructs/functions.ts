@@ -134,13 +134,36 @@ export function addWebFunction(scope: Construct, common: Common): lambda.Functio
   });
 }
 
-/** Adds a function. Without `role`, the function gets a role of its own. */
+/** The most bytes of names and values in the environment of a function. Lambda refuses a larger environment. */
+const environmentLimit = 4096;
+
+/** The bytes of an environment. A value that only the deployment knows, such as a table's name, counts as 100 bytes. */
+const bytesOf = (environment: Record<string, string>): number =>
+  Buffer.byteLength(
+    Object.entries(environment)
+      .flat()
+      .join("")
+      .replaceAll(/\$\{Token\[[^\]]*\]\}/g, "x".repeat(100)),
+  );
+
+/**
+ * Adds a function. Without `role`, the function gets a role of its own. Throws if the settings make its environment
+ * larger than Lambda allows.
+ */
 export function addFunction(
   scope: Construct,
   spec: FunctionSpec,
   common: Common,
   role: Role = addRole(scope, spec, common),
 ): lambda.Function {
+  const environment = { ...common.environment, ...providerEnvironment(spec.uses ?? [], common.resources) };
+  const bytes = bytesOf(environment);
+  if (bytes > environmentLimit) {
+    const [largest] = Object.entries(environment).toSorted(([, a], [, b]) => b.length - a.length)[0] ?? [];
+    throw new Error(
+      `The environment of ${spec.name} has about ${bytes} bytes, and Lambda allows ${environmentLimit}. Shorten a setting. The largest value is ${largest}.`,
+    );
+  }
   const added = new lambda.Function(scope, spec.name, {
     description: spec.description,
     code: lambda.Code.fromAsset(join(common.bundleDir, spec.name)),
@@ -149,7 +172,7 @@ export function addFunction(
     architecture: lambda.Architecture.ARM_64,
     memorySize: spec.memoryMb ?? 512,
     timeout: Duration.seconds(spec.timeoutSeconds),
-    environment: { ...common.environment, ...providerEnvironment(spec.uses ?? [], common.resources) },
+    environment,
     role,
     logGroup: common.logGroup,
     // With JSON, Lambda passes the lines of shared/core/log.ts on unchanged. Only LOG_LEVEL decides which lines are

@@ -48,9 +48,14 @@ export const addSecretsKey = (scope: Construct, stage: string): Key =>
     removalPolicy: RemovalPolicy.RETAIN,
   });
 
-/** Adds the one table. It outlives the stack: neither deleting nor renaming the stack deletes the data. */
-export const addTable = (scope: Construct): Table =>
-  new Table(scope, "Table", {
+/**
+ * Adds the one table. It outlives the stack: neither deleting nor renaming the stack deletes the data. `restoredTable`
+ * is the name of a table that a restore has made. CloudFormation imports this table, and keeps the former one outside
+ * the stack: docs/operations.md.
+ */
+export const addTable = (scope: Construct, restoredTable?: string): Table =>
+  new Table(scope, restoredTable === undefined ? "Table" : `Table.${restoredTable}`, {
+    ...(restoredTable === undefined ? {} : { tableName: restoredTable }),
     partitionKey: { name: "PK", type: AttributeType.STRING },
     sortKey: { name: "SK", type: AttributeType.STRING },
     billingMode: BillingMode.PAY_PER_REQUEST,

@@ -47,6 +47,24 @@ test("the table has string keys PK and SK, on-demand capacity, a stream of both 
   });
 });
 
+test("a restored table takes the place of the stack's own table everywhere", () => {
+  const restored = synthesize([spec("me.get")], { restoredTable: "blue-restored", backup: {} }, undefined, workers);
+  const [id, { Properties, DeletionPolicy }] = only(restored, "AWS::DynamoDB::Table");
+  const [ownId, own] = only(hundred, "AWS::DynamoDB::Table");
+  expect(id).not.toBe(ownId);
+  expect(DeletionPolicy).toBe("Retain");
+  expect(Properties).toEqual({ ...own["Properties"], TableName: "blue-restored" });
+  expect(JSON.stringify(restored.toJSON())).not.toContain(`"${ownId}"`);
+  expect(restored.findOutputs("TableName")["TableName"]?.["Value"]).toEqual({ Ref: id });
+});
+
+test("settings that make an environment larger than Lambda allows are refused", () => {
+  const allowedOrigins = Array.from({ length: 120 }, (_, index) => `https://customer-${index}.example.com`);
+  expect(() => synthesize([spec("me.get")], { allowedOrigins })).toThrow(
+    /The environment of me\.get has about \d+ bytes, and Lambda allows 4096\. .+ largest value is ALLOWED_ORIGINS\./,
+  );
+});
+
 test("both log groups forget after the configured days", () => {
   const groups = synthesize([spec("me.get")], { logRetentionDays: "90" }).findResources("AWS::Logs::LogGroup");
   expect(Object.values(groups).map((group) => group["Properties"].RetentionInDays)).toEqual([90, 90]);

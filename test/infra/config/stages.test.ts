@@ -32,7 +32,7 @@ test.each(stageNames())("the file of %s is a whole configuration", async (stage)
 });
 
 test("the example has every setting except the stage's name, SMTP, which excludes SES, and the settings for incidents", () => {
-  const others = new Set(["stage", "smtpSecretName", "readOnly"]);
+  const others = new Set(["stage", "smtpSecretName", "readOnly", "restoredTable"]);
   const all = Object.keys(Settings.shape).filter((key) => !others.has(key));
   expect(Object.keys(example).toSorted(), "infra/stages/example.ts").toEqual(all.toSorted());
 });

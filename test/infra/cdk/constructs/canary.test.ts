@@ -22,7 +22,7 @@ test("a new version gets 10 % of the calls for five minutes, and is taken back w
     id.startsWith("Rollback"),
   ) ?? ["", {}];
   expect(alarmId).not.toBe("");
-  expect(alarm["Properties"]).toMatchObject({ MetricName: "5xx", Period: 60, Threshold: 5 });
+  expect(alarm["Properties"]).toMatchObject({ MetricName: "Faults", Period: 60, Threshold: 5 });
   for (const template of nested) {
     const aliases = Object.values(template.findResources("AWS::Lambda::Alias"));
     const groups = template.findResources("AWS::CodeDeploy::DeploymentGroup");
@@ -38,6 +38,21 @@ test("a new version gets 10 % of the calls for five minutes, and is taken back w
       });
     }
   }
+});
+
+test("the rollback alarm counts faults, and no 503, which functions answer on purpose", () => {
+  const [, accessLogs] = only(main, "AWS::ApiGatewayV2::Stage");
+  const [filter, ...others] = Object.values(main.findResources("AWS::Logs::MetricFilter")).filter(
+    ({ Properties }) => Properties.MetricTransformations[0].MetricName === "Faults",
+  );
+  expect(others).toEqual([]);
+  expect(filter?.["Properties"].FilterPattern).toBe(
+    '{ ($.status = "500") || ($.status = "502") || ($.status = "504") }',
+  );
+  expect(accessLogs["Properties"].AccessLogSettings.DestinationArn["Fn::GetAtt"][0]).toBe(
+    filter?.["Properties"].LogGroupName.Ref,
+  );
+  expect(JSON.parse(accessLogs["Properties"].AccessLogSettings.Format)).toHaveProperty("status");
 });
 
 test("the gateway invokes the alias of each function", () => {

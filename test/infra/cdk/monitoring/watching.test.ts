@@ -208,6 +208,14 @@ test("the description of every alarm names a runbook that docs/operations.md has
   }
 });
 
+test("the runbook that stops workers names every worker with a rule on the product's own bus", () => {
+  const page = readFileSync(resolve(import.meta.dirname, "../../../../docs/operations.md"), "utf8");
+  const [, text = ""] = /These workers are called with events: (.+?)\. For these/s.exec(page) ?? [];
+  const named = [...text.matchAll(/`(workers\.\w+)`/g)].map(([, name]) => name);
+  const onBus = workers.filter(({ source }) => source !== "changes" && "events" in source).map(({ name }) => name);
+  expect(named).toEqual(onBus.toSorted());
+});
+
 test("docs/deploy.md has every alarm that the product can have", () => {
   const page = readFileSync(resolve(import.meta.dirname, "../../../../docs/deploy.md"), "utf8");
   for (const { AlarmName } of [...alarms, ...composites]) {

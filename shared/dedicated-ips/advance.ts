@@ -1,3 +1,4 @@
+import { accountKey, StoredStatus } from "../accounts/account.ts";
 import { change } from "../changes/kind.ts";
 import type { ChangePlan } from "../changes/recorder.ts";
 import { Problem } from "../core/errors.ts";
@@ -84,8 +85,9 @@ const isUnchanged = (current: StoredIp | undefined, ip: StoredIp): current is St
   current?.status === ip.status && current.due_at === ip.due_at && current.key_hash === ip.key_hash;
 
 /**
- * Activates a managed dedicated IP whose address has the right reverse DNS, and captures its price. If the reverse DNS
- * is not right after `provisioningMs`, removes the dedicated IP.
+ * Activates a managed dedicated IP whose address has the right reverse DNS, and captures its price. Removes the
+ * dedicated IP instead if the account is closed. If the reverse DNS is not right after `provisioningMs`, removes the
+ * dedicated IP too.
  */
 async function provision(ip: StoredIp, check: DnsCheck, context: IpContext): Promise<void> {
   const { table, commit, now } = systemContext(context, ip.account_id);
@@ -94,9 +96,15 @@ async function provision(ip: StoredIp, check: DnsCheck, context: IpContext): Pro
     return scheduleRetry(ip, check, context);
   await commit(() =>
     retryOnConflict(async (): Promise<ChangePlan<void>> => {
-      const current = await ipById(table, ip.account_id, ip.id);
+      const key = accountKey(ip.account_id);
+      const [current, account] = await Promise.all([ipById(table, ip.account_id, ip.id), table.get(key, StoredStatus)]);
       if (!isUnchanged(current, ip)) return { value: undefined, writes: [], changes: [] };
-      return hasPassed ? planReady(current, check, context) : planFaulty(current, context);
+      if (account?.status === "closed") return planGone(current, "free", context);
+      if (!hasPassed) return planGone(current, "faulty", context);
+      const ready = await planReady(current, check, context);
+      // The account must not be closed meanwhile.
+      const unchanged: Write[] = account ? [{ check: key, if: { status: account.status } }] : [];
+      return { ...ready, writes: [...ready.writes, ...unchanged] };
     }),
   );
 }
@@ -196,14 +204,18 @@ async function planReady(ip: StoredIp, check: DnsCheck, { table, now }: Provisio
 }
 
 /**
- * Plans to remove a managed dedicated IP whose address did not become ready, and to void the hold on its price. The
- * address becomes `faulty`, so that no account can claim it.
+ * Plans to remove a managed dedicated IP that does not become active, and to void the hold on its price. No account can
+ * claim an address that becomes `faulty`.
  */
-async function planFaulty(ip: StoredIp, { table, now }: ProvisionContext): Promise<ChangePlan<void>> {
+async function planGone(
+  ip: StoredIp,
+  state: "free" | "faulty",
+  { table, now }: ProvisionContext,
+): Promise<ChangePlan<void>> {
   const wallet = await planWallet(table, ip.account_id, [{ kind: "void", id: ip.hold_id ?? "" }], now());
   return {
     value: undefined,
-    writes: [...(await planRemoval(table, ip, "faulty")), ...wallet.writes],
+    writes: [...(await planRemoval(table, ip, state)), ...wallet.writes],
     changes: [change(ipKind, "failed", ip.id, { before: ipView(ip) }), ...wallet.changes],
   };
 }

@@ -108,7 +108,7 @@ export const amountRefused = (code: string | null | undefined): AmountRefused | 
  * Why a charge failed for which Stripe made no PaymentIntent. Undefined for an error after which the charge may exist,
  * or which can pass: such a charge is tried again.
  */
-function refusalOf({
+function refusedCharge({
   type,
   code,
   param,
@@ -163,7 +163,7 @@ export async function chargeCard(input: ChargeInput, client: PaymentIntents, now
   } catch (error) {
     const { data } = Failure.safeParse(error);
     if (data?.type === "StripeCardError" && data.payment_intent) return settledIntent(data.payment_intent, client);
-    const refusal = data && !data.payment_intent ? refusalOf(data) : undefined;
+    const refusal = data && !data.payment_intent ? refusedCharge(data) : undefined;
     if (!refusal) throw error;
     return { status: "failed", reference, accountId, amount, currency, ...refusal };
   }

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { handler } from "../../../functions/workers/advance-dedicated-ips.ts";
 import { startLocalDns, type LocalDns } from "../../../infra/local/dns/dns.ts";
 import { ensureTable } from "../../../infra/local/table/engine.ts";
+import { accountKey } from "../../../shared/accounts/account.ts";
 import { advanceIp } from "../../../shared/dedicated-ips/advance.ts";
 import { ipQueue, operationQueue } from "../../../shared/dedicated-ips/dedicated-ip.ts";
 import { holderKey } from "../../../shared/dedicated-ips/holder.ts";
@@ -102,6 +103,18 @@ test("an IP without the right reverse DNS within a day is deleted with its hold,
   expect(await holderOf(ip)).toMatchObject({ state: "faulty" });
   expect(await dueOf(id)).toEqual([]);
   expect(new Set(await eventsOf(account))).toEqual(new Set(["created", "updated", "failed"]));
+});
+
+test("a managed one of an account that was closed meanwhile is not paid, and its address is free", async () => {
+  const account = await funded(await newAccount());
+  const { option_id, ips } = await newOption();
+  const { id } = await claimed(account, option_id);
+  const status = { set: { status: "closed" }, update: accountKey(account.id) };
+  await write(status);
+  expect(await advance(account, id)).toBeUndefined();
+  expect(await wallet(account)).toEqual({ posted: 100_000, available: 100_000 });
+  expect(await holderOf(ips[0] ?? "")).toMatchObject({ state: "free" });
+  expect(await dueOf(id)).toEqual([]);
 });
 
 test("wherever the worker dies, and however many are at it, a managed one is made ready and paid once", async () => {

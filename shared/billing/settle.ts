@@ -45,6 +45,23 @@ export async function settleThrough(table: Reader, book: AccountBilling, last: D
   if (amounts.total > 0) addInvoice(book, period, amounts);
 }
 
+/**
+ * Makes an invoice for the purchases up to `last` whose days are invoiced already. Only a closed account, or an account
+ * that is being closed, has such purchases: all other purchases are on the invoice of their days.
+ */
+export async function settlePurchases(table: Reader, book: AccountBilling, last: Day): Promise<void> {
+  for (let isMore = true; isMore;) {
+    const found = await uninvoicedPurchases(table, book.accountId, book.state, last);
+    const days = found.purchases.map(({ day }) => day);
+    const [period_start, period_end] = [days[0], days.at(-1)];
+    if (period_start === undefined || period_end === undefined) return;
+    book.state = { ...book.state, revenue_entries: found.next };
+    const amounts = invoiceAmounts([], found.purchases);
+    if (amounts.total > 0) addInvoice(book, { period_start, period_end }, amounts);
+    isMore = found.isMore;
+  }
+}
+
 function addInvoice(
   book: AccountBilling,
   period: Pick<StoredInvoice, "period_start" | "period_end">,

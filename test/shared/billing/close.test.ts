@@ -51,6 +51,17 @@ test("a final invoice that the wallet cannot pay stays open, and a payment pays 
   expect((await account()).status).toBe("closed");
 });
 
+test("an open invoice of a closed account is paid when it is closed again, from money that was held before", async () => {
+  const { accountId, invoices, post } = await sceneOfJanuary(1_000);
+  const { id, ...bought } = purchase("name", 900);
+  await post({ kind: "hold", id, ...bought });
+  const told = await closeAccount(table, accountId, noonOf("2026-01-20"));
+  expect(told).toMatchObject({ owed: "1.74", held: "9.00" });
+  await post({ kind: "void", id });
+  expect(await closeAccount(table, accountId, noonOf("2026-01-21"))).toMatchObject({ open_invoices: [], owed: "0.00" });
+  expect((await invoices()).map(({ status }) => status)).toEqual(["paid"]);
+});
+
 test("the amount owed includes payments that the provider took back, and no purchase that was paid before", async () => {
   const { accountId, on } = await sceneOfJanuary(0);
   on("2026-01-20");

@@ -153,12 +153,20 @@ function endDebt(book: AccountBilling): void {
   if (hadDebt) book.state = { ...rest, open: [] };
 }
 
+/** The day since which an invoice or the debt in `owed` is unpaid; undefined if this is not known yet. */
+function dueSince({ state: { owed, due_since }, open: [oldest] }: AccountBilling): Day | undefined {
+  // Without a debt in `owed`, nothing is unpaid for longer than the oldest open invoice.
+  if (due_since === undefined || owed > 0 || !oldest) return due_since;
+  const date = dayOf(new Date(oldest.date));
+  return date > due_since ? date : due_since;
+}
+
 /** Updates an account that owes something: past due if the wallet cannot pay, and suspended after the grace period. */
 function updateDebt(book: AccountBilling): void {
   const { state } = book;
   const open = book.open.flatMap(({ id }) => ordinalOf(id) ?? []);
   const today = dayOf(book.now);
-  const due_since = state.due_since ?? today;
+  const due_since = dueSince(book) ?? today;
   const isShort = nextPayable(book) === undefined;
   if (isShort && book.status === "active") book.status = "past_due";
   const isSuspended = isShort && book.status === "past_due" && plusDays(due_since, graceDays) <= today;

@@ -7,8 +7,10 @@ import { startEngine } from "../../../infra/local/table/engine.ts";
 import { getAccount } from "../../../shared/accounts/visible.ts";
 import { handleRefund } from "../../../shared/billing/recharges/returns.ts";
 import { operatorCommit } from "../../../shared/changes/recorder.ts";
+import { listAssignments, planAssignments } from "../../../shared/grants/assignments.ts";
 import { planWallet } from "../../../shared/wallet/wallet.ts";
 import { log as silent } from "../../shared/billing/scene.ts";
+import { isSuperAdmin } from "../../support/auth.ts";
 import { newFolder } from "../../support/folder.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newUser, testTable } from "../../support/world.ts";
@@ -107,6 +109,37 @@ const withoutPaying = (accountId: string, id: string): Promise<unknown> =>
       ...(await planWallet(testTable(), accountId, [{ ...posting, amount: 2_000, ...texts }], new Date())),
     };
   });
+
+test("removing a super admin revokes the grants that made it one, in every account", async () => {
+  const [user, giver, table] = [newUser(), { by: "tester", now: new Date() }, testTable()];
+  const accounts = [await newAccount(), await newAccount()];
+  for (const { id } of accounts)
+    await operatorCommit(
+      table,
+      id,
+      "test",
+      giver.now,
+    )(async () => {
+      const planned = await planAssignments(table, id, { type: "user", id: user.id }, [{ kind: "super_admin" }], giver);
+      return { ...planned, value: undefined };
+    });
+  await operator("super-admin", "add", "--user", user.id);
+  expect(await isSuperAdmin(user.token)).toBe(true);
+  const removed = JSON.parse((await operator("super-admin", "remove", "--user", user.id, "--json")).out);
+  expect(await isSuperAdmin(user.token)).toBe(false);
+  expect(removed.revoked.map((one: { account_id: string }) => one.account_id).toSorted()).toEqual(
+    accounts.map(({ id }) => id).toSorted(),
+  );
+  for (const { id } of accounts) {
+    const grants = await listAssignments(table, id, true, new Date());
+    expect(grants.flatMap(({ kind, revoked_at }) => (kind === "super_admin" ? [typeof revoked_at] : []))).toEqual([
+      "string",
+    ]);
+  }
+  expect(JSON.parse((await operator("super-admin", "remove", "--user", user.id, "--json")).out).revoked).toEqual([]);
+  await operator("super-admin", "add", "--user", user.id);
+  expect(await isSuperAdmin(user.token)).toBe(true);
+});
 
 test("works on the local table while the product is stopped, and on its engine while it runs", async () => {
   const folder = newFolder();

@@ -89,7 +89,7 @@ test("the 14 days begin with the oldest debt that is still unpaid", async () => 
   await use({ mailboxes: 3 });
   const [refunds, ids] = [[{ id: "re_1", amount: 3_000, isFailed: false }], { id: "evt_1", paymentId: "pi_1" }];
   on("2026-03-20");
-  await handleRefund({ ...ids, type: "refund", accountId, refunds, currency: "USD" }, { ...context, log });
+  await handleRefund({ ...ids, type: "refund", accountId, refunds, currency: "USD" }, { table, now: context.now, log });
   on("2026-04-01");
   await run("2026-03-31");
   expect(await state()).toMatchObject({ owed: 3_000, open: [0], due_since: "2026-03-20" });

@@ -5,6 +5,7 @@ import * as z from "zod";
 import { accountIds } from "../../shared/accounts/account.ts";
 import { getAccount } from "../../shared/accounts/visible.ts";
 import { planCreditNote } from "../../shared/billing/invoices/credit-note.ts";
+import { payOwed } from "../../shared/billing/payments.ts";
 import { runAccount, runAll } from "../../shared/billing/run.ts";
 import { operatorCommit } from "../../shared/changes/recorder.ts";
 import { mapConcurrently } from "../../shared/core/concurrency.ts";
@@ -15,7 +16,7 @@ import { line } from "../../shared/core/text.ts";
 import { Day, clock, dayOf, plusDays } from "../../shared/core/time.ts";
 import { checkLedger } from "../../shared/ledger/check.ts";
 import type { Table } from "../../shared/table/table.ts";
-import { planWallet, walletOf } from "../../shared/wallet/wallet.ts";
+import { planWallet, readWallet, walletOf } from "../../shared/wallet/wallet.ts";
 import { type Command, accountOption } from "./commands.ts";
 
 const Amount = z
@@ -45,12 +46,15 @@ async function runBilling(table: Table, date: string | undefined, accountId: str
   return { closed_day: last, ...result };
 }
 
-/** Credits a wallet, for example for a payment by bank transfer. A repeated call with the same id has no effect. */
+/**
+ * Credits a wallet, for example for a payment by bank transfer. Then the wallet pays the debts and the open invoices
+ * that it can pay. A repeated call with the same id credits nothing more.
+ */
 async function credit(table: Table, accountId: string, amountText: string, id: string, reason: string) {
   await getAccount(table, accountId);
   const amount = minorUnits(amountText) ?? 0;
   const now = clock();
-  const { existed, posted } = await operatorCommit(
+  const existed = await operatorCommit(
     table,
     accountId,
     "billing credit",
@@ -73,9 +77,11 @@ async function credit(table: Table, accountId: string, amountText: string, id: s
       ],
       now,
     );
-    const value = { existed: plan.done[0]?.existed ?? false, posted: plan.posted };
-    return { value, writes: plan.writes, changes: plan.changes };
+    return { value: plan.done[0]?.existed ?? false, writes: plan.writes, changes: plan.changes };
   });
+  // If the process dies here, a repeat of the command or the daily run pays the open invoices.
+  await payOwed(accountId, `credit/${id}`, { table, now: clock, log: createLog("error", {}, "text") });
+  const { posted } = await readWallet(table, accountId);
   return { account_id: accountId, credited: existed ? "already" : money(amount), balance: money(posted) };
 }
 
@@ -152,7 +158,7 @@ export const billingCommands: Record<string, Command> = {
     run: (table, options) => creditNote(table, options),
   },
   "billing credit": {
-    summary: "Credit a wallet.",
+    summary: "Credit a wallet, and pay the open invoices from it.",
     options: {
       account: accountOption,
       amount: { description: "The amount, such as 50.00.", schema: Amount },

@@ -1,11 +1,13 @@
 import * as z from "zod";
 
 import { createAccount, createClient, getClient, setAccountStatus } from "../../shared/access/operate-accounts.ts";
+import { accountIds } from "../../shared/accounts/account.ts";
 import { isOwner } from "../../shared/accounts/standing.ts";
 import { getAccount } from "../../shared/accounts/visible.ts";
 import { closeAccount } from "../../shared/billing/close.ts";
 import { setAccountCurrency } from "../../shared/billing/currency.ts";
 import { operatorCommit } from "../../shared/changes/recorder.ts";
+import { mapConcurrently } from "../../shared/core/concurrency.ts";
 import { notFound } from "../../shared/core/errors.ts";
 import { Id } from "../../shared/core/ids.ts";
 import { AccountCurrency } from "../../shared/core/money.ts";
@@ -18,7 +20,7 @@ import {
   planNewEnd,
   planRevocation,
 } from "../../shared/grants/assignments.ts";
-import { planSuperAdmin, readHeld } from "../../shared/grants/holders.ts";
+import { planSuperAdmin, readHeld, superAdminGrants } from "../../shared/grants/holders.ts";
 import type { Table } from "../../shared/table/table.ts";
 
 /** The option `--account` of commands that work in one account. */
@@ -105,10 +107,50 @@ async function removeOwner(table: Table, accountId: string, userId: string): Pro
 /** The operator's mark in the list of marks that make a user a super admin. */
 const operatorGrant = "operator";
 
-async function setSuperAdmin(table: Table, userId: string, isSuperAdmin: boolean): Promise<Record<string, unknown>> {
-  const change = (grants: string[]) => (isSuperAdmin ? [...new Set([...grants, operatorGrant])] : []);
-  await table.commit(async () => ({ value: undefined, writes: [await planSuperAdmin(table, userId, change)] }));
-  return { user_id: userId, is_super_admin: isSuperAdmin };
+async function addSuperAdmin(table: Table, userId: string): Promise<Record<string, unknown>> {
+  const add = (grants: string[]) => [...new Set([...grants, operatorGrant])];
+  const ends = { [operatorGrant]: undefined };
+  await table.commit(async () => ({ value: undefined, writes: [await planSuperAdmin(table, userId, add, ends)] }));
+  return { user_id: userId, is_super_admin: true };
+}
+
+/**
+ * Takes all super admin rights from a user. First ends all rights, then revokes the grants that gave them, in all
+ * accounts. The ids of the grants stay with the user until then, so a repeat continues after the process died.
+ */
+async function removeSuperAdmin(table: Table, userId: string): Promise<Record<string, unknown>> {
+  const now = clock();
+  const ids = await table.commit(async () => {
+    const grants = await superAdminGrants(table, userId);
+    const ends = Object.fromEntries(grants.map((id) => [id, now.toISOString()]));
+    return { value: grants, writes: [await planSuperAdmin(table, userId, () => grants, ends)] };
+  });
+  const accounts: string[] = [];
+  if (ids.some((id) => id !== operatorGrant)) for await (const id of accountIds(table)) accounts.push(id);
+  const results = await mapConcurrently(accounts, 8, (accountId) => revokeIn(table, accountId, ids, now));
+  const revoked = results.flatMap((result) => {
+    if (result.status === "rejected") throw result.reason;
+    return result.value;
+  });
+  const withoutThese = (grants: string[]) => grants.filter((id) => !ids.includes(id));
+  await table.commit(async () => ({ value: undefined, writes: [await planSuperAdmin(table, userId, withoutThese)] }));
+  return { user_id: userId, is_super_admin: false, revoked };
+}
+
+/** Revokes the grants with some ids that an account has. Returns the revoked grants. */
+async function revokeIn(
+  table: Table,
+  accountId: string,
+  ids: readonly string[],
+  now: Date,
+): Promise<{ account_id: string; grant_id: string }[]> {
+  if ((await getAssignments(table, accountId, ids)).length === 0) return [];
+  const commit = operatorCommit(table, accountId, "super-admin remove", now);
+  return commit(async () => {
+    const found = await getAssignments(table, accountId, ids);
+    const value = found.map(({ id }) => ({ account_id: accountId, grant_id: id }));
+    return { value, ...(await planRevocation(table, accountId, found, now)) };
+  });
 }
 
 const accountResult = ({
@@ -193,12 +235,12 @@ export const commands: Record<string, Command> = {
   "super-admin add": {
     summary: "Make a user a super admin.",
     options: { user },
-    run: (table, options) => setSuperAdmin(table, option(options, "user"), true),
+    run: (table, options) => addSuperAdmin(table, option(options, "user")),
   },
   "super-admin remove": {
-    summary: "Take all super admin rights from a user. It does not matter who gave the rights.",
+    summary: "Take all super admin rights from a user, and revoke the grants that gave them in any account.",
     options: { user },
-    run: (table, options) => setSuperAdmin(table, option(options, "user"), false),
+    run: (table, options) => removeSuperAdmin(table, option(options, "user")),
   },
   "account suspend": {
     summary: "Suspend an account. A suspended account can be read but not changed.",

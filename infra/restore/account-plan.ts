@@ -96,10 +96,18 @@ function putBack(past: Item, live: Item | undefined): Write {
   return { put, if: unchanged(live), orElse: disturbed };
 }
 
+/**
+ * Whether a row is a grant of super admin, revoked or not. A restore leaves such a row as it is, because the right itself
+ * is stored with the user, and is about all accounts. A restored row would list a super admin who is none, and a removed
+ * row would hide one.
+ */
+const isOfSuperAdmin = ({ SK, ...row }: Item): boolean =>
+  /^(?:ASSIGNMENT|REVOKED)#/.test(SK) && "kind" in row && row.kind === "super_admin";
+
 /** The change that one row of the partition needs. Undefined if the row needs no change. */
 function stepOf({ past, live }: Pair, { accountId, now }: Restore): Step | undefined {
   const row = past ?? live;
-  if (!row) return undefined;
+  if (!row || isOfSuperAdmin(row)) return undefined;
   const { PK, SK } = row;
   const rule = ruleOf(SK);
   const isWanted = past !== undefined && !isExpired(past, now);

@@ -35,8 +35,9 @@ export type AccountBilling = {
   account: StoredAccount;
   now: Date;
   state: BillingState;
-  /** The balance of the wallet as it was read. */
+  /** The balance of the wallet as it was read, and the part of it that was held. */
   posted: number;
+  held: number;
   /** The available amount of the wallet, minus `postings`. */
   available: number;
   /** The version of the wallet as it was read. */
@@ -103,6 +104,7 @@ export async function openAccountBilling(table: Reader, accountId: string, now: 
     now,
     state,
     posted,
+    held: posted - available,
     available,
     walletVersion,
     accruals,
@@ -190,10 +192,11 @@ async function planOf(
 
 /**
  * The writes that move the account in the queue of days to close. If the account is being closed, the writes remove the
- * account from the queue.
+ * account from the queue, unless amounts are held. In this case the daily run removes the account as soon as all holds
+ * have ended, and all payments are on invoices.
  */
-function closingWrites({ accountId, account, state, status }: AccountBilling, before: BillingState): Write[] {
-  if (account.status === "closed") return [];
+function closingWrites({ accountId, account, state, status, held }: AccountBilling, before: BillingState): Write[] {
+  if (account.status === "closed" || (status === "closed" && held > 0)) return [];
   return moveClosing(accountId, before.accrue_from, status === "closed" ? null : state.accrue_from);
 }
 

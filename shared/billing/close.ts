@@ -9,6 +9,7 @@ import { askSoon } from "./ask.ts";
 import { openAccountBilling, planBilling, totalDue } from "./book.ts";
 import { settleNow } from "./plan.ts";
 import { runAccount } from "./run.ts";
+import { settlePurchases } from "./settle.ts";
 
 /** The debts of a closed account, and the balance of its wallet. Amounts are decimal, such as `12.50`. */
 export type ClosedAccount = { open_invoices: string[]; owed: string; wallet_balance: string; held: string };
@@ -17,7 +18,7 @@ export type ClosedAccount = { open_invoices: string[]; owed: string; wallet_bala
  * Closes an account for good. The same transaction makes the final invoices: the usage up to the end of today is
  * invoiced, and paid from the wallet. An invoice that the wallet cannot pay stays open. The remaining balance stays in
  * the wallet: nothing is paid out. The worker that asks about checkouts then ends the open payment pages at the
- * provider. Closing a closed account changes nothing. Throws 404 if there is no account.
+ * provider. Closing a closed account does what `runAccount` does for it. Throws 404 if there is no account.
  */
 export async function closeAccount(table: Table, accountId: string, now: Date): Promise<ClosedAccount> {
   const today = dayOf(now);
@@ -32,6 +33,7 @@ export async function closeAccount(table: Table, accountId: string, now: Date): 
     const { book: _, ...plan } = await planBilling(table, accountId, now, async (book) => {
       if (book.status === "closed") return;
       await settleNow(table, book, today);
+      await settlePurchases(table, book, today);
       book.status = "closed";
     });
     return plan;

@@ -153,8 +153,10 @@ async function invoicePeriods(
   }
   const next = nextMonth(month);
   const inMonth = [...found.values()].filter(({ period_start }) => period_start >= month && period_start < next);
-  // Many purchases make several invoices of the same period.
-  return [...new Map(inMonth.map((invoice) => [invoice.period_start, invoice])).values()].toReversed();
+  // Many purchases make several invoices of the same period. The last purchases of a closed account make an invoice of
+  // days that are on an earlier invoice.
+  const periods = [...new Map(inMonth.map((invoice) => [invoice.period_start, invoice])).values()].toReversed();
+  return periods.filter(({ period_start }, index) => period_start > (periods[index - 1]?.period_end ?? ""));
 }
 
 /** Every day of a month up to `last`, since the account was created. A day without usage has zeros. */

@@ -3,7 +3,7 @@ import { changeJournalOf } from "../changes/record.ts";
 import { recorder } from "../changes/recorder.ts";
 import { mapConcurrently } from "../core/concurrency.ts";
 import type { Log } from "../core/log.ts";
-import { type Day, dayMs, later } from "../core/time.ts";
+import { type Day, dayMs, dayOf, later } from "../core/time.ts";
 import { removeDeletedNames } from "../mail/mailboxes/names.ts";
 import { indexEntries } from "../table/journal.ts";
 import type { Table } from "../table/table.ts";
@@ -14,7 +14,7 @@ import { notePlanEnd } from "./plan-end.ts";
 import { refreshVatId } from "./profile.ts";
 import { giveBillingNotices } from "./recharges/watch.ts";
 import { vatRegisterHere } from "./services.ts";
-import { accrueThrough, nextPayable, payOpen, settleThrough } from "./settle.ts";
+import { accrueThrough, nextPayable, payOpen, settlePurchases, settleThrough } from "./settle.ts";
 
 export type RunContext = { table: Table; now: () => Date; requestId: string };
 
@@ -23,6 +23,9 @@ const system = { type: "system" as const, id: "billing" };
 /**
  * Closes an account's days up to `last`: records their usage, invoices every month that ended, and pays the invoices
  * that the wallet can pay. Takes one transaction for each month. A repeated or concurrent run changes nothing more.
+ *
+ * A closed account has no further days. For a closed account, invoices the purchases that were paid since the closing,
+ * and pays the open invoices.
  */
 export async function runAccount(accountId: string, last: Day, context: RunContext): Promise<void> {
   const { table, now, requestId } = context;
@@ -31,16 +34,18 @@ export async function runAccount(accountId: string, last: Day, context: RunConte
   for (let isMore = true; isMore;) {
     isMore = await commit(async () => {
       const { book, ...plan } = await planBilling(table, accountId, now(), async (opened) => {
-        if (opened.status === "closed") return;
+        if (opened.status === "closed") {
+          await settlePurchases(table, opened, dayOf(opened.now));
+          return payOpen(opened);
+        }
         await accrueThrough(table, opened, last);
         const end = periodEnd(opened.state);
         if (end <= last && opened.state.accrue_from > end) await settleThrough(table, opened, end);
         payOpen(opened);
         notePlanEnd(opened);
       });
-      const isBehind =
-        book.state.accrue_from <= last || periodEnd(book.state) <= last || nextPayable(book) !== undefined;
-      return { ...plan, value: isBehind && book.status !== "closed" };
+      const isBehind = book.state.accrue_from <= last || periodEnd(book.state) <= last;
+      return { ...plan, value: (isBehind && book.status !== "closed") || nextPayable(book) !== undefined };
     });
   }
 }

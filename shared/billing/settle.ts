@@ -45,6 +45,23 @@ export async function settleThrough(table: Reader, book: AccountBilling, last: D
   if (amounts.total > 0) addInvoice(book, period, amounts);
 }
 
+/**
+ * Makes an invoice for the purchases up to `last` whose days are invoiced already. Only a closed account, or an account
+ * that is being closed, has such purchases: all other purchases are on the invoice of their days.
+ */
+export async function settlePurchases(table: Reader, book: AccountBilling, last: Day): Promise<void> {
+  for (let isMore = true; isMore;) {
+    const found = await uninvoicedPurchases(table, book.accountId, book.state, last);
+    const days = found.purchases.map(({ day }) => day);
+    const [period_start, period_end] = [days[0], days.at(-1)];
+    if (period_start === undefined || period_end === undefined) return;
+    book.state = { ...book.state, revenue_entries: found.next };
+    const amounts = invoiceAmounts([], found.purchases);
+    if (amounts.total > 0) addInvoice(book, { period_start, period_end }, amounts);
+    isMore = found.isMore;
+  }
+}
+
 function addInvoice(
   book: AccountBilling,
   period: Pick<StoredInvoice, "period_start" | "period_end">,
@@ -136,12 +153,20 @@ function endDebt(book: AccountBilling): void {
   if (hadDebt) book.state = { ...rest, open: [] };
 }
 
+/** The day since which an invoice or the debt in `owed` is unpaid; undefined if this is not known yet. */
+function dueSince({ state: { owed, due_since }, open: [oldest] }: AccountBilling): Day | undefined {
+  // Without a debt in `owed`, nothing is unpaid for longer than the oldest open invoice.
+  if (due_since === undefined || owed > 0 || !oldest) return due_since;
+  const date = dayOf(new Date(oldest.date));
+  return date > due_since ? date : due_since;
+}
+
 /** Updates an account that owes something: past due if the wallet cannot pay, and suspended after the grace period. */
 function updateDebt(book: AccountBilling): void {
   const { state } = book;
   const open = book.open.flatMap(({ id }) => ordinalOf(id) ?? []);
   const today = dayOf(book.now);
-  const due_since = state.due_since ?? today;
+  const due_since = dueSince(book) ?? today;
   const isShort = nextPayable(book) === undefined;
   if (isShort && book.status === "active") book.status = "past_due";
   const isSuspended = isShort && book.status === "past_due" && plusDays(due_since, graceDays) <= today;

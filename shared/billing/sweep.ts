@@ -4,14 +4,16 @@ import { accountKey, accountsMatching, AccountPointer, StoredAccount } from "../
 import { getAccount } from "../accounts/visible.ts";
 import { mapConcurrently } from "../core/concurrency.ts";
 import type { Log } from "../core/log.ts";
-import { dayMs, hourMs, later, minuteMs } from "../core/time.ts";
+import { dayMs, dayOf, hourMs, later, minuteMs } from "../core/time.ts";
 import { withClaim } from "../table/claim.ts";
 import { dueKey, dueWrite, readShard, type DueItem } from "../table/due.ts";
 import { readRows } from "../table/ranked-list.ts";
-import type { Reader, Table } from "../table/table.ts";
+import type { Reader } from "../table/table.ts";
 import type { Item, Key, Write } from "../table/writes.ts";
 import { BillingState, stateKey } from "../wallet/state.ts";
-import { billingQueue, lastClosable, nextClosing } from "./due.ts";
+import { readWallet } from "../wallet/wallet.ts";
+import { uninvoicedPurchases } from "./captured.ts";
+import { billingQueue, closableAt, lastClosable, nextClosing } from "./due.ts";
 import { closeDay, type RunContext, tidyAccount } from "./run.ts";
 
 /*
@@ -123,7 +125,7 @@ async function closeOne({ at, subject: [accountId = ""], item }: DueItem, contex
   const { table, now, log } = context;
   try {
     await closeDay(accountId, lastClosable(now()), context);
-    await requireMoved(accountId, at, table);
+    await requireMoved(accountId, at, context);
   } catch (error) {
     const failures = Closing.parse(item).failures + 1;
     log.error("billing day failed", { account_id: accountId, due_since: at, failures, error: String(error) });
@@ -138,13 +140,13 @@ async function closeOne({ at, subject: [accountId = ""], item }: DueItem, contex
 /**
  * Removes a finished task that is still in the queue. Normally the transaction that closes the days has moved the task.
  * But an earlier version may have closed the day of this task already. In this case this function also queues the
- * account's next day.
+ * account's next day. A closed account stays in the queue, for the next day, until nothing `isPending`.
  */
-async function requireMoved(accountId: string, at: string, table: Table): Promise<void> {
+async function requireMoved(accountId: string, at: string, { table, now }: SweepContext): Promise<void> {
   const due = dueKey(billingQueue, [accountId], at);
   if ((await table.get(due, Closing)) === undefined) return;
   await table.commit(async () => {
-    const { next, unchanged } = await readNext(accountId, table);
+    const { next, unchanged } = await readNext(accountId, table, now());
     if (next === at) throw new Error("The day was not closed.");
     const moved = next === null ? [] : [dueWrite(billingQueue, [accountId], next)];
     return { value: undefined, writes: [{ delete: due }, ...moved, unchanged] };
@@ -152,13 +154,27 @@ async function requireMoved(accountId: string, at: string, table: Table): Promis
 }
 
 /** The time of an account's next task, and the write that makes a transaction fail if a day was closed meanwhile. */
-async function readNext(accountId: string, table: Reader): Promise<{ next: string | null; unchanged: Write }> {
+async function readNext(
+  accountId: string,
+  table: Reader,
+  now: Date,
+): Promise<{ next: string | null; unchanged: Write }> {
   const [account, state] = await Promise.all([
     getAccount(table, accountId),
     table.get(stateKey(accountId), BillingState),
   ]);
   const unchanged: Write = { check: stateKey(accountId), if: state ? { version: state.version } : "absent" };
-  return { next: nextClosing(account, state), unchanged };
+  const next = nextClosing(account, state);
+  const isOver = next !== null || !state || !(await isPending(accountId, state, table, now));
+  return { next: isOver ? next : closableAt(dayOf(now)), unchanged };
+}
+
+/** Whether a closed account has a purchase that is on no invoice, or an amount that is held for a purchase. */
+async function isPending(accountId: string, state: BillingState, table: Reader, now: Date): Promise<boolean> {
+  // The wallet is read first. So a hold that is captured meanwhile is held, or its payment is found.
+  const { posted, available } = await readWallet(table, accountId);
+  if (posted > available) return true;
+  return (await uninvoicedPurchases(table, accountId, state, dayOf(now))).purchases.length > 0;
 }
 
 const Queued = z.object({ count: z.int(), version: z.int() });

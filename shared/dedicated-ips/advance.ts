@@ -1,8 +1,10 @@
+import { accountKey, StoredStatus, type AccountStatus } from "../accounts/account.ts";
 import { change } from "../changes/kind.ts";
 import type { ChangePlan } from "../changes/recorder.ts";
 import { Problem } from "../core/errors.ts";
 import { dayMs, later, minuteMs } from "../core/time.ts";
 import { dueKey, forgetDue } from "../table/due.ts";
+import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { dedicatedIpFirstDays } from "../wallet/catalogue.ts";
 import { planWallet } from "../wallet/wallet.ts";
@@ -11,7 +13,7 @@ import { ipUpdate, ipChange, retryOnConflict, systemContext, type ChangedMembers
 import { checkDns, type DnsCheck } from "./check-dns.ts";
 import { type IpVerb, type StoredIp, ipById, ipKey, ipQueue, ipKind } from "./dedicated-ip.ts";
 import { planRelease, planLoosening } from "./holder.ts";
-import { planRemoval } from "./removal.ts";
+import { planRemoval, takeBackIp } from "./removal.ts";
 import { ipView } from "./view.ts";
 
 /** The waits between checks after failures, in milliseconds: from a minute to a day. */
@@ -24,13 +26,19 @@ const proofTimeoutMs = 30 * dayMs;
 const nextCheckAt = (failures: number, now: Date): string =>
   later(now, waitsMs[Math.min(failures, waitsMs.length - 1)] ?? dayMs);
 
+const accountStatusOf = async (table: Reader, accountId: string): Promise<AccountStatus | undefined> =>
+  (await table.get(accountKey(accountId), StoredStatus))?.status;
+
 /**
- * Checks a dedicated IP that is due at the time `at`, and stores the result. If the dedicated IP is not due at this
- * time, removes the task from the queue. After an error the task stays in the queue.
+ * Checks a dedicated IP that is due at the time `at`, and stores the result. Takes a managed dedicated IP of a closed
+ * account back instead. If the dedicated IP is not due at this time, removes the task from the queue. After an error the
+ * task stays in the queue.
  */
 export async function advanceIp(accountId: string, id: string, at: string, context: IpContext): Promise<void> {
   const ip = await ipById(context.table, accountId, id);
   if (ip?.due_at !== at) return removeTask(accountId, id, at, context);
+  if (ip.type === "managed" && (await accountStatusOf(context.table, accountId)) === "closed")
+    return takeBackIp(ip, systemContext(context, accountId));
   switch (ip.status) {
     case "provisioning":
       return provision(ip, await checkDns(ip, context.resolver), context);
@@ -84,8 +92,9 @@ const isUnchanged = (current: StoredIp | undefined, ip: StoredIp): current is St
   current?.status === ip.status && current.due_at === ip.due_at && current.key_hash === ip.key_hash;
 
 /**
- * Activates a managed dedicated IP whose address has the right reverse DNS, and captures its price. If the reverse DNS
- * is not right after `provisioningMs`, removes the dedicated IP.
+ * Activates a managed dedicated IP whose address has the right reverse DNS, and captures its price. If the account was
+ * closed meanwhile, does nothing: the next check takes the dedicated IP back. If the reverse DNS is not right after
+ * `provisioningMs`, removes the dedicated IP.
  */
 async function provision(ip: StoredIp, check: DnsCheck, context: IpContext): Promise<void> {
   const { table, commit, now } = systemContext(context, ip.account_id);
@@ -94,9 +103,16 @@ async function provision(ip: StoredIp, check: DnsCheck, context: IpContext): Pro
     return scheduleRetry(ip, check, context);
   await commit(() =>
     retryOnConflict(async (): Promise<ChangePlan<void>> => {
-      const current = await ipById(table, ip.account_id, ip.id);
-      if (!isUnchanged(current, ip)) return { value: undefined, writes: [], changes: [] };
-      return hasPassed ? planReady(current, check, context) : planFaulty(current, context);
+      const [current, status] = await Promise.all([
+        ipById(table, ip.account_id, ip.id),
+        accountStatusOf(table, ip.account_id),
+      ]);
+      if (!isUnchanged(current, ip) || status === "closed") return { value: undefined, writes: [], changes: [] };
+      if (!hasPassed) return planFaulty(current, context);
+      const ready = await planReady(current, check, context);
+      // The account must not be closed meanwhile.
+      const unchanged: Write[] = status ? [{ check: accountKey(ip.account_id), if: { status } }] : [];
+      return { ...ready, writes: [...ready.writes, ...unchanged] };
     }),
   );
 }

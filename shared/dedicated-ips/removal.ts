@@ -1,9 +1,11 @@
 import { change } from "../changes/kind.ts";
-import type { Planned, SoleWrites } from "../changes/recorder.ts";
+import type { ChangePlan, Planned, SoleWrites } from "../changes/recorder.ts";
 import { Problem, notFound } from "../core/errors.ts";
 import { ordinalOf } from "../core/ids.ts";
-import type { StoredDomain } from "../domains/domain.ts";
+import { domainKind, type StoredDomain } from "../domains/domain.ts";
+import { domainsByIds } from "../domains/find.ts";
 import { planRecords } from "../domains/records/plan.ts";
+import { domainViews } from "../domains/view.ts";
 import type { Context, Expected } from "../http/route.ts";
 import { dueKey } from "../table/due.ts";
 import { readList, removeRows, aheadOfList } from "../table/ranked-list.ts";
@@ -11,10 +13,12 @@ import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { planWallet } from "../wallet/wallet.ts";
-import { ipChange, retryOnConflict } from "./change.ts";
+import { ipChange, retryOnConflict, type ChangeContext } from "./change.ts";
 import { StoredIp, ipById, ipDomainKey, ipKey, ipKind, ipQueue, ipsOf, notReady } from "./dedicated-ip.ts";
 import { planRelease, holderKey } from "./holder.ts";
+import { moveWrites } from "./moves.ts";
 import { operationKey, readOperation } from "./operation.ts";
+import { resumeOperation } from "./settle.ts";
 import { spfEdits } from "./spf.ts";
 import { type ReleasedState, releaseWrites } from "./stock.ts";
 import { ipViewFor, ipView } from "./view.ts";
@@ -135,18 +139,67 @@ export function deleteIp({ account_id, id }: StoredIp, context: Context): Promis
       if (ip.domain_count > 0 || (await readOperation(table, account_id, id))) throw ipInUse(ip, context);
       if (ip.type === "byoh" && ip.status === "suspended")
         throw notReady(ip.status, `${ip.name} is suspended. A suspended host cannot be deleted.`);
-      const isNew = ip.status === "provisioning";
-      const voided = { kind: "void", id: ip.hold_id ?? "" } as const;
-      const wallet = isNew ? await planWallet(table, account_id, [voided], now()) : { writes: [], changes: [] };
-      return {
-        value: undefined,
-        writes: [
-          ...(await planRemoval(table, ip, isNew ? "free" : "resting")),
-          { check: operationKey(account_id, id), if: "absent", orElse: () => ipInUse(ip, context) },
-          ...wallet.writes,
-        ],
-        changes: [change(ipKind, "deleted", id, { before: ipView(ip) }), ...wallet.changes],
-      };
+      return planDeletion(table, ip, now(), () => ipInUse(ip, context));
     }),
   );
 }
+
+/**
+ * Plans to delete a dedicated IP from which no domain sends. The writes fail, with the error of `inUse`, while an
+ * operation assigns domains.
+ */
+async function planDeletion(table: Reader, ip: StoredIp, now: Date, inUse: () => Problem): Promise<ChangePlan<void>> {
+  const { account_id, id } = ip;
+  const isNew = ip.status === "provisioning";
+  const voided = { kind: "void", id: ip.hold_id ?? "" } as const;
+  const wallet = isNew ? await planWallet(table, account_id, [voided], now) : { writes: [], changes: [] };
+  return {
+    value: undefined,
+    writes: [
+      ...(await planRemoval(table, ip, isNew ? "free" : "resting")),
+      { check: operationKey(account_id, id), if: "absent", orElse: inUse },
+      ...wallet.writes,
+    ],
+    changes: [change(ipKind, "deleted", id, { before: ipView(ip) }), ...wallet.changes],
+  };
+}
+
+/**
+ * Deletes a managed dedicated IP of a closed account, as `deleteIp` does. First ends the operation that assigns or
+ * unassigns domains, and unassigns all domains, one after the other. If the process dies, the next check of the
+ * dedicated IP continues.
+ */
+export async function takeBackIp({ account_id, id }: StoredIp, context: ChangeContext): Promise<void> {
+  const { table, commit, now } = context;
+  const operation = await readOperation(table, account_id, id);
+  if (operation) await resumeOperation(operation, context);
+  const { PK, SK } = ipDomainKey(account_id, id);
+  for (const row of await table.between(PK, SK, `${SK}~`))
+    await unassign(account_id, id, String(row["domain_id"]), context);
+  await commit(() =>
+    retryOnConflict(async () => {
+      const ip = await ipById(table, account_id, id);
+      const nothing = { value: undefined, writes: [], changes: [] };
+      return ip && ip.domain_count === 0 ? planDeletion(table, ip, now(), () => moving(ip)) : nothing;
+    }),
+  );
+}
+
+const moving = ({ name }: StoredIp): Problem => new Problem("busy", `Domains of ${name} are being moved.`);
+
+/** Unassigns a domain from a dedicated IP, if the domain still sends from it. */
+const unassign = (accountId: string, ipId: string, domainId: string, context: ChangeContext): Promise<void> =>
+  context.commit(async () => {
+    const { table, now } = context;
+    const [domain] = await domainsByIds(table, accountId, [domainId]);
+    if (domain?.dedicated_ip_id !== ipId) return { value: undefined, writes: [], changes: [] };
+    const { left, sole, ...leaving } = await planLeaving(table, domain, now());
+    const views = await domainViews(table, accountId, [domain, { ...domain, ...left }]);
+    const [before, after] = views as [object, object];
+    return {
+      value: undefined,
+      writes: [...moveWrites({ id: ipId, account_id: accountId }, "unassign", [domain], now()), ...leaving.writes],
+      sole,
+      changes: [change(domainKind, "updated", domainId, { before, after }), ...leaving.changes],
+    };
+  });

@@ -4,12 +4,12 @@ import * as z from "zod";
 
 import { getAccount } from "../accounts/visible.ts";
 import { change, defineKind, type Change } from "../changes/kind.ts";
-import { notFound } from "../core/errors.ts";
+import { InvalidInput, notFound } from "../core/errors.ts";
 import { Id, timeOrderedId } from "../core/ids.ts";
 import { Currency, money, MoneyText, moneyUpTo } from "../core/money.ts";
 import { Timestamp } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
-import type { Payments } from "../providers/payments/payments.ts";
+import { AmountRefused, type Payments } from "../providers/payments/payments.ts";
 import { dueWrite, type Queue } from "../table/due.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
@@ -188,7 +188,10 @@ export async function openTopup(
   };
 }
 
-/** Opens a checkout for a top-up of `amount` minor units, and stores the top-up. */
+/**
+ * Opens a checkout for a top-up of `amount` minor units, and stores the top-up. Throws 422 if the payment provider does
+ * not take the amount.
+ */
 export async function createTopup(
   accountId: string,
   amount: number,
@@ -196,7 +199,12 @@ export async function createTopup(
   checkouts: Checkouts,
   returnUrl?: string,
 ): Promise<z.output<typeof TopupSession>> {
-  const { session, ...planned } = await openTopup(accountId, amount, context, checkouts, { returnUrl });
+  const opening = openTopup(accountId, amount, context, checkouts, { returnUrl });
+  const { session, ...planned } = await opening.catch((error: unknown) => {
+    if (!(error instanceof AmountRefused)) throw error;
+    const type = error.isTooSmall ? "too_small" : "too_big";
+    throw new InvalidInput([{ loc: ["body", "amount"], msg: error.message, type }]);
+  });
   return context.commit(async () => ({ value: session, ...planned }));
 }
 

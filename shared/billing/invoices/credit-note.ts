@@ -234,11 +234,13 @@ export async function planCreditNote(
     return { value: made, writes: [], changes: [] };
   }
   const key = invoiceKey(accountId, invoiceId);
-  const stored = await table.get(key, StoredInvoice);
-  if (stored?.id !== invoiceId) throw new Error("The account has no such invoice.");
-  const rows = creditedBy(stored, credit);
   let made: { note: StoredCreditNote; invoice: StoredInvoice } | undefined;
-  const { book, writes, changes } = await planBilling(table, accountId, now, (opened) => {
+  const { book, writes, changes } = await planBilling(table, accountId, now, async (opened) => {
+    // The invoice is read after the state. Each credit note changes the state. So the transaction fails if another
+    // credit note changes the invoice meanwhile.
+    const stored = await table.get(key, StoredInvoice);
+    if (stored?.id !== invoiceId) throw new Error("The account has no such invoice.");
+    const rows = creditedBy(stored, credit);
     const note = newCreditNote(opened, stored, credit, rows, reason);
     const invoice = withCredit(stored, rows, credit.lines, note);
     made = { note, invoice };
@@ -249,7 +251,7 @@ export async function planCreditNote(
   if (!made) throw new Error("nothing was planned");
   const { note, invoice } = made;
   const isWritten = book.paid.some((one) => one.id === invoice.id);
-  const { version } = stored;
+  const { version } = invoice;
   const invoiceWrite: Write = { put: { ...key, ...invoice, version: version + 1 }, if: { version } };
   const { state } = await readList(table, creditNotesOf(accountId));
   return {

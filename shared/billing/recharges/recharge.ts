@@ -221,6 +221,13 @@ export async function settleRecharge(state: ChargeState, context: RechargeContex
     log.error("a charge is not of the recharge's amount", { account_id: accountId, charge_id: state.id });
   }
   if (state.currency !== currency) return;
+  if (state.refusal !== undefined) {
+    log.error("the provider refused a charge", {
+      account_id: accountId,
+      recharge_id: reference,
+      reason: state.refusal,
+    });
+  }
   // If the bank requires a confirmation, the charge is cancelled. The customer then pays the same amount on a page,
   // where the bank asks for the confirmation.
   const requestId = `recharge/${reference}`;

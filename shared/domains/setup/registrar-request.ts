@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 
 import * as z from "zod";
 
+import { accountKey, StoredStatus } from "../../accounts/account.ts";
 import { Problem } from "../../core/errors.ts";
 import { later } from "../../core/time.ts";
 import {
@@ -161,7 +162,10 @@ export async function storeProgress<D extends StoredDomain>(
   });
 }
 
+/** Sends a request for the first time. Ends the request instead if the account is closed: its money is not spent. */
 async function askFirst<D extends StoredDomain>(kind: RequestKind<D>, domain: D, work: DomainWork) {
+  const account = await work.table.get(accountKey(domain.account_id), StoredStatus);
+  if (account?.status === "closed") return kind.conclude(domain, { failed: "The account is closed." }, work);
   const asked_at = work.now().toISOString();
   return ask(kind, await storeProgress(kind, domain, { stage: "asked", asked_at }, work), work);
 }

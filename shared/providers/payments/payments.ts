@@ -20,6 +20,17 @@ export type CheckoutInput = {
 
 export type Checkout = { id: string; url: string; expiresAt: Date };
 
+/** The provider takes no payment of this amount. Its limits depend on the currency. */
+export class AmountRefused extends Error {
+  readonly isTooSmall: boolean;
+
+  constructor(isTooSmall: boolean) {
+    const [is, other] = isTooSmall ? ["small", "larger"] : ["large", "smaller"];
+    super(`The payment provider does not take an amount this ${is}. Choose a ${other} amount.`);
+    this.isTooSmall = isTooSmall;
+  }
+}
+
 /**
  * `processing`: the payer is done, but the money has not arrived. A payment that is refused later stays `processing`.
  */
@@ -99,6 +110,8 @@ export type ChargeState = {
   currency: string;
   /** For people: why the charge failed. */
   reason?: string;
+  /** For the operator: the provider's error, if it refused the charge for a reason that the customer cannot mend. */
+  refusal?: string;
 };
 
 /** A report about a page for saving a card. */
@@ -158,6 +171,7 @@ export type ProviderEvent = PaymentEvent | CardSetupEvent | CardRemovedEvent | C
 export type Payments = {
   /**
    * Opens a checkout. The same key and input return the same checkout. The same key with another input throws an Error.
+   * Throws `AmountRefused` if the provider does not take the amount.
    */
   createCheckout: (input: CheckoutInput) => Promise<Checkout>;
   /**

@@ -1,7 +1,7 @@
 import type { Stripe } from "stripe";
 import * as z from "zod";
 
-import type { CardSetupState, ChargeInput, ChargeState, SavedCard } from "./payments.ts";
+import { AmountRefused, type CardSetupState, type ChargeInput, type ChargeState, type SavedCard } from "./payments.ts";
 
 /**
  * The metadata by which we recognize a payment that charges a saved card. Payments of checkouts do not have this
@@ -92,8 +92,36 @@ const Failure = z.object({
   type: z.string(),
   code: z.string().nullish(),
   param: z.string().nullish(),
+  message: z.string().nullish(),
+  statusCode: z.int().nullish(),
   payment_intent: z.unknown(),
 });
+type Failure = z.output<typeof Failure>;
+
+/** The error for an amount that Stripe does not take; undefined for any other error. */
+export const amountRefused = (code: string | null | undefined): AmountRefused | undefined =>
+  code === "amount_too_small" || code === "amount_too_large"
+    ? new AmountRefused(code === "amount_too_small")
+    : undefined;
+
+/**
+ * Why a charge failed for which Stripe made no PaymentIntent. Undefined for an error after which the charge may exist,
+ * or which can pass: such a charge is tried again.
+ */
+function refusedCharge({
+  type,
+  code,
+  param,
+  message,
+  statusCode,
+}: Failure): Pick<ChargeState, "reason" | "refusal"> | undefined {
+  if (param === "payment_method" || param === "customer") return { reason: cardMissing };
+  const amount = amountRefused(code);
+  if (amount) return { reason: amount.message };
+  // Status 409: another request with the same key is still running.
+  if (type !== "StripeInvalidRequestError" || statusCode === 409) return undefined;
+  return { reason: "The payment provider refused the payment.", refusal: `${code ?? type}: ${message ?? ""}` };
+}
 
 const isUnexpectedState = (error: unknown): boolean =>
   Failure.safeParse(error).data?.code === "payment_intent_unexpected_state";
@@ -135,9 +163,9 @@ export async function chargeCard(input: ChargeInput, client: PaymentIntents, now
   } catch (error) {
     const { data } = Failure.safeParse(error);
     if (data?.type === "StripeCardError" && data.payment_intent) return settledIntent(data.payment_intent, client);
-    const isCardGone = data?.param === "payment_method" || data?.param === "customer";
-    if (!isCardGone) throw error;
-    return { status: "failed", reference, accountId, amount, currency, reason: cardMissing };
+    const refusal = data && !data.payment_intent ? refusedCharge(data) : undefined;
+    if (!refusal) throw error;
+    return { status: "failed", reference, accountId, amount, currency, ...refusal };
   }
 }
 

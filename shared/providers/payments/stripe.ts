@@ -6,6 +6,7 @@ import { clock } from "../../core/time.ts";
 import { type NamedSecretOptions, rotatingSecret } from "../named-secret.ts";
 import type { CardSetupInput, Checkout, CheckoutInput, Payments, Refund } from "./payments.ts";
 import {
+  amountRefused,
   cardSetupState,
   chargeCard,
   ChargeMetadata,
@@ -71,13 +72,13 @@ const StripeFailure = z.object({ type: z.string(), code: z.string().optional().c
 const passingErrors = new Set(["StripeConnectionError", "StripeRateLimitError", "StripeAPIError"]);
 
 /**
- * The error for the caller: 404 for a missing object, 503 when Stripe is unavailable, else the original error, because
- * the mistake is ours.
+ * The error for the caller: 404 for a missing object, `AmountRefused` for an amount that Stripe does not take, 503 when
+ * Stripe is unavailable, else the original error, because the mistake is ours.
  */
 function stripeFailure(error: unknown): unknown {
   const { data } = StripeFailure.safeParse(error);
   if (data?.code === "resource_missing") return notFound();
-  if (!data || !passingErrors.has(data.type)) return error;
+  if (!data || !passingErrors.has(data.type)) return amountRefused(data?.code) ?? error;
   return new Problem("upstream_unavailable", "The payment provider does not answer.", { retry_after: 5 });
 }
 
@@ -182,7 +183,8 @@ async function orUndefined<T>(work: Promise<T>): Promise<T | undefined> {
 /**
  * Takes payments by Stripe Checkout (sessions of mode `payment` with one line), and from cards that were saved by
  * sessions of mode `setup` (PaymentIntents). All attempts of a request (at most three) have the same Idempotency-Key.
- * If Stripe refuses a request, the mistake is ours, and this throws an Error.
+ * If Stripe refuses the amount of a checkout, this throws `AmountRefused`. If Stripe refuses a charge, the charge has
+ * failed. If Stripe refuses another request, the mistake is ours, and this throws an Error.
  */
 export function stripePayments(secret: () => Promise<PaymentsSecret>, options: StripeOptions = {}): Payments {
   let connected: { apiKey: string; client: Promise<Stripe> } | undefined;

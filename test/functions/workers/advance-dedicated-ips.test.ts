@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { handler } from "../../../functions/workers/advance-dedicated-ips.ts";
 import { startLocalDns, type LocalDns } from "../../../infra/local/dns/dns.ts";
 import { ensureTable } from "../../../infra/local/table/engine.ts";
+import { accountKey } from "../../../shared/accounts/account.ts";
 import { advanceIp } from "../../../shared/dedicated-ips/advance.ts";
 import { ipQueue, operationQueue } from "../../../shared/dedicated-ips/dedicated-ip.ts";
 import { holderKey } from "../../../shared/dedicated-ips/holder.ts";
@@ -14,6 +15,7 @@ import {
   activeHost,
   activeIp,
   advance,
+  assignmentFaults,
   claimed,
   firstOf,
   holderOf,
@@ -25,8 +27,8 @@ import {
   workAt,
 } from "../../support/dedicated-ips.ts";
 import { dnsNetwork } from "../../support/dns-network.ts";
-import { write } from "../../support/domain-work.ts";
-import { funded } from "../../support/domains.ts";
+import { storedAs, write } from "../../support/domain-work.ts";
+import { active, funded } from "../../support/domains.ts";
 import { withFault } from "../../support/faults.ts";
 import { happened, transactions, wallet } from "../../support/purchases.ts";
 import { publicIp, reverseDns } from "../../support/reverse-dns.ts";
@@ -102,6 +104,39 @@ test("an IP without the right reverse DNS within a day is deleted with its hold,
   expect(await holderOf(ip)).toMatchObject({ state: "faulty" });
   expect(await dueOf(id)).toEqual([]);
   expect(new Set(await eventsOf(account))).toEqual(new Set(["created", "updated", "failed"]));
+});
+
+test("a managed one of an account that was closed meanwhile is not paid, and its address is free", async () => {
+  const account = await funded(await newAccount());
+  const { option_id, ips } = await newOption();
+  const { id } = await claimed(account, option_id);
+  const status = { set: { status: "closed" }, update: accountKey(account.id) };
+  await write(status);
+  expect(await advance(account, id)).toBeUndefined();
+  expect(await wallet(account)).toEqual({ posted: 100_000, available: 100_000 });
+  expect(await holderOf(ips[0] ?? "")).toMatchObject({ state: "free" });
+  expect(await dueOf(id)).toEqual([]);
+});
+
+test("an active one of a closed account is taken back at its next check: its domains leave it, and its address rests", async () => {
+  const account = await funded(await newAccount());
+  const { option_id, ips } = await newOption();
+  const { id } = await activeIp(account, option_id);
+  const domains = [(await active(account)).name, (await active(account)).name];
+  expect((await send(account, "POST", `/${id}/domains/assign`, { domains })).status).toBe(200);
+  const paid = await wallet(account);
+  await write({ set: { status: "closed" }, update: accountKey(account.id) });
+  // The worker dies at each of its transactions, and is started again.
+  for (let at = 0; (await storedIp(account, id)) !== undefined && at < 40; at++)
+    await withFault("lost before", at, () => advance(account, id).catch(() => undefined));
+  expect(await storedIp(account, id)).toBeUndefined();
+  for (const name of domains) expect(await storedAs(account, name)).toMatchObject({ dedicated_ip_id: null });
+  expect(await assignmentFaults(account)).toEqual([]);
+  expect(await holderOf(ips[0] ?? "")).toMatchObject({ state: "resting" });
+  expect(await holderOf(ips[0] ?? "")).not.toHaveProperty("account_id");
+  expect(await wallet(account)).toEqual(paid);
+  expect(await eventsOf(account)).toContain("deleted");
+  expect(await dueOf(id)).toEqual([]);
 });
 
 test("wherever the worker dies, and however many are at it, a managed one is made ready and paid once", async () => {

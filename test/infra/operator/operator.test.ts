@@ -4,9 +4,16 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 
 import { startEngine } from "../../../infra/local/table/engine.ts";
+import { getAccount } from "../../../shared/accounts/visible.ts";
+import { handleRefund } from "../../../shared/billing/recharges/returns.ts";
+import { operatorCommit } from "../../../shared/changes/recorder.ts";
+import { listAssignments, planAssignments } from "../../../shared/grants/assignments.ts";
+import { planWallet } from "../../../shared/wallet/wallet.ts";
+import { log as silent } from "../../shared/billing/scene.ts";
+import { isSuperAdmin } from "../../support/auth.ts";
 import { newFolder } from "../../support/folder.ts";
 import { request } from "../../support/request.ts";
-import { newAccount, newUser } from "../../support/world.ts";
+import { newAccount, newUser, testTable } from "../../support/world.ts";
 import { operator, operatorIn } from "./command-line.ts";
 
 test("creates a client and an account whose owner can work in it at once", async () => {
@@ -42,6 +49,96 @@ test("adds and removes owners but not the last, and makes and unmakes super admi
   expect(await sees(foreign)).toBe(200);
   await operator("super-admin", "remove", "--user", other.id);
   expect(await sees(foreign)).toBe(404);
+});
+
+test("a credit pays the open invoices at once, also a repeat after a crash, and the account is active again", async () => {
+  const account = await newAccount();
+  const credit = [
+    "billing",
+    "credit",
+    "--account",
+    account.id,
+    "--amount",
+    "20.00",
+    "--id",
+    "bank",
+    "--reason",
+    "Bank",
+  ];
+  // The amount that the account owes.
+  const event = {
+    id: "evt_1",
+    type: "refund" as const,
+    paymentId: "pi_1",
+    accountId: account.id,
+    refunds: [{ id: "re_1", amount: 500, isFailed: false }],
+    currency: "USD",
+  };
+  const statusOf = async () => (await getAccount(testTable(), account.id)).status;
+  const refunded = (id: string) =>
+    handleRefund({ ...event, paymentId: id }, { table: testTable(), now: () => new Date(), log: silent });
+  await refunded("pi_1");
+  expect(await statusOf()).toBe("past_due");
+  expect(JSON.parse((await operator(...credit, "--json")).out)).toMatchObject({ credited: "20.00", balance: "15.00" });
+  expect(await statusOf()).toBe("active");
+  await refunded("pi_2");
+  await refunded("pi_3");
+  await refunded("pi_4");
+  await refunded("pi_5");
+  expect(await statusOf()).toBe("past_due");
+  // The process that credited the wallet died before it paid.
+  await withoutPaying(account.id, "later");
+  expect(await statusOf()).toBe("past_due");
+  const repeat = await operator(...credit.with(7, "later"), "--json");
+  expect(JSON.parse(repeat.out)).toMatchObject({ credited: "already", balance: "15.00" });
+  expect(await statusOf()).toBe("active");
+});
+
+/** Credits 20.00 by an id, and pays nothing from it. */
+const withoutPaying = (accountId: string, id: string): Promise<unknown> =>
+  operatorCommit(
+    testTable(),
+    accountId,
+    "billing credit",
+    new Date(),
+  )(async () => {
+    const texts = { code: "adjustment", type: "adjustment", description: "Bank" } as const;
+    const posting = { kind: "transfer", id: `credit/${id}`, debit: "adjustments", credit: "wallet" } as const;
+    return {
+      value: undefined,
+      ...(await planWallet(testTable(), accountId, [{ ...posting, amount: 2_000, ...texts }], new Date())),
+    };
+  });
+
+test("removing a super admin revokes the grants that made it one, in every account", async () => {
+  const [user, giver, table] = [newUser(), { by: "tester", now: new Date() }, testTable()];
+  const accounts = [await newAccount(), await newAccount()];
+  for (const { id } of accounts)
+    await operatorCommit(
+      table,
+      id,
+      "test",
+      giver.now,
+    )(async () => {
+      const planned = await planAssignments(table, id, { type: "user", id: user.id }, [{ kind: "super_admin" }], giver);
+      return { ...planned, value: undefined };
+    });
+  await operator("super-admin", "add", "--user", user.id);
+  expect(await isSuperAdmin(user.token)).toBe(true);
+  const removed = JSON.parse((await operator("super-admin", "remove", "--user", user.id, "--json")).out);
+  expect(await isSuperAdmin(user.token)).toBe(false);
+  expect(removed.revoked.map((one: { account_id: string }) => one.account_id).toSorted()).toEqual(
+    accounts.map(({ id }) => id).toSorted(),
+  );
+  for (const { id } of accounts) {
+    const grants = await listAssignments(table, id, true, new Date());
+    expect(grants.flatMap(({ kind, revoked_at }) => (kind === "super_admin" ? [typeof revoked_at] : []))).toEqual([
+      "string",
+    ]);
+  }
+  expect(JSON.parse((await operator("super-admin", "remove", "--user", user.id, "--json")).out).revoked).toEqual([]);
+  await operator("super-admin", "add", "--user", user.id);
+  expect(await isSuperAdmin(user.token)).toBe(true);
 });
 
 test("works on the local table while the product is stopped, and on its engine while it runs", async () => {

@@ -6,13 +6,17 @@ import { afterEach, expect, test } from "vitest";
 import { ruleOf } from "../../../infra/restore/account-rules.ts";
 import { restoreAccount, type AccountRestore } from "../../../infra/restore/account.ts";
 import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
+import { operatorCommit } from "../../../shared/changes/recorder.ts";
 import { holderKey } from "../../../shared/domains/domain.ts";
 import { syncZone } from "../../../shared/domains/records/sync.ts";
+import type { Assignment } from "../../../shared/grants/assignment.ts";
+import { listAssignments, planAssignments, planRevocation } from "../../../shared/grants/assignments.ts";
 import { rules } from "../../../shared/mail/forwarding/rule.ts";
 import { scopedKey } from "../../../shared/mail/scoped/family.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import { createRandom } from "../../simulation/random.ts";
 import { editionNames, readEdition } from "../../stored/edition.ts";
+import { isSuperAdmin } from "../../support/auth.ts";
 import { workAt } from "../../support/domain-work.ts";
 import { purchase } from "../../support/domains.ts";
 import { ruleTo, stranger } from "../../support/forwarding.ts";
@@ -20,7 +24,7 @@ import { home } from "../../support/mailboxes.ts";
 import { registered } from "../../support/purchases.ts";
 import { request } from "../../support/request.ts";
 import { isExhaustive, seed } from "../../support/sample.ts";
-import { newAccount, testTable } from "../../support/world.ts";
+import { newAccount, newUser, testTable, type User } from "../../support/world.ts";
 import { operator } from "../operator/command-line.ts";
 import {
   domainDeleted,
@@ -180,6 +184,38 @@ test("an account that is not suspended, and a table without the account, are ref
   const { id: accountId } = await newAccount();
   await expect(restoreAccount({ ...restore, accountId })).rejects.toThrow("does not have this account");
   expect(await itemsOf(id)).toEqual(items);
+});
+
+test("a restore leaves super admins as they are: listed if they are super admins, and listed as revoked if not", async () => {
+  const account = await newAccount();
+  const [before, since] = [newUser(), newUser()];
+  const table = testTable();
+  const author = { by: "tester", now: new Date() };
+  const commit = operatorCommit(table, account.id, "test", author.now);
+  const give = ({ id }: User): Promise<Assignment | undefined> =>
+    commit(async () => {
+      const planned = await planAssignments(table, account.id, { type: "user", id }, [{ kind: "super_admin" }], author);
+      return { ...planned, value: planned.assignments[0] };
+    });
+  const early = await give(before);
+  const { restore } = await restorable({ account }, async () => {
+    await give(since);
+    await commit(async () => ({
+      value: undefined,
+      ...(await planRevocation(table, account.id, early ? [early] : [], new Date())),
+    }));
+  });
+  await restoreAccount(restore);
+  expect(await Promise.all([before, since].map(({ token }) => isSuperAdmin(token)))).toEqual([false, true]);
+  const listed = await listAssignments(table, account.id, true, new Date());
+  const superAdmins = listed.filter(({ kind }) => kind === "super_admin");
+  const isRevoked = superAdmins.map(({ subject_id, revoked_at }) => [subject_id, revoked_at !== undefined]);
+  expect(new Map(isRevoked as [string, boolean][])).toEqual(
+    new Map([
+      [before.id, true],
+      [since.id, false],
+    ]),
+  );
 });
 
 test("a name that another account holds now, and a name that was bought since, stop the restore before anything changes", async () => {

@@ -22,6 +22,7 @@ import { checkoutQueue, createTopup, openTopup, StoredTopup, topupKey } from "..
 import { readWallet } from "../../../shared/wallet/wallet.ts";
 import { createMemoryStore, openMemoryTable, type MemoryStore, type Step } from "../../support/memory-table.ts";
 import { noCards } from "../../support/no-cards.ts";
+import { thrownBy } from "../../support/thrown.ts";
 import { startStripe } from "../providers/stripe-service.ts";
 import { log } from "./scene.ts";
 
@@ -232,6 +233,19 @@ test("a paid session of Stripe is credited, and a complete but unpaid one is wai
   expect([await scene.posted(), await scene.queued()]).toEqual([2_345, []]);
   const asked = stripe.recorded.filter(({ method }) => method === "GET").map(({ path }) => path);
   expect(asked).toEqual([1, 2].map(() => `/v1/checkout/sessions/${hosted_page.id}`));
+});
+
+test("a top-up of an amount that Stripe refuses is a 422 that names the amount, and stores nothing", async () => {
+  const scene = await newScene();
+  const stripe = await startStripe([
+    { status: 400, error: { type: "invalid_request_error", code: "amount_too_small", message: "No." } },
+  ]);
+  const payments = stripePayments(async () => ({ apiKey: "sk_test", webhookSecrets: ["whsec"] }), {
+    endpoint: stripe.url,
+  });
+  const opening = createTopup(scene.accountId, 30, scene.context, { payments, publicUrl: "http://here" });
+  expect(await thrownBy(opening)).toMatchObject({ errors: [{ loc: ["body", "amount"] }] });
+  expect(await scene.queued()).toEqual([]);
 });
 
 test("an open checkout is asked about ever more seldom, until it has expired", async () => {

@@ -3,9 +3,11 @@ import { expect, test } from "vitest";
 import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { closeAccount } from "../../../shared/billing/close.ts";
 import { handlePayment } from "../../../shared/billing/payments.ts";
+import { usageOf } from "../../../shared/billing/period.ts";
+import { cancelPlan } from "../../../shared/billing/plan.ts";
 import { handleRefund } from "../../../shared/billing/recharges/returns.ts";
 import { testTable } from "../../support/world.ts";
-import { log as silent, newScene } from "./scene.ts";
+import { log as silent, newScene, purchase } from "./scene.ts";
 
 const table = testTable();
 
@@ -47,6 +49,17 @@ test("a final invoice that the wallet cannot pay stays open, and a payment pays 
   await topUp(1_000);
   expect((await invoices()).map(({ status }) => status)).toEqual(["paid"]);
   expect((await account()).status).toBe("closed");
+});
+
+test("an open invoice of a closed account is paid when it is closed again, from money that was held before", async () => {
+  const { accountId, invoices, post } = await sceneOfJanuary(1_000);
+  const { id, ...bought } = purchase("name", 900);
+  await post({ kind: "hold", id, ...bought });
+  const told = await closeAccount(table, accountId, noonOf("2026-01-20"));
+  expect(told).toMatchObject({ owed: "1.74", held: "9.00" });
+  await post({ kind: "void", id });
+  expect(await closeAccount(table, accountId, noonOf("2026-01-21"))).toMatchObject({ open_invoices: [], owed: "0.00" });
+  expect((await invoices()).map(({ status }) => status)).toEqual(["paid"]);
 });
 
 test("the amount owed includes payments that the provider took back, and no purchase that was paid before", async () => {
@@ -107,4 +120,45 @@ test("money for a closed account is reported to the operator, once for each paym
   const payment = { ...ids, id: "evt_1", type: "paid" as const, amount: 500, currency: "USD", at: context.now() };
   for (let times = 0; times < 2; times++) await handlePayment(payment, { table, now: context.now, log });
   expect(errors).toEqual([["a closed account was paid", { account_id: accountId, amount: "5.00" }]]);
+});
+
+test("a purchase after the plan was cancelled at once, on the day of the closing, is on an invoice", async () => {
+  const { accountId, context, invoices, on, post } = await sceneOfJanuary(10_000);
+  on("2026-01-20", "10:00");
+  await cancelPlan(accountId, true, context);
+  on("2026-01-20", "11:00");
+  await post({ kind: "transfer", ...purchase("name", 1_400) });
+  await closeAccount(table, accountId, noonOf("2026-01-20"));
+  await closeAccount(table, accountId, noonOf("2026-01-20"));
+  const bills = await invoices();
+  expect(
+    bills.map(({ period_start, period_end, total, prepaid, status }) => [
+      period_start,
+      period_end,
+      total,
+      prepaid,
+      status,
+    ]),
+  ).toEqual([
+    ["2026-01-15", "2026-01-20", 174, 0, "paid"],
+    ["2026-01-20", "2026-01-20", 1_400, 1_400, "paid"],
+  ]);
+  // The usage of the day is on the first invoice only.
+  expect(await usageOf(accountId, "2026-01", context)).toMatchObject({ total: "1.74", invoiced: "1.74" });
+});
+
+test("a purchase that was paid after the closing is on an invoice after the second closing", async () => {
+  const { accountId, invoices, on, post, state } = await sceneOfJanuary(10_000);
+  const { id, ...bought } = purchase("name", 1_400);
+  await post({ kind: "hold", id, ...bought });
+  await closeAccount(table, accountId, noonOf("2026-01-20"));
+  on("2026-02-03");
+  await post({ kind: "capture", id });
+  for (let times = 0; times < 2; times++) await closeAccount(table, accountId, noonOf("2026-02-04"));
+  const bills = await invoices();
+  expect(bills.map(({ period_start, period_end, total }) => [period_start, period_end, total])).toEqual([
+    ["2026-01-15", "2026-01-20", 174],
+    ["2026-02-03", "2026-02-03", 1_400],
+  ]);
+  expect(await state()).toMatchObject({ settle_from: "2026-01-21", accrue_from: "2026-01-21" });
 });

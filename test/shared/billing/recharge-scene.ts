@@ -24,8 +24,8 @@ const onlyTasksOf = (accountId: string): Table => ({
   },
 });
 
-/** What a provider may do to one charge: fail before or after it is made. */
-type Fault = "before" | "after" | undefined;
+/** What a provider may do to one charge: fail before or after it is made, or refuse it. */
+type Fault = "before" | "after" | "refusal" | undefined;
 
 /** An account with 30.00 in its wallet, whose automatic recharges take 25.00 from a test card below 20.00. */
 export async function newRechargeScene(card: keyof typeof testCards = "works") {
@@ -40,6 +40,9 @@ export async function newRechargeScene(card: keyof typeof testCards = "works") {
     charge: async (input) => {
       const fault = faults.shift();
       if (fault === "before") throw new Error("The provider does not answer.");
+      const { reference, accountId: id, amount, currency } = input;
+      const refused = { status: "failed" as const, reason: "Too small.", reference, accountId: id, amount, currency };
+      if (fault === "refusal") return refused;
       const state = await embedded.charge(input);
       charges.push(state);
       if (fault === "after") throw new Error("The answer is lost.");

@@ -116,6 +116,19 @@ test("a declined charge is tried again after 1, 3 and 5 days, and then switched 
   expect(await scene.balance()).toBe("15.00");
 });
 
+test("a charge that the provider refuses ends the recharge, and a later one takes the changed amount", async () => {
+  const scene = await newRechargeScene();
+  scene.faults.push("refusal");
+  await runLow(scene);
+  expect(await rechargesOf(scene)).toEqual([["failed", "25.00"]]);
+  expect(await scene.settings()).toMatchObject({ state: "waiting", last_recharge: { reason: "Too small." } });
+  await scene.update({ amount: "30.00" });
+  scene.on("2026-03-03");
+  await scene.sweep();
+  await scene.sweep();
+  expect(await scene.balance()).toBe("45.00");
+});
+
 test("a new card ends the wait after a declined one", async () => {
   const scene = await newRechargeScene("declined");
   await runLow(scene);

@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 
 import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
+import { handleRefund } from "../../../shared/billing/recharges/returns.ts";
+import { plusDays } from "../../../shared/core/time.ts";
 import { testTable } from "../../support/world.ts";
-import { newScene, purchase } from "./scene.ts";
+import { log, newScene, purchase } from "./scene.ts";
 
 const table = testTable();
 
@@ -80,6 +82,29 @@ test("suspended after 14 days, not a day earlier; nothing is charged for then; a
   expect(await status()).toBe("active");
   await runOn("2026-04-05", "2026-04-04");
   expect((await accruals()).at(-1)?.day).toBe("2026-04-04");
+});
+
+test("the 14 days begin with the oldest debt that is still unpaid", async () => {
+  const { accountId, context, on, use, run, topUp, account, state } = await newScene("2026-03-15");
+  await use({ mailboxes: 3 });
+  const [refunds, ids] = [[{ id: "re_1", amount: 3_000, isFailed: false }], { id: "evt_1", paymentId: "pi_1" }];
+  on("2026-03-20");
+  await handleRefund({ ...ids, type: "refund", accountId, refunds, currency: "USD" }, { table, now: context.now, log });
+  on("2026-04-01");
+  await run("2026-03-31");
+  expect(await state()).toMatchObject({ owed: 3_000, open: [0], due_since: "2026-03-20" });
+  on("2026-04-02");
+  await topUp(3_000);
+  expect(await state()).toMatchObject({ owed: 0, open: [0], due_since: "2026-04-01" });
+  for (const [day, status] of [
+    ["2026-04-04", "past_due"],
+    ["2026-04-14", "past_due"],
+    ["2026-04-15", "suspended"],
+  ] as const) {
+    on(day);
+    await run(plusDays(day, -1));
+    expect((await account()).status, day).toBe(status);
+  }
 });
 
 test("invoices are paid oldest first, and none before an older and larger one", async () => {

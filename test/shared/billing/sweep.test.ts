@@ -7,6 +7,7 @@ import { billingQueue, closableAt, lastClosable } from "../../../shared/billing/
 import { queueAccounts, sweepBilling, type ShardResult } from "../../../shared/billing/sweep.ts";
 import { dayMs, minuteMs, plusDays } from "../../../shared/core/time.ts";
 import { BillingState, stateKey } from "../../../shared/wallet/state.ts";
+import { planWallet, type Posting } from "../../../shared/wallet/wallet.ts";
 import {
   createMemoryStore,
   everything,
@@ -86,6 +87,30 @@ test("an account is closed 20 minutes after the end of the day, and waits for th
   expect(await closedDays()).toEqual([created, created, created]);
   expect(queueOf(store)).toEqual(each(ids, closableAt("2026-01-21")));
   expect(await sweep()).toEqual([]);
+});
+
+test("a closed account stays in the queue while amounts are held, and their payment is on an invoice", async () => {
+  const { store, table, ids, at, now, sweep } = await newScene(1);
+  const [accountId = ""] = ids;
+  const post = (...postings: Posting[]) =>
+    table.commit(async () => {
+      const { writes } = await planWallet(table, accountId, postings, now());
+      return { value: undefined, writes };
+    });
+  const texts = { code: "purchase", type: "purchase", description: "It" } as const;
+  await post({ kind: "transfer", id: "money", debit: "payments", credit: "wallet", amount: 9_000, ...texts });
+  await post({ kind: "hold", id: "name", debit: "wallet", credit: "revenue", amount: 1_400, ...texts });
+  await setAccountStatus(table, accountId, "closed", now());
+  expect(queueOf(store)).toEqual([[accountId, closableAt(created)]]);
+  for (const day of ["2026-01-21", "2026-01-22"]) {
+    at(day);
+    expect(sum(await sweep(), "closed")).toBe(1);
+    expect([queueOf(store), invoicesIn(store)]).toEqual([[[accountId, closableAt(day)]], 1]);
+  }
+  await post({ kind: "capture", id: "name" });
+  at("2026-01-23");
+  expect(sum(await sweep(), "closed")).toBe(1);
+  expect([queueOf(store), invoicesIn(store)]).toEqual([[], 2]);
 });
 
 test("days that were skipped are closed by one run, month by month", async () => {

@@ -21,6 +21,7 @@ import { readProfile } from "../../../shared/wallet/profile.ts";
 import { purchaseHold } from "../../../shared/wallet/purchase.ts";
 import { readVatRule } from "../../../shared/wallet/vat.ts";
 import { walletOf } from "../../../shared/wallet/wallet.ts";
+import { withStep } from "../../support/between-calls.ts";
 import { useVat } from "../../support/vat.ts";
 import { testTable } from "../../support/world.ts";
 import { newScene } from "./scene.ts";
@@ -312,6 +313,32 @@ test("two credit notes at the same time do not credit more than there is", async
   const { scene, id } = await invoiced();
   const all = await Promise.allSettled(["a", "b", "c"].map((one) => credit(scene, one, id, { amount: 1_000 })));
   expect(all.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+});
+
+test("a credit note at any moment of another one of the same open invoice credits only what is left", async () => {
+  useVat();
+  for (let at = 0, isOver = false; !isOver; at++) {
+    const scene = await newScene("2026-01-15");
+    await scene.use({ mailboxes: 3 });
+    scene.on("2026-02-01");
+    await scene.run("2026-01-31");
+    const [id = ""] = (await scene.invoices()).map((one) => one.id);
+    // The invoice is over 6.08. So the two credits together are above its amount.
+    const creditAs = (by: string) => credit(scene, by, id, { amount: 400 });
+    isOver = true;
+    const first = async () => {
+      isOver = false;
+      await creditAs("first");
+    };
+    await withStep(at, first, () => creditAs("second").catch(() => undefined));
+    const notes = await notesIn(scene);
+    const [invoice] = await scene.invoices();
+    expect(
+      notes.reduce((sum, { total }) => sum + total, 0),
+      `at ${at}`,
+    ).toBe(400);
+    expect(invoice?.credited?.notes).toHaveLength(1);
+  }
 });
 
 test("a VAT id that VIES did not answer about is unverified, charged with VAT, and asked about again", async () => {

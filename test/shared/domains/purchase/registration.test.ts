@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 
 import { advanceDomain } from "../../../../functions/workers/advance-domains.ts";
+import { setAccountStatus } from "../../../../shared/access/operate-accounts.ts";
 import { Problem } from "../../../../shared/core/errors.ts";
 import { embeddedRegistrar } from "../../../../shared/providers/registrar/embedded.ts";
 import { Refused, type Registrar } from "../../../../shared/providers/registrar/registrar.ts";
@@ -53,6 +54,21 @@ describe("a registration", () => {
     }
     expect(looks).toEqual([0, 2, 7, 22, 82]);
     expect([(await statusOf(account, name)).status, await wallet(account)]).toEqual(["pending_delegation", paid]);
+  });
+
+  test("of an account that is closed before the request costs nothing, and is not requested", async () => {
+    const { account, name } = await bought();
+    await setAccountStatus(testTable(), account.id, "closed", new Date());
+    const register = () => Promise.reject(new Error("the registrar was asked"));
+    await lookWith(account, name, { register });
+    expect(await storedAs(account, name)).toMatchObject({
+      status: "failed",
+      status_reason: "The account is closed.",
+      purchase: { stage: "voided" },
+      due_at: null,
+    });
+    // The wallet has paid the final invoice of 0.17.
+    expect(await wallet(account)).toEqual({ posted: 9_983, available: 9_983 });
   });
 
   test("whose answer was lost is found, and paid once", async () => {

@@ -99,3 +99,28 @@ test("a card that Stripe does not have fails the charge", async () => {
   const state = await payments.charge({ ...input, startedAt: new Date() });
   expect(state).toMatchObject({ status: "failed", reason: "The card was removed. Save a card again." });
 });
+
+test.each([
+  ["amount_too_small", "The payment provider does not take an amount this small. Choose a larger amount.", undefined],
+  ["amount_too_large", "The payment provider does not take an amount this large. Choose a smaller amount.", undefined],
+  ["parameter_unknown", "The payment provider refused the payment.", "parameter_unknown: No."],
+])(
+  "a charge that Stripe refuses with %s has failed, because no PaymentIntent was made",
+  async (code, reason, refusal) => {
+    const error = { type: "invalid_request_error", code, message: "No." };
+    const { payments, calls } = await scene({ status: 400, body: { error } });
+    const state = await payments.charge({ ...input, startedAt: new Date() });
+    expect([state.id, state.status, state.reason, state.refusal]).toEqual([undefined, "failed", reason, refusal]);
+    expect(calls()).toEqual(["POST /v1/payment_intents"]);
+  },
+);
+
+test.each([
+  [409, { type: "invalid_request_error", code: "idempotency_key_in_use" }],
+  [400, { type: "idempotency_error" }],
+  [401, { type: "invalid_request_error" }],
+  [403, { type: "invalid_request_error" }],
+])("a refusal that tells nothing about the charge is thrown: %s %j", async (status, error) => {
+  const { payments } = await scene({ status, body: { error: { ...error, message: "No." } } });
+  await expect(payments.charge({ ...input, startedAt: new Date() })).rejects.toThrow();
+});

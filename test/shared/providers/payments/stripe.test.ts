@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { Problem } from "../../../../shared/core/errors.ts";
-import type { CheckoutInput, Payments } from "../../../../shared/providers/payments/payments.ts";
+import { AmountRefused, type CheckoutInput, type Payments } from "../../../../shared/providers/payments/payments.ts";
 import { stripePayments, type StripeOptions } from "../../../../shared/providers/payments/stripe.ts";
 import { thrownBy } from "../../../support/thrown.ts";
 import { timeoutFor } from "../loopback.ts";
@@ -172,6 +172,17 @@ test.each([
     ...(expected === "open" ? { url: "https://checkout.stripe.com/c/pay/cs_test_1" } : {}),
   });
 });
+
+test.each(["amount_too_small", "amount_too_large"] as const)(
+  "an amount that Stripe refuses is told: %s",
+  async (code) => {
+    const { payments, sessions } = await scene([{ status: 400, error: { type: "invalid_request_error", code } }]);
+    const error = await thrownBy(payments.createCheckout(input()));
+    expect(error).toBeInstanceOf(AmountRefused);
+    expect(error).toMatchObject({ isTooSmall: code === "amount_too_small" });
+    expect(sessions.size).toBe(0);
+  },
+);
 
 test("an open session is ended and cannot be paid any more, and any other stays as it is", async () => {
   const { payments, sessions, recorded } = await scene();

@@ -300,6 +300,7 @@ describe("a builtin uses steps for the items that it reads and makes, and makes 
     ["a join of a text again and again", `${text}''.join([t] * 1000)`],
     ["a split that explodes", `${long}t.split('x')`],
     ["stripping", `${text}[t.strip() for i in range(20)]`],
+    ["stripping many characters", `${text}['a'.strip(t) for i in range(20)]`],
     ["letters", `${text}[t.upper() for i in range(60)]`],
     ["slices", `${numbers}[xs[1:] for i in range(220)]`],
     ["slices of a text", `${text}[t[1:] for i in range(60)]`],

@@ -28,7 +28,9 @@ export function sliceOf(
   budget: StepBudget,
   at: Position,
 ): string | unknown[] {
-  if (typeof value !== "string" || !surrogate.test(value)) return value.slice(from, to);
+  if (typeof value !== "string") return value.slice(from, to);
+  useSteps(budget, value.length >> 6, at);
+  if (!surrogate.test(value)) return value.slice(from, to);
   return charactersOf(value, budget, at).slice(from, to).join("");
 }
 

@@ -304,6 +304,7 @@ describe("a builtin uses steps for the items that it reads and makes, and makes 
     ["letters", `${text}[t.upper() for i in range(60)]`],
     ["slices", `${numbers}[xs[1:] for i in range(220)]`],
     ["slices of a text", `${text}[t[1:] for i in range(60)]`],
+    ["short slices of a text", `${text}[t[0:1] for i in range(300)]`],
     ["items of a text", `${text}[t[0] for i in range(20)]`],
     ["copies of a dict", "d = dict([[str(i), i] for i in range(900)])\n[len(dict(d)) for j in range(220)]"],
     ["keys of a dict", "d = dict([[str(i), i] for i in range(900)])\n[zip(d, []) for j in range(220)]"],

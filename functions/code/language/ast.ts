@@ -8,6 +8,8 @@ type Node<Kind extends string, Members = unknown> = {
   at: Position;
   /** The calls in the node. The first `callsIn` of the node sets this member. */
   calls?: readonly Call[];
+  /** The number of calls that every evaluation of the node makes. The first `leastCalls` of the node sets this member. */
+  leastCalls?: number;
 } & Members;
 
 type Literal = Node<"literal", { value: string | number | boolean | null }>;
@@ -131,10 +133,12 @@ export const callsAfter = (node: Comprehension, clause: number): readonly Call[]
  */
 export function leastCalls(node: Expression): number {
   if (callsIn(node).length === 0) return 0;
+  if (node.leastCalls !== undefined) return node.leastCalls;
   const parts = subexpressions(node);
   const isChoice = node.kind === "operation" && (node.operator === "and" || node.operator === "or");
   const certain = isChoice || node.kind === "conditional" || node.kind === "comprehension" ? parts.slice(0, 1) : parts;
-  return certain.reduce((sum, part) => sum + leastCalls(part), node.kind === "call" ? 1 : 0);
+  node.leastCalls = certain.reduce((sum, part) => sum + leastCalls(part), node.kind === "call" ? 1 : 0);
+  return node.leastCalls;
 }
 
 /** The least number of calls that a comprehension makes for each item of its clause at index `clause`. */

@@ -47,6 +47,11 @@ describe("a program that is made to take long takes no long time:", () => {
       "too_much_work",
     ],
     [
+      "a comprehension with a call among thousands of literals, again and again",
+      `x = [[[me.get(), ${"0, ".repeat(6_000)}] for y in []] for i in range(10000)]\nme.get()`,
+      "",
+    ],
+    [
       "an f-string of large texts",
       `${long("x".repeat(1_000), 10)}b = f"${"{a}".repeat(600)}"\nme.get()`,
       "too_much_work",

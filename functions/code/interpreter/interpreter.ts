@@ -97,17 +97,24 @@ function loopIndexes(scope: Scope): number[] {
 export const evaluate = (node: Expression, scope: Scope): Evaluation =>
   scope.mayBeUnknown ? evaluateGuarded(node, scope) : evaluateNode(node, scope);
 
+/** The steps of an error in an unsure part. Its message can take a millisecond, because it looks for similar names. */
+const unsureErrorSteps = 500;
+
 /**
  * Evaluates an expression whose calls may be answered with `unknownValue`. The result of an operation on an unknown
  * value is unknown too. If an unknown value decides which of several parts is evaluated, every one of these parts is
- * evaluated as unsure: the part's calls are marked, and an error makes the part's value unknown.
+ * evaluated as unsure: the part's calls are marked, and an error makes the part's value unknown. Only `too_much_work`
+ * still ends the evaluation.
  */
 function* evaluateGuarded(node: Expression, scope: Scope): Evaluation {
   try {
     return yield* evaluateNode(node, scope);
   } catch (error) {
-    if (error instanceof UnknownOperand || (scope.isUnsure && error instanceof LanguageError)) return unknownValue;
-    throw error;
+    if (error instanceof UnknownOperand) return unknownValue;
+    const isCaught = scope.isUnsure && error instanceof LanguageError && error.diagnostic.code !== "too_much_work";
+    if (!isCaught) throw error;
+    useSteps(scope.budget, unsureErrorSteps, node.at);
+    return unknownValue;
   }
 }
 

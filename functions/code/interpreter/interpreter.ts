@@ -1,6 +1,7 @@
 import {
   type Access,
   type Call,
+  type Clause,
   type Comprehension,
   type Expression,
   type ForClause,
@@ -179,13 +180,15 @@ function* evaluateAll(nodes: readonly Expression[], scope: Scope): Evaluation<un
 }
 
 function lookUp({ name, at }: Name, scope: Scope): unknown {
-  let passed = 0;
+  let compared = 0;
   for (let { loop } = scope; loop; { loop } = loop.outer) {
     const index = loop.names.lastIndexOf(name);
-    if (index >= 0) return loop.values[index];
-    passed += 1;
-    if (passed % 16 === 0) useSteps(scope.budget, 1, at);
+    compared += loop.names.length;
+    if (index < 0) continue;
+    useSteps(scope.budget, compared >> 4, at);
+    return loop.values[index];
   }
+  useSteps(scope.budget, compared >> 4, at);
   return scope.variables.get(name);
 }
 
@@ -259,18 +262,20 @@ function* evaluateBound(node: Expression | undefined, scope: Scope): Evaluation<
 }
 
 function* evaluateOperation({ operator, operands, at }: Operation, scope: Scope): Evaluation {
-  const [first, ...others] = operands;
-  let value = first && (yield* evaluate(first, scope));
-  for (const [index, other] of others.entries()) {
-    if (operator === "and" || operator === "or") {
+  const isChoice = operator === "and" || operator === "or";
+  let value: unknown;
+  // The operands are not copied, because `and` and `or` may evaluate only the first of thousands.
+  for (const [index, operand] of operands.entries()) {
+    if (isChoice && index > 0) {
       if (value === unknownValue) {
-        yield* evaluateAll(others.slice(index), unsure(scope));
+        yield* evaluateAll(operands.slice(index), unsure(scope));
         return unknownValue;
       }
       if (isTrue(value) === (operator === "or")) return value;
-      value = yield* evaluate(other, scope);
-    } else {
-      const right = yield* evaluate(other, scope);
+    }
+    const right = yield* evaluate(operand, scope);
+    if (isChoice || index === 0) value = right;
+    else {
       const isUnknown = value === unknownValue || right === unknownValue;
       value = isUnknown ? unknownValue : operate(operator, value, right, scope.budget, at);
     }
@@ -309,7 +314,7 @@ function* evaluateComprehension(node: Comprehension, clauseIndex: number, scope:
   const { names } = clause;
   const scopes = items.map((item, index): Scope => ({
     ...scope,
-    loop: { names, values: names.length === 1 ? [item] : unpack(clause, item), index, outer: scope },
+    loop: { names, values: names.length === 1 ? [item] : unpack(clause, item, scope), index, outer: scope },
   }));
   const calls = callsAfter(node, clauseIndex);
   if (calls.length > 0) return yield* evaluateCallingClause(node, clauseIndex, scopes, calls);
@@ -323,7 +328,8 @@ function* evaluateComprehension(node: Comprehension, clauseIndex: number, scope:
  * and the items of the result are unknown.
  */
 function* evaluateUnsureRound(node: Comprehension, clauseIndex: number, scope: Scope): Evaluation<Items> {
-  const { names = [] } = node.clauses[clauseIndex] as Partial<ForClause>;
+  const { names = [], at } = node.clauses[clauseIndex] as Partial<ForClause> & Clause;
+  useSteps(scope.budget, names.length >> 4, at);
   const loop = { names, values: names.map(() => unknownValue), index: 0, outer: scope };
   yield* evaluateComprehension(node, clauseIndex + 1, unsure({ ...scope, ...(names.length > 0 ? { loop } : {}) }));
   return unknownValue;
@@ -383,8 +389,11 @@ function iterate(node: Expression, value: unknown): readonly unknown[] {
 }
 
 /** The values for the names of a `for` with several names. The item must be a list with one value for each name. */
-function unpack({ names, over }: ForClause, item: unknown): readonly unknown[] {
-  if (item === unknownValue) return names.map(() => unknownValue);
+function unpack({ names, over, at }: ForClause, item: unknown, { budget }: Scope): readonly unknown[] {
+  if (item === unknownValue) {
+    useSteps(budget, names.length >> 4, at);
+    return names.map(() => unknownValue);
+  }
   if (Array.isArray(item) && item.length === names.length) return item;
   const actual = Array.isArray(item) ? `a list of ${item.length}` : `a ${typeOf(item)}`;
   throw typeError(over.at, `The names ${names.join(", ")} take lists of ${names.length}, and an item is ${actual}.`);

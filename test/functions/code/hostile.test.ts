@@ -6,6 +6,7 @@ import { newUser } from "../../support/world.ts";
 
 const keys = (count: number, prefix = ""): string =>
   Array.from({ length: count }, (_, index) => `"${prefix}${index.toString(36)}": 1`).join(", ");
+const names = (count: number): string => Array.from({ length: count }, (_, index) => `v${index}`).join(", ");
 /** A text of `chars` times 2 to the power of `doublings` characters. */
 const long = (chars: string, doublings: number): string => `a = "${chars}"\n${"a = a + a\n".repeat(doublings)}`;
 
@@ -50,6 +51,16 @@ describe("a program that is made to take long takes no long time:", () => {
       "a comprehension with a call among thousands of literals, again and again",
       `x = [[[me.get(), ${"0, ".repeat(6_000)}] for y in []] for i in range(10000)]\nme.get()`,
       "",
+    ],
+    [
+      "an expression with thousands of operands, of which only the first is evaluated, again and again",
+      `x = [True ${"or 0 ".repeat(6_000)} for i in range(30000)]\nme.get()`,
+      "",
+    ],
+    [
+      "a name among thousands of names of one `for`, again and again",
+      `x = [[v0 for i in range(60000)] for ${names(6_000)} in [range(6000)]]\nme.get()`,
+      "too_much_work",
     ],
     [
       "an f-string of large texts",

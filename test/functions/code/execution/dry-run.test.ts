@@ -378,6 +378,13 @@ test("the errors of a part that may not be evaluated take steps, and too many of
   expect((await runFor(owner, readsMissing(500), dry)).error).toMatchObject({ code: "too_much_work", line: 3 });
 });
 
+test("many unknown items that are unpacked into many names take steps for each name", async () => {
+  const { id, owner } = await newAccount();
+  const names = Array.from({ length: 2_000 }, (_, index) => `v${index}`).join(", ");
+  const program = `w = workspaces.add(account_id="${id}", name="A")\n[0 for ${names} in [w.id] * 2000]`;
+  expect((await runFor(owner, program, dry)).error).toMatchObject({ code: "too_much_work", line: 2 });
+});
+
 test("the answer of a dry run has a bounded size, however much is unknown", async () => {
   const { id, owner } = await newAccount();
   const code = [

@@ -1,7 +1,6 @@
 import {
   type Access,
   type Call,
-  type Clause,
   type Comprehension,
   type Expression,
   type ForClause,
@@ -328,8 +327,9 @@ function* evaluateComprehension(node: Comprehension, clauseIndex: number, scope:
  * and the items of the result are unknown.
  */
 function* evaluateUnsureRound(node: Comprehension, clauseIndex: number, scope: Scope): Evaluation<Items> {
-  const { names = [], at } = node.clauses[clauseIndex] as Partial<ForClause> & Clause;
-  useSteps(scope.budget, names.length >> 4, at);
+  const clause = node.clauses[clauseIndex];
+  const names = clause?.kind === "for" ? clause.names : [];
+  useSteps(scope.budget, names.length >> 4, node.at);
   const loop = { names, values: names.map(() => unknownValue), index: 0, outer: scope };
   yield* evaluateComprehension(node, clauseIndex + 1, unsure({ ...scope, ...(names.length > 0 ? { loop } : {}) }));
   return unknownValue;

@@ -38,7 +38,15 @@ type Format = Node<"format", { parts: (string | Expression)[] }>;
 /** A `for` with several names unpacks each item, which is a list. */
 export type ForClause = Node<"for", { names: string[]; over: Expression }>;
 export type Clause = ForClause | Node<"if", { test: Expression }>;
-export type Comprehension = Node<"comprehension", { element: Expression; clauses: Clause[] }>;
+export type Comprehension = Node<
+  "comprehension",
+  {
+    element: Expression;
+    clauses: Clause[];
+    /** The calls after each clause. The first `callsAfter` of the comprehension sets this member. */
+    callsAfter?: readonly (readonly Call[])[];
+  }
+>;
 
 /**
  * An argument, positioned at its name. The name is empty if the program gives only a value. Only builtins and methods
@@ -120,12 +128,14 @@ export function callsIn(node: Expression): readonly Call[] {
  * The calls that a comprehension makes for each item of its clause at index `clause`. These calls are in later clauses
  * and in the element.
  */
-export const callsAfter = (node: Comprehension, clause: number): readonly Call[] =>
-  callsIn(node).length === 0
-    ? none
-    : subexpressions(node)
-        .slice(clause + 1)
-        .flatMap(callsIn);
+export function callsAfter(node: Comprehension, clause: number): readonly Call[] {
+  if (callsIn(node).length === 0) return none;
+  if (!node.callsAfter) {
+    const parts = subexpressions(node);
+    node.callsAfter = node.clauses.map((_, index) => parts.slice(index + 1).flatMap(callsIn));
+  }
+  return node.callsAfter[clause] ?? none;
+}
 
 /**
  * The number of calls that every evaluation of an expression makes. Calls that depend on a condition, or on the length

@@ -63,6 +63,11 @@ describe("a program that is made to take long takes no long time:", () => {
       "too_much_work",
     ],
     [
+      "tens of thousands of items that might call, but do not",
+      `x = [[me.get() for y in [1] if False] for i in range(60000)]\nme.get()`,
+      "too_much_work",
+    ],
+    [
       "an f-string of large texts",
       `${long("x".repeat(1_000), 10)}b = f"${"{a}".repeat(600)}"\nme.get()`,
       "too_much_work",

@@ -4,6 +4,7 @@ import { AccountParams } from "../accounts/account.ts";
 import { accessKey } from "../accounts/standing.ts";
 import { type MintedToken, lastUses, mintServiceToken, planTokenEnds, tokenWrite } from "../auth/service-token.ts";
 import { change, defineKind, type Change } from "../changes/kind.ts";
+import { ttlOfEnded } from "../changes/record.ts";
 import type { ChangePlan } from "../changes/recorder.ts";
 import { Problem, notFound } from "../core/errors.ts";
 import { Id, timeOrderedId } from "../core/ids.ts";
@@ -92,9 +93,14 @@ async function readServiceAccount(table: Reader, accountId: string, id: string):
 
 /**
  * The write that stores a new version of a service account. The write fails unless the preceding version is stored now.
+ * A revoked service account is kept for 400 days. Those that earlier versions revoked have no `ttl`, and stay.
  */
 const putWrite = (stored: Stored): Write => ({
-  put: { ...serviceAccountKey(stored.account_id, stored.id), ...stored },
+  put: {
+    ...serviceAccountKey(stored.account_id, stored.id),
+    ...stored,
+    ...(stored.revoked_at === null ? {} : { ttl: ttlOfEnded(new Date(stored.revoked_at)) }),
+  },
   if: stored.version === 1 ? "absent" : { version: stored.version - 1 },
 });
 
@@ -196,7 +202,7 @@ export const aheadOfServiceAccount = (accountId: string, id: string): Ahead => (
   keys: [serviceAccountKey(accountId, id), ...aheadOfHolder(accountId, { type: "service_account", id }, { times: 3 })],
 });
 
-/** All service accounts of an account, also the revoked ones, oldest first. */
+/** All service accounts of an account, also those that were revoked in the last 400 days, oldest first. */
 export async function listServiceAccounts(accountId: string, { table }: Context): Promise<ServiceAccountView[]> {
   const { partition, from, to } = serviceAccountRange(accountId);
   const items = await table.between(partition, from, to);

@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { timeOrderedId } from "../core/ids.ts";
+import { dayMs } from "../core/time.ts";
 import { entryKey, type Journal } from "../table/journal-keys.ts";
 import { appendEntries } from "../table/journal.ts";
 import type { Key, Write } from "../table/writes.ts";
@@ -13,12 +14,18 @@ import type { Change } from "./kind.ts";
  * Access patterns
  *   changes of an account, newest first, and one by id   ACCOUNT#<id> / JOURNAL#changes (shared/table/journal.ts)
  */
+/** How long the changes of an account are kept, in days. */
+const retentionDays = 400;
+
 /** The journal of an account's changes. */
 export const changeJournalOf = (accountId: string): Journal => ({
   partition: `ACCOUNT#${accountId}`,
   name: "changes",
-  retentionDays: 400,
+  retentionDays,
 });
+
+/** The `ttl`, in seconds since 1970, of a row that is kept as long as the changes of the time `now`. */
+export const ttlOfEnded = (now: Date): number => Math.ceil((now.getTime() + retentionDays * dayMs) / 1_000);
 
 /** The key of a change in its journal. */
 export const changeKey = (accountId: string, id: string): Key => entryKey(changeJournalOf(accountId), id);

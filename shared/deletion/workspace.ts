@@ -5,9 +5,10 @@ import { ordinalOf } from "../core/ids.ts";
 import type { Context } from "../http/route.ts";
 import { readList, removeRows, aheadOfList } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
+import { planNameRemoval } from "../table/reserved-name.ts";
 import {
   workspaceKey,
-  workspaceNameKey,
+  workspaceNameKeys,
   StoredWorkspace,
   workspaceKind,
   workspacesOf,
@@ -61,10 +62,13 @@ async function dropWorkspace(accountId: string, id: string, context: Context): P
       throw new Problem("workspace_not_empty", detail, isSeen ? { domain_count } : {});
     }
     const writes = removeRows(state, [ordinal], { if: { id, version: workspace.version } });
-    const grants = await planAccess(accountId, id, context);
+    const [name, grants] = await Promise.all([
+      planNameRemoval(table, workspaceNameKeys(accountId, workspace.name), id),
+      planAccess(accountId, id, context),
+    ]);
     return {
       value: grants.isAll ? ("gone" as const) : ("more" as const),
-      writes: [...writes, { delete: workspaceNameKey(accountId, workspace.name) }, ...grants.writes],
+      writes: [...writes, ...name, ...grants.writes],
       changes: [change(workspaceKind, "deleted", id, { before: workspace }), ...grants.changes],
     };
   });

@@ -93,7 +93,8 @@ export const feedbackKind = defineKind({
   name: "feedback",
   verbs: ["submitted", "updated"],
   view: Feedback,
-  seenWith: "account.view",
+  // Like `feedback.list`, which shows other people's feedback only to callers with this capability.
+  seenWith: "auth.manage",
 });
 
 export const StoredFeedback = Feedback.extend({

@@ -5,6 +5,7 @@ import type { Capability, RoleKey } from "../auth/capabilities.ts";
 import { type HeldGrant, isLive, type Scope, capabilitiesOf, type ResourceType } from "../auth/permissions.ts";
 import type { Profile } from "../auth/principal.ts";
 import type { Change } from "../changes/kind.ts";
+import { ttlOfEnded } from "../changes/record.ts";
 import { notFound, InvalidInput } from "../core/errors.ts";
 import { timeOrderedId } from "../core/ids.ts";
 import { dueWrite, type Queue } from "../table/due.ts";
@@ -246,13 +247,17 @@ export async function planExpiry(
   return { writes: revokedItems(accountId, [assignment], now), changes: [endChange(assignment, own, now)] };
 }
 
-/** The writes that move assignments to the list of revoked assignments. */
+/**
+ * The writes that move assignments to the list of revoked assignments, which has them for 400 days. Rows of earlier
+ * versions have no `ttl`, and stay.
+ */
 function revokedItems(accountId: string, assignments: readonly Assignment[], now: Date): Write[] {
+  const ttl = ttlOfEnded(now);
   return assignments.flatMap((assignment): Write[] => {
     const { id, scope, expires_at } = assignment;
     return [
       { delete: assignmentKey(accountId, "ASSIGNMENT", id), if: expires_at === undefined ? "present" : { expires_at } },
-      { put: { ...assignmentKey(accountId, "REVOKED", id), ...endedAssignment(assignment, now) } },
+      { put: { ...assignmentKey(accountId, "REVOKED", id), ...endedAssignment(assignment, now), ttl } },
       ...(scope ? [{ delete: scopedKey(accountId, scope, id) }] : []),
     ];
   });
@@ -279,7 +284,7 @@ export function aheadOfAssignments(accountId: string): Ahead {
 
 /**
  * The assignments of an account that are in force, oldest first. With `includeRevoked`, also the assignments that were
- * revoked or have ended.
+ * revoked or have ended in the last 400 days.
  */
 export async function listAssignments(
   table: Reader,

@@ -79,9 +79,12 @@ type Issue = z.core.$ZodIssue;
 const clippedPath = (path: readonly PropertyKey[]): (string | number)[] =>
   path.map((step) => clipped(typeof step === "number" ? step : String(step)));
 
-/** One step in the location of an error. A name from the caller is shortened to 100 characters. */
+/**
+ * One step in the location of an error. A name from the caller is shortened to 100 UTF-16 code units. Half a surrogate
+ * pair becomes U+FFFD.
+ */
 export const clipped = <T extends string | number>(step: T): T | string =>
-  typeof step === "string" && step.length > 100 ? `${step.slice(0, 100)}…` : step;
+  typeof step === "string" && step.length > 100 ? `${step.slice(0, 100).toWellFormed()}…` : step;
 
 /**
  * The codes of issues about a whole value. If the value is undefined, such an issue means that the value is missing,

@@ -180,7 +180,7 @@ function openCall(name: string, event: APIGatewayProxyEventV2, signal: AbortSign
       readOnly: env.READ_ONLY,
       sourceIp: callerAddress(event),
       signal,
-      ...(userAgent ? { userAgent: userAgent.slice(0, 300) } : {}),
+      ...(userAgent ? { userAgent: userAgent.slice(0, 300).toWellFormed() } : {}),
     },
   };
   return call;

@@ -350,7 +350,8 @@ export async function rebuiltState(table: Reader, list: List, version: number): 
     const holes = offsets.filter((offset) => (((bits[offset >> 3] ?? 0) >> (offset & 7)) & 1) === 1);
     return holes.map((offset) => ordinalIn(item.SK) * blockSize + offset);
   });
-  const next = Math.max(last ? ordinalIn(last.SK) : -1, ...deleted) + 1;
+  // There may be more deleted ordinals than a function can have arguments.
+  const next = deleted.reduce((most, ordinal) => Math.max(most, ordinal), last ? ordinalIn(last.SK) : -1) + 1;
   const empty = { next, holes: new Uint8Array(), bitmaps: new Map() };
   const { holes } = deleted.length === 0 ? empty : withHoles(empty, deleted);
   return { list, ...empty, holes, live: next - deleted.length, version };

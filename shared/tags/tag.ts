@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 
 import * as z from "zod";
@@ -7,13 +6,14 @@ import { change, defineKind } from "../changes/kind.ts";
 import { notFound, Problem } from "../core/errors.ts";
 import { Id, idWithOrdinal, ordinalOf } from "../core/ids.ts";
 import { spanOf, type PageQuery } from "../core/page.ts";
-import { foldedName, line, orNothing } from "../core/text.ts";
+import { line, orNothing } from "../core/text.ts";
 import { Timestamp } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import { aheadOfList, appendRows, readList, readRows, removeRows, rowKey, type List } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
+import { claimName, planNameChange, planNameRemoval, reservedNameKeys } from "../table/reserved-name.ts";
 import type { Reader } from "../table/table.ts";
-import type { Key, Write } from "../table/writes.ts";
+import type { Key } from "../table/writes.ts";
 
 /*
  * Access patterns
@@ -25,10 +25,7 @@ export const tagsOf = (accountId: string): List => ({ partition: `ACCOUNT#${acco
 /** The key of the tag with this id. An id in another form gets a key that no tag has. */
 export const tagKey = (accountId: string, id: string): Key => rowKey(tagsOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
-function tagNameKey(accountId: string, name: string): Key {
-  const folded = createHash("sha256").update(foldedName(name)).digest("hex");
-  return { PK: `ACCOUNT#${accountId}`, SK: `TAG_NAME#${folded}` };
-}
+const tagNameKeys = (accountId: string, name: string): [Key, ...Key[]] => reservedNameKeys(accountId, "TAG", name);
 
 export const TagParams = z.strictObject({
   account_id: Id.meta({ description: "The account's id." }),
@@ -83,21 +80,14 @@ export function addTag(
     const tag: Tag = { id, name, color_hex, description, created_at: now().toISOString() };
     return {
       value: tag,
-      writes: [...appendRows(state, [tag]), nameWrite(accountId, name, id)],
+      writes: [...appendRows(state, [tag]), ...claimName(tagNameKeys(accountId, name), id, nameTaken)],
       changes: [change(tagKind, "created", id, { after: tag })],
     };
   });
 }
 
-/** The write that takes a name for a tag. The write fails with 409 `tag_name_taken` if another tag has the name. */
-const nameWrite = (accountId: string, name: string, id: string): Write => ({
-  put: { ...tagNameKey(accountId, name), id },
-  if: "absent",
-  orElse: (holder) =>
-    new Problem("tag_name_taken", "Another tag of this account has this name.", {
-      conflicts_with: holder["id"] ?? "",
-    }),
-});
+const nameTaken = (holder: Record<string, string>): Problem =>
+  new Problem("tag_name_taken", "Another tag of this account has this name.", { conflicts_with: holder["id"] ?? "" });
 
 export const TagChanges = z
   .strictObject({
@@ -123,12 +113,12 @@ export function updateTag(
     if (before?.id !== id) throw notFound();
     const after: Tag = { ...before, ...Object.fromEntries(members) };
     if (isDeepStrictEqual(after, before)) return { value: before, writes: [], changes: [] };
-    const [from, to] = [tagNameKey(accountId, before.name), tagNameKey(accountId, after.name)];
+    const names = { from: tagNameKeys(accountId, before.name), to: tagNameKeys(accountId, after.name) };
     return {
       value: after,
       writes: [
         { update: tagKey(accountId, id), set: Object.fromEntries(members), if: { id, name: before.name } },
-        ...(from.SK === to.SK ? [] : [nameWrite(accountId, after.name, id), { delete: from }]),
+        ...(await planNameChange(table, names, id, nameTaken)),
       ],
       changes: [change(tagKind, "updated", id, { before, after })],
     };
@@ -161,7 +151,7 @@ export function deleteTag(accountId: string, id: string, { table, commit }: Cont
       value: undefined,
       writes: [
         ...removeRows(state, [ordinal], { if: { id, name: tag.name } }),
-        { delete: tagNameKey(accountId, tag.name) },
+        ...(await planNameRemoval(table, tagNameKeys(accountId, tag.name), id)),
       ],
       changes: [change(tagKind, "deleted", id, { before: tag })],
     };
@@ -170,8 +160,11 @@ export function deleteTag(accountId: string, id: string, { table, commit }: Cont
 
 /** Finds a tag by its id or its name; undefined if the account does not have the tag. */
 export async function tagByRef(table: Reader, accountId: string, ref: string): Promise<Tag | undefined> {
-  const [pointer] = await table.getMany([tagNameKey(accountId, ref)]);
-  const ids = [...(Id.safeParse(ref).success ? [ref.toLowerCase()] : []), ...(pointer ? [String(pointer["id"])] : [])];
+  const pointers = await table.getMany(tagNameKeys(accountId, ref));
+  const ids = [
+    ...(Id.safeParse(ref).success ? [ref.toLowerCase()] : []),
+    ...pointers.flatMap((pointer) => (pointer ? [String(pointer["id"])] : [])),
+  ];
   const tags = await tagsAmong(table, accountId, ids);
   return ids.map((id) => tags.get(id)).find((tag) => tag !== undefined);
 }

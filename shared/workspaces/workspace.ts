@@ -1,5 +1,3 @@
-import { createHash } from "node:crypto";
-
 import * as z from "zod";
 
 import { type Scope, covers, idsHeld } from "../auth/permissions.ts";
@@ -7,11 +5,12 @@ import { change, defineKind } from "../changes/kind.ts";
 import { InvalidInput, Problem, notFound } from "../core/errors.ts";
 import { Id, idWithOrdinal, ordinalOf } from "../core/ids.ts";
 import { type PageQuery, spanOf } from "../core/page.ts";
-import { foldedName, line } from "../core/text.ts";
+import { line } from "../core/text.ts";
 import { Timestamp } from "../core/time.ts";
 import type { Context, Expected, LocatedResource, ResourceLookup } from "../http/route.ts";
 import { type List, aheadOfRows, appendRows, readList, readRows, rowKey } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
+import { claimName, planNameChange, reservedNameKeys } from "../table/reserved-name.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 
@@ -23,11 +22,9 @@ import type { Key, Write } from "../table/writes.ts";
 /** The list of an account's workspaces. */
 export const workspacesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "workspaces" });
 
-/** The key of the item that reserves a name. The name is hashed, because a sort key can have 1,024 bytes only. */
-export function workspaceNameKey(accountId: string, name: string): Key {
-  const folded = createHash("sha256").update(foldedName(name)).digest("hex");
-  return { PK: `ACCOUNT#${accountId}`, SK: `WORKSPACE_NAME#${folded}` };
-}
+/** The keys of the items that reserve a name. */
+export const workspaceNameKeys = (accountId: string, name: string): [Key, ...Key[]] =>
+  reservedNameKeys(accountId, "WORKSPACE", name);
 
 export const WorkspaceName = line({
   most: 255,
@@ -96,14 +93,10 @@ export function addWorkspace(accountId: string, name: string, context: Context):
       domain_count: 0,
       version: 1,
     };
-    const claim: Write = {
-      put: { ...workspaceNameKey(accountId, name), id: workspace.id },
-      if: "absent",
-      orElse: nameTaken(context),
-    };
+    const claim = claimName(workspaceNameKeys(accountId, name), workspace.id, nameTaken(context));
     return {
       value: workspace,
-      writes: [...appendRows(state, [workspace]), claim],
+      writes: [...appendRows(state, [workspace]), ...claim],
       changes: [change(workspaceKind, "created", workspace.id, { after: workspace })],
     };
   });
@@ -177,13 +170,12 @@ export function renameWorkspace(
     const old = await getWorkspace(accountId, id, context);
     if (old.name === name) return { value: old, writes: [], changes: [], current: old };
     const renamed = { ...old, name, updated_at: context.now().toISOString(), version: old.version + 1 };
-    const [from, to] = [workspaceNameKey(accountId, old.name), workspaceNameKey(accountId, name)];
-    const nameWrites: Write[] = [{ put: { ...to, id }, if: "absent", orElse: nameTaken(context) }, { delete: from }];
+    const names = { from: workspaceNameKeys(accountId, old.name), to: workspaceNameKeys(accountId, name) };
     return {
       value: renamed,
       writes: [
         { put: { ...workspaceKey(accountId, id), ...renamed }, if: { id, version: old.version } },
-        ...(from.SK === to.SK ? [] : nameWrites),
+        ...(await planNameChange(context.table, names, id, nameTaken(context))),
       ],
       changes: [change(workspaceKind, "updated", id, { before: old, after: renamed })],
     };

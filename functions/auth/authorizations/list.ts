@@ -41,7 +41,7 @@ export const route = defineRoute({
     include_revoked: z
       .boolean()
       .default(false)
-      .meta({ description: "Whether grants that were revoked or have ended are included." }),
+      .meta({ description: "Whether grants that were revoked or have ended in the last 400 days are included." }),
     subject_id: Id.nullish().meta({ description: "Only grants of this subject." }),
     subject_type: SubjectType.nullish().meta({ description: "Only grants of subjects of this type." }),
   }),

@@ -28,7 +28,7 @@ export const route = defineRoute({
     include_revoked: z
       .boolean()
       .default(false)
-      .meta({ description: "Whether assignments that were revoked or have ended are included." }),
+      .meta({ description: "Whether assignments that were revoked or have ended in the last 400 days are included." }),
     role_key: RoleName.nullish().meta({ description: "Only assignments of this role." }),
     subject_id: Id.nullish().meta({ description: "Only assignments to this subject." }),
     subject_type: SubjectType.nullish().meta({ description: "Only assignments to subjects of this type." }),

@@ -10,7 +10,8 @@ export const route = defineRoute({
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/auth/service-accounts" },
   summary: "List service accounts",
   synonyms: ["API keys", "tokens", "robots", "bots", "integrations", "show"],
-  description: "All service accounts of the account, including revoked ones, oldest first.",
+  description:
+    "All service accounts of the account, oldest first, including those that were revoked in the last 400 days.",
   capability: "auth.manage",
   access: "read",
   params: AccountParams,

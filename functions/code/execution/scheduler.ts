@@ -120,7 +120,10 @@ async function makeCall(
   }
 }
 
-/** Runs the items of a comprehension: at the same time if they only read, else one after another. */
+/**
+ * Runs the items of a comprehension: one after another if they write, else up to `concurrency` items at the same time.
+ * More items would only wait for the same slots. They begin in order, and none begins after a failure.
+ */
 async function runEach(
   { runs, calls }: Extract<Effect, { kind: "each" }>,
   log: StepLog,
@@ -132,26 +135,26 @@ async function runEach(
     return results;
   }
   let firstFailed = Number.POSITIVE_INFINITY;
-  const logs = runs.map((_, index): StepLog => ({
-    results: [],
-    isAborted: () => firstFailed < index || log.isAborted(),
-  }));
-  const settled = await Promise.allSettled(
-    logs.map(async (inner, index) => {
-      const run = runs[index];
+  let failure: unknown;
+  const logs: CallResult[][] = [];
+  const remaining = runs.entries();
+  const runItems = async (): Promise<void> => {
+    for (const [index, run] of remaining) {
+      const inner: StepLog = {
+        results: (logs[index] = []),
+        isAborted: () => firstFailed < index || log.isAborted(),
+      };
       try {
-        return run ? await runToEnd(run, inner, context) : [];
+        results[index] = await runToEnd(run, inner, context);
       } catch (error) {
-        firstFailed = Math.min(firstFailed, index);
-        throw error;
+        if (index < firstFailed) [firstFailed, failure] = [index, error];
       }
-    }),
-  );
-  for (const [index, one] of settled.entries()) {
-    log.results.push(...(logs[index]?.results ?? []));
-    if (one.status === "rejected") throw one.reason;
-    results.push(one.value);
-  }
+      if (firstFailed < Number.POSITIVE_INFINITY) return;
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(context.concurrency, runs.length) }, runItems));
+  log.results.push(...logs.slice(0, firstFailed + 1).flat());
+  if (firstFailed < Number.POSITIVE_INFINITY) throw failure;
   return results;
 }
 

@@ -97,17 +97,24 @@ function loopIndexes(scope: Scope): number[] {
 export const evaluate = (node: Expression, scope: Scope): Evaluation =>
   scope.mayBeUnknown ? evaluateGuarded(node, scope) : evaluateNode(node, scope);
 
+/** The steps of an error in an unsure part. Its message can take a millisecond, because it looks for similar names. */
+const unsureErrorSteps = 500;
+
 /**
  * Evaluates an expression whose calls may be answered with `unknownValue`. The result of an operation on an unknown
  * value is unknown too. If an unknown value decides which of several parts is evaluated, every one of these parts is
- * evaluated as unsure: the part's calls are marked, and an error makes the part's value unknown.
+ * evaluated as unsure: the part's calls are marked, and an error makes the part's value unknown. Only `too_much_work`
+ * still ends the evaluation.
  */
 function* evaluateGuarded(node: Expression, scope: Scope): Evaluation {
   try {
     return yield* evaluateNode(node, scope);
   } catch (error) {
-    if (error instanceof UnknownOperand || (scope.isUnsure && error instanceof LanguageError)) return unknownValue;
-    throw error;
+    if (error instanceof UnknownOperand) return unknownValue;
+    const isCaught = scope.isUnsure && error instanceof LanguageError && error.diagnostic.code !== "too_much_work";
+    if (!isCaught) throw error;
+    useSteps(scope.budget, unsureErrorSteps, node.at);
+    return unknownValue;
   }
 }
 
@@ -172,13 +179,15 @@ function* evaluateAll(nodes: readonly Expression[], scope: Scope): Evaluation<un
 }
 
 function lookUp({ name, at }: Name, scope: Scope): unknown {
-  let passed = 0;
+  let compared = 0;
   for (let { loop } = scope; loop; { loop } = loop.outer) {
     const index = loop.names.lastIndexOf(name);
-    if (index >= 0) return loop.values[index];
-    passed += 1;
-    if (passed % 16 === 0) useSteps(scope.budget, 1, at);
+    compared += loop.names.length;
+    if (index < 0) continue;
+    useSteps(scope.budget, compared >> 4, at);
+    return loop.values[index];
   }
+  useSteps(scope.budget, compared >> 4, at);
   return scope.variables.get(name);
 }
 
@@ -252,18 +261,20 @@ function* evaluateBound(node: Expression | undefined, scope: Scope): Evaluation<
 }
 
 function* evaluateOperation({ operator, operands, at }: Operation, scope: Scope): Evaluation {
-  const [first, ...others] = operands;
-  let value = first && (yield* evaluate(first, scope));
-  for (const [index, other] of others.entries()) {
-    if (operator === "and" || operator === "or") {
+  const isChoice = operator === "and" || operator === "or";
+  let value: unknown;
+  // The operands are not copied, because `and` and `or` may evaluate only the first of thousands.
+  for (const [index, operand] of operands.entries()) {
+    if (isChoice && index > 0) {
       if (value === unknownValue) {
-        yield* evaluateAll(others.slice(index), unsure(scope));
+        yield* evaluateAll(operands.slice(index), unsure(scope));
         return unknownValue;
       }
       if (isTrue(value) === (operator === "or")) return value;
-      value = yield* evaluate(other, scope);
-    } else {
-      const right = yield* evaluate(other, scope);
+    }
+    const right = yield* evaluate(operand, scope);
+    if (isChoice || index === 0) value = right;
+    else {
       const isUnknown = value === unknownValue || right === unknownValue;
       value = isUnknown ? unknownValue : operate(operator, value, right, scope.budget, at);
     }
@@ -302,7 +313,7 @@ function* evaluateComprehension(node: Comprehension, clauseIndex: number, scope:
   const { names } = clause;
   const scopes = items.map((item, index): Scope => ({
     ...scope,
-    loop: { names, values: names.length === 1 ? [item] : unpack(clause, item), index, outer: scope },
+    loop: { names, values: names.length === 1 ? [item] : unpack(clause, item, scope), index, outer: scope },
   }));
   const calls = callsAfter(node, clauseIndex);
   if (calls.length > 0) return yield* evaluateCallingClause(node, clauseIndex, scopes, calls);
@@ -316,7 +327,9 @@ function* evaluateComprehension(node: Comprehension, clauseIndex: number, scope:
  * and the items of the result are unknown.
  */
 function* evaluateUnsureRound(node: Comprehension, clauseIndex: number, scope: Scope): Evaluation<Items> {
-  const { names = [] } = node.clauses[clauseIndex] as Partial<ForClause>;
+  const clause = node.clauses[clauseIndex];
+  const names = clause?.kind === "for" ? clause.names : [];
+  useSteps(scope.budget, names.length >> 4, node.at);
   const loop = { names, values: names.map(() => unknownValue), index: 0, outer: scope };
   yield* evaluateComprehension(node, clauseIndex + 1, unsure({ ...scope, ...(names.length > 0 ? { loop } : {}) }));
   return unknownValue;
@@ -376,8 +389,11 @@ function iterate(node: Expression, value: unknown): readonly unknown[] {
 }
 
 /** The values for the names of a `for` with several names. The item must be a list with one value for each name. */
-function unpack({ names, over }: ForClause, item: unknown): readonly unknown[] {
-  if (item === unknownValue) return names.map(() => unknownValue);
+function unpack({ names, over, at }: ForClause, item: unknown, { budget }: Scope): readonly unknown[] {
+  if (item === unknownValue) {
+    useSteps(budget, names.length >> 4, at);
+    return names.map(() => unknownValue);
+  }
   if (Array.isArray(item) && item.length === names.length) return item;
   const actual = Array.isArray(item) ? `a list of ${item.length}` : `a ${typeOf(item)}`;
   throw typeError(over.at, `The names ${names.join(", ")} take lists of ${names.length}, and an item is ${actual}.`);

@@ -28,7 +28,9 @@ export function sliceOf(
   budget: StepBudget,
   at: Position,
 ): string | unknown[] {
-  if (typeof value !== "string" || !surrogate.test(value)) return value.slice(from, to);
+  if (typeof value !== "string") return value.slice(from, to);
+  useSteps(budget, value.length >> 6, at);
+  if (!surrogate.test(value)) return value.slice(from, to);
   return charactersOf(value, budget, at).slice(from, to).join("");
 }
 
@@ -45,6 +47,7 @@ export function findText(text: string, part: string, budget: StepBudget, at: Pos
 
 /** Removes the characters of `cut` from both ends of a text. If `cut` is empty, removes Unicode's White_Space. */
 export function strip(text: string, cut: string, budget: StepBudget, at: Position): string {
+  useSteps(budget, cut.length >> 2, at);
   const set = new Set(cut);
   const isKept = (char: string): boolean => (cut === "" ? !space.test(char) : !set.has(char));
   const characters = charactersOf(text, budget, at);

@@ -8,6 +8,8 @@ type Node<Kind extends string, Members = unknown> = {
   at: Position;
   /** The calls in the node. The first `callsIn` of the node sets this member. */
   calls?: readonly Call[];
+  /** The number of calls that every evaluation of the node makes. The first `leastCalls` of the node sets this member. */
+  leastCalls?: number;
 } & Members;
 
 type Literal = Node<"literal", { value: string | number | boolean | null }>;
@@ -36,7 +38,15 @@ type Format = Node<"format", { parts: (string | Expression)[] }>;
 /** A `for` with several names unpacks each item, which is a list. */
 export type ForClause = Node<"for", { names: string[]; over: Expression }>;
 export type Clause = ForClause | Node<"if", { test: Expression }>;
-export type Comprehension = Node<"comprehension", { element: Expression; clauses: Clause[] }>;
+export type Comprehension = Node<
+  "comprehension",
+  {
+    element: Expression;
+    clauses: Clause[];
+    /** The calls after each clause. The first `callsAfter` of the comprehension sets this member. */
+    callsAfter?: readonly (readonly Call[])[];
+  }
+>;
 
 /**
  * An argument, positioned at its name. The name is empty if the program gives only a value. Only builtins and methods
@@ -118,12 +128,14 @@ export function callsIn(node: Expression): readonly Call[] {
  * The calls that a comprehension makes for each item of its clause at index `clause`. These calls are in later clauses
  * and in the element.
  */
-export const callsAfter = (node: Comprehension, clause: number): readonly Call[] =>
-  callsIn(node).length === 0
-    ? none
-    : subexpressions(node)
-        .slice(clause + 1)
-        .flatMap(callsIn);
+export function callsAfter(node: Comprehension, clause: number): readonly Call[] {
+  if (callsIn(node).length === 0) return none;
+  if (!node.callsAfter) {
+    const parts = subexpressions(node);
+    node.callsAfter = node.clauses.map((_, index) => parts.slice(index + 1).flatMap(callsIn));
+  }
+  return node.callsAfter[clause] ?? none;
+}
 
 /**
  * The number of calls that every evaluation of an expression makes. Calls that depend on a condition, or on the length
@@ -131,10 +143,12 @@ export const callsAfter = (node: Comprehension, clause: number): readonly Call[]
  */
 export function leastCalls(node: Expression): number {
   if (callsIn(node).length === 0) return 0;
+  if (node.leastCalls !== undefined) return node.leastCalls;
   const parts = subexpressions(node);
   const isChoice = node.kind === "operation" && (node.operator === "and" || node.operator === "or");
   const certain = isChoice || node.kind === "conditional" || node.kind === "comprehension" ? parts.slice(0, 1) : parts;
-  return certain.reduce((sum, part) => sum + leastCalls(part), node.kind === "call" ? 1 : 0);
+  node.leastCalls = certain.reduce((sum, part) => sum + leastCalls(part), node.kind === "call" ? 1 : 0);
+  return node.leastCalls;
 }
 
 /** The least number of calls that a comprehension makes for each item of its clause at index `clause`. */

@@ -47,5 +47,6 @@ export const messages = {
     `Expected ${what}, but found ${found}.${hint === undefined ? "" : ` ${hint}`}`,
 };
 
-/** Shortens a name or literal for a message. */
-export const clip = (text: string, chars = 60): string => (text.length > chars ? `${text.slice(0, chars)}…` : text);
+/** Shortens a name or literal for a message, to `chars` UTF-16 code units. Half a surrogate pair becomes U+FFFD. */
+export const clip = (text: string, chars = 60): string =>
+  text.length > chars ? `${text.slice(0, chars).toWellFormed()}…` : text;

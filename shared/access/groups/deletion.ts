@@ -10,10 +10,11 @@ import { groupsWrite, readGroups } from "../../grants/holders.ts";
 import type { Context } from "../../http/route.ts";
 import { readList, removeRows } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
+import { planNameRemoval } from "../../table/reserved-name.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { permissionsOfGroup, ownershipIn, requireToHold } from "../escalation.ts";
-import { groupKind, groupsOf, groupNameKey, readGroup, groupView, aheadOfGroupRow } from "./group.ts";
+import { groupKind, groupsOf, groupNameKeys, readGroup, groupView, aheadOfGroupRow } from "./group.ts";
 import { removeMostMembers, planLastRemovals, aheadOfLastRemovals } from "./members.ts";
 
 /** The items that `deleteGroup` reads if the group has no members. */
@@ -80,7 +81,8 @@ async function planGroupDeletion(
   if (!members) return { value: false, writes: [], changes: [] };
   const { [id]: _, ...groups } = record.groups;
   const row = removeRows(state, [ordinal], { if: { id, version: group.version } });
-  const others: Write[] = [{ delete: groupNameKey(accountId, group.name) }, groupsWrite(accountId, record, groups)];
+  const name = await planNameRemoval(table, groupNameKeys(accountId, group.name), id);
+  const others: Write[] = [...name, groupsWrite(accountId, record, groups)];
   const deletion = change(groupKind, "deleted", id, { before: await groupView(table, group, record, now) });
   return { value: true, writes: [...row, ...others, ...members.writes], changes: [deletion, ...members.changes] };
 }

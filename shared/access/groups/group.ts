@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 
 import * as z from "zod";
@@ -23,7 +22,7 @@ import { Problem, notFound } from "../../core/errors.ts";
 import { Attributes, isSame } from "../../core/fields.ts";
 import { Id, idWithOrdinal, ordinalOf } from "../../core/ids.ts";
 import { type PageQuery, spanOf } from "../../core/page.ts";
-import { foldedName, line, lines, orNothing } from "../../core/text.ts";
+import { line, lines, orNothing } from "../../core/text.ts";
 import { groupsWrite, readGroups } from "../../grants/holders.ts";
 import { missingReference } from "../../grants/references.ts";
 import type { Context } from "../../http/route.ts";
@@ -37,6 +36,7 @@ import {
   aheadOfRows,
 } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
+import { claimName, planNameChange, reservedNameKeys } from "../../table/reserved-name.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
 import { permissionsOfGroup, ownershipIn, requireToHold } from "../escalation.ts";
@@ -192,11 +192,9 @@ function resolvedCapabilities(
 /** The list of an account's groups. */
 export const groupsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "groups" });
 const groupKey = (accountId: string, id: string): Key => rowKey(groupsOf(accountId), ordinalOf(id) ?? 2 ** 40);
-/** The key of the item that reserves a name for one group. */
-export const groupNameKey = (accountId: string, name: string): Key => ({
-  PK: `ACCOUNT#${accountId}`,
-  SK: `GROUP_NAME#${createHash("sha256").update(foldedName(name)).digest("hex")}`,
-});
+/** The keys of the items that reserve a name for one group. */
+export const groupNameKeys = (accountId: string, name: string): [Key, ...Key[]] =>
+  reservedNameKeys(accountId, "GROUP", name);
 
 /** The most levels of nested groups. */
 export const maxDepth = 16;
@@ -209,12 +207,6 @@ const nameTaken = (holder: Record<string, string>) =>
   new Problem("group_name_taken", "Another group of this account has this name.", {
     conflicts_with: holder["id"] ?? "",
   });
-
-const claimName = (accountId: string, name: string, id: string): Write => ({
-  put: { ...groupNameKey(accountId, name), id },
-  if: "absent",
-  orElse: nameTaken,
-});
 
 /** The items that `createGroup` reads. */
 export const aheadOfNewGroup = (accountId: string): Ahead =>
@@ -241,7 +233,7 @@ export async function createGroup(
     const groups = { ...record.groups, [id]: { grants: [] } };
     const writes = [
       ...appendRows(state, [group]),
-      claimName(accountId, group.name, id),
+      ...claimName(groupNameKeys(accountId, group.name), id, nameTaken),
       groupsWrite(accountId, record, groups),
     ];
     const view = storedGroupView(
@@ -381,9 +373,9 @@ export async function updateGroup(
       return { value: view, writes: [], changes: [], current: view };
     }
     const group = { ...old, name, attributes, description, version: old.version + 1 };
-    const [from, to] = [groupNameKey(accountId, old.name), groupNameKey(accountId, name)];
+    const names = { from: groupNameKeys(accountId, old.name), to: groupNameKeys(accountId, name) };
     const row: Write = { put: { ...groupKey(accountId, id), ...group }, if: { id, version: old.version } };
-    const renaming: Write[] = from.SK === to.SK ? [] : [claimName(accountId, name, id), { delete: from }];
+    const renaming = await planNameChange(table, names, id, nameTaken);
     const groups = isMoved ? await moveGroup(accountId, id, patch.parent_id ?? null, record, context) : undefined;
     const [before, after] = await Promise.all([
       groupView(table, old, record, now()),

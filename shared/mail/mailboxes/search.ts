@@ -14,7 +14,7 @@ import { type NamedMailbox, namedInRows, perBlock, readBlocks, unpack } from "./
 
 type Searched = Pick<NamedMailbox, "local_part" | "first_name" | "last_name" | "aliases">;
 
-const folded = (text: string): string => text.normalize("NFKC").toLowerCase();
+const folded = (text: string): string => text.normalize("NFKC").toLowerCase().normalize("NFKC");
 
 /**
  * Whether the search text is part of an address of a mailbox, in A-labels or Unicode, or of the name of the mailbox's

@@ -27,6 +27,18 @@ const addWorkspace = async (account: Account, { token }: User, name: string): Pr
 const logOf = (account: Account, query: string, token = account.owner.token) =>
   request("GET", pathOf(account, `audit-log?${query}`), { token });
 
+test("a long user agent is cut to 300 characters without half a character", async () => {
+  const account = await newAccount();
+  const headers = { "user-agent": `${"x".repeat(299)}😀` };
+  await request("POST", pathOf(account, "workspaces"), {
+    token: account.owner.token,
+    headers,
+    body: { name: "Sales" },
+  });
+  const { items } = (await logOf(account, "action=workspaces.add")).body;
+  expect(items[0].user_agent).toBe(`${"x".repeat(299)}\ufffd`);
+});
+
 test("shows the actor, the change, the time, the request and the address, newest first", async () => {
   const account = await newAccount();
   const { iso, tick } = stopClock();

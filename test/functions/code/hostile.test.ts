@@ -6,6 +6,7 @@ import { newUser } from "../../support/world.ts";
 
 const keys = (count: number, prefix = ""): string =>
   Array.from({ length: count }, (_, index) => `"${prefix}${index.toString(36)}": 1`).join(", ");
+const names = (count: number): string => Array.from({ length: count }, (_, index) => `v${index}`).join(", ");
 /** A text of `chars` times 2 to the power of `doublings` characters. */
 const long = (chars: string, doublings: number): string => `a = "${chars}"\n${"a = a + a\n".repeat(doublings)}`;
 
@@ -44,6 +45,26 @@ describe("a program that is made to take long takes no long time:", () => {
     [
       "names of comprehensions in comprehensions",
       `z = 1\nx = [${chain} for q in range(400)]\nme.get()`,
+      "too_much_work",
+    ],
+    [
+      "a comprehension with a call among thousands of literals, again and again",
+      `x = [[[me.get(), ${"0, ".repeat(6_000)}] for y in []] for i in range(10000)]\nme.get()`,
+      "",
+    ],
+    [
+      "an expression with thousands of operands, of which only the first is evaluated, again and again",
+      `x = [True ${"or 0 ".repeat(6_000)} for i in range(30000)]\nme.get()`,
+      "",
+    ],
+    [
+      "a name among thousands of names of one `for`, again and again",
+      `x = [[v0 for i in range(60000)] for ${names(6_000)} in [range(6000)]]\nme.get()`,
+      "too_much_work",
+    ],
+    [
+      "tens of thousands of items that might call, but do not",
+      `x = [[me.get() for y in [1] if False] for i in range(60000)]\nme.get()`,
       "too_much_work",
     ],
     [

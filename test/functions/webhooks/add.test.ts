@@ -92,7 +92,7 @@ test("nobody subscribes to events that they may not see in the whole account", a
   const account = await newAccount();
   const member = await newMember(account, { role: "manager" });
   const subscribe = (...patterns: string[]) => call(account, "POST", "", { url, event_types: patterns }, member);
-  for (const pattern of ["auth.*", "auth.grant.created", "*"]) {
+  for (const pattern of ["auth.*", "auth.grant.created", "feedback.*", "feedback.submitted", "*"]) {
     const { body } = await subscribe("workspace.*", pattern);
     expect(body).toMatchObject({ status: 403, code: "would_escalate" });
     expect(body.missing).toContain("auth.manage");

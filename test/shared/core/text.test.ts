@@ -89,6 +89,13 @@ test.each([
       token: account.owner.token,
       body: { name },
     });
+  for (const [taken, alike] of [
+    ["\u03aa\u0301", "\u0390"],
+    ["\u01f0x", "J\u030cX"],
+  ] as const) {
+    expect((await add(taken)).status).toBe(201);
+    expect((await add(alike)).body).toMatchObject({ code });
+  }
   expect((await add("علی‌رضا ❤️")).status).toBe(201);
   expect((await add("علیرضا ❤")).body).toMatchObject({ code });
 });

@@ -24,7 +24,7 @@ test.each(assignments)("a change of %s is recorded with the states before and af
   expect(revoked.after).toEqual({ ...created.after, revoked_at: now.toISOString() });
 });
 
-test("a grant that is narrowed to a thing is found by it until it is revoked, and leaves only itself behind", async () => {
+test("a grant that is narrowed to a thing is found by it until it is revoked, and leaves only itself behind, for 400 days", async () => {
   const table = openMemoryTable(createMemoryStore());
   const [user, scope] = [
     { type: "user" as const, id },
@@ -39,5 +39,6 @@ test("a grant that is narrowed to a thing is found by it until it is revoked, an
   expect(await assignmentsOn(table, "account", { ...scope, id: "other" })).toEqual([]);
   await table.commit(async () => ({ value: 0, ...(await planRevocation(table, "account", planned, now)) }));
   const rows = await table.between("ACCOUNT#account", "A", "Z");
-  expect(rows.map(({ SK }) => SK)).toEqual([`REVOKED#${planned[0]?.id}`]);
+  const keptUntil = now.getTime() / 1_000 + 400 * 86_400;
+  expect(rows.map(({ SK, ttl }) => [SK, ttl])).toEqual([[`REVOKED#${planned[0]?.id}`, Math.ceil(keptUntil)]]);
 });

@@ -3,7 +3,7 @@ import * as z from "zod";
 
 import { routes } from "../../../functions/routes.ts";
 import { InvalidInput, type ValidationError } from "../../../shared/core/errors.ts";
-import { fromStrings, parseInput, type RawInput } from "../../../shared/http/input.ts";
+import { clipped, fromStrings, parseInput, type RawInput } from "../../../shared/http/input.ts";
 import type { Route } from "../../../shared/http/route.ts";
 
 const parts = { params: "path", query: "query", body: "body" } as const;
@@ -25,6 +25,10 @@ function mistakesOf(route: Route): ValidationError[] {
     throw error;
   }
 }
+
+test("a long name in the location of an error is cut without half a character", () => {
+  expect(clipped(`${"x".repeat(99)}😀`)).toBe(`${"x".repeat(99)}\ufffd…`);
+});
 
 describe("a missing required member of any type is reported as missing", () => {
   test.each(routes.map((route) => [route.name, route] as const))("%s", (_, route) => {

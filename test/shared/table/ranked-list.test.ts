@@ -9,6 +9,7 @@ import {
   changeRows,
   readList,
   readRows,
+  rebuiltState,
   removeRows,
   rowKey,
   unchangedList,
@@ -262,4 +263,17 @@ test("a removal that reads its head and its deletions of two moments reads them 
     const { rows, total } = await readRows(table, list, { skip: 0, take: 100 });
     expect([total, values(rows)]).toEqual([2, [3, 4]]);
   }
+});
+
+test("a list whose head is lost can be rebuilt, however many of its rows were deleted", async () => {
+  const list = newList();
+  const writes = Array.from({ length: 40 }, (_, block) => ({
+    put: {
+      PK: list.partition,
+      SK: `LIST#rows#HOLES#${String(block).padStart(10, "0")}`,
+      bits: new Uint8Array(512).fill(0xff),
+    },
+  }));
+  await table.commit(async () => ({ value: 0, writes }));
+  expect(await rebuiltState(table, list, 0)).toMatchObject({ next: 40 * 4_096, live: 0 });
 });

@@ -52,6 +52,16 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await revoke(account, program.id, account.owner)).status).toBe(404);
   });
 
+  test("it is kept for 400 days", async () => {
+    const account = await newAccount();
+    const program = await newProgram(attempt, account);
+    const stored = async () => (await storedOf(account)).find(({ SK }) => SK === `SERVICE_ACCOUNT#${program.id}`);
+    expect(await stored()).not.toHaveProperty("ttl");
+    await revoke(account, program.id, account.owner);
+    const { revoked_at, ttl } = (await stored()) ?? {};
+    expect(ttl).toBe(Math.ceil(Date.parse(String(revoked_at)) / 1_000 + 400 * 86_400));
+  });
+
   test("all it held is revoked, however much it was", async () => {
     const account = await newAccount();
     const program = await newProgram(attempt, account);

@@ -366,6 +366,25 @@ test("each write of a program with a key has a key of its own: sent again, none 
   expect((await runFor(owner, `workspaces.list(account_id="${id}").total`)).result.last_value).toBe(3);
 });
 
+test("the errors of a part that may not be evaluated take steps, and too many of them end the dry run", async () => {
+  const { id, owner } = await newAccount();
+  const readsMissing = (count: number) =>
+    [
+      `w = workspaces.add(account_id="${id}", name="A")`,
+      'd = {"name": 1}',
+      `[d["nam" + "e" * (i + 2)] for i in range(${count})] if w.id == "x" else 0`,
+    ].join("\n");
+  expect(await runFor(owner, readsMissing(100), dry)).toMatchObject({ status: "completed" });
+  expect((await runFor(owner, readsMissing(500), dry)).error).toMatchObject({ code: "too_much_work", line: 3 });
+});
+
+test("many unknown items that are unpacked into many names take steps for each name", async () => {
+  const { id, owner } = await newAccount();
+  const names = Array.from({ length: 2_000 }, (_, index) => `v${index}`).join(", ");
+  const program = `w = workspaces.add(account_id="${id}", name="A")\n[0 for ${names} in [w.id] * 2000]`;
+  expect((await runFor(owner, program, dry)).error).toMatchObject({ code: "too_much_work", line: 2 });
+});
+
 test("the answer of a dry run has a bounded size, however much is unknown", async () => {
   const { id, owner } = await newAccount();
   const code = [

@@ -57,7 +57,8 @@ test("where the API has an address of its own, that is told, however a request c
 test("a Host or X-Forwarded-Host that a caller makes up changes no address", async () => {
   const headers = { "x-forwarded-host": "evil.example", forwarded: "host=evil.example" };
   const event = eventOf("GET", `${wellKnown}/v1/public/mcp`, { headers });
-  const { text } = answerOf(await handler({ ...event, headers: { ...event.headers, host: "evil.example" } }));
+  const { status, text } = answerOf(await handler({ ...event, headers: { ...event.headers, host: "evil.example" } }));
+  expect(status).toBe(200);
   expect(text).not.toContain("evil.example");
 });
 

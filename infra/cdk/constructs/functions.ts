@@ -138,7 +138,7 @@ export function addWebFunction(scope: Construct, common: Common): lambda.Functio
 const environmentLimit = 4096;
 
 /** The bytes of an environment. A value that only the deployment knows, such as a table's name, counts as 100 bytes. */
-const bytesOf = (environment: Record<string, string>): number =>
+const environmentBytes = (environment: Record<string, string>): number =>
   Buffer.byteLength(
     Object.entries(environment)
       .flat()
@@ -157,7 +157,7 @@ export function addFunction(
   role: Role = addRole(scope, spec, common),
 ): lambda.Function {
   const environment = { ...common.environment, ...providerEnvironment(spec.uses ?? [], common.resources) };
-  const bytes = bytesOf(environment);
+  const bytes = environmentBytes(environment);
   if (bytes > environmentLimit) {
     const [largest] = Object.entries(environment).toSorted(([, a], [, b]) => b.length - a.length)[0] ?? [];
     throw new Error(

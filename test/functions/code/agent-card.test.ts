@@ -39,9 +39,10 @@ test("the agent card says where the agent is, how it is spoken to, and with whic
 });
 
 test("a name that a request brings along does not get into the agent card", async () => {
-  const { text } = await request("GET", path, {
+  const { status, text } = await request("GET", path, {
     headers: { "x-forwarded-host": "evil.example", forwarded: "host=evil.example" },
   });
+  expect(status).toBe(200);
   expect(text).not.toContain("evil");
 });
 

@@ -211,7 +211,7 @@ describe("at the same time", () => {
     expect(values.filter((value) => value === "192.0.2.3")).toHaveLength(1);
   });
 
-  test("a change and a deletion leave either nothing or nothing but the change", async () => {
+  test("a change and a deletion leave nothing, whichever comes first", async () => {
     const { account, domain, id, update } = await accountWith(www);
     const [changed, deleted] = await Promise.all([
       update({ name: "shop" }),

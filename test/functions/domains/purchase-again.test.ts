@@ -69,6 +69,7 @@ describe.each(["death", "answer lost", "lost before"] as const)("a purchase that
     const probe = await keyed(await newAccount(), [uniqueName(), uniqueName()]);
     const { calls } = await withFault(undefined, -1, probe);
     const places = calls.flatMap((call, at) => (/Transact|Update|Put/.test(call) ? [at] : []));
+    expect(places.length).toBeGreaterThan(0);
     for (const at of places) {
       const account = await newAccount();
       const send = await keyed(account, [uniqueName(), uniqueName()]);

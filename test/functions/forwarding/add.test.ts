@@ -1,11 +1,23 @@
 import { randomUUID } from "node:crypto";
 
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 
+import { dayOf } from "../../../shared/core/time.ts";
+import { sendVerification } from "../../../shared/mail/forwarding/send.ts";
 import { setStored, write } from "../../support/domain-work.ts";
 import { uniqueName } from "../../support/domains.ts";
 import { storedOf } from "../../support/entry-points.ts";
-import { adding, agreedRule, mailed, mailsTo, press, ruleNow, ruleTo, stranger } from "../../support/forwarding.ts";
+import {
+  adding,
+  agreedRule,
+  mailed,
+  mailsTo,
+  press,
+  ruleNow,
+  ruleTo,
+  sendWork,
+  stranger,
+} from "../../support/forwarding.ts";
 import { whereTo } from "../../support/mail-routes.ts";
 import { at, home, send, statusesOf, stocked } from "../../support/mailboxes.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
@@ -61,6 +73,7 @@ test("a mailbox of the account is internal by its address or an alias, and nobod
       false,
       null,
     ]);
+    await sendVerification(account.id, body.id, sendWork());
     expect(await mailsTo(body.target_email)).toEqual([]);
   }
 });
@@ -189,9 +202,16 @@ test("a catch-all's address is its mailbox, so that copies to it are no loop", a
   expect(await copiesOf("copies")).toEqual([]);
 });
 
+/** The present day, which does not end before the test. */
+function stoppedDay(): string {
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+  onTestFinished(() => void vi.useRealTimers());
+  return dayOf(new Date());
+}
+
 test("an account has two hundred letters a day, and rules beyond them wait without one", async () => {
   const account = await newAccount();
-  const day = new Date().toISOString().slice(0, 10);
+  const day = stoppedDay();
   await write({ put: { PK: `ACCOUNT#${account.id}`, SK: `LETTERS#${day}`, count: 199 } });
   expect((await ruleTo(account, stranger())).verification_sent_at).not.toBe(null);
   const waiting = await ruleTo(account, stranger());
@@ -202,7 +222,7 @@ test("an account has two hundred letters a day, and rules beyond them wait witho
 
 test("an account has forty letters a day to one registrable domain, with all names below it", async () => {
   const account = await newAccount();
-  const [name, day] = [uniqueName(), new Date().toISOString().slice(0, 10)];
+  const [name, day] = [uniqueName(), stoppedDay()];
   const letters = { PK: `ACCOUNT#${account.id}`, SK: `LETTERS#${day}` };
   await write({ put: { ...letters, count: 50, domains: { [name]: 39 } } });
   expect((await ruleTo(account, `ada@a.${name}`)).verification_sent_at).not.toBe(null);
@@ -242,8 +262,12 @@ test("a request sent again with its key makes no second rule, and asks nobody ag
   const headers = { "idempotency-key": randomUUID() };
   const target_email = stranger();
   const post = () => send(account, "POST", "forwarding", { target_email }, { headers });
-  const [first, again] = [await post(), await post()];
+  const first = await post();
+  await mailed(account, first.body);
+  const again = await post();
   expect([first.status, again.status, again.body]).toEqual([201, 201, first.body]);
+  await mailed(account, first.body);
+  expect(await mailsTo(target_email)).toHaveLength(1);
   expect((await send(account, "GET", "forwarding")).body.total).toBe(1);
 });
 

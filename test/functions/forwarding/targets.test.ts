@@ -182,6 +182,8 @@ test("two spellings of one person get one mail", async () => {
   const rule = await ruleToAll(account, [target, tagged]);
   expect(rule.targets.map(({ verification_sent_at: at }) => at === null)).toEqual([false, true]);
   expect(rule.targets[1]?.status_reason).toContain("verification.send in a minute");
+  await asked(account, rule, []);
+  expect([...(await mailsTo(target)), ...(await mailsTo(tagged))]).toHaveLength(1);
 });
 
 test("an address that refuses mail stops nobody else", async () => {

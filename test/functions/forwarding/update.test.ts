@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
 import { agreedRule, enter, mailed, ofRule, press, ruleNow, ruleTo, stranger } from "../../support/forwarding.ts";
+import { whereTo } from "../../support/mail-routes.ts";
 import { home, send, stocked } from "../../support/mailboxes.ts";
 import { newAccount, newMember } from "../../support/world.ts";
 
@@ -30,7 +31,7 @@ test("the same target in any spelling keeps its agreement", async () => {
 test("a mailbox of the account as the new target gets copies at once", async () => {
   const account = await newAccount();
   const { name } = await home(account);
-  await stocked(account, name, ["ada"]);
+  await stocked(account, name, ["ada", "bob"]);
   const rule = await ruleTo(account, stranger());
   const { body } = await retarget(account, rule.id, `ada@${name}`);
   expect(body).toMatchObject({
@@ -39,6 +40,7 @@ test("a mailbox of the account as the new target gets copies at once", async () 
     verification_sent_at: null,
     verification_expires_at: null,
   });
+  expect(await whereTo(`bob@${name}`)).toMatchObject({ copies: [{ address: `ada@${name}` }] });
 });
 
 test("refuses a target that the scope has already, or from which copies come back", async () => {

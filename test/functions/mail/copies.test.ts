@@ -105,9 +105,10 @@ test("a loop that came about without a rule being written sends each copy once",
   expect(await copiesOf(`bob@${other.name}`)).toEqual([`ada@${name} (here)`]);
 });
 
-test("a mailbox that is gone gets none, also when its address is somebody else's by then", async () => {
+test("a mailbox that is gone gets none", async () => {
   const { account, name } = await scene();
   await ruleTo(account, `ada@${name}`, { domain: name });
+  expect(await copiesOf(`bob@${name}`)).toEqual([`ada@${name} (here)`]);
   await send(account, "DELETE", at(`ada@${name}`));
   expect(await copiesOf(`bob@${name}`)).toEqual([]);
 });
@@ -140,16 +141,17 @@ test("a mailbox of a domain that left and came back gets none of the former mail
 
 test("an account has a hundred copies of a mail at most", async () => {
   const { account, name } = await scene();
-  const locals = Array.from({ length: 40 }, (_, index) => `m${index}`);
-  const others = await Promise.all([home(account), home(account), home(account), home(account)]);
-  const all = [{ name }, ...others];
-  for (const domain of all) await stocked(account, domain.name, locals);
-  for (const [place, domain] of all.slice(0, -1).entries()) {
-    const next = all[place + 1]?.name ?? "";
-    const from = domain.name;
-    for (const local of locals.slice(0, 20)) await ruleTo(account, `${local}@${next}`, { domain: from });
+  const locals = Array.from({ length: 100 }, (_, index) => `m${index}`);
+  await stocked(account, name, locals);
+  for (let first = 0; first < 100; first += 10) {
+    const target_emails = locals.slice(first, first + 10).map((local) => `${local}@${name}`);
+    expect((await send(account, "POST", "forwarding", { target_emails, domain: name })).status).toBe(201);
   }
-  expect((await copiesOf(`ada@${name}`)).length).toBeLessThanOrEqual(100);
+  expect(await copiesOf(`ada@${name}`)).toHaveLength(100);
+  await ruleTo(account, `bob@${name}`, { domain: name });
+  expect(await copiesOf(`ada@${name}`)).toHaveLength(100);
+  await agreedRule(account, stranger());
+  expect(await copiesOf(`ada@${name}`)).toHaveLength(100);
 });
 
 test("a suspended account keeps its mail and sends no copies, and a name that is not proved has none", async () => {

@@ -6,6 +6,7 @@ import type { Log, LogFields } from "../../../shared/core/log.ts";
 import { balanceKey } from "../../../shared/ledger/ledger.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import { planWallet, walletOf } from "../../../shared/wallet/wallet.ts";
+import { logged } from "../../support/logged.ts";
 import { createMemoryStore, openMemoryTable } from "../../support/memory-table.ts";
 
 const hourMs = 3_600_000;
@@ -104,5 +105,7 @@ test("a run begins no account once its time is over", async () => {
 });
 
 test("the worker looks at the table of its environment and needs nothing more", async () => {
-  await expect(handler()).resolves.toBeUndefined();
+  const lines = logged();
+  await handler();
+  expect(lines.filter((line) => line.includes("ledgers checked"))).toHaveLength(1);
 });

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 import { Accrual, accrualKey } from "../../../shared/billing/charges.ts";
 import { readUsage } from "../../../shared/billing/usage.ts";
@@ -11,7 +11,11 @@ import { write } from "../../support/domain-work.ts";
 import { funded } from "../../support/domains.ts";
 import { newAccount, testTable, type Account } from "../../support/world.ts";
 
-const today = dayOf(new Date());
+// The clock stands still, so that the day does not end before the tests.
+const now = new Date();
+const today = dayOf(now);
+beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now }));
+afterEach(() => void vi.useRealTimers());
 
 const accrued = async (account: Account, from: Day, to: Day): Promise<number[]> =>
   (await accruals(account, from, to)).map(({ dedicated_ips }) => dedicated_ips);

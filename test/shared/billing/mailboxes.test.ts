@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 import { Accrual, accrualKey } from "../../../shared/billing/charges.ts";
 import { dayOf, plusDays, type Day } from "../../../shared/core/time.ts";
@@ -10,7 +10,11 @@ import { at, home, send, stocked } from "../../support/mailboxes.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { testTable, type Account } from "../../support/world.ts";
 
-const today = dayOf(new Date());
+// The clock stands still, so that the day does not end before the tests.
+const now = new Date();
+const today = dayOf(now);
+beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now }));
+afterEach(() => void vi.useRealTimers());
 
 async function scene(locals: string[]) {
   const account = await newRoomyAccount();

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 
 import { routes } from "../../../functions/routes.ts";
+import { dayMs, plusDays } from "../../../shared/core/time.ts";
+import type { Deprecation } from "../../../shared/http/deprecation.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 import { answerOf, eventOf } from "../../support/request.ts";
@@ -37,10 +39,17 @@ test("the description of a deprecated route begins with the announcement", () =>
   expect(description).toMatch(/^\*\*Deprecated\*\* since 2027-01-31. Call `me.permissions` instead. .* 2027-08-01\./);
 });
 
+/** Whether a route is removed 180 days after its deprecation at the earliest, or no day of its removal is decided. */
+const isAnnouncedInTime = ({ since, sunset }: Deprecation): boolean =>
+  sunset === undefined || Date.parse(sunset) - Date.parse(since) >= 180 * dayMs;
+
 test("a route is removed 180 days after its deprecation at the earliest", () => {
-  for (const { name, deprecated: announced } of routes) {
-    if (announced?.sunset === undefined) continue;
-    const days = (Date.parse(announced.sunset) - Date.parse(announced.since)) / 86_400_000;
-    expect(days, name).toBeGreaterThanOrEqual(180);
-  }
+  const removedAfter = (days: number): Deprecation => ({ since: "2027-01-31", sunset: plusDays("2027-01-31", days) });
+  expect([{ since: "2027-01-31" }, removedAfter(180), removedAfter(179)].map(isAnnouncedInTime)).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  const late = routes.filter((route) => route.deprecated && !isAnnouncedInTime(route.deprecated));
+  expect(late.map(({ name }) => name)).toEqual([]);
 });

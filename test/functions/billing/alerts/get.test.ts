@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { accrualKey } from "../../../../shared/billing/charges.ts";
-import { dayOf, plusDays } from "../../../../shared/core/time.ts";
+import { dayOf, daysInMonth, plusDays } from "../../../../shared/core/time.ts";
 import { billing, fund } from "../../../support/billing.ts";
 import { newAccount, testTable } from "../../../support/world.ts";
 
@@ -11,7 +11,8 @@ test("the default threshold is the cost of seven days, by the recorded days", as
   const before = (await billing(account, "GET", "alerts")).body;
   expect(before).toMatchObject({ low_balance_threshold: null, left: "50.00", is_low: false, currency: "USD" });
   // The minimum of the default plan is 5.00 a month, before a day is recorded.
-  expect(Number(before.effective_low_balance_threshold)).toBeCloseTo(1.2, 1);
+  const minimum = Math.ceil((500 * 7) / daysInMonth(dayOf(new Date())));
+  expect(before.effective_low_balance_threshold).toBe((minimum / 100).toFixed(2));
   const yesterday = plusDays(dayOf(new Date()), -1);
   const accrual = { day: yesterday, plan_id: "per_mailbox", mailboxes: 200, dedicated_ips: 0, sent_mails: 0 };
   await testTable().attempt({ put: { ...accrualKey(account.id, yesterday), ...accrual } });

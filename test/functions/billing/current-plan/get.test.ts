@@ -1,10 +1,14 @@
-import { expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 import { dayOf, daysInMonth, nextMonth, plusDays } from "../../../../shared/core/time.ts";
 import { billing, use } from "../../../support/billing.ts";
 import { newAccount } from "../../../support/world.ts";
 
-const today = dayOf(new Date());
+// The clock stands still, so that the day does not end before the tests.
+const now = new Date();
+const today = dayOf(now);
+beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now }));
+afterEach(() => void vi.useRealTimers());
 
 test("an account that chose nothing is on the default plan", async () => {
   expect((await billing(await newAccount(), "GET", "current-plan")).body).toEqual({

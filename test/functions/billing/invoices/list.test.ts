@@ -16,6 +16,7 @@ import {
 import type { Response } from "../../../../shared/http/response.ts";
 import { textsOf } from "../../../shared/billing/pdf-text.ts";
 import { billing, closeDays, fund, use } from "../../../support/billing.ts";
+import { pay } from "../../../support/purchases.ts";
 import { eventOf, handlerOf } from "../../../support/request.ts";
 import { newAccount, testTable, type Account } from "../../../support/world.ts";
 
@@ -147,4 +148,8 @@ test("an invoice the wallet cannot pay stays open, and is paid by the next top-u
     status: "past_due",
     can_change_plan: false,
   });
+  setClockAhead(0);
+  const { hosted_page } = (await billing(account, "POST", "topup-session", { amount: 100 })).body;
+  await pay(account, hosted_page.id);
+  expect((await list(account)).items).toMatchObject([{ status: "paid" }]);
 });

@@ -1,11 +1,13 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 
 import { newSeries } from "../../../../shared/billing/invoices/invoice.ts";
-import { dayOf, monthOf, plusDays } from "../../../../shared/core/time.ts";
+import { dayMs, dayOf, monthOf, plusDays, setClockAhead } from "../../../../shared/core/time.ts";
 import { billing, closeDays, use } from "../../../support/billing.ts";
 import { storedOf } from "../../../support/entry-points.ts";
 import { addUsage } from "../../../support/usage.ts";
 import { newAccount, testTable, type Account } from "../../../support/world.ts";
+
+afterEach(() => setClockAhead(0));
 
 const change = (account: Account, body: object) => billing(account, "POST", "change-plan", body);
 const today = (): string => dayOf(new Date());
@@ -30,7 +32,15 @@ test("a change to a later day holds from then on, and can be replaced until then
   const account = await newAccount();
   const effective_date = plusDays(today(), 10);
   expect((await change(account, { plan_id: "per_dedicated_ip", effective_date })).body.status).toBe("scheduled");
-  expect((await billing(account, "GET", "current-plan")).body.plan_id).toBe("per_mailbox");
+  for (const [days, plan_id] of [
+    [0, "per_mailbox"],
+    [9, "per_mailbox"],
+    [10, "per_dedicated_ip"],
+  ] as const) {
+    setClockAhead(days * dayMs);
+    expect((await billing(account, "GET", "current-plan")).body.plan_id, `after ${days} days`).toBe(plan_id);
+  }
+  setClockAhead(0);
   expect((await change(account, { plan_id: "per_mailbox" })).status).toBe(200);
   expect((await change(account, { plan_id: "per_mailbox" })).body).toMatchObject({ code: "plan_unchanged" });
 });

@@ -75,7 +75,7 @@ test("without a plan nothing is added, and the answer tells how to resume", asyn
   expect((await resume(account)).status).toBe(200);
   setClockAhead(dayMs);
   const statuses = await Promise.all(calls.map(async ([path, body]) => [path, (await add(path, body)).status]));
-  expect(statuses.filter(([, status]) => status === 409)).toEqual([]);
+  expect(statuses.filter(([, status]) => Number(status) >= 300)).toEqual([]);
 });
 
 test("a plan that ends with the month is one until then", async () => {

@@ -68,6 +68,7 @@ test("transactions made at once, by clocks that differ, are in the order of thei
     skews.map((skew, index) => post(account, { kind: "transfer", ...purchase(String(index), 1) }, later(skew))),
   );
   const instants = (await listed(account)).map(({ effective_at }) => effective_at);
+  expect(instants).toHaveLength(7);
   expect(instants).toEqual(instants.toSorted().toReversed());
 });
 
@@ -122,6 +123,7 @@ test("a type, a time and a page choose together, with the total of all that matc
     amount: string;
     effective_at: string;
   }[];
+  expect(all).toHaveLength(9);
   const times = all.map(({ effective_at }) => effective_at);
   const conditions: { [Name in "type" | "since" | "until"]?: string | undefined }[] = [
     {},

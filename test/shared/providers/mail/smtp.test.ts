@@ -119,16 +119,11 @@ test.each([
   ["it hangs up", () => startRaw("")],
   ["it speaks something else", () => startRaw("HTTP/1.1 400 Bad Request\r\n\r\n")],
   ["it stops in the middle of the mail", () => startSmtp({ onData: (stream) => void stream.resume() })],
-] as [string, () => Promise<{ port: number }>][])(
-  "a server is unavailable where %s, within its time",
-  async (_, start) => {
-    const { port } = await start();
-    const startedMs = performance.now();
-    const options = { connectTimeoutMs: 150, timeoutMs: 300 };
-    expect(await thrownBy(mailTo(`smtp://127.0.0.1:${port}`, options).send(letter))).toMatchObject(unavailable);
-    expect(performance.now() - startedMs).toBeLessThan(3_000);
-  },
-);
+] as [string, () => Promise<{ port: number }>][])("a server is unavailable where %s", async (_, start) => {
+  const { port } = await start();
+  const options = { connectTimeoutMs: 150, timeoutMs: 300 };
+  expect(await thrownBy(mailTo(`smtp://127.0.0.1:${port}`, options).send(letter))).toMatchObject(unavailable);
+});
 
 const login = { authOptional: false, disabledCommands: [], ...tls };
 

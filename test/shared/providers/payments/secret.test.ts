@@ -1,10 +1,12 @@
-import { expect, test, vi } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 
 import { Problem } from "../../../../shared/core/errors.ts";
 import { paymentsSecret } from "../../../../shared/providers/payments/stripe.ts";
 import { thrownBy } from "../../../support/thrown.ts";
 import { amzJson, amzRefusal, type Trouble } from "../amz-json.ts";
 import { startLoopback } from "../loopback.ts";
+
+afterEach(() => void vi.unstubAllEnvs());
 
 /**
  * Secrets Manager on 127.0.0.1 until the test is over, in trouble as long as it has one. The current version is new.

@@ -1,4 +1,4 @@
-import { expect, test, vi } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 
 import { Problem } from "../../../../shared/core/errors.ts";
 import { secretsOf } from "../../../../shared/providers/secrets/factory.ts";
@@ -7,6 +7,8 @@ import { thrownBy } from "../../../support/thrown.ts";
 import type { Trouble } from "../amz-json.ts";
 import { startKeyService } from "../key-service.ts";
 import { loadingOf } from "../lazy-loading.ts";
+
+afterEach(() => void vi.unstubAllEnvs());
 
 const context = { account_id: "a1", webhook_id: "w1" };
 

@@ -205,15 +205,12 @@ describe("SendMessage refuses", () => {
   test("with nothing done", async () => {
     const account = await newAccount();
     const { token } = account.owner;
-    await sendMessage(token, messageOf({ text: adding(account, "Sales") }, { role: "ROLE_AGENT" }));
-    await rpc(
-      token,
-      "SendMessage",
-      { message: messageOf({ text: adding(account, "Sales") }) },
-      {
-        headers: { "a2a-version": "0.3" },
-      },
-    );
+    const text = adding(account, "Sales");
+    const ofAgent = await sendMessage(token, messageOf({ text }, { role: "ROLE_AGENT" }));
+    expect(errorOf(ofAgent)).toEqual([200, 7, -32602, "INVALID_PARAMS"]);
+    const former = { headers: { "a2a-version": "0.3" } };
+    const ofFormer = await rpc(token, "SendMessage", { message: messageOf({ text }) }, former);
+    expect(errorOf(ofFormer)).toEqual([200, 7, -32009, "VERSION_NOT_SUPPORTED"]);
     const list = await request("GET", `/v1/public/accounts/${account.id}/workspaces`, { token });
     expect(list.body.total).toBe(0);
   });

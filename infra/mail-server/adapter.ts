@@ -41,7 +41,7 @@ const api = openApi(ours, log);
 const sessions = openSessions();
 const journal = openJournal(ours.state, api, log);
 
-await startHttp({ api, journal, sessions, settings: ours });
+await startHttp({ api, journal, settings: ours });
 await startPolicy(ours.policy_port, { api, sessions, store: ours.store });
 await startSocketmap(ours.socketmap_port, tablesOf(api));
 log("The adapter is ready.");

@@ -349,6 +349,23 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       expect(await post.subjects({ ...rob, pass })).toEqual([]);
     });
 
+    test("an open SMTP session stays ended when the owner logs in again by IMAP and by SMTP", async () => {
+      const sue = await newMailbox("sue");
+      const [session, client] = [post.session(sue), await post.reader(sue)];
+      const before = letter("carol@example.org", "before the rotation", sue.user);
+      await session.send(before);
+      const closed = new Promise((settle) => void client.once("close", settle));
+      await call("POST", at(sue.id, "/rotate-password"));
+      await publish();
+      await closed;
+      const { password: pass } = await call("POST", at(sue.id, "/reveal-credentials"));
+      await post.subjects({ ...sue, pass });
+      await post.submit({ ...sue, pass }, letter("carol@example.org", "by the new password", sue.user));
+      expect(await refusal(() => session.send(before))).toBe(535);
+      session.close();
+      expect(post.log("postfix-out")).toMatch(new RegExp(`421 4\\.7\\.0 .*Log in again.* from=<${sue.user}>`));
+    });
+
     test("deleted, it is refused; restored, its mail is there; purged, its mail is gone", async () => {
       const del = await newMailbox("del");
       await post.deliver(letter(del.user, "kept"));

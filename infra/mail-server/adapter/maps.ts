@@ -24,15 +24,6 @@ export function readUser(user: string): { mailbox: string; account: string } | u
  */
 export const isAddress = (key: string): boolean => /^[^@]+@[^@]+\.[^@]+$/.test(key);
 
-/** The recipients of a letter: the mailbox that keeps the letter, and the addresses that get a copy. */
-function destinations({ mailbox_id, account_id, keep_copy = true, copies = [] }: Recipient): string[] {
-  const own = mailbox_id !== undefined && keep_copy ? [`${mailbox_id}@${account_id}`] : [];
-  return [
-    ...own,
-    ...copies.map((copy) => (copy.mailbox_id === null ? copy.address : `${copy.mailbox_id}@${account_id}`)),
-  ];
-}
-
 /**
  * The service in master.cf that sends a letter, and the next hop. Undefined if the letter is sent from the shared
  * addresses.
@@ -54,6 +45,56 @@ async function recipientOf(api: Api, key: string): Promise<Recipient | undefined
   return found.kind === "none" || found.kind === "unknown" ? undefined : found;
 }
 
+/** The most addresses that one address leads to. Postfix's `virtual_alias_expansion_limit` is 200. */
+const mostAddresses = 150;
+
+/** The destinations by address, of an address and of all addresses that its copies lead to. Undefined: not here. */
+type Lookups = Map<string, Recipient | undefined>;
+
+const elsewhereIn = (found: Recipient | undefined): string[] =>
+  (found?.copies ?? []).flatMap(({ address, mailbox_id }) => (mailbox_id === null ? [address] : []));
+
+/** Looks up an address, and the copies' addresses elsewhere, because these can be addresses of other accounts here. */
+async function lookUp(api: Api, first: string): Promise<Lookups> {
+  const lookups: Lookups = new Map();
+  for (let level = [first]; level.length > 0;) {
+    const found = await Promise.all(level.map((address) => recipientOf(api, address)));
+    for (const [index, address] of level.entries()) lookups.set(address, found[index]);
+    const next = new Set(found.flatMap(elsewhereIn).filter((address) => !lookups.has(address)));
+    level = [...next].slice(0, Math.max(mostAddresses - lookups.size, 0));
+  }
+  return lookups;
+}
+
+/**
+ * The mailboxes and the addresses elsewhere that get the mail to an address. Follows each address once, so accounts
+ * that forward to each other make no loop. If a mailbox hands its mail on, but nobody gets the mail by this, the mailbox
+ * keeps the mail.
+ */
+async function destinationsOf(api: Api, first: string): Promise<string[]> {
+  const lookups = await lookUp(api, first);
+  const destinations = new Set<string>();
+  /** Whether somebody gets the mail to an address. False while the address is being followed. */
+  const reached = new Map<string, boolean>();
+  const follow = (address: string): boolean => {
+    const known = reached.get(address) ?? (lookups.has(address) ? undefined : false);
+    if (known !== undefined) return known;
+    reached.set(address, false);
+    const found = lookups.get(address);
+    if (!found) destinations.add(address);
+    const { mailbox_id, account_id, keep_copy = true, copies = [] } = found ?? {};
+    const user = (id: string): string => `${id}@${account_id}`;
+    for (const copy of copies) if (copy.mailbox_id !== null) destinations.add(user(copy.mailbox_id));
+    const handedOn = copies.map((copy) => copy.mailbox_id !== null || follow(copy.address));
+    const isKept = mailbox_id !== undefined && (keep_copy || !handedOn.includes(true));
+    if (isKept) destinations.add(user(mailbox_id));
+    reached.set(address, !found || isKept || handedOn.includes(true));
+    return reached.get(address) === true;
+  };
+  follow(first);
+  return [...destinations];
+}
+
 /** The tables for incoming mail. The outgoing Postfix also uses `domains`. */
 const incomingTables = (api: Api): Record<string, Table> => ({
   /** The domains that the API knows, and the ids of accounts. */
@@ -67,10 +108,13 @@ const incomingTables = (api: Api): Record<string, Table> => ({
     if (readUser(key)) return "here";
     return (await recipientOf(api, key)) && "here";
   },
-  /** The mailboxes and addresses that get the mail to an address. */
+  /**
+   * The mailboxes and addresses that get the mail to an address. Postfix looks each result up again. So the results are
+   * never addresses from which the mail goes on.
+   */
   route: async (key) => {
-    const found = await recipientOf(api, key);
-    const to = found ? destinations(found) : [];
+    if (!(await recipientOf(api, key))) return undefined;
+    const to = await destinationsOf(api, key);
     return to.length > 0 ? to.join(", ") : undefined;
   },
 });

@@ -33,7 +33,7 @@ import {
   type Letter,
   type Post,
 } from "../../support/mail-server.ts";
-import { at, send } from "../../support/mailboxes.ts";
+import { added, at, home, send } from "../../support/mailboxes.ts";
 import { useOwnTable } from "../../support/own-table.ts";
 import { recorded } from "../../support/recorded.ts";
 import { newAccount, type Account } from "../../support/world.ts";
@@ -239,6 +239,19 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       await expect(
         post.deliver({ envelope: { from: "", to: forged }, ...letter(forged, "relayed") }),
       ).rejects.toMatchObject({ responseCode: 550 });
+    });
+
+    test("between two accounts that forward to each other brings the letter once to each mailbox", async () => {
+      const other = await newAccount();
+      const { name } = await home(other);
+      const { id } = await added(other, name, "guy");
+      const gil = await newMailbox("gil");
+      await agreedRule(account, `guy@${name}`, { mailbox: gil.id });
+      await agreedRule(other, gil.user, { mailbox: id });
+      await post.deliver(letter(gil.user, "in a circle", "dan@example.net"));
+      await post.deliver(letter(gil.user, "after the circle", "dan@example.net"));
+      expect(await post.subjects(gil, "after the circle")).toEqual(["in a circle", "after the circle"]);
+      await expect.poll(() => post.log("postfix-mx"), { timeout }).toMatch(new RegExp(`to=<${id}@.*status=sent`));
     });
 
     test("of an address that no mailbox has sends the letter on alone", async () => {

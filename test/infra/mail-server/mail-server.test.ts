@@ -434,6 +434,20 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       expect(await refusal(() => post.submit(ada, again))).toBe(550);
     });
 
+    test("tell no bounce of our own MX, so an address of ours can be written to as soon as it exists", async () => {
+      const una = await newMailbox("una");
+      const [early, elsewhere] = [`newhire@${domain}`, `bounce@after.${domain}.example.org`];
+      await post.submit(una, letter(early, "too early", una.user));
+      await expectMail(una, "Undelivered Mail Returned to Sender");
+      await post.submit(una, letter(elsewhere, "will bounce later", una.user));
+      const listed = async (): Promise<string[]> =>
+        (await call("GET", "suppressions?page_size=100")).items.map(({ email }: { email: string }) => email);
+      await expect.poll(listed, { timeout, interval: 300 }).toContain(elsewhere);
+      expect(await listed()).not.toContain(early);
+      const { user } = await newMailbox("newhire");
+      expect(await refusal(() => post.submit(una, letter(user, "welcome", una.user)))).toBe(0);
+    });
+
     test("come from no letter, because anybody can write one", async () => {
       const to = `reports@${post.values["HOSTNAME"]}`;
       expect(await refusal(() => post.deliver(letter(to, "a complaint")))).toBe(554);

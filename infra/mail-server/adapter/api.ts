@@ -154,6 +154,8 @@ export function openApi(
       ask("recipient", { account_id, mailbox_id }) as Promise<Recipient>,
     sender: (login: string, from: string, to?: string) =>
       ask("sender", { login, from, ...(to === undefined ? {} : { to }) }) as Promise<Verdict>,
+    /** Whether mail that waits in the queue may leave, by the address of its sender. */
+    queued: (from: string) => ask("sender", { from, queued: "true" }) as Promise<Verdict>,
     /** The key that signs the mail of a domain. Undefined if the domain may not send. */
     dkim: (domain: string) => ask("dkim", { domain }) as Promise<SigningKey | undefined>,
     /** Checks a login. The headers have the form of nginx's `auth_http` protocol. */

@@ -120,19 +120,19 @@ const incomingTables = (api: Api): Record<string, Table> => ({
 });
 
 /**
- * The verdict on mail from a customer's address. Undefined for any other address. Throws `NoAnswer` while the sender
- * may not send, for example because the mailbox is paused. The mail then waits in the queue.
+ * The verdict on queued mail from a customer's address. Undefined for the empty sender, for an address in the system's
+ * own domains, and for an address that nobody has any more. Throws `NoAnswer` while the mail may not leave, for example
+ * because the mailbox is paused, the account is closed or the domain is gone. The mail then waits in the queue.
  */
-async function verdictOf(api: Api, from: string): Promise<Verdict | undefined> {
-  const owner = await recipientOf(api, from);
-  if (owner?.mailbox === undefined) return undefined;
-  const verdict = await api.sender(owner.mailbox, from);
+async function verdictOf(api: Api, ownDomains: readonly string[], from: string): Promise<Verdict | undefined> {
+  if (!isAddress(from) || ownDomains.includes(from.slice(from.lastIndexOf("@") + 1))) return undefined;
+  const verdict = await api.queued(from);
   if (!verdict.allowed && verdict.reason?.code !== "not_yours") throw new NoAnswer(verdict.reason?.message ?? "");
   return verdict.allowed ? verdict : undefined;
 }
 
 /** The tables for outgoing mail. Their keys are sender addresses, and in `host_tls` next hops. */
-function outgoingTables(api: Api): Record<string, Table> {
+function outgoingTables(api: Api, ownDomains: readonly string[]): Record<string, Table> {
   /**
    * The names of customers' own hosts, by next hop. `sender_transport` stores a name here. Postfix asks for
    * `sender_transport` before every try, so the name is known when Postfix asks for `host_tls`.
@@ -141,7 +141,7 @@ function outgoingTables(api: Api): Record<string, Table> {
   return {
     /** The service in master.cf that sends the mail from an address, and the next hop. */
     sender_transport: async (key) => {
-      const verdict = await verdictOf(api, key);
+      const verdict = await verdictOf(api, ownDomains, key);
       const { relay, relay_name: name } = verdict?.route ?? {};
       if (relay !== undefined && name !== undefined) hostNames.set(nextHop(relay), name);
       return verdict && service(verdict);
@@ -153,14 +153,17 @@ function outgoingTables(api: Api): Record<string, Table> {
     },
     /** The login at a customer's own host. */
     host_login: async (key) => {
-      const login = (await verdictOf(api, key))?.route.relay_login;
+      const login = (await verdictOf(api, ownDomains, key))?.route.relay_login;
       return login && `${login.user}:${login.password}`;
     },
   };
 }
 
-/** The tables of both Postfix instances, by their names. */
-export const tablesOf = (api: Api): Record<string, Table> => ({
+/**
+ * The tables of both Postfix instances, by their names. `ownDomains` are the names of the system itself: its host name
+ * and the SRS domain.
+ */
+export const tablesOf = (api: Api, ownDomains: readonly string[]): Record<string, Table> => ({
   ...incomingTables(api),
-  ...outgoingTables(api),
+  ...outgoingTables(api, ownDomains),
 });

@@ -1,11 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { openApi } from "../../../infra/mail-server/adapter/api.ts";
+import { NoAnswer, openApi } from "../../../infra/mail-server/adapter/api.ts";
 import { tablesOf, type Table } from "../../../infra/mail-server/adapter/maps.ts";
+import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
+import { holderKey } from "../../../shared/domains/domain.ts";
+import { activeIp, newOption, send as sendIp } from "../../support/dedicated-ips.ts";
+import { setStored, write } from "../../support/domain-work.ts";
+import { funded } from "../../support/domains.ts";
 import { agreedRule } from "../../support/forwarding.ts";
 import { serveMailRoutes } from "../../support/mail-server.ts";
-import { added, home } from "../../support/mailboxes.ts";
-import { newAccount, type Account } from "../../support/world.ts";
+import { added, at, home, send } from "../../support/mailboxes.ts";
+import { newAccount, testTable, type Account } from "../../support/world.ts";
 
 let mailRoutes: Awaited<ReturnType<typeof serveMailRoutes>>;
 
@@ -16,13 +21,16 @@ afterAll(() => mailRoutes.stop());
 
 /** A table of Postfix, by an adapter that has no answers yet. */
 const table = (name: string): Table =>
-  tablesOf(openApi({ api: mailRoutes.base, mail_key: process.env["MAIL_SECRET"] ?? "" }))[name] as Table;
+  tablesOf(openApi({ api: mailRoutes.base, mail_key: process.env["MAIL_SECRET"] ?? "" }), ["srs.example.test"])[
+    name
+  ] as Table;
 
-/** A domain of a new account with one mailbox. `user` is the name of the mailbox for Dovecot. */
+/** A domain with one mailbox, of a new account unless one is given. `user` is the name of the mailbox for Dovecot. */
 async function place(
   local: string,
+  of?: Account,
 ): Promise<{ account: Account; name: string; address: string; id: string; user: string }> {
-  const account = await newAccount();
+  const account = of ?? (await newAccount());
   const { name } = await home(account);
   const { id } = await added(account, name, local);
   return { account, name, address: `${local}@${name}`, id, user: `${id}@${account.id}` };
@@ -75,5 +83,51 @@ describe("the route of mail that is forwarded between accounts", () => {
     await agreedRule(ada.account, bob.address, { mailbox: ada.id, keep_copy: false });
     await agreedRule(bob.account, "carol@elsewhere.example.org", { mailbox: bob.id, keep_copy: false });
     expect(await expanded(ada.address)).toEqual(["carol@elsewhere.example.org"]);
+  });
+});
+
+describe("the way of queued mail", () => {
+  const service = (from: string) => table("sender_transport")(from);
+
+  test("is the shared addresses for our own copies and bounces, and for a customer without a dedicated IP", async () => {
+    const { address, name } = await place("ada");
+    for (const from of [address, `ada+news@${name}`, "srs0=abcd=xy=example.org=dan@srs.example.test", "<>", ""]) {
+      expect([from, await service(from)]).toEqual([from, undefined]);
+    }
+  });
+
+  test("is closed while the mailbox is paused, the account is closed, or the domain is lost, also for the catch-all", async () => {
+    const { account, address, name, id } = await place("ada");
+    const senders = [address, `sales@${name}`];
+    await send(account, "POST", at(id, "/aliases"), { alias: "*" });
+    const seen = async () =>
+      Promise.all(senders.map((from) => service(from).catch((error: unknown) => error instanceof NoAnswer)));
+    const held = [true, true];
+    await send(account, "PATCH", at(id, "/active"), { active: false });
+    expect(await seen()).toEqual(held);
+    await send(account, "PATCH", at(id, "/active"), { active: true });
+    expect(await seen()).toEqual([undefined, undefined]);
+    await setStored(account, name, { status: "releasing", is_open: false });
+    expect(await seen()).toEqual(held);
+    await setStored(account, name, { status: "active", is_open: true });
+    await write({ update: holderKey(name), set: { firm: false } });
+    expect(await seen()).toEqual(held);
+    await write({ update: holderKey(name), set: { firm: true } });
+    await setAccountStatus(testTable(), account.id, "closed", new Date());
+    expect(await seen()).toEqual(held);
+    await write({ delete: holderKey(name) });
+    expect(await seen()).toEqual(held);
+  });
+
+  test("is the dedicated IP also for an address that the catch-all sends from and a rule forwards", async () => {
+    const { option_id } = await newOption(1, { relay: "127.0.0.1:2525" });
+    const account = await funded(await newAccount());
+    const ip = await activeIp(account, option_id);
+    const { name, id } = await place("ada", account);
+    await send(account, "POST", at(id, "/aliases"), { alias: "*" });
+    await sendIp(account, "POST", `/${ip.id}/domains/assign`, { domains: [name] });
+    await agreedRule(account, "sal@elsewhere.example.org", { address: "sales", domain: name });
+    const wanted = `ip-${ip.ip_addresses[0]?.ip.replaceAll(":", "-")}:`;
+    for (const local of ["ada", "anybody", "sales"]) expect(await service(`${local}@${name}`)).toBe(wanted);
   });
 });

@@ -324,7 +324,7 @@ export async function assignmentsOn(table: Reader, accountId: string, scope: Sco
  * The most grants that a transaction revokes when it deletes their resource. Each revocation takes up to nine of the
  * 100 writes of a transaction.
  */
-const grantsPerTransaction = 8;
+export const grantsPerTransaction = 8;
 
 /**
  * Plans the revocation of up to eight grants on a resource that is deleted. `isAll` tells whether these are all grants

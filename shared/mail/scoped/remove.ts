@@ -1,6 +1,6 @@
 import type { Change } from "../../changes/kind.ts";
 import { ordinalOf } from "../../core/ids.ts";
-import { planRevocation, assignmentsOn, assignmentsRange } from "../../grants/assignments.ts";
+import { planRevocation, assignmentsOn, assignmentsRange, grantsPerTransaction } from "../../grants/assignments.ts";
 import type { Expected } from "../../http/route.ts";
 import { readList, removeRows, aheadOfList } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
@@ -11,15 +11,21 @@ import { type Family, type Scoped, scopeKey, scopedKey, aheadOfScoped } from "./
 type PlannedRemoval = { writes: Write[]; changes: Change[] };
 export type Purge = PlannedRemoval & { isAll: boolean };
 
-const maxGrants = 10;
+/**
+ * The most writes of a plan that deletes entries together with grants. The rest of the 100 writes of a transaction is
+ * left to the caller. Each change also writes an entry of the audit log.
+ */
+const mostWrites = 80;
+
+const sizeOf = ({ writes, changes }: PlannedRemoval): number => writes.length + changes.length;
 
 /** Plans the deletion of the items that belong to some entries, and the changes to record. */
 export type PlanDependents<T> = (entries: readonly T[]) => Promise<PlannedRemoval> | PlannedRemoval;
 
 /**
- * Plans the deletion of some entries, and of the grants on them. If there are too many grants for one transaction, the
- * plan only revokes some of the grants, and `isAll` is false. The caller then commits and plans again. The transaction
- * fails if an entry has changed since it was read.
+ * Plans the deletion of some entries, and of the grants on them. If this is too much for one transaction, the plan only
+ * revokes some of the grants, and `isAll` is false. The caller then commits and plans again. The transaction fails if an
+ * entry has changed since it was read.
  */
 export async function planScopedRemoval<T extends Scoped & { version: number }>(
   family: Family<T>,
@@ -34,10 +40,8 @@ export async function planScopedRemoval<T extends Scoped & { version: number }>(
     planDependents(entries),
   ]);
   const grants = assignments.flat();
-  const revocation = await planRevocation(table, accountId, grants.slice(0, maxGrants), now);
-  if (grants.length > maxGrants) return { isAll: false, ...revocation };
-  return {
-    isAll: true,
+  const revocation = await planRevocation(table, accountId, grants.slice(0, grantsPerTransaction), now);
+  const whole = {
     writes: [
       ...(removed ? removeRows(removed.state, ordinals) : []),
       ...entries.map((entry): Write => ({
@@ -48,6 +52,8 @@ export async function planScopedRemoval<T extends Scoped & { version: number }>(
     ],
     changes: [...revocation.changes, ...dependents.changes],
   };
+  const isAll = grants.length === 0 || (grants.length <= grantsPerTransaction && sizeOf(whole) <= mostWrites);
+  return { isAll, ...(isAll ? whole : revocation) };
 }
 
 /**

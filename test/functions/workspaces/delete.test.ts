@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
 import { rowKey } from "../../../shared/table/ranked-list.ts";
+import { send } from "../../support/mailboxes.ts";
 import { request, statusesOf } from "../../support/request.ts";
 import { newAccount, newMember, testTable } from "../../support/world.ts";
 
@@ -51,6 +52,24 @@ test("revokes the grants on it, also those that an interrupted deletion left", a
   const row = rowKey({ partition: `ACCOUNT#${account.id}`, name: "workspaces" }, 0);
   await testTable().commit(async () => ({ value: undefined, writes: [{ delete: row }] }));
   expect((await request("DELETE", `${path}/${id}`, { token })).status).toBe(404);
+  for (const member of members) {
+    expect((await request("GET", `/v1/public/accounts/${account.id}`, { token: member.token })).status).toBe(404);
+  }
+});
+
+test("deletes as many master passwords and grants on them as there are, in several transactions", async () => {
+  const { account, path, token, id } = await accountWithOne();
+  const body = (name: string) => ({ name, generate: true, workspace_id: id });
+  const ids: string[] = [];
+  for (const name of ["1", "2", "3", "4", "5", "6", "7", "8"])
+    ids.push((await send(account, "POST", "credentials", body(name))).body.id);
+  const members = [];
+  for (const credential of [...ids, ...ids.slice(0, 1)]) {
+    const scope = { type: "credential" as const, id: credential };
+    members.push(await newMember(account, { capability: "credential.view", scope }));
+  }
+  expect((await request("DELETE", `${path}/${id}`, { token })).status).toBe(200);
+  expect((await send(account, "GET", "credentials")).body.total).toBe(0);
   for (const member of members) {
     expect((await request("GET", `/v1/public/accounts/${account.id}`, { token: member.token })).status).toBe(404);
   }

@@ -1,6 +1,6 @@
 import type { Change } from "../../changes/kind.ts";
 import { ordinalOf } from "../../core/ids.ts";
-import { planRevocation, assignmentsOn, assignmentsRange, grantsPerTransaction } from "../../grants/assignments.ts";
+import { planRevocation, assignmentsOn, grantsPerTransaction } from "../../grants/assignments.ts";
 import type { Expected } from "../../http/route.ts";
 import { readList, removeRows, aheadOfList } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
@@ -16,8 +16,6 @@ export type Purge = PlannedRemoval & { isAll: boolean };
  * left to the caller. Each change also writes an entry of the audit log.
  */
 const mostWrites = 80;
-
-const sizeOf = ({ writes, changes }: PlannedRemoval): number => writes.length + changes.length;
 
 /** Plans the deletion of the items that belong to some entries, and the changes to record. */
 export type PlanDependents<T> = (entries: readonly T[]) => Promise<PlannedRemoval> | PlannedRemoval;
@@ -41,9 +39,13 @@ export async function planScopedRemoval<T extends Scoped & { version: number }>(
   ]);
   const grants = assignments.flat();
   const revocation = await planRevocation(table, accountId, grants.slice(0, grantsPerTransaction), now);
+  const asRead = new Map(
+    entries.map(({ id, version }) => [scopedKey(family, accountId, id).SK, { if: { id, version } }]),
+  );
+  const rows = removed ? removeRows(removed.state, ordinals) : [];
   const whole = {
     writes: [
-      ...(removed ? removeRows(removed.state, ordinals) : []),
+      ...rows.map((write) => ("delete" in write ? { ...write, ...asRead.get(write.delete.SK) } : write)),
       ...entries.map((entry): Write => ({
         delete: scopeKey(accountId, family.prefix, family.scopeOf(entry), entry.id),
       })),
@@ -52,13 +54,15 @@ export async function planScopedRemoval<T extends Scoped & { version: number }>(
     ],
     changes: [...revocation.changes, ...dependents.changes],
   };
-  const isAll = grants.length === 0 || (grants.length <= grantsPerTransaction && sizeOf(whole) <= mostWrites);
+  const size = whole.writes.length + whole.changes.length;
+  const isAll = grants.length === 0 || (grants.length <= grantsPerTransaction && size <= mostWrites);
   return { isAll, ...(isAll ? whole : revocation) };
 }
 
 /**
  * The items that are read by `scopedInPath`, and by the plan that deletes the entry. `others` are the items that
- * `planDependents` reads.
+ * `planDependents` reads. The grants on the entry are not among the items, because they must be read after the version
+ * of the entry.
  */
 export function aheadOfRemoval<T extends Scoped>(
   family: Family<T>,
@@ -70,7 +74,6 @@ export function aheadOfRemoval<T extends Scoped>(
   const list = aheadOfList(family.list(accountId), [ordinalOf(id) ?? 0], others);
   return {
     keys: [...aheadOfScoped(family, accountId, id, expected).keys, ...(list.keys ?? [])],
-    ranges: [assignmentsRange(accountId, { type: family.type, id })],
   };
 }
 

@@ -304,7 +304,7 @@ export async function listAssignments(
 const AssignmentPointer = z.object({ assignment_id: z.string() });
 
 /** The range that `assignmentsOn` reads. */
-export function assignmentsRange(accountId: string, scope: Scope): { partition: string; from: string; to: string } {
+function assignmentsRange(accountId: string, scope: Scope): { partition: string; from: string; to: string } {
   const { PK, SK } = scopedKey(accountId, scope);
   return { partition: PK, from: SK, to: `${SK}~` };
 }

@@ -106,6 +106,8 @@ function openAnswers(call: CallEndpoint) {
   };
 }
 
+const jsonHeaders = { "content-type": "application/json" };
+
 const warningMs = 60_000;
 
 /**
@@ -165,12 +167,7 @@ export function openApi(
       call(`revocations?${new URLSearchParams(query).toString()}`),
     /** Sends a batch to `usage` or `events`. Returns the status of the answer. */
     report: async (endpoint: string, body: unknown): Promise<number> => {
-      const text = JSON.stringify(body);
-      const response = await call(endpoint, {
-        method: "POST",
-        body: text,
-        headers: { "content-type": "application/json" },
-      });
+      const response = await call(endpoint, { method: "POST", body: JSON.stringify(body), headers: jsonHeaders });
       await response.arrayBuffer();
       return response.status;
     },

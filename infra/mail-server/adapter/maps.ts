@@ -85,10 +85,10 @@ async function destinationsOf(api: Api, first: string): Promise<string[]> {
     const { mailbox_id, account_id, keep_copy = true, copies = [] } = found ?? {};
     const user = (id: string): string => `${id}@${account_id}`;
     for (const copy of copies) if (copy.mailbox_id !== null) destinations.add(user(copy.mailbox_id));
-    const handedOn = copies.map((copy) => copy.mailbox_id !== null || follow(copy.address));
-    const isKept = mailbox_id !== undefined && (keep_copy || !handedOn.includes(true));
+    const isHandedOn = copies.filter((copy) => copy.mailbox_id !== null || follow(copy.address)).length > 0;
+    const isKept = mailbox_id !== undefined && (keep_copy || !isHandedOn);
     if (isKept) destinations.add(user(mailbox_id));
-    reached.set(address, !found || isKept || handedOn.includes(true));
+    reached.set(address, !found || isKept || isHandedOn);
     return reached.get(address) === true;
   };
   follow(first);

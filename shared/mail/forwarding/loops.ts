@@ -51,7 +51,7 @@ function openLookups(table: Reader, accountId: string): Lookups {
   const places = new Map<string, Promise<FoundMailbox | undefined>>();
   return {
     rowsOf: (scope) => {
-      const key = textOf(scope);
+      const key = scopeText(scope);
       const found = rows.get(key) ?? targetRowsOf(table, accountId, scope);
       rows.set(key, found);
       return found;
@@ -67,12 +67,12 @@ function openLookups(table: Reader, accountId: string): Lookups {
           );
         }
       }
-      return Promise.all(addresses.map((address) => places.get(address)));
+      return Promise.all(addresses.map(async (address) => places.get(address)));
     },
   };
 }
 
-const textOf = ({ type, id }: MailScope): string => `${type}#${id}`;
+const scopeText = ({ type, id }: MailScope): string => `${type}#${id}`;
 
 /**
  * The ids of the rules that would forward copies of the planned rule back to the planned rule's scope; undefined if
@@ -146,7 +146,7 @@ async function copiesFrom(
   for (const [index, { from, by, path }] of sent.entries()) {
     const mailbox = targets[index];
     if (!mailbox || mailbox.mailbox.id === from.mailbox.id) continue;
-    const key = `${mailbox.mailbox.id} ${textOf(by)}`;
+    const key = `${mailbox.mailbox.id} ${scopeText(by)}`;
     if (!next.has(key)) next.set(key, { mailbox, by, path });
   }
   return [...next.values()];

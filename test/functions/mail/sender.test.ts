@@ -151,7 +151,7 @@ test("says why: the mailbox is paused, the account suspended or closed, the doma
 test("queued mail is asked about without a login: its sender is the mailbox that sends from the address now", async () => {
   const { account, name, ada, bob, alias } = await scene();
   const queued = async (from: string) => (await askMailRoute("sender", `queued=true&from=${from}`)).body;
-  const code = async (from: string) => (await queued(from))["reason"]?.code;
+  const code = async (from: string) => ((await queued(from))["reason"] as { code: string }).code;
   expect(await queued(`ada+x@${name}`.replace("+", "%2B"))).toMatchObject({ allowed: true, address: `ada@${name}` });
   expect(await code(`sales@${name}`)).toBe("not_yours");
   await alias(bob, "*");

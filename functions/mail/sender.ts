@@ -8,8 +8,9 @@ import { senderVerdict } from "../../shared/mail/servers/sender.ts";
  * the next second.
  */
 export const handler = mailServerHandler("mail.sender", async (request, work) => {
-  const query = queryOf(request, ["login", "from", "to"]);
-  const question = { login: requireMember(query, "login"), from: requireMember(query, "from"), to: query.to };
+  const query = queryOf(request, ["login", "from", "to", "queued"]);
+  const login = query.login ?? (query.queued === "true" ? undefined : requireMember(query, "login"));
+  const question = { login, from: requireMember(query, "from"), to: query.to };
   const verdict = await senderVerdict(work, question);
   const outcome = verdict.allowed ? "allowed" : verdict.reason.code;
   return {

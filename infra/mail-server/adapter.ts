@@ -41,9 +41,9 @@ const api = openApi(ours, log);
 const sessions = openSessions();
 const journal = openJournal(ours.state, api, log);
 
-await startHttp({ api, journal, sessions, settings: ours });
+await startHttp({ api, journal, settings: ours });
 await startPolicy(ours.policy_port, { api, sessions, store: ours.store });
-await startSocketmap(ours.socketmap_port, tablesOf(api));
+await startSocketmap(ours.socketmap_port, tablesOf(api, ours.own_domains));
 log("The adapter is ready.");
 
 const readLog = openPostfixLog(ours.postfix_log, join(ours.state, "postfix-log"), journal);

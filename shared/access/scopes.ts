@@ -13,28 +13,32 @@ import { findWorkspace, workspaceKey } from "../workspaces/workspace.ts";
 
 /**
  * The scopes of a resource: the resource itself first, then the resources that contain it. The write `present` makes a
- * transaction fail if the resource is deleted meanwhile.
+ * transaction fail if the resource is deleted meanwhile. It raises the version of the resource. So a deletion of the
+ * resource at the same time has to read the grants on it again. A deleted mailbox keeps its grants until it is purged,
+ * so its version stays.
  */
 type Located = { scopes: Scope[]; present?: Write };
+const raised = (key: Key, id: string): Write => ({ update: key, add: { version: 1 }, if: { id } });
+
 type Resolver = (table: Reader, accountId: string, id: string) => Promise<Located | undefined>;
 
 const scopedResolver =
   <T extends Scoped>(family: Family<T>): Resolver =>
   async (table, accountId, id) => {
     const located = await locateScoped(family, table, accountId, id);
-    return located && { scopes: located.scopes, present: { check: scopedKey(family, accountId, id), if: { id } } };
+    return located && { scopes: located.scopes, present: raised(scopedKey(family, accountId, id), id) };
   };
 
 /** Finds the scopes of a resource, by the type of the resource. */
 const resolvers: Partial<Record<ResourceType, Resolver>> = {
   account: async (_, accountId, id) => (id === accountId ? { scopes: [] } : undefined),
   workspace: async (table, accountId, id) => {
-    const present = await findWorkspace(table, accountId, id);
-    return present && { scopes: [{ type: "workspace", id }], present };
+    const found = await findWorkspace(table, accountId, id);
+    return found && { scopes: [{ type: "workspace", id }], present: raised(workspaceKey(accountId, id), id) };
   },
   domain: async (table, accountId, id) => {
     const domain = await domainById(table, accountId, id);
-    return domain && { scopes: scopesOfDomain(domain), present: { check: domainKey(accountId, id), if: { id } } };
+    return domain && { scopes: scopesOfDomain(domain), present: raised(domainKey(accountId, id), id) };
   },
   mailbox: async (table, accountId, id) => {
     const mailbox = await mailboxByRef(table, accountId, id);

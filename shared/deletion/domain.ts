@@ -241,8 +241,7 @@ export async function finishRelease(
   while (await removeFirstMailbox(domain, writer)) continue;
   while (await purgeMailboxes(domain, writer)) continue;
   while (await removeRecords(accountId, id, writer)) continue;
-  while (await revokeAccess(accountId, id, writer)) continue;
-  await deleteRows(accountId, id, writer);
+  while (!(await deleteRows(accountId, id, writer))) continue;
 }
 
 /** Deletes one mailbox. False if there is none. Only a domain that has lost its name can still have mailboxes here. */
@@ -278,23 +277,20 @@ function removeRecords(accountId: string, id: string, { table, commit, now }: Do
   });
 }
 
-function revokeAccess(accountId: string, id: string, { table, commit, now }: DomainWriter): Promise<boolean> {
-  return commit(async () => {
-    const { isAll, ...purge } = await planScopePurge(table, accountId, { type: "domain", id }, now());
-    return { value: !isAll, ...purge, partial: true };
-  });
-}
-
 const NameHolder = z.object({ domain_id: z.string() });
 
 /**
- * Deletes the domain's own rows, after all its contents: the domain, its name, its zone, its DKIM keys, and its entries
- * in lists and queues. The domain also leaves its dedicated IP.
+ * Deletes some of the grants, master passwords and forwarding rules on the domain. If there are none, deletes the
+ * domain's own rows: the domain, its name, its zone, its DKIM keys, and its entries in lists and queues. The domain then
+ * also leaves its dedicated IP. False if the domain is left.
  */
-function deleteRows(accountId: string, id: string, { table, commit, now }: DomainWriter): Promise<void> {
+function deleteRows(accountId: string, id: string, { table, commit, now }: DomainWriter): Promise<boolean> {
   return commit(async () => {
     const domain = await domainById(table, accountId, id);
-    if (!domain) return { value: undefined, writes: [], changes: [] };
+    if (!domain) return { value: true, writes: [], changes: [] };
+    // Looked up together with the version of the domain. A new grant on the domain raises the version.
+    const { writes: access, changes } = await planScopePurge(table, accountId, { type: "domain", id }, now());
+    if (access.length > 0) return { value: false, writes: access, changes, partial: true };
     const [before] = (await domainViews(table, accountId, [domain])) as [object];
     const [writes, ip, zone, holder, name] = await Promise.all([
       listRemovals(domain, table),
@@ -307,7 +303,7 @@ function deleteRows(accountId: string, id: string, { table, commit, now }: Domai
     // refer to this domain are deleted.
     const own = { if: { domain_id: id } };
     return {
-      value: undefined,
+      value: true,
       writes: [
         ...writes,
         ...ip.writes,
@@ -359,6 +355,5 @@ export async function removeFailed(
   };
   const isFailed = async (): Promise<boolean> => (await domainById(table, accountId, id))?.status === "failed";
   while ((await isFailed()) && (await removeRecords(accountId, id, writer))) continue;
-  while ((await isFailed()) && (await revokeAccess(accountId, id, writer))) continue;
-  if (await isFailed()) await deleteRows(accountId, id, writer);
+  while ((await isFailed()) && !(await deleteRows(accountId, id, writer))) continue;
 }

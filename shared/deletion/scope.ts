@@ -7,7 +7,7 @@ import type { Reader } from "../table/table.ts";
 /**
  * Plans the next deletions for a workspace or domain that is being deleted: first its grants, then its master
  * passwords, then its forwarding rules. One transaction deletes one of these kinds only, because two kinds may change
- * the grants of the same holder. `isAll` is true if there was nothing to delete.
+ * the grants of the same holder. `isAll` is true if the plan deletes all that is left.
  */
 export async function planScopePurge(
   table: Reader,
@@ -21,6 +21,7 @@ export async function planScopePurge(
     planCredentialPurge(place, scope),
     planRulePurge(place, scope),
   ]);
-  const first = kinds.find(({ writes }) => writes.length > 0);
-  return first ? { ...first, isAll: false } : { isAll: true, writes: [], changes: [] };
+  const [first, ...others] = kinds.filter(({ writes }) => writes.length > 0);
+  if (!first) return { isAll: true, writes: [], changes: [] };
+  return { ...first, isAll: first.isAll && others.length === 0 };
 }

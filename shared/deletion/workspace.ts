@@ -17,21 +17,24 @@ import { planScopePurge } from "./scope.ts";
 
 /**
  * Deletes a workspace that has no domains. Also deletes the grants, master passwords and forwarding rules of the
- * workspace. An interrupted deletion can leave some of these behind. The leftover grants give no access, because an id
- * is never used again. A repeated call deletes everything that was left behind, and throws 404. Throws:
+ * workspace. If they are too many for one transaction, the workspace is deleted after them, so a repeated call completes
+ * an interrupted deletion. A deletion by an earlier version can have left some of them behind, without their workspace.
+ * The call then deletes these, and throws 404. Throws:
  * - 404 if there is no such workspace;
  * - 409 `workspace_not_empty` if the workspace has domains.
  */
 export async function deleteWorkspace(accountId: string, id: string, context: Context): Promise<void> {
-  const { commit } = context;
-  const dropped = await dropWorkspace(accountId, id, context);
-  for (let isMore = dropped !== "gone"; isMore;) {
-    isMore = await commit(async () => {
+  let dropped: Dropped;
+  do dropped = await dropWorkspace(accountId, id, context);
+  while (dropped === "more");
+  if (dropped === "gone") return;
+  for (let isMore = true; isMore;) {
+    isMore = await context.commit(async () => {
       const { isAll, ...purge } = await planAccess(accountId, id, context);
-      return { value: !isAll, ...purge };
+      return { value: !isAll, ...purge, partial: true };
     });
   }
-  if (dropped === "missing") throw notFound();
+  throw notFound();
 }
 
 /**
@@ -41,19 +44,21 @@ export const aheadOfWorkspace = (accountId: string, id: string): Ahead =>
   aheadOfList(workspacesOf(accountId), [ordinalOf(id) ?? 0], [workspaceKey(accountId, id)]);
 
 /**
- * Deletes the workspace together with its first few grants, master passwords or forwarding rules. Returns:
- * - `more` if more of them may remain;
- * - `missing` if there is no such workspace;
- * - `gone` if nothing remains.
+ * What a step of the deletion did:
+ * - `more`: it deleted some grants, master passwords or forwarding rules of the workspace;
+ * - `missing`: there is no such workspace;
+ * - `gone`: it deleted the rest and the workspace.
  */
-async function dropWorkspace(accountId: string, id: string, context: Context): Promise<"gone" | "more" | "missing"> {
+type Dropped = "more" | "missing" | "gone";
+
+async function dropWorkspace(accountId: string, id: string, context: Context): Promise<Dropped> {
   const { table, commit } = context;
   const ordinal = ordinalOf(id);
   if (ordinal === undefined) return "missing";
   return commit(async () => {
     const { state, others } = await readList(table, workspacesOf(accountId), [ordinal], [workspaceKey(accountId, id)]);
     const workspace = StoredWorkspace.safeParse(others[0]).data;
-    if (workspace?.id !== id) return { value: "missing" as const, writes: [], changes: [] };
+    if (workspace?.id !== id) return { value: "missing" as const, writes: [], changes: [], partial: true };
     if (workspace.domain_count > 0) {
       const { domain_count } = workspace;
       const isSeen = covers(context.permissions, "domain.view", [{ type: "workspace", id }]);
@@ -62,12 +67,13 @@ async function dropWorkspace(accountId: string, id: string, context: Context): P
       throw new Problem("workspace_not_empty", detail, isSeen ? { domain_count } : {});
     }
     const writes = removeRows(state, [ordinal], { if: { id, version: workspace.version } });
-    const [name, grants] = await Promise.all([
+    const [name, { isAll, ...grants }] = await Promise.all([
       planNameRemoval(table, workspaceNameKeys(accountId, workspace.name), id),
       planAccess(accountId, id, context),
     ]);
+    if (!isAll) return { value: "more" as const, ...grants, partial: true, current: workspace };
     return {
-      value: grants.isAll ? ("gone" as const) : ("more" as const),
+      value: "gone" as const,
       writes: [...writes, ...name, ...grants.writes],
       changes: [change(workspaceKind, "deleted", id, { before: workspace }), ...grants.changes],
     };

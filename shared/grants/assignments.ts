@@ -309,7 +309,7 @@ export async function listAssignments(
 const AssignmentPointer = z.object({ assignment_id: z.string() });
 
 /** The range that `assignmentsOn` reads. */
-export function assignmentsRange(accountId: string, scope: Scope): { partition: string; from: string; to: string } {
+function assignmentsRange(accountId: string, scope: Scope): { partition: string; from: string; to: string } {
   const { PK, SK } = scopedKey(accountId, scope);
   return { partition: PK, from: SK, to: `${SK}~` };
 }
@@ -329,7 +329,7 @@ export async function assignmentsOn(table: Reader, accountId: string, scope: Sco
  * The most grants that a transaction revokes when it deletes their resource. Each revocation takes up to nine of the
  * 100 writes of a transaction.
  */
-const grantsPerTransaction = 8;
+export const grantsPerTransaction = 8;
 
 /**
  * Plans the revocation of up to eight grants on a resource that is deleted. `isAll` tells whether these are all grants

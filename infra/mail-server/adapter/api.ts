@@ -106,6 +106,8 @@ function openAnswers(call: CallEndpoint) {
   };
 }
 
+const jsonHeaders = { "content-type": "application/json" };
+
 const warningMs = 60_000;
 
 /**
@@ -154,6 +156,8 @@ export function openApi(
       ask("recipient", { account_id, mailbox_id }) as Promise<Recipient>,
     sender: (login: string, from: string, to?: string) =>
       ask("sender", { login, from, ...(to === undefined ? {} : { to }) }) as Promise<Verdict>,
+    /** Whether mail that waits in the queue may leave, by the address of its sender. */
+    queued: (from: string) => ask("sender", { from, queued: "true" }) as Promise<Verdict>,
     /** The key that signs the mail of a domain. Undefined if the domain may not send. */
     dkim: (domain: string) => ask("dkim", { domain }) as Promise<SigningKey | undefined>,
     /** Checks a login. The headers have the form of nginx's `auth_http` protocol. */
@@ -163,12 +167,7 @@ export function openApi(
       call(`revocations?${new URLSearchParams(query).toString()}`),
     /** Sends a batch to `usage` or `events`. Returns the status of the answer. */
     report: async (endpoint: string, body: unknown): Promise<number> => {
-      const text = JSON.stringify(body);
-      const response = await call(endpoint, {
-        method: "POST",
-        body: text,
-        headers: { "content-type": "application/json" },
-      });
+      const response = await call(endpoint, { method: "POST", body: JSON.stringify(body), headers: jsonHeaders });
       await response.arrayBuffer();
       return response.status;
     },

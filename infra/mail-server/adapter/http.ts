@@ -6,10 +6,10 @@ import { join } from "node:path";
 import type { Api } from "./api.ts";
 import type { Journal } from "./journal.ts";
 import { readUser } from "./maps.ts";
-import type { Sessions } from "./sessions.ts";
+import { readSession, sessionName } from "./sessions.ts";
 import type { AdapterSettings } from "./settings.ts";
 
-type Work = { api: Api; journal: Journal; sessions: Sessions; settings: AdapterSettings };
+type Work = { api: Api; journal: Journal; settings: AdapterSettings };
 type Reply = { status: number; headers?: Record<string, string>; body?: unknown };
 
 /** The headers of nginx's request that the API reads. */
@@ -28,24 +28,29 @@ function notNow(protocol: string): Reply {
 
 /**
  * Passes a login from nginx to the API. For IMAP and POP3, Dovecot gets the user name <mailbox id>@<account id> and the
- * adapter's own password. The API has already checked the user's password.
+ * adapter's own password. The API has already checked the user's password. For SMTP, Postfix gets the name of the
+ * session.
  */
-async function answerLogin({ headers }: IncomingMessage, { api, journal, sessions, settings }: Work): Promise<Reply> {
+async function answerLogin({ headers }: IncomingMessage, { api, journal, settings }: Work): Promise<Reply> {
   const protocol = String(headers["auth-protocol"]);
   const asked = loginHeaders.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]]));
+  // A revocation that the API makes after this time ends the session, even if the API's answer arrives later.
+  const begunAt = new Date();
   const response = await api.auth(Object.fromEntries(asked)).catch(() => undefined);
   if (response?.status !== 200) return notNow(protocol);
   const said = Object.fromEntries([...response.headers].filter(([name]) => name.startsWith("auth-")));
   const body = (await response.json().catch(() => ({}))) as Record<string, string>;
   if (said["auth-status"] !== "OK") return { status: 200, headers: said };
   const { mailbox_id = "", account_id = "", address = "" } = body;
-  const at = new Date().toISOString();
+  const at = begunAt.toISOString();
   journal.add("usage", {
     list: "logins",
     entry: { mailbox_id, account_id, at, protocol: protocol === "pop3" ? "pop" : protocol },
   });
-  sessions.loggedIn(address, [mailbox_id, account_id]);
-  if (protocol === "smtp") return { status: 200, headers: said };
+  if (protocol === "smtp") {
+    const session = { login: address, mailbox: mailbox_id, account: account_id, loggedInAt: begunAt.getTime() };
+    return { status: 200, headers: { ...said, "auth-user": sessionName(session) } };
+  }
   return {
     status: 200,
     headers: { ...said, "auth-user": `${mailbox_id}@${account_id}`, "auth-pass": settings.local_key },
@@ -64,15 +69,18 @@ async function answerMailbox(url: URL, { api, settings }: Work): Promise<Reply> 
   return { status: 200, headers: { "x-home": home, "x-quota-bytes": String(found.quota_bytes) } };
 }
 
-type Letter = { login: string; sender: string; authors: string[]; recipients: number };
+/** A letter for rspamd. `session` is the name of the SMTP session. */
+type Letter = { session: string; sender: string; authors: string[]; recipients: number };
 
 /**
- * Checks whether a login may send a letter: from the sender in the letter's envelope, and from every address in
+ * Checks whether the login of a session may send a letter: from the sender in the letter's envelope, and from every address in
  * `From:`. If the login may send it, answers with the key that signs the letter, and counts the letter as sent. If not,
  * answers with the refusal.
  */
 async function answerSigning(letter: Letter, { api, journal }: Work): Promise<Reply> {
-  const { login, sender, authors, recipients } = letter;
+  const { session, sender, authors, recipients } = letter;
+  const { login } = readSession(session) ?? {};
+  if (login === undefined) return { status: 503 };
   const verdicts = await Promise.all([...new Set([sender, ...authors])].map((from) => api.sender(login, from)));
   const { code, message: refusal } = verdicts.find(({ allowed }) => !allowed)?.reason ?? {};
   // The warm-up limit ends at midnight. After a 503, rspamd refuses the letter only temporarily.

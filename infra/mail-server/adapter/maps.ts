@@ -24,15 +24,6 @@ export function readUser(user: string): { mailbox: string; account: string } | u
  */
 export const isAddress = (key: string): boolean => /^[^@]+@[^@]+\.[^@]+$/.test(key);
 
-/** The recipients of a letter: the mailbox that keeps the letter, and the addresses that get a copy. */
-function destinations({ mailbox_id, account_id, keep_copy = true, copies = [] }: Recipient): string[] {
-  const own = mailbox_id !== undefined && keep_copy ? [`${mailbox_id}@${account_id}`] : [];
-  return [
-    ...own,
-    ...copies.map((copy) => (copy.mailbox_id === null ? copy.address : `${copy.mailbox_id}@${account_id}`)),
-  ];
-}
-
 /**
  * The service in master.cf that sends a letter, and the next hop. Undefined if the letter is sent from the shared
  * addresses.
@@ -54,6 +45,56 @@ async function recipientOf(api: Api, key: string): Promise<Recipient | undefined
   return found.kind === "none" || found.kind === "unknown" ? undefined : found;
 }
 
+/** The most addresses that one address leads to. Postfix's `virtual_alias_expansion_limit` is 200. */
+const mostAddresses = 150;
+
+/** The destinations by address, of an address and of all addresses that its copies lead to. Undefined: not here. */
+type Lookups = Map<string, Recipient | undefined>;
+
+const elsewhereIn = (found: Recipient | undefined): string[] =>
+  (found?.copies ?? []).flatMap(({ address, mailbox_id }) => (mailbox_id === null ? [address] : []));
+
+/** Looks up an address, and the copies' addresses elsewhere, because these can be addresses of other accounts here. */
+async function lookUp(api: Api, first: string): Promise<Lookups> {
+  const lookups: Lookups = new Map();
+  for (let level = [first]; level.length > 0;) {
+    const found = await Promise.all(level.map((address) => recipientOf(api, address)));
+    for (const [index, address] of level.entries()) lookups.set(address, found[index]);
+    const next = new Set(found.flatMap(elsewhereIn).filter((address) => !lookups.has(address)));
+    level = [...next].slice(0, Math.max(mostAddresses - lookups.size, 0));
+  }
+  return lookups;
+}
+
+/**
+ * The mailboxes and the addresses elsewhere that get the mail to an address. Follows each address once, so accounts
+ * that forward to each other make no loop. If a mailbox hands its mail on, but nobody gets the mail by this, the mailbox
+ * keeps the mail.
+ */
+async function destinationsOf(api: Api, first: string): Promise<string[]> {
+  const lookups = await lookUp(api, first);
+  const destinations = new Set<string>();
+  /** Whether somebody gets the mail to an address. False while the address is being followed. */
+  const reached = new Map<string, boolean>();
+  const follow = (address: string): boolean => {
+    const known = reached.get(address) ?? (lookups.has(address) ? undefined : false);
+    if (known !== undefined) return known;
+    reached.set(address, false);
+    const found = lookups.get(address);
+    if (!found) destinations.add(address);
+    const { mailbox_id, account_id, keep_copy = true, copies = [] } = found ?? {};
+    const user = (id: string): string => `${id}@${account_id}`;
+    for (const copy of copies) if (copy.mailbox_id !== null) destinations.add(user(copy.mailbox_id));
+    const isHandedOn = copies.filter((copy) => copy.mailbox_id !== null || follow(copy.address)).length > 0;
+    const isKept = mailbox_id !== undefined && (keep_copy || !isHandedOn);
+    if (isKept) destinations.add(user(mailbox_id));
+    reached.set(address, !found || isKept || isHandedOn);
+    return reached.get(address) === true;
+  };
+  follow(first);
+  return [...destinations];
+}
+
 /** The tables for incoming mail. The outgoing Postfix also uses `domains`. */
 const incomingTables = (api: Api): Record<string, Table> => ({
   /** The domains that the API knows, and the ids of accounts. */
@@ -67,28 +108,31 @@ const incomingTables = (api: Api): Record<string, Table> => ({
     if (readUser(key)) return "here";
     return (await recipientOf(api, key)) && "here";
   },
-  /** The mailboxes and addresses that get the mail to an address. */
+  /**
+   * The mailboxes and addresses that get the mail to an address. Postfix looks each result up again. So the results are
+   * never addresses from which the mail goes on.
+   */
   route: async (key) => {
-    const found = await recipientOf(api, key);
-    const to = found ? destinations(found) : [];
+    if (!(await recipientOf(api, key))) return undefined;
+    const to = await destinationsOf(api, key);
     return to.length > 0 ? to.join(", ") : undefined;
   },
 });
 
 /**
- * The verdict on mail from a customer's address. Undefined for any other address. Throws `NoAnswer` while the sender
- * may not send, for example because the mailbox is paused. The mail then waits in the queue.
+ * The verdict on queued mail from a customer's address. Undefined for the empty sender, for an address in the system's
+ * own domains, and for an address that nobody has any more. Throws `NoAnswer` while the mail may not leave, for example
+ * because the mailbox is paused, the account is closed or the domain is gone. The mail then waits in the queue.
  */
-async function verdictOf(api: Api, from: string): Promise<Verdict | undefined> {
-  const owner = await recipientOf(api, from);
-  if (owner?.mailbox === undefined) return undefined;
-  const verdict = await api.sender(owner.mailbox, from);
+async function verdictOf(api: Api, ownDomains: readonly string[], from: string): Promise<Verdict | undefined> {
+  if (!isAddress(from) || ownDomains.includes(from.slice(from.lastIndexOf("@") + 1))) return undefined;
+  const verdict = await api.queued(from);
   if (!verdict.allowed && verdict.reason?.code !== "not_yours") throw new NoAnswer(verdict.reason?.message ?? "");
   return verdict.allowed ? verdict : undefined;
 }
 
 /** The tables for outgoing mail. Their keys are sender addresses, and in `host_tls` next hops. */
-function outgoingTables(api: Api): Record<string, Table> {
+function outgoingTables(api: Api, ownDomains: readonly string[]): Record<string, Table> {
   /**
    * The names of customers' own hosts, by next hop. `sender_transport` stores a name here. Postfix asks for
    * `sender_transport` before every try, so the name is known when Postfix asks for `host_tls`.
@@ -97,7 +141,7 @@ function outgoingTables(api: Api): Record<string, Table> {
   return {
     /** The service in master.cf that sends the mail from an address, and the next hop. */
     sender_transport: async (key) => {
-      const verdict = await verdictOf(api, key);
+      const verdict = await verdictOf(api, ownDomains, key);
       const { relay, relay_name: name } = verdict?.route ?? {};
       if (relay !== undefined && name !== undefined) hostNames.set(nextHop(relay), name);
       return verdict && service(verdict);
@@ -109,14 +153,17 @@ function outgoingTables(api: Api): Record<string, Table> {
     },
     /** The login at a customer's own host. */
     host_login: async (key) => {
-      const login = (await verdictOf(api, key))?.route.relay_login;
+      const login = (await verdictOf(api, ownDomains, key))?.route.relay_login;
       return login && `${login.user}:${login.password}`;
     },
   };
 }
 
-/** The tables of both Postfix instances, by their names. */
-export const tablesOf = (api: Api): Record<string, Table> => ({
+/**
+ * The tables of both Postfix instances, by their names. `ownDomains` are the names of the system itself: its host name
+ * and the SRS domain.
+ */
+export const tablesOf = (api: Api, ownDomains: readonly string[]): Record<string, Table> => ({
   ...incomingTables(api),
-  ...outgoingTables(api),
+  ...outgoingTables(api, ownDomains),
 });

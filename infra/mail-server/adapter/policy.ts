@@ -3,7 +3,7 @@ import type { Server } from "node:net";
 import type { Api } from "./api.ts";
 import { startLineServer } from "./lines.ts";
 import { isAddress } from "./maps.ts";
-import type { Sessions } from "./sessions.ts";
+import { readSession, type Sessions } from "./sessions.ts";
 import { sizeOf } from "./usage.ts";
 
 type Request = Record<string, string>;
@@ -31,13 +31,14 @@ const replies: Record<string, string> = {
   warm_up_limit: "451 4.7.1",
 };
 
-/** Decides whether a user with a login may send a letter to a recipient. Returns the action for Postfix. */
+/** Decides whether the user of a session may send a letter to a recipient. Returns the action for Postfix. */
 async function judgeSender(
-  { sasl_username: login = "", sender = "", recipient = "" }: Request,
+  { sasl_username: name = "", sender = "", recipient = "" }: Request,
   { api, sessions }: PolicyWork,
 ): Promise<string> {
-  if (sessions.isRevoked(login)) return "421 4.7.0 Log in again.";
-  const { allowed, reason } = await api.sender(login, sender, recipient);
+  const session = readSession(name);
+  if (!session || sessions.isRevoked(session)) return "421 4.7.0 Log in again.";
+  const { allowed, reason } = await api.sender(session.login, sender, recipient);
   if (allowed) return "DUNNO";
   const { code = "", message = "This is not allowed." } = reason ?? {};
   return `${replies[code] ?? "550 5.7.1"} ${message}`;

@@ -1,41 +1,48 @@
-type LoginOwner = { ids: string[]; loggedInAt: number };
+/**
+ * An SMTP session: the address of the mailbox that logged in, the ids of the mailbox and of its account, and the time of
+ * the login, in milliseconds since 1970.
+ */
+export type Session = { login: string; mailbox: string; account: string; loggedInAt: number };
 
 /**
- * The largest number of logins that are kept, and the largest number of revocations. The oldest are forgotten first.
+ * The user name that nginx gives Postfix for a session. Postfix and rspamd ask about a letter with this name, so each
+ * letter belongs to one login, and the adapter stores no logins.
  */
-const most = 100_000;
+export const sessionName = ({ login, mailbox, account, loggedInAt }: Session): string =>
+  `${login}/${loggedInAt}/${mailbox}/${account}`;
 
-function keep<V>(map: Map<string, V>, key: string, value: V): void {
-  map.delete(key);
-  map.set(key, value);
-  const [oldest] = map.keys();
-  if (map.size > most && oldest !== undefined) map.delete(oldest);
+const nameForm = /^(?<login>.+)\/(?<at>\d+)\/(?<mailbox>[^/]+)\/(?<account>[^/]+)$/;
+
+/** Reads a name that `sessionName` made. Undefined for any other text. */
+export function readSession(name: string): Session | undefined {
+  const { login, at, mailbox, account } = nameForm.exec(name)?.groups ?? {};
+  if (login === undefined || mailbox === undefined || account === undefined) return undefined;
+  return { login, mailbox, account, loggedInAt: Number(at) };
 }
+
+/** The largest number of revocations that are kept. The oldest are forgotten first. */
+const most = 100_000;
 
 /**
  * Keeps track of SMTP sessions that a revocation has ended. Neither nginx nor Postfix can close the session of one
- * user. So the policy service refuses the user's letters until the user logs in again. After a restart of the adapter,
- * earlier logins and revocations are forgotten.
+ * user. So the policy service refuses the letters of the session, and the user has to log in again. After a restart of
+ * the adapter, earlier revocations are forgotten, so all sessions from before the restart have ended.
  */
-export function openSessions() {
+export function openSessions(openedAt = Date.now()) {
   /** The time of the last revocation, by the id of a mailbox or an account. */
   const revoked = new Map<string, number>();
-  const owners = new Map<string, LoginOwner>();
   return {
-    /**
-     * Notes a login with the mailbox address `login`. The revocation of one of `ids`, a mailbox or an account, ends the
-     * session.
-     */
-    loggedIn: (login: string, ids: string[]): void => keep(owners, login, { ids, loggedInAt: Date.now() }),
     /** Notes that the mailbox or account with this id was revoked at a time, in milliseconds since 1970. */
-    revoke: (id: string, at: number): void => keep(revoked, id, at),
-    /**
-     * Whether the mailbox or its account was revoked after the last login with this address. False if no login is known.
-     */
-    isRevoked: (login: string): boolean => {
-      const owner = owners.get(login);
-      return owner?.ids.some((id) => (revoked.get(id) ?? 0) >= owner.loggedInAt) ?? false;
+    revoke: (id: string, at: number): void => {
+      const last = Math.max(at, revoked.get(id) ?? 0);
+      revoked.delete(id);
+      revoked.set(id, last);
+      const [oldest] = revoked.keys();
+      if (revoked.size > most && oldest !== undefined) revoked.delete(oldest);
     },
+    /** Whether the mailbox or its account was revoked after the session began, or the adapter was started after that. */
+    isRevoked: ({ mailbox, account, loggedInAt }: Session): boolean =>
+      loggedInAt < openedAt || [mailbox, account].some((id) => (revoked.get(id) ?? 0) >= loggedInAt),
   };
 }
 

@@ -11,6 +11,8 @@ export type AdapterSettings = {
   http_port: number;
   socketmap_port: number;
   policy_port: number;
+  /** The names of the mail system itself: its host name and the SRS domain. The API does not know these names. */
+  own_domains: string[];
   /** The address of Dovecot's HTTP API. */
   doveadm: string;
   /** The folder of all mail: `<account id>/<mailbox id>/Maildir`. */
@@ -25,11 +27,12 @@ export type AdapterSettings = {
   revocation_seconds: number;
 };
 
-/** Reads the settings file. All values in the file are strings. */
+/** Reads the settings file. All values in the file are strings. The names in `own_domains` are separated by spaces. */
 export function readSettings(file: string): AdapterSettings {
   const texts = JSON.parse(readFileSync(file, "utf8")) as Record<keyof AdapterSettings, string>;
   return {
     ...texts,
+    own_domains: texts.own_domains.toLowerCase().split(" "),
     http_port: Number(texts.http_port),
     socketmap_port: Number(texts.socketmap_port),
     policy_port: Number(texts.policy_port),

@@ -141,13 +141,9 @@ export async function deleteCredential(accountId: string, id: string, { table, c
   for (let isMore = true; isMore;) {
     isMore = await commit(async () => {
       const current = await currentCredential(table, accountId, id);
-      const planned = await planScopedRemoval(
-        credentials,
-        { table, accountId, now: now() },
-        [current],
-        planRemovedChanges,
-      );
-      return { value: !planned.isAll, writes: planned.writes, changes: planned.changes, current };
+      const place = { table, accountId, now: now() };
+      const { isAll, ...planned } = await planScopedRemoval(credentials, place, [current], planRemovedChanges);
+      return { value: !isAll, ...planned, current, partial: !isAll };
     });
   }
 }

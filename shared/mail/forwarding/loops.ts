@@ -40,6 +40,40 @@ type PlannedRule = { id?: string; scope: MailScope };
  */
 type Copy = { mailbox: FoundMailbox; by: MailScope; path: readonly string[] };
 
+/** Looks up rules and addresses for one search, each scope and each address once. */
+type Lookups = {
+  rowsOf: (scope: MailScope) => Promise<StoredTargets[]>;
+  mailboxAt: (addresses: readonly string[]) => Promise<(FoundMailbox | undefined)[]>;
+};
+
+function openLookups(table: Reader, accountId: string): Lookups {
+  const rows = new Map<string, Promise<StoredTargets[]>>();
+  const places = new Map<string, Promise<FoundMailbox | undefined>>();
+  return {
+    rowsOf: (scope) => {
+      const key = scopeText(scope);
+      const found = rows.get(key) ?? targetRowsOf(table, accountId, scope);
+      rows.set(key, found);
+      return found;
+    },
+    mailboxAt: (addresses) => {
+      const unknown = [...new Set(addresses)].filter((address) => !places.has(address));
+      if (unknown.length > 0) {
+        const found = destinationsOf(table, accountId, unknown);
+        for (const address of unknown) {
+          places.set(
+            address,
+            found.then((destinations) => destinations.get(address)?.mailbox),
+          );
+        }
+      }
+      return Promise.all(addresses.map(async (address) => places.get(address)));
+    },
+  };
+}
+
+const scopeText = ({ type, id }: MailScope): string => `${type}#${id}`;
+
 /**
  * The ids of the rules that would forward copies of the planned rule back to the planned rule's scope; undefined if
  * there is no such loop. A rule never forwards a copy that a rule of the same scope made. A rule does not copy mail
@@ -54,12 +88,14 @@ async function findLoop(
 ): Promise<readonly string[] | undefined> {
   if (planned.scope.type === "address") return undefined;
   const firsts = [...places.values()].flatMap(({ mailbox }) => mailbox ?? []);
-  const loops = await Promise.all(firsts.map((first) => findLoopFrom(table, accountId, first, planned)));
+  const lookups = openLookups(table, accountId);
+  const loops = await Promise.all(firsts.map((first) => findLoopFrom(lookups, accountId, first, planned)));
   return loops.find((loop) => loop !== undefined);
 }
 
+/** Follows the copies that reach `first`, all copies of the same number of steps together. */
 async function findLoopFrom(
-  table: Reader,
+  lookups: Lookups,
   accountId: string,
   first: FoundMailbox,
   planned: PlannedRule,
@@ -67,44 +103,53 @@ async function findLoopFrom(
   const visited = new Set<string>();
   let copies: Copy[] = [{ mailbox: first, by: planned.scope, path: [] }];
   while (copies.length > 0) {
-    const next: Copy[] = [];
-    for (const { mailbox, by, path } of copies) {
-      const isElsewhere = mailbox.mailbox.id !== first.mailbox.id;
-      const isBack = isElsewhere && scopesOfMail(accountId, mailbox).some((scope) => isSameScope(scope, planned.scope));
-      if (isBack) return path;
-      next.push(...(await copiesFrom(table, accountId, { mailbox, by, path }, planned, visited)));
-    }
-    copies = next;
+    const back = copies.find(
+      ({ mailbox }) =>
+        mailbox.mailbox.id !== first.mailbox.id &&
+        scopesOfMail(accountId, mailbox).some((scope) => isSameScope(scope, planned.scope)),
+    );
+    if (back) return back.path;
+    copies = await copiesFrom(lookups, accountId, copies, planned, visited);
   }
   return undefined;
 }
 
 /**
- * Applies the rules to a copy at a mailbox, and returns the copies that other mailboxes then get. Leaves out the rules
- * of the scope `by` and the rules in `visited`.
+ * Applies the rules to copies at mailboxes, and returns the copies that other mailboxes then get. Leaves out the rules
+ * of the scope `by`, and the rules in `visited`. If several rules of a scope copy to the same mailbox, returns one copy,
+ * because the same rules then apply to each of them.
  */
 async function copiesFrom(
-  table: Reader,
+  { rowsOf, mailboxAt }: Lookups,
   accountId: string,
-  { mailbox, by, path }: Copy,
+  copies: readonly Copy[],
   { id: plannedId }: PlannedRule,
   visited: Set<string>,
 ): Promise<Copy[]> {
-  const scopes = scopesOfMail(accountId, mailbox).filter((scope) => !isSameScope(scope, by));
-  const found = await Promise.all(
-    scopes.map(async (scope) => (await targetRowsOf(table, accountId, scope)).map((row) => ({ scope, row }))),
+  const applied = copies.flatMap((copy) =>
+    scopesOfMail(accountId, copy.mailbox)
+      .filter((scope) => !isSameScope(scope, copy.by))
+      .map((scope) => ({ ...copy, scope })),
   );
-  const fresh = found.flat().filter(({ row: { rule_id } }) => rule_id !== plannedId && !visited.has(rule_id));
-  for (const { row } of fresh) visited.add(row.rule_id);
-  const addresses = fresh.flatMap(({ row }) => targetsInRow(row).map(({ target_email }) => target_email));
-  const targets = await destinationsOf(table, accountId, addresses);
-  return fresh.flatMap(({ scope, row }) =>
-    targetsInRow(row).flatMap(({ target_email }) => {
-      const target = targets.get(target_email)?.mailbox;
-      const isElsewhere = target && target.mailbox.id !== mailbox.mailbox.id;
-      return isElsewhere ? [{ mailbox: target, by: scope, path: [...path, row.rule_id] }] : [];
-    }),
-  );
+  const rows = await Promise.all(applied.map(({ scope }) => rowsOf(scope)));
+  const sent: { from: FoundMailbox; by: MailScope; path: string[]; address: string }[] = [];
+  for (const [index, { mailbox: from, scope: by, path }] of applied.entries()) {
+    for (const row of rows[index] ?? []) {
+      if (row.rule_id === plannedId || visited.has(row.rule_id)) continue;
+      visited.add(row.rule_id);
+      const addresses = targetsInRow(row).map(({ target_email }) => target_email);
+      sent.push(...addresses.map((address) => ({ from, by, path: [...path, row.rule_id], address })));
+    }
+  }
+  const targets = await mailboxAt(sent.map(({ address }) => address));
+  const next = new Map<string, Copy>();
+  for (const [index, { from, by, path }] of sent.entries()) {
+    const mailbox = targets[index];
+    if (!mailbox || mailbox.mailbox.id === from.mailbox.id) continue;
+    const key = `${mailbox.mailbox.id} ${scopeText(by)}`;
+    if (!next.has(key)) next.set(key, { mailbox, by, path });
+  }
+  return [...next.values()];
 }
 
 /**

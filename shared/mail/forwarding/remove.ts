@@ -56,7 +56,7 @@ export async function deleteRule(accountId: string, id: string, { table, commit,
       const place = { table, accountId, now: now() };
       const rule = await currentRule(table, accountId, id);
       const { isAll, ...planned } = await planScopedRemoval(rules, place, [rule], withProofs(place));
-      return { value: !isAll, ...planned, current: ruleView(rule, place.now) };
+      return { value: !isAll, ...planned, current: ruleView(rule, place.now), partial: !isAll };
     });
   }
 }

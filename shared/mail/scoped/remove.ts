@@ -1,6 +1,6 @@
 import type { Change } from "../../changes/kind.ts";
 import { ordinalOf } from "../../core/ids.ts";
-import { planRevocation, assignmentsOn, assignmentsRange } from "../../grants/assignments.ts";
+import { planRevocation, assignmentsOn, grantsPerTransaction } from "../../grants/assignments.ts";
 import type { Expected } from "../../http/route.ts";
 import { readList, removeRows, aheadOfList } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
@@ -11,15 +11,19 @@ import { type Family, type Scoped, scopeKey, scopedKey, aheadOfScoped } from "./
 type PlannedRemoval = { writes: Write[]; changes: Change[] };
 export type Purge = PlannedRemoval & { isAll: boolean };
 
-const maxGrants = 10;
+/**
+ * The most writes of a plan that deletes entries together with grants. The rest of the 100 writes of a transaction is
+ * left to the caller. Each change also writes an entry of the audit log.
+ */
+const mostWrites = 80;
 
 /** Plans the deletion of the items that belong to some entries, and the changes to record. */
 export type PlanDependents<T> = (entries: readonly T[]) => Promise<PlannedRemoval> | PlannedRemoval;
 
 /**
- * Plans the deletion of some entries, and of the grants on them. If there are too many grants for one transaction, the
- * plan only revokes some of the grants, and `isAll` is false. The caller then commits and plans again. The transaction
- * fails if an entry has changed since it was read.
+ * Plans the deletion of some entries, and of the grants on them. If this is too much for one transaction, the plan only
+ * revokes some of the grants, and `isAll` is false. The caller then commits and plans again. The transaction fails if an
+ * entry has changed since it was read.
  */
 export async function planScopedRemoval<T extends Scoped & { version: number }>(
   family: Family<T>,
@@ -34,12 +38,14 @@ export async function planScopedRemoval<T extends Scoped & { version: number }>(
     planDependents(entries),
   ]);
   const grants = assignments.flat();
-  const revocation = await planRevocation(table, accountId, grants.slice(0, maxGrants), now);
-  if (grants.length > maxGrants) return { isAll: false, ...revocation };
-  return {
-    isAll: true,
+  const revocation = await planRevocation(table, accountId, grants.slice(0, grantsPerTransaction), now);
+  const asRead = new Map(
+    entries.map(({ id, version }) => [scopedKey(family, accountId, id).SK, { if: { id, version } }]),
+  );
+  const rows = removed ? removeRows(removed.state, ordinals) : [];
+  const whole = {
     writes: [
-      ...(removed ? removeRows(removed.state, ordinals) : []),
+      ...rows.map((write) => ("delete" in write ? { ...write, ...asRead.get(write.delete.SK) } : write)),
       ...entries.map((entry): Write => ({
         delete: scopeKey(accountId, family.prefix, family.scopeOf(entry), entry.id),
       })),
@@ -48,11 +54,15 @@ export async function planScopedRemoval<T extends Scoped & { version: number }>(
     ],
     changes: [...revocation.changes, ...dependents.changes],
   };
+  const size = whole.writes.length + whole.changes.length;
+  const isAll = grants.length === 0 || (grants.length <= grantsPerTransaction && size <= mostWrites);
+  return { isAll, ...(isAll ? whole : revocation) };
 }
 
 /**
  * The items that are read by `scopedInPath`, and by the plan that deletes the entry. `others` are the items that
- * `planDependents` reads.
+ * `planDependents` reads. The grants on the entry are not among the items, because they must be read after the version
+ * of the entry.
  */
 export function aheadOfRemoval<T extends Scoped>(
   family: Family<T>,
@@ -64,7 +74,6 @@ export function aheadOfRemoval<T extends Scoped>(
   const list = aheadOfList(family.list(accountId), [ordinalOf(id) ?? 0], others);
   return {
     keys: [...aheadOfScoped(family, accountId, id, expected).keys, ...(list.keys ?? [])],
-    ranges: [assignmentsRange(accountId, { type: family.type, id })],
   };
 }
 

@@ -96,20 +96,26 @@ const readFrom = (from: string) => (from.includes(" ") ? undefined : readAddress
  * - With `to`, no mail goes to a recipient that the account has suppressed, and none to a text that is no address.
  * - During its warm-up, a managed dedicated IP sends no more mails a day than the limit of the day.
  *
+ * Without `login`, the question is about mail that a mail server has accepted earlier. The sender is then the mailbox
+ * that sends from the address `from` now. A domain that is not here is `domain_not_ready`, and an address that nobody
+ * sends from is `not_yours`.
+ *
  * Throws 503 if the key service does not answer.
  */
 export async function senderVerdict(
   work: SenderWork,
-  { login, from, to }: { login: string; from: string; to?: string | undefined },
+  { login, from, to }: { login: string | undefined; from: string; to?: string | undefined },
 ): Promise<Verdict> {
   const { table } = work;
-  const user = readAddress(login);
+  const isQueued = login === undefined;
+  const user = isQueued ? readFrom(from) : readAddress(login);
   const sender = from === "" ? user : readFrom(from);
   if (!user) return refused("not_yours");
-  const found = await findLogin(work, user, sender?.local ?? user.local);
-  if (!found) return refused("not_yours");
+  const found = await findLogin(work, user, sender?.local ?? user.local, isQueued);
+  if (!found) return refused(isQueued ? "domain_not_ready" : "not_yours");
   const { domain, mailbox } = found;
-  const own = {
+  if (!mailbox && !isQueued) return refused("not_yours");
+  const own = mailbox && {
     mailbox_id: mailbox.id,
     account_id: domain.account_id,
     domain_id: domain.id,
@@ -118,6 +124,7 @@ export async function senderVerdict(
   if (!isInUse(found.account, found.plan)) return refused("account_suspended", own);
   if (found.plan !== "active") return refused("plan_required", own);
   if (!found.isProved || !sendsMail(domain)) return refused("domain_not_ready", own);
+  if (!mailbox || !own) return refused("not_yours");
   if (mailbox.status !== "active") return refused("mailbox_paused", own);
   if (sender?.domain !== domain.name || found.ownerOfSender !== mailbox.id) return refused("not_yours", own);
   if (to !== undefined && to !== "" && readRecipient(to) === undefined) return refused("bad_recipient", own);
@@ -153,21 +160,28 @@ async function routeOf(
   };
 }
 
-/** The mailbox of a login, and the id of the mailbox that has the address of the sender in the same domain. */
+/**
+ * The domain of a login, the mailbox of the login, and the id of the mailbox that has the address of the sender in the
+ * same domain.
+ */
 type Login = {
   account: StoredAccount | undefined;
   plan: PlanStanding;
   domain: StoredDomain;
   isProved: boolean;
-  mailbox: StoredMailbox;
+  mailbox: StoredMailbox | undefined;
   ownerOfSender: string | undefined;
 };
 
-/** Finds the mailbox of a login. Undefined unless the login is the address of a mailbox or an alias. */
+/**
+ * Finds the mailbox of a login: the mailbox that has the login as its address or alias. For queued mail, finds the
+ * mailbox that sends from the address of the sender. Undefined if the domain is not here.
+ */
 async function findLogin(
   { table, now }: SenderWork,
   { local, domain: name }: { local: string; domain: string },
   senderLocal: string,
+  isQueued: boolean,
 ): Promise<Login | undefined> {
   const holder = await table.get(holderKey(name), StoredHolder);
   if (!holder) return undefined;
@@ -180,16 +194,17 @@ async function findLogin(
     ...locals.map((one) => addressKey(accountId, domainId, one)),
   ]);
   const domain = domainItem && StoredDomain.parse(domainItem);
-  const [own, sender, catchAll] = addressItems.map((item) => item && StoredAddress.parse(item));
-  if (domain?.id !== domainId || !domain.is_open || !own || own.kind === "catch_all") return undefined;
-  const mailbox = await table.get(mailboxKey(accountId, own.mailbox_id), StoredMailbox);
-  if (mailbox?.id !== own.mailbox_id) return undefined;
+  if (domain?.id !== domainId || !domain.is_open) return undefined;
+  const [exact, sender, catchAll] = addressItems.map((item) => item && StoredAddress.parse(item));
+  const named = exact?.kind === "catch_all" ? undefined : exact;
+  const own = isQueued ? (sender ?? catchAll) : named;
+  const mailbox = own && (await table.get(mailboxKey(accountId, own.mailbox_id), StoredMailbox));
   return {
     account: accountItem && StoredAccount.parse(accountItem),
     plan: planStanding(billingItem, now()),
     domain,
     isProved: isProvedBy(holder, domain),
-    mailbox,
+    mailbox: mailbox?.id === own?.mailbox_id ? mailbox : undefined,
     ownerOfSender: (sender ?? catchAll)?.mailbox_id,
   };
 }

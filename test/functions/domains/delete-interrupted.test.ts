@@ -1,7 +1,10 @@
+import { randomUUID } from "node:crypto";
+
 import { expect, test } from "vitest";
 
 import { advanceDomain } from "../../../functions/workers/advance-domains.ts";
 import { getZone, zoneKey } from "../../../shared/domains/zone.ts";
+import { withStep } from "../../support/between-calls.ts";
 import { leftOf, remove, removeForGood } from "../../support/domain-deletions.ts";
 import {
   advance,
@@ -13,8 +16,9 @@ import {
   workAt,
   write,
 } from "../../support/domain-work.ts";
-import { domainsRequest } from "../../support/domains.ts";
+import { connected, domainsRequest } from "../../support/domains.ts";
 import { withFault } from "../../support/faults.ts";
+import { send } from "../../support/mailboxes.ts";
 import { newAccount, newMember, testTable } from "../../support/world.ts";
 
 /** Which of these calls write. */
@@ -99,4 +103,20 @@ test("waits for a sync of the zone that is running, so that no zone is left behi
   expect(await dig(name, "MX")).toBe("EREFUSED");
   await advance(account, name);
   expect(await leftOf(account, domain)).toEqual([]);
+});
+
+test("a grant that is given on a domain late in its deletion is revoked too", async () => {
+  const account = await newAccount();
+  const seen: number[] = [];
+  const whole = await connected(account);
+  const { calls } = await withFault(undefined, -1, () => removeForGood(account, whole.name));
+  for (let at = calls.length - 10; at < calls.length; at++) {
+    const domain = await connected(account);
+    const given = { subject_type: "user", subject_id: randomUUID(), grant_kind: "capability" };
+    const grant = { ...given, capability_key: "domain.view", resource_type: "domain", resource_id: domain.id };
+    const step = async () => void seen.push((await send(account, "POST", "auth/authorizations", grant)).status);
+    const { value } = await withStep(at, step, () => removeForGood(account, domain.name));
+    expect([at, value.status, await leftOf(account, domain)]).toEqual([at, 200, []]);
+  }
+  expect(seen).toContain(201);
 });

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
 import { storedOf } from "../../support/entry-points.ts";
+import { withFault } from "../../support/faults.ts";
 import { adding, agreedRule, mailed, ofRule, ruleNow, ruleTo, stranger } from "../../support/forwarding.ts";
 import { at, home, send, stocked } from "../../support/mailboxes.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
@@ -100,6 +101,25 @@ test("rules of two mailboxes that send to each other are refused, also by a seco
   const rule = await ruleTo(account, stranger(), { mailbox: bob });
   expect((await send(account, "PATCH", ofRule(rule.id), { target_emails })).body).toMatchObject(loop);
   expect((await ruleNow(account, rule.id))?.targets).toHaveLength(1);
+});
+
+test("the search for a loop looks up each scope once, however many copies arrive at a mailbox", async () => {
+  const account = await newAccount();
+  const { name } = await home(account);
+  const layer = (letter: string): string[] => Array.from({ length: 4 }, (_, index) => `${letter}${index}`);
+  const addresses = (letter: string): string[] => layer(letter).map((local) => `${local}@${name}`);
+  await stocked(account, name, ["x", ...["a", "b", "c"].flatMap(layer)]);
+  const rule = (mailbox: string, target_emails: string[]) =>
+    send(account, "POST", "forwarding", { mailbox, target_emails });
+  for (const from of addresses("b")) await rule(from, addresses("c"));
+  for (const from of addresses("a")) await rule(from, addresses("b"));
+  const { value, calls } = await withFault(undefined, -1, () => rule(`x@${name}`, addresses("a")));
+  expect(value.status).toBe(201);
+  // The account, the workspace, the domain, and twelve mailboxes.
+  expect(calls.filter((call) => call === "Query").length).toBeLessThan(20);
+  const back = await rule(`c3@${name}`, [`x@${name}`]);
+  expect(back.body).toMatchObject({ code: "forwarding_loop" });
+  expect(back.body.conflicts_with).toHaveLength(3);
 });
 
 test("a loop over a mailbox and a domain is refused, and an address without a mailbox is in none", async () => {

@@ -159,6 +159,16 @@ test("a name that another account takes over ends the sessions of the domain tha
   ]);
 });
 
+test("a domain that is moved has its sessions ended, because master passwords of the former workspace log in no more", async () => {
+  const { account, domain, name, since } = await scene();
+  const { id: workspace_id } = (await send(account, "POST", "workspaces", { name: "Sales" })).body;
+  expect((await send(account, "POST", `domains/${name}/move`, { workspace_id })).status).toBe(200);
+  await publish(account);
+  expect(await revoked(account, since)).toMatchObject([
+    { action: "disconnect", scope: "domain", id_of_scope: domain.id, domain: name, reason: "master_password_ended" },
+  ]);
+});
+
 test("settings of a domain revoke nothing", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);

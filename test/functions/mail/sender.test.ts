@@ -148,6 +148,22 @@ test("says why: the mailbox is paused, the account suspended or closed, the doma
   ]);
 });
 
+test("queued mail is asked about without a login: its sender is the mailbox that sends from the address now", async () => {
+  const { account, name, ada, bob, alias } = await scene();
+  const queued = async (from: string) => (await askMailRoute("sender", `queued=true&from=${from}`)).body;
+  const code = async (from: string) => ((await queued(from))["reason"] as { code: string }).code;
+  expect(await queued(`ada+x@${name}`.replace("+", "%2B"))).toMatchObject({ allowed: true, address: `ada@${name}` });
+  expect(await code(`sales@${name}`)).toBe("not_yours");
+  await alias(bob, "*");
+  expect(await queued(`sales@${name}`)).toMatchObject({ allowed: true, mailbox_id: bob, account_id: account.id });
+  await send(account, "PATCH", at(ada, "/active"), { active: false });
+  expect(await code(`ada@${name}`)).toBe("mailbox_paused");
+  expect(await code(`ada@${uniqueName()}`)).toBe("domain_not_ready");
+  expect([await code(""), await code("ada")]).toEqual(["not_yours", "not_yours"]);
+  await setAccountStatus(testTable(), account.id, "closed", new Date());
+  expect(await queued(`sales@${name}`)).toMatchObject({ mailbox_id: bob, reason: { code: "account_suspended" } });
+});
+
 test("mail goes out by a dedicated IP of ours or by the customer's own host, while this is active", async () => {
   const { option_id } = await newOption(1, { relay: "[fd00::7]:2526" });
   const account = await funded(await newAccount());

@@ -1,6 +1,11 @@
+import { randomUUID } from "node:crypto";
+
 import { expect, test } from "vitest";
 
+import { assignmentsOn } from "../../../shared/grants/assignments.ts";
 import { rowKey } from "../../../shared/table/ranked-list.ts";
+import { withStep } from "../../support/between-calls.ts";
+import { send } from "../../support/mailboxes.ts";
 import { request, statusesOf } from "../../support/request.ts";
 import { newAccount, newMember, testTable } from "../../support/world.ts";
 
@@ -56,6 +61,24 @@ test("revokes the grants on it, also those that an interrupted deletion left", a
   }
 });
 
+test("deletes as many master passwords and grants on them as there are, in several transactions", async () => {
+  const { account, path, token, id } = await accountWithOne();
+  const body = (name: string) => ({ name, generate: true, workspace_id: id });
+  const ids: string[] = [];
+  for (const name of ["1", "2", "3", "4", "5", "6", "7", "8"])
+    ids.push((await send(account, "POST", "credentials", body(name))).body.id);
+  const members = [];
+  for (const credential of [...ids, ...ids.slice(0, 1)]) {
+    const scope = { type: "credential" as const, id: credential };
+    members.push(await newMember(account, { capability: "credential.view", scope }));
+  }
+  expect((await request("DELETE", `${path}/${id}`, { token })).status).toBe(200);
+  expect((await send(account, "GET", "credentials")).body.total).toBe(0);
+  for (const member of members) {
+    expect((await request("GET", `/v1/public/accounts/${account.id}`, { token: member.token })).status).toBe(404);
+  }
+});
+
 test("keeps the grants of a workspace that is not deleted because it holds domains", async () => {
   const { account, path, token, id } = await accountWithOne();
   const member = await newMember(account, { role: "viewer", scope: { type: "workspace", id } });
@@ -63,4 +86,20 @@ test("keeps the grants of a workspace that is not deleted because it holds domai
   await testTable().commit(async () => ({ value: undefined, writes: [{ update: row, set: { domain_count: 1 } }] }));
   expect((await request("DELETE", `${path}/${id}`, { token })).status).toBe(409);
   expect((await request("GET", `${path}/${id}`, { token: member.token })).status).toBe(200);
+});
+
+test("revokes a grant that is given on it at any moment of the deletion", async () => {
+  const account = await newAccount();
+  const seen: number[] = [];
+  for (let [at, last] = [0, 1]; at < last; at++) {
+    const { id } = (await send(account, "POST", "workspaces", { name: "Sales" })).body;
+    const given = { subject_type: "user", subject_id: randomUUID(), grant_kind: "capability" };
+    const grant = { ...given, capability_key: "workspace.view", resource_type: "workspace", resource_id: id };
+    const step = async () => void seen.push((await send(account, "POST", "auth/authorizations", grant)).status);
+    const { value, calls } = await withStep(at, step, () => send(account, "DELETE", `workspaces/${id}`));
+    last = calls;
+    const left = await assignmentsOn(testTable(), account.id, { type: "workspace", id });
+    expect([at, value.status, left]).toEqual([at, 200, []]);
+  }
+  expect(seen).toContain(201);
 });

@@ -33,7 +33,7 @@ import {
   type Letter,
   type Post,
 } from "../../support/mail-server.ts";
-import { at, send } from "../../support/mailboxes.ts";
+import { added, at, home, send } from "../../support/mailboxes.ts";
 import { useOwnTable } from "../../support/own-table.ts";
 import { recorded } from "../../support/recorded.ts";
 import { newAccount, type Account } from "../../support/world.ts";
@@ -241,6 +241,19 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       ).rejects.toMatchObject({ responseCode: 550 });
     });
 
+    test("between two accounts that forward to each other brings the letter once to each mailbox", async () => {
+      const other = await newAccount();
+      const { name } = await home(other);
+      const { id } = await added(other, name, "guy");
+      const gil = await newMailbox("gil");
+      await agreedRule(account, `guy@${name}`, { mailbox: gil.id });
+      await agreedRule(other, gil.user, { mailbox: id });
+      await post.deliver(letter(gil.user, "in a circle", "dan@example.net"));
+      await post.deliver(letter(gil.user, "after the circle", "dan@example.net"));
+      expect(await post.subjects(gil, "after the circle")).toEqual(["in a circle", "after the circle"]);
+      await expect.poll(() => post.log("postfix-mx"), { timeout }).toMatch(new RegExp(`to=<${id}@.*status=sent`));
+    });
+
     test("of an address that no mailbox has sends the letter on alone", async () => {
       await agreedRule(account, "sal@elsewhere.example.org", { address: "sales", domain });
       await post.deliver(letter(`sales@${domain}`, "to sales"));
@@ -349,6 +362,23 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       expect(await post.subjects({ ...rob, pass })).toEqual([]);
     });
 
+    test("an open SMTP session stays ended when the owner logs in again by IMAP and by SMTP", async () => {
+      const sue = await newMailbox("sue");
+      const [session, client] = [post.session(sue), await post.reader(sue)];
+      const before = letter("carol@example.org", "before the rotation", sue.user);
+      await session.send(before);
+      const closed = new Promise((settle) => void client.once("close", settle));
+      await call("POST", at(sue.id, "/rotate-password"));
+      await publish();
+      await closed;
+      const { password: pass } = await call("POST", at(sue.id, "/reveal-credentials"));
+      await post.subjects({ ...sue, pass });
+      await post.submit({ ...sue, pass }, letter("carol@example.org", "by the new password", sue.user));
+      expect(await refusal(() => session.send(before))).toBe(535);
+      session.close();
+      expect(post.log("postfix-out")).toMatch(new RegExp(`421 4\\.7\\.0 .*Log in again.* from=<${sue.user}>`));
+    });
+
     test("deleted, it is refused; restored, its mail is there; purged, its mail is gone", async () => {
       const del = await newMailbox("del");
       await post.deliver(letter(del.user, "kept"));
@@ -402,6 +432,20 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       await expect.poll(listed, { timeout, interval: 300 }).toContainEqual(expect.objectContaining({ email: to }));
       const again = letter(to, "again", `ada+again@${domain}`);
       expect(await refusal(() => post.submit(ada, again))).toBe(550);
+    });
+
+    test("tell no bounce of our own MX, so an address of ours can be written to as soon as it exists", async () => {
+      const una = await newMailbox("una");
+      const [early, elsewhere] = [`newhire@${domain}`, `bounce@after.${domain}.example.org`];
+      await post.submit(una, letter(early, "too early", una.user));
+      await expectMail(una, "Undelivered Mail Returned to Sender");
+      await post.submit(una, letter(elsewhere, "will bounce later", una.user));
+      const listed = async (): Promise<string[]> =>
+        (await call("GET", "suppressions?page_size=100")).items.map(({ email }: { email: string }) => email);
+      await expect.poll(listed, { timeout, interval: 300 }).toContain(elsewhere);
+      expect(await listed()).not.toContain(early);
+      const { user } = await newMailbox("newhire");
+      expect(await refusal(() => post.submit(una, letter(user, "welcome", una.user)))).toBe(0);
     });
 
     test("come from no letter, because anybody can write one", async () => {

@@ -1,4 +1,5 @@
 -- Asks the adapter about each letter of a user who logged in: may this login send it, and by which key is it signed?
+-- The name of the user is the name of the SMTP session (adapter/sessions.ts).
 -- The login decides, never the `From:` alone. A letter that the adapter cannot judge is refused for now (451).
 local http = require "rspamd_http"
 local ucl = require "ucl"
@@ -10,8 +11,8 @@ local function addresses(list)
 end
 
 local function sign(task)
-  local login = task:get_user()
-  if not login then return task:set_pre_result("reject", "Log in to send mail.") end
+  local session = task:get_user()
+  if not session then return task:set_pre_result("reject", "Log in to send mail.") end
   local from = task:get_header_full("From") or {}
   local authors = addresses(task:get_from("mime"))
   if #from ~= 1 or #authors == 0 then
@@ -19,7 +20,7 @@ local function sign(task)
   end
   local envelope = task:get_from("smtp")
   local question = {
-    login = login,
+    session = session,
     sender = envelope and envelope[1] and envelope[1].addr or "",
     authors = authors,
     recipients = #addresses(task:get_recipients("smtp")),

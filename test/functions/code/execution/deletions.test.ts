@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+
+import { executeIdempotently } from "../../../../functions/code/execution/replay.ts";
+import type { ResourceType } from "../../../../shared/auth/permissions.ts";
+import { assignmentsOn } from "../../../../shared/grants/assignments.ts";
+import { runtime } from "../../../../shared/http/runtime.ts";
+import { openTable } from "../../../../shared/table/table.ts";
+import { codeContext } from "../../../support/code-context.ts";
+import { withFault } from "../../../support/faults.ts";
+import { stranger } from "../../../support/forwarding.ts";
+import { send } from "../../../support/mailboxes.ts";
+import { grant, newAccount, newUser, testTable, type Account } from "../../../support/world.ts";
+
+const later = 120_000;
+
+/** Runs a program, always with the same `request_id`. */
+function run({ owner }: Account, code: string, aheadMs: number) {
+  const { client, env } = runtime();
+  const context = codeContext(owner, () => new Date(Date.now() + aheadMs));
+  const table = openTable(client, env.TABLE_NAME);
+  return executeIdempotently({ code, requestId: "r", sessionId: "s" }, { ...context, table });
+}
+
+type Kind = { path: string; type: ResourceType; body: object; argument: string };
+
+test.each<Kind>([
+  { path: "forwarding", type: "forwarding", body: { target_email: stranger() }, argument: "forwarding_id" },
+  { path: "credentials", type: "credential", body: { name: "Scanner", generate: true }, argument: "credential_id" },
+  { path: "workspaces", type: "workspace", body: { name: "Sales" }, argument: "workspace_id" },
+])(
+  "a deletion in $path that dies between two transactions is completed by the same request",
+  async ({ path, type, body, argument }) => {
+    for (const transaction of [1, 2, 3]) {
+      const account = await newAccount();
+      const { id } = (await send(account, "POST", path, body)).body;
+      const scope = { type, id };
+      for (let index = 0; index < 9; index++) {
+        await grant(account, newUser(), { capability: `${type}.view` as "workspace.view", scope });
+      }
+      const code = `${path}.delete(account_id="${account.id}", ${argument}="${id}")`;
+      await withFault("death", { transaction }, () => run(account, code, 0).catch(() => undefined));
+      const { envelope } = await run(account, code, later);
+      expect([transaction, envelope.status]).toEqual([transaction, "completed"]);
+      expect((await send(account, "GET", `${path}/${id}`)).status, `died at ${transaction}`).toBe(404);
+      expect(await assignmentsOn(testTable(), account.id, scope), `died at ${transaction}`).toEqual([]);
+    }
+  },
+);

@@ -30,7 +30,7 @@ const rowKinds: readonly RowKind[] = [
   {
     prefixes: ["ACCESS#", "OWNERS", "ASSIGNMENT#", "SCOPED#", "MEMBER#", "LIST#members/", "NOTICE_SETTINGS"],
     what: "access to the account",
-    kept: "The user has access to the account. End the access (with `owner remove`, or in the account), and run the command again.",
+    kept: "The user has access to the account. End the access (with `owner remove`, or in the account), and run the command again with --user and --email.",
     isTheirs: true,
   },
   {
@@ -129,23 +129,34 @@ function withoutNames(members: RowMembers, person: DataSubject): RowMembers {
   return { ...members, ...Object.fromEntries(names.map((name) => [name, null])) };
 }
 
-/** The user's addresses in a row, if the row is the user's own. */
-export function ownAddresses(row: Item, userId: string | undefined): string[] {
+/** The names of the members with the user's own addresses in a row, if the row is the user's own. */
+export function ownAddressMembers(row: Item, userId: string | undefined): string[] {
   if (userId === undefined) return [];
   const isProfile = row.SK === `ACCESS#user#${userId}`;
   const found = [
-    isProfile ? row["email"] : undefined,
-    row["actor_id"] === userId ? row["actor_email"] : undefined,
-    row["created_by_user_id"] === userId ? row["submitter_email"] : undefined,
-    row["accepted_by"] === userId ? row["email"] : undefined,
+    isProfile || row["accepted_by"] === userId ? ["email"] : [],
+    row["actor_id"] === userId ? ["actor_email"] : [],
+    row["created_by_user_id"] === userId ? ["submitter_email"] : [],
   ];
-  return found.flatMap((one) =>
-    typeof one === "string" && one !== "" && one !== erasedEmail ? [one.toLowerCase()] : [],
-  );
+  return found.flat().filter((name) => {
+    const address = row[name];
+    return typeof address === "string" && address !== "" && address !== erasedEmail;
+  });
 }
 
-/** The changes of a row that erase the person from it. If the changes are empty, the row has nothing to erase. */
-export function erasureOf(row: Item, person: DataSubject): { set: RowMembers; remove: string[] } {
+/** The user's addresses in a row, if the row is the user's own. */
+export const ownAddresses = (row: Item, userId: string | undefined): string[] =>
+  ownAddressMembers(row, userId).map((name) => String(row[name]).toLowerCase());
+
+/**
+ * The changes of a row that erase the person from it, without changes of the members `except`. If the changes are
+ * empty, the row has nothing to erase.
+ */
+export function erasureOf(
+  row: Item,
+  person: DataSubject,
+  except: readonly string[],
+): { set: RowMembers; remove: string[] } {
   const pattern = addressPattern(person);
   const replace = (text: string): string => (pattern === undefined ? text : text.replaceAll(pattern, erasedEmail));
   const { PK: _, SK: __, ...members } = row;
@@ -158,5 +169,8 @@ export function erasureOf(row: Item, person: DataSubject): { set: RowMembers; re
   const set = cleaned.filter(
     ([name, value]) => !remove.includes(name) && JSON.stringify(value) !== JSON.stringify(members[name]),
   );
-  return { set: Object.fromEntries(set), remove };
+  return {
+    set: Object.fromEntries(set.filter(([name]) => !except.includes(name))),
+    remove: remove.filter((name) => !except.includes(name)),
+  };
 }

@@ -119,11 +119,20 @@ function isTheirs(members: RowMembers, person: DataSubject): boolean {
   );
 }
 
+/** The person's members in the recorded state of a mailbox, with values of the same types that replace them. */
+const erasedMailbox = { local_part: "erased", first_name: "erased", last_name: "erased", aliases: [] };
+
+/** The same for the recorded state of a billing profile. */
+const erasedProfile = { name: null, address_lines: [], postcode: null, city: null, vat_id: null };
+
 /**
- * Removes the person's name and the message to the person from the person's own row or view. Returns other members
- * unchanged.
+ * Removes the person's name, the message to the person and the members that describe the person from the person's own
+ * row or view. Returns other members unchanged.
  */
 function withoutNames(members: RowMembers, person: DataSubject): RowMembers {
+  const isOf = (address: unknown): boolean => typeof address === "string" && person.emails.has(address.toLowerCase());
+  if (isOf(members["primary_email"])) return { ...members, ...erasedMailbox };
+  if (isOf(members["email"]) && members["address_lines"] !== undefined) return { ...members, ...erasedProfile };
   if (!isTheirs(members, person)) return members;
   const names = ["submitter_name", "subject_name", "message"].filter((name) => typeof members[name] === "string");
   return { ...members, ...Object.fromEntries(names.map((name) => [name, null])) };

@@ -121,6 +121,37 @@ test("access, a pending invitation and the account's own data are kept, each wit
   expect(list.body.items.map(({ subject_id: id }: { subject_id: string }) => id)).toContain(person.id);
 });
 
+test("an erasure removes the person from the recorded states of a mailbox and of a billing profile", async () => {
+  const account = await newAccount();
+  const { token } = account.owner;
+  const domain = await home(account);
+  const [theirs, others] = [await added(account, domain.id), await added(account, domain.id, "bob")];
+  for (const { id } of [theirs, others])
+    await request("DELETE", `/v1/public/accounts/${account.id}/mailboxes/${id}`, { token });
+  const email = theirs.primary_email;
+  const profile = { name: "Ada Lovelace", address_lines: ["1 St James's Square"], postcode: "SW1Y", city: "London" };
+  const put = await request("PATCH", `/v1/public/accounts/${account.id}/billing/profile`, {
+    token,
+    body: { ...profile, country: "GB", vat_id: null, email },
+  });
+  expect(put.status).toBe(200);
+  await run("erase", { email, account: account.id, confirm: email });
+  const log = await request("GET", `/v1/public/accounts/${account.id}/audit-log`, { token });
+  type Entry = { event_type: string; resource: { id: string }; before: object | null; after: object | null };
+  const viewsOf = (isWanted: (entry: Entry) => boolean) =>
+    log.body.items.filter(isWanted).flatMap(({ before, after }: Entry) => [before, after].filter((view) => view));
+  const erased = { local_part: "erased", first_name: "erased", last_name: "erased", aliases: [] };
+  const ofMailbox = viewsOf(({ resource }) => resource.id === theirs.id);
+  expect(ofMailbox).toHaveLength(2);
+  for (const view of ofMailbox) expect(view).toMatchObject({ ...erased, primary_email: "erased@erased.invalid" });
+  for (const view of viewsOf(({ resource }) => resource.id === others.id))
+    expect(view).toMatchObject({ first_name: "Ada", primary_email: others.primary_email });
+  expect(viewsOf(({ event_type }) => event_type === "billing.profile.updated").at(-1)).toMatchObject({
+    ...{ name: null, address_lines: [], postcode: null, city: null, country: "GB" },
+    email: "erased@erased.invalid",
+  });
+});
+
 test("an erasure that stops after each write goes on where it was, also in accounts without own rows of the user", async () => {
   const { account, person, email, end } = await scene();
   await end();

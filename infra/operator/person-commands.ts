@@ -14,6 +14,7 @@ import type { Command } from "./commands.ts";
 import {
   type DataSubject,
   erasureOf,
+  isWhole,
   kindOf,
   namingMembers,
   ofTheAccount,
@@ -58,30 +59,35 @@ async function findPerson(table: Table, ids: readonly string[], { user, email }:
 
 /** Yields the rows of an account that name the person. */
 async function* rowsAbout(table: Reader, accountId: string, person: DataSubject): AsyncGenerator<Item> {
-  for await (const row of rowsIn(table, partitionOf(accountId))) if (namingMembers(row, person).length > 0) yield row;
+  for await (const row of rowsIn(table, partitionOf(accountId)))
+    if (namingMembers(row, person) !== undefined) yield row;
 }
 
-/** The row members that an export leaves out, because they are not data of a person or must stay secret. */
+/** The members of the person's own rows that an export leaves out: secrets, other people's data and internal data. */
 const internal = new Set([
   "PK",
   "SK",
   "version",
   "ttl",
   "token_hash",
+  "inviter",
+  "inviter_groups",
   "lease_until",
   "place_in_account",
   "place_in_all",
 ]);
 
 /**
- * The part of a row that an export contains. A row with the account's own data may contain secrets, so the export
- * contains only the members that name the person.
+ * The part of a row that an export contains. The export contains the whole of the person's own rows. Another row has
+ * other people's data, or secrets of the account, so the export contains only the parts that name the person.
  */
 function exported(row: Item, person: DataSubject): Record<string, unknown> {
-  const { what, isTheirs, kept } = kindOf(row.SK);
-  const isWhole = isTheirs === true || kept === undefined;
-  const names = isWhole ? Object.keys(row).filter((name) => !internal.has(name)) : namingMembers(row, person);
-  return { what, data: Object.fromEntries(names.map((name) => [name, row[name]])) };
+  const { what } = kindOf(row.SK);
+  if (isWhole(row, person)) {
+    return { what, data: Object.fromEntries(Object.entries(row).filter(([name]) => !internal.has(name))) };
+  }
+  const { SK: _, ...data } = namingMembers(row, person) ?? {};
+  return { what, data };
 }
 
 /**

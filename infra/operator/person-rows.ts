@@ -15,23 +15,23 @@ type RowKind = {
   what: string;
   /** The reason why an erasure keeps the row. Undefined if an erasure removes the person from the row. */
   kept?: string;
-  /** True if an export contains the whole row. */
-  isTheirs?: true;
+  /** True if an export contains the person's own rows as a whole. Other rows may contain secrets of the account. */
+  isPersonal?: true;
 };
 
 const law = "The law requires that books and invoices are kept, for up to ten years in the EU.";
 const expiring = "The product deletes this row within 30 days.";
 
 const rowKinds: readonly RowKind[] = [
-  { prefixes: ["JOURNAL#changes#ENTRY#"], what: "audit entry" },
-  { prefixes: ["LIST#feedback#"], what: "feedback", isTheirs: true },
-  { prefixes: ["LIST#invitations#"], what: "invitation", isTheirs: true },
-  { prefixes: ["INVITED#"], what: "last invitation of an address" },
+  { prefixes: ["JOURNAL#changes#ENTRY#"], what: "audit entry", isPersonal: true },
+  { prefixes: ["LIST#feedback#"], what: "feedback", isPersonal: true },
+  { prefixes: ["LIST#invitations#"], what: "invitation", isPersonal: true },
+  { prefixes: ["INVITED#"], what: "last invitation of an address", isPersonal: true },
   {
     prefixes: ["ACCESS#", "OWNERS", "ASSIGNMENT#", "SCOPED#", "MEMBER#", "LIST#members/", "NOTICE_SETTINGS"],
     what: "access to the account",
     kept: "The user has access to the account. End the access (with `owner remove`, or in the account), and run the command again with --user and --email.",
-    isTheirs: true,
+    isPersonal: true,
   },
   {
     prefixes: ["LEDGER#", "LIST#transactions#", "LIST#invoices#", "LIST#credit_notes#", "TOPUP#", "BILLING_PROFILE"],
@@ -96,17 +96,31 @@ function parseObject(text: string): RowMembers | undefined {
   }
 }
 
-/** The names of a row's members that name the person. The partition key is left out. */
-export function namingMembers(row: Item, person: DataSubject): string[] {
+/**
+ * The parts of a value that name the person: of a list the elements, of an object and of a JSON object in a text the
+ * members. Undefined if the value does not name the person.
+ */
+function namingParts(value: unknown, names: (text: string) => boolean): unknown {
+  if (typeof value === "string") {
+    const parsed = value.startsWith("{") ? parseObject(value) : undefined;
+    if (parsed === undefined) return names(value) ? value : undefined;
+    const parts = namingParts(parsed, names);
+    return parts === undefined ? undefined : JSON.stringify(parts);
+  }
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return undefined;
+  const parts = Object.entries(value)
+    .map(([name, one]) => [name, namingParts(one, names)] as const)
+    .filter(([, part]) => part !== undefined);
+  if (parts.length === 0) return undefined;
+  return Array.isArray(value) ? parts.map(([, part]) => part) : Object.fromEntries(parts);
+}
+
+/** The parts of a row's members that name the person, without the partition key. Undefined if no part does. */
+export function namingMembers({ PK: _, ...members }: Item, person: DataSubject): RowMembers | undefined {
   const pattern = addressPattern(person);
-  return Object.entries(row).flatMap(([name, value]) => {
-    let isNaming = false;
-    mapTexts(value, (text) => {
-      isNaming ||= text === person.userId || (pattern !== undefined && text.search(pattern) >= 0);
-      return text;
-    });
-    return isNaming && name !== "PK" ? [name] : [];
-  });
+  const names = (text: string): boolean =>
+    text === person.userId || (pattern !== undefined && text.search(pattern) >= 0);
+  return namingParts(members, names) as RowMembers | undefined;
 }
 
 /** Whether the person made the change, wrote the feedback, was invited or got access. */
@@ -118,6 +132,13 @@ function isTheirs(members: RowMembers, person: DataSubject): boolean {
     addresses.some((name) => person.emails.has(String(members[name]).toLowerCase()))
   );
 }
+
+/** Whether an export contains the whole row, because it is the person's own row. */
+export const isWhole = (row: Item, person: DataSubject): boolean =>
+  kindOf(row.SK).isPersonal === true &&
+  (isTheirs(row, person) ||
+    (person.userId !== undefined && row.SK === `ACCESS#user#${person.userId}`) ||
+    (row.SK.startsWith("INVITED#") && person.emails.has(row.SK.slice("INVITED#".length))));
 
 /** The person's members in the recorded state of a mailbox, with values of the same types that replace them. */
 const erasedMailbox = { local_part: "erased", first_name: "erased", last_name: "erased", aliases: [] };

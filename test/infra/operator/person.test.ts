@@ -62,6 +62,39 @@ test("an export has the access, the invitations, the feedback and the audit entr
   expect(JSON.stringify(exported)).not.toMatch(/token_hash|password_hash|sealed/);
 });
 
+test("an export has of other people's rows only the parts that name the person", async () => {
+  const { account, person, email, send } = await scene();
+  const writer = newUser({ given_name: "Percy", family_name: "Other" });
+  await send("POST", "auth/authorizations", account.owner.token, {
+    grant_kind: "capability",
+    subject_type: "user",
+    subject_id: writer.id,
+    capability_key: "account.view",
+  });
+  const sent = await send("POST", "feedback", writer.token, {
+    category: "other",
+    title: "About a colleague",
+    description: `Ask ${email}`,
+    attributes: { to: [email, "me"] },
+  });
+  expect(sent.status).toBe(201);
+  const { found } = await run("export", { user: person.id, account: account.id });
+  expect(found).toContainEqual({
+    account_id: account.id,
+    what: "feedback",
+    data: { description: `Ask ${email}`, attributes: JSON.stringify({ to: [email] }) },
+  });
+  const text = JSON.stringify(found);
+  for (const trace of ["About a colleague", "Percy", writer.id, writer.email, account.owner.email])
+    expect(text).not.toContain(trace);
+  const entries = found.filter(({ what }) => what === "audit entry").map(({ data }) => data);
+  expect(entries.filter(({ actor_id: id }) => id === undefined).length).toBeGreaterThan(1);
+  for (const entry of entries) {
+    if (entry["actor_id"] === person.id) expect(entry).toMatchObject({ actor_email: email, user_agent: "Marys" });
+    else for (const name of ["actor_email", "source_ip", "user_agent"]) expect(entry).not.toHaveProperty(name);
+  }
+});
+
 test("an address alone finds the rows of a person who is no user, and no rows of a longer address with the same end", async () => {
   const { account, email } = await scene();
   const found = await run("export", { email: email.toUpperCase(), account: account.id });
@@ -147,7 +180,11 @@ test("an erasure removes the person from the recorded states of a mailbox and of
   for (const view of viewsOf(({ resource }) => resource.id === others.id))
     expect(view).toMatchObject({ first_name: "Ada", primary_email: others.primary_email });
   expect(viewsOf(({ event_type }) => event_type === "billing.profile.updated").at(-1)).toMatchObject({
-    ...{ name: null, address_lines: [], postcode: null, city: null, country: "GB" },
+    name: null,
+    address_lines: [],
+    postcode: null,
+    city: null,
+    country: "GB",
     email: "erased@erased.invalid",
   });
 });

@@ -1,7 +1,7 @@
 import type { EventBridgeEvent } from "aws-lambda";
 import * as z from "zod";
 
-import type { Permissions } from "../../shared/auth/permissions.ts";
+import { isLive, type Permissions } from "../../shared/auth/permissions.ts";
 import { filesHere } from "../../shared/billing/services.ts";
 import { change } from "../../shared/changes/kind.ts";
 import { recorder } from "../../shared/changes/recorder.ts";
@@ -14,11 +14,12 @@ import { StoredExport, exportKey, exportKind } from "../../shared/mail/mailboxes
 import type { Files } from "../../shared/providers/files/files.ts";
 import { openTable, type Table } from "../../shared/table/table.ts";
 
-const permissionsOf = ({ everything, grants }: StoredExport["permissions"]): Permissions => ({
+/** The permissions at the request, without the grants that have ended by themselves since. */
+const permissionsOf = ({ everything, grants }: StoredExport["permissions"], now: Date): Permissions => ({
   member: true,
   everything,
   superAdmin: false,
-  grants,
+  grants: grants.filter(({ expires_at }) => isLive(expires_at, now.toISOString())),
 });
 
 /** The number of rows after which the progress is stored. */
@@ -27,11 +28,15 @@ const progressEvery = 5_000;
 /**
  * The CSV of an export. Counts its rows in `counted`, and stores the progress at the start and after every 5,000 rows.
  */
-async function* csvOf(stored: StoredExport, table: Table, counted: { rows: number }): AsyncGenerator<Buffer> {
+async function* csvOf(
+  stored: StoredExport,
+  { table, now }: { table: Table; now: () => Date },
+  counted: { rows: number },
+): AsyncGenerator<Buffer> {
   const { account_id, id, filter } = stored;
   yield Buffer.from(csvHeader());
   let storedRows = Number.NEGATIVE_INFINITY;
-  const reader = { table, permissions: permissionsOf(stored.permissions) };
+  const reader = { table, permissions: permissionsOf(stored.permissions, now()) };
   for await (const mailboxes of eachMailbox(account_id, filter, reader)) {
     counted.rows += mailboxes.length;
     yield Buffer.from(csvLines(mailboxes));
@@ -59,7 +64,7 @@ export async function runExport(
   if (!stored || stored.status === "done") return;
   const key = `exports/${accountId}/${id}.csv`;
   const counted = { rows: 0 };
-  await files.putStream(key, csvOf(stored, table, counted), "text/csv; charset=utf-8");
+  await files.putStream(key, csvOf(stored, { table, now }, counted), "text/csv; charset=utf-8");
   const author = { action: "system: mailbox export", actor: { type: "system" as const, id: "exports" }, requestId: id };
   const commit = recorder({ table, accountId, author, now });
   await commit(async () => {

@@ -1,7 +1,8 @@
 import * as z from "zod";
 
 import { getAccount } from "../../shared/accounts/visible.ts";
-import { limitClasses, limitClassNames, type LimitClass } from "../../shared/rate-limits/classes.ts";
+import { requestClasses } from "../../shared/limits/limits.ts";
+import { limitClasses } from "../../shared/rate-limits/classes.ts";
 import { AccountLimits, limitsKey } from "../../shared/rate-limits/limiter.ts";
 import { setOwnLimit } from "../../shared/rate-limits/own-limits.ts";
 import { type Command, accountOption } from "./commands.ts";
@@ -13,17 +14,22 @@ const Count = z
   .regex(/^[1-9]\d{0,6}$/, { error: `Not a whole number from 1 to ${most}`, abort: true })
   .refine((text) => Number(text) <= most, { error: `More than ${most}` });
 
+type RequestClass = keyof typeof requestClasses;
+
+/** The classes of requests. Logins at the mail servers have limits too, but these are not limits of an account. */
+const classNames = Object.keys(requestClasses) as RequestClass[];
+
 const limitClass = {
-  description: `The class of routes: ${limitClassNames.join(", ")}.`,
-  schema: z.enum(limitClassNames, { error: `Not one of ${limitClassNames.join(", ")}` }),
+  description: `The class of routes: ${classNames.join(", ")}.`,
+  schema: z.enum(classNames, { error: `Not one of ${classNames.join(", ")}` }),
 };
 
-const classOf = (options: Record<string, string>): LimitClass => limitClass.schema.parse(options["class"]);
+const classOf = (options: Record<string, string>): RequestClass => limitClass.schema.parse(options["class"]);
 
 /** The limit of every class for an account. `own` is true if the account has its own limit. */
 const limitsView = (accountId: string, own: z.output<typeof AccountLimits> | undefined): Record<string, unknown> => ({
   account_id: accountId,
-  limits: limitClassNames.map((name) => {
+  limits: classNames.map((name) => {
     const { perMinute, burst } = own?.classes[name] ?? limitClasses[name];
     return { class: name, per_minute: perMinute, burst, own: own?.classes[name] !== undefined };
   }),

@@ -11,7 +11,16 @@ import { addressKey, StoredAddress } from "../../shared/mail/mailboxes/mailbox.t
 import type { Reader, Table } from "../../shared/table/table.ts";
 import type { Item, Write } from "../../shared/table/writes.ts";
 import type { Command } from "./commands.ts";
-import { erasureOf, kindOf, namingMembers, ofTheAccount, ownAddresses, type DataSubject } from "./person-rows.ts";
+import {
+  type DataSubject,
+  erasureOf,
+  isWhole,
+  kindOf,
+  namingMembers,
+  ofTheAccount,
+  ownAddresses,
+  ownAddressMembers,
+} from "./person-rows.ts";
 
 const pageSize = 500;
 
@@ -50,30 +59,35 @@ async function findPerson(table: Table, ids: readonly string[], { user, email }:
 
 /** Yields the rows of an account that name the person. */
 async function* rowsAbout(table: Reader, accountId: string, person: DataSubject): AsyncGenerator<Item> {
-  for await (const row of rowsIn(table, partitionOf(accountId))) if (namingMembers(row, person).length > 0) yield row;
+  for await (const row of rowsIn(table, partitionOf(accountId)))
+    if (namingMembers(row, person) !== undefined) yield row;
 }
 
-/** The row members that an export leaves out, because they are not data of a person or must stay secret. */
+/** The members of the person's own rows that an export leaves out: secrets, other people's data and internal data. */
 const internal = new Set([
   "PK",
   "SK",
   "version",
   "ttl",
   "token_hash",
+  "inviter",
+  "inviter_groups",
   "lease_until",
   "place_in_account",
   "place_in_all",
 ]);
 
 /**
- * The part of a row that an export contains. A row with the account's own data may contain secrets, so the export
- * contains only the members that name the person.
+ * The part of a row that an export contains. The export contains the whole of the person's own rows. Another row has
+ * other people's data, or secrets of the account, so the export contains only the parts that name the person.
  */
 function exported(row: Item, person: DataSubject): Record<string, unknown> {
-  const { what, isTheirs, kept } = kindOf(row.SK);
-  const isWhole = isTheirs === true || kept === undefined;
-  const names = isWhole ? Object.keys(row).filter((name) => !internal.has(name)) : namingMembers(row, person);
-  return { what, data: Object.fromEntries(names.map((name) => [name, row[name]])) };
+  const { what } = kindOf(row.SK);
+  if (isWhole(row, person)) {
+    return { what, data: Object.fromEntries(Object.entries(row).filter(([name]) => !internal.has(name))) };
+  }
+  const { SK: _, ...data } = namingMembers(row, person) ?? {};
+  return { what, data };
 }
 
 /**
@@ -131,20 +145,30 @@ async function pointsToPending(table: Reader, { PK: partition, id }: Item): Prom
 
 type Step = { what: string; write?: Write; kept?: string };
 
-/** The step of the erasure for a row that names the person. Undefined if the row has nothing to erase. */
-async function stepFor(table: Reader, row: Item, person: DataSubject): Promise<Step | undefined> {
+/**
+ * The step of the erasure for a row that names the person. The step does not change the members `except`. Undefined if
+ * the row has nothing to erase.
+ */
+async function stepFor(
+  table: Reader,
+  row: Item,
+  person: DataSubject,
+  except: readonly string[],
+): Promise<Step | undefined> {
   const { what, kept } = kindOf(row.SK);
   if (kept !== undefined) return { what, kept };
   const key = { PK: row.PK, SK: row.SK };
   if (what === "last invitation of an address")
     return (await pointsToPending(table, row)) ? undefined : { what, write: { delete: key } };
   if (what === "invitation" && isPending(row))
-    return { what, kept: "The invitation can still be accepted. Revoke it, and run the command again." };
-  const { set, remove } = erasureOf(row, person);
+    return { what, kept: "The invitation can still be accepted. Revoke it, and run the command again with --email." };
+  const { set, remove } = erasureOf(row, person, except);
   if (Object.keys(set).length === 0 && remove.length === 0) return undefined;
   const { version } = row;
-  const condition: Write["if"] = typeof version === "number" ? { version } : "present";
-  return { what, write: { update: key, set, ...(remove.length > 0 ? { remove } : {}), if: condition } };
+  const removed = remove.length > 0 ? { remove } : {};
+  if (typeof version !== "number") return { what, write: { update: key, set, ...removed, if: "present" } };
+  // The version rises, so that nobody who has read the row before can write it back.
+  return { what, write: { update: key, set: { ...set, version: version + 1 }, ...removed, if: { version } } };
 }
 
 const count = (counts: Map<string, number>, name: string) => void counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -154,8 +178,9 @@ const listed = (counts: Map<string, number>, name: string) =>
 
 /**
  * Erases a person. Without the option `confirm`, only lists the rows that would be erased. Every row is a separate
- * write, so an interrupted command can be run again. The user's id stays. The id identifies nobody after the identity
- * provider has deleted the user.
+ * write, so an interrupted command can be run again. For this, the user's own addresses in the user's own rows are
+ * erased last: a further run finds all addresses until nothing else is left to erase. The user's id stays. The id
+ * identifies nobody after the identity provider has deleted the user.
  */
 async function erasePerson(table: Table, options: PersonOptions): Promise<Record<string, unknown>> {
   const { user, email, confirm } = options;
@@ -166,14 +191,19 @@ async function erasePerson(table: Table, options: PersonOptions): Promise<Record
   const person = await findPerson(table, ids, options);
   const erased = new Map<string, number>();
   const kept = new Map<string, number>();
-  for (const id of ids) {
-    for await (const row of rowsAbout(table, id, person)) {
-      const step = await stepFor(table, row, person);
-      if (step?.kept !== undefined) count(kept, `${step.what} in account ${id}: ${step.kept}`);
-      if (step?.write === undefined) continue;
-      const { done } = isDry ? { done: true } : await table.attempt(step.write);
-      if (!done) throw new Error(`A row of account ${id} changed during the erasure. Run the command again.`);
-      count(erased, `${step.what} in account ${id}`);
+  const passes = isDry || user === undefined ? ["all"] : ["all but own addresses", "all"];
+  for (const pass of passes) {
+    for (const id of ids) {
+      for await (const row of rowsAbout(table, id, person)) {
+        const except = pass === "all" ? [] : ownAddressMembers(row, user);
+        const step = await stepFor(table, row, person, except);
+        if (pass === "all" && step?.kept !== undefined) count(kept, `${step.what} in account ${id}: ${step.kept}`);
+        if (step?.write === undefined) continue;
+        const { done } = isDry ? { done: true } : await table.attempt(step.write);
+        if (!done) throw new Error(`A row of account ${id} changed during the erasure. Run the command again.`);
+        // The last pass changes a row with such members again, and counts it.
+        if (except.length === 0) count(erased, `${step.what} in account ${id}`);
+      }
     }
   }
   for (const { account_id: id } of await mailboxesOfPerson(table, person))

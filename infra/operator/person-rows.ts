@@ -15,23 +15,23 @@ type RowKind = {
   what: string;
   /** The reason why an erasure keeps the row. Undefined if an erasure removes the person from the row. */
   kept?: string;
-  /** True if an export contains the whole row. */
-  isTheirs?: true;
+  /** True if an export contains the person's own rows as a whole. Other rows may contain secrets of the account. */
+  isPersonal?: true;
 };
 
 const law = "The law requires that books and invoices are kept, for up to ten years in the EU.";
 const expiring = "The product deletes this row within 30 days.";
 
 const rowKinds: readonly RowKind[] = [
-  { prefixes: ["JOURNAL#changes#ENTRY#"], what: "audit entry" },
-  { prefixes: ["LIST#feedback#"], what: "feedback", isTheirs: true },
-  { prefixes: ["LIST#invitations#"], what: "invitation", isTheirs: true },
-  { prefixes: ["INVITED#"], what: "last invitation of an address" },
+  { prefixes: ["JOURNAL#changes#ENTRY#"], what: "audit entry", isPersonal: true },
+  { prefixes: ["LIST#feedback#"], what: "feedback", isPersonal: true },
+  { prefixes: ["LIST#invitations#"], what: "invitation", isPersonal: true },
+  { prefixes: ["INVITED#"], what: "last invitation of an address", isPersonal: true },
   {
     prefixes: ["ACCESS#", "OWNERS", "ASSIGNMENT#", "SCOPED#", "MEMBER#", "LIST#members/", "NOTICE_SETTINGS"],
     what: "access to the account",
-    kept: "The user has access to the account. End the access (with `owner remove`, or in the account), and run the command again.",
-    isTheirs: true,
+    kept: "The user has access to the account. End the access (with `owner remove`, or in the account), and run the command again with --user and --email.",
+    isPersonal: true,
   },
   {
     prefixes: ["LEDGER#", "LIST#transactions#", "LIST#invoices#", "LIST#credit_notes#", "TOPUP#", "BILLING_PROFILE"],
@@ -96,17 +96,31 @@ function parseObject(text: string): RowMembers | undefined {
   }
 }
 
-/** The names of a row's members that name the person. The partition key is left out. */
-export function namingMembers(row: Item, person: DataSubject): string[] {
+/**
+ * The parts of a value that name the person: of a list the elements, of an object and of a JSON object in a text the
+ * members. Undefined if the value does not name the person.
+ */
+function namingParts(value: unknown, names: (text: string) => boolean): unknown {
+  if (typeof value === "string") {
+    const parsed = value.startsWith("{") ? parseObject(value) : undefined;
+    if (parsed === undefined) return names(value) ? value : undefined;
+    const parts = namingParts(parsed, names);
+    return parts === undefined ? undefined : JSON.stringify(parts);
+  }
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return undefined;
+  const parts = Object.entries(value)
+    .map(([name, one]) => [name, namingParts(one, names)] as const)
+    .filter(([, part]) => part !== undefined);
+  if (parts.length === 0) return undefined;
+  return Array.isArray(value) ? parts.map(([, part]) => part) : Object.fromEntries(parts);
+}
+
+/** The parts of a row's members that name the person, without the partition key. Undefined if no part does. */
+export function namingMembers({ PK: _, ...members }: Item, person: DataSubject): RowMembers | undefined {
   const pattern = addressPattern(person);
-  return Object.entries(row).flatMap(([name, value]) => {
-    let isNaming = false;
-    mapTexts(value, (text) => {
-      isNaming ||= text === person.userId || (pattern !== undefined && text.search(pattern) >= 0);
-      return text;
-    });
-    return isNaming && name !== "PK" ? [name] : [];
-  });
+  const names = (text: string): boolean =>
+    text === person.userId || (pattern !== undefined && text.search(pattern) >= 0);
+  return namingParts(members, names) as RowMembers | undefined;
 }
 
 /** Whether the person made the change, wrote the feedback, was invited or got access. */
@@ -119,33 +133,60 @@ function isTheirs(members: RowMembers, person: DataSubject): boolean {
   );
 }
 
+/** Whether an export contains the whole row, because it is the person's own row. */
+export const isWhole = (row: Item, person: DataSubject): boolean =>
+  kindOf(row.SK).isPersonal === true &&
+  (isTheirs(row, person) ||
+    (person.userId !== undefined && row.SK === `ACCESS#user#${person.userId}`) ||
+    (row.SK.startsWith("INVITED#") && person.emails.has(row.SK.slice("INVITED#".length))));
+
+/** The person's members in the recorded state of a mailbox, with values of the same types that replace them. */
+const erasedMailbox = { local_part: "erased", first_name: "erased", last_name: "erased", aliases: [] };
+
+/** The same for the recorded state of a billing profile. */
+const erasedProfile = { name: null, address_lines: [], postcode: null, city: null, vat_id: null };
+
 /**
- * Removes the person's name and the message to the person from the person's own row or view. Returns other members
- * unchanged.
+ * Removes the person's name, the message to the person and the members that describe the person from the person's own
+ * row or view. Returns other members unchanged.
  */
 function withoutNames(members: RowMembers, person: DataSubject): RowMembers {
+  const isOf = (address: unknown): boolean => typeof address === "string" && person.emails.has(address.toLowerCase());
+  if (isOf(members["primary_email"])) return { ...members, ...erasedMailbox };
+  if (isOf(members["email"]) && members["address_lines"] !== undefined) return { ...members, ...erasedProfile };
   if (!isTheirs(members, person)) return members;
   const names = ["submitter_name", "subject_name", "message"].filter((name) => typeof members[name] === "string");
   return { ...members, ...Object.fromEntries(names.map((name) => [name, null])) };
 }
 
-/** The user's addresses in a row, if the row is the user's own. */
-export function ownAddresses(row: Item, userId: string | undefined): string[] {
+/** The names of the members with the user's own addresses in a row, if the row is the user's own. */
+export function ownAddressMembers(row: Item, userId: string | undefined): string[] {
   if (userId === undefined) return [];
   const isProfile = row.SK === `ACCESS#user#${userId}`;
   const found = [
-    isProfile ? row["email"] : undefined,
-    row["actor_id"] === userId ? row["actor_email"] : undefined,
-    row["created_by_user_id"] === userId ? row["submitter_email"] : undefined,
-    row["accepted_by"] === userId ? row["email"] : undefined,
+    isProfile || row["accepted_by"] === userId ? ["email"] : [],
+    row["actor_id"] === userId ? ["actor_email"] : [],
+    row["created_by_user_id"] === userId ? ["submitter_email"] : [],
   ];
-  return found.flatMap((one) =>
-    typeof one === "string" && one !== "" && one !== erasedEmail ? [one.toLowerCase()] : [],
-  );
+  return found.flat().filter((name) => {
+    const address = row[name];
+    return typeof address === "string" && address !== "" && address !== erasedEmail;
+  });
 }
 
-/** The changes of a row that erase the person from it. If the changes are empty, the row has nothing to erase. */
-export function erasureOf(row: Item, person: DataSubject): { set: RowMembers; remove: string[] } {
+/** The user's addresses in a row, if the row is the user's own. */
+export const ownAddresses = (row: Item, userId: string | undefined): string[] =>
+  ownAddressMembers(row, userId).map((name) => String(row[name]).toLowerCase());
+
+/**
+ * The changes of a row that erase the person from it, without changes of the members `except`. If the changes are
+ * empty, the row has nothing to erase.
+ */
+export function erasureOf(
+  row: Item,
+  person: DataSubject,
+  except: readonly string[],
+): { set: RowMembers; remove: string[] } {
   const pattern = addressPattern(person);
   const replace = (text: string): string => (pattern === undefined ? text : text.replaceAll(pattern, erasedEmail));
   const { PK: _, SK: __, ...members } = row;
@@ -158,5 +199,8 @@ export function erasureOf(row: Item, person: DataSubject): { set: RowMembers; re
   const set = cleaned.filter(
     ([name, value]) => !remove.includes(name) && JSON.stringify(value) !== JSON.stringify(members[name]),
   );
-  return { set: Object.fromEntries(set), remove };
+  return {
+    set: Object.fromEntries(set.filter(([name]) => !except.includes(name))),
+    remove: remove.filter((name) => !except.includes(name)),
+  };
 }

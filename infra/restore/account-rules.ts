@@ -6,8 +6,8 @@
  *   the ledger, invoices and the audit log. A restore must not undo movements of money, because the payment provider
  *   and the registrar do not undo them.
  * - `left`: the restore neither changes nor adds nor removes the row. Some of these rows describe the world outside the
- *   table: usage, the saved card, the addresses of dedicated IPs. Other rows were useful only at their time, such as
- *   deliveries.
+ *   table: usage, the saved card, the addresses of dedicated IPs, the addresses that refuse mail (suppressions). Other
+ *   rows were useful only at their time, such as deliveries.
  */
 export type Rule = "restored" | "kept" | "left";
 
@@ -23,7 +23,7 @@ const sortKeys: Readonly<Record<Rule, string>> = {
     LIST#domains# DOMAIN_NAME# LOOKALIKE# LIST#dns_records# RECORD# DKIM# LIST#domain/
     LIST#mailboxes# ADDRESS# LIST#deleted_mailboxes# DELETED_MAILBOX# DELETED_ADDRESS#
     APP_PASSWORDS# LIST#credentials# MASTER# LIST#forwarding# FORWARD# FORWARD_PROOF#
-    LIST#suppressions# SUPPRESSION# LIST#tags# TAG_NAME# LIST#webhooks# NOTICE_SETTINGS`,
+    LIST#tags# TAG_NAME# LIST#webhooks# NOTICE_SETTINGS`,
   kept: `
     LEDGER#BALANCE# LEDGER#MOVEMENT# LEDGER#ENTRY# LIST#transactions# LIST#invoices# LIST#credit_notes# CREDIT_NOTE# TOPUP#
     JOURNAL#changes# LOGIN_KEY`,
@@ -31,7 +31,7 @@ const sortKeys: Readonly<Record<Rule, string>> = {
     ACCOUNT RESTORE BILLING BILLING_PROFILE ACCRUAL# SENT# SENT_BY# STATISTICS# USAGE LIMITS PURCHASE#
     PAYMENT_METHOD CARD_SETUP# AUTO_RECHARGE RECHARGE# ALERTS REFUNDED# DISPUTE#
     LIST#dedicated_ips# IP_DOMAIN# IP_OPERATION# ZONE# LIST#feedback# LIST#feedback/ LIST#feedback_by/
-    JOURNAL#deliveries/ DELIVERY_BODY# WEBHOOK_SUCCESS#
+    LIST#suppressions# SUPPRESSION# JOURNAL#deliveries/ DELIVERY_BODY# WEBHOOK_SUCCESS#
     NOTICES# NOTICE# LETTERS# MAILBOX_EXPORT# BULK_DELETE#`,
 };
 

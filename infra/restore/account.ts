@@ -7,6 +7,7 @@ import { getAccount } from "../../shared/accounts/visible.ts";
 import { change } from "../../shared/changes/kind.ts";
 import { operatorCommit } from "../../shared/changes/recorder.ts";
 import { mapConcurrently } from "../../shared/core/concurrency.ts";
+import { clock } from "../../shared/core/time.ts";
 import { dkimQueue, domainQueue } from "../../shared/domains/domain.ts";
 import { allRrsets, StoredZone, zoneDueKey, zoneKey, zoneQueue } from "../../shared/domains/zone.ts";
 import { grantQueue } from "../../shared/grants/assignments.ts";
@@ -83,7 +84,9 @@ const apply = (live: Table, { writes }: Step): Promise<void> =>
  * Stores that a restore has begun, and records the restore in the audit log. Does nothing for an interrupted restore,
  * because such a restore is stored already.
  */
-async function begin({ live, accountId, pastName, now }: AccountRestore): Promise<void> {
+async function begin({ live, accountId, pastName }: AccountRestore): Promise<void> {
+  // The comparison of the tables may have taken minutes. The audit log needs entries in the order of their times.
+  const now = clock();
   await operatorCommit(
     live,
     accountId,

@@ -97,12 +97,18 @@ export async function listAuditEntries(
   return { items: rows.map((row) => entryOf(StoredChange.parse(row))), total };
 }
 
-/** How many entries a file can have. All entries of a file are in memory together, and an answer has at most 6 MB. */
+/** How many entries a file can have. All entries of a file are in memory together. */
 const mostInFile = 1_000;
 
 /**
- * All changes that match the query, for a file. Throws 422 if more than 1,000 changes match, and the errors of
- * `listAuditEntries`.
+ * The most bytes of a file as a JSON text. Lambda sends an answer in a JSON text with at most 6 MB. The file is not compressed if
+ * the caller does not accept this.
+ */
+const mostBytes = 5_000_000;
+
+/**
+ * All changes that match the query, for a file. Throws 422 if more than 1,000 changes match, or if the file is too large
+ * for an answer, and the errors of `listAuditEntries`.
  */
 export async function auditEntriesForFile(
   accountId: string,
@@ -110,8 +116,11 @@ export async function auditEntriesForFile(
   context: Context,
 ): Promise<{ items: AuditEntry[]; total: number }> {
   const found = await listAuditEntries(accountId, { ...query, page: 1, page_size: mostInFile }, context);
-  if (found.total <= mostInFile) return found;
-  const msg = `${found.total} entries match, and a file has at most ${mostInFile}. Write a shorter time from \`since\` to \`until\``;
+  const isTooMany = found.total > mostInFile;
+  const isTooLarge = !isTooMany && Buffer.byteLength(JSON.stringify(auditFile(found.items).text)) > mostBytes;
+  if (!isTooMany && !isTooLarge) return found;
+  const limit = isTooMany ? `a file has at most ${mostInFile}` : "together they are too large for a file";
+  const msg = `${found.total} entries match, and ${limit}. Write a shorter time from \`since\` to \`until\``;
   throw new InvalidInput([{ loc: ["query", "since"], msg, type: "too_many" }]);
 }
 

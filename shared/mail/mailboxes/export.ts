@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { EffectiveGrant, type Permissions, type Scope, covers } from "../../auth/permissions.ts";
+import { capabilitiesOf, covers, EffectiveGrant, type Permissions, type Scope } from "../../auth/permissions.ts";
 import { change, defineKind } from "../../changes/kind.ts";
 import { InvalidInput, notFound } from "../../core/errors.ts";
 import { Id, timeOrderedId } from "../../core/ids.ts";
@@ -201,9 +201,20 @@ const exportView = ({ id, status, row_count, created_at, finished_at, expires_at
 export const csvNameOf = (createdAt: string): string => `mailboxes-${createdAt.slice(0, 10)}.csv`;
 
 /**
+ * Whether the principal still holds every permission to export that the principal held at the request. The file may have
+ * rows of each of these permissions.
+ */
+const stillHolds = (permissions: Permissions, { everything, grants }: StoredExport["permissions"]): boolean =>
+  !everything &&
+  grants
+    .filter((grant) => capabilitiesOf(grant).includes("mailbox.export"))
+    .every(({ scope }) => covers(permissions, "mailbox.export", scope ? [scope] : []));
+
+/**
  * The state of an export. Throws 404:
  * - if there is no such export, or if the export has expired;
- * - if the principal did not request the export, and may not export the whole account.
+ * - if the principal may not export the whole account, and did not request the export or has lost a permission to export
+ *   since.
  */
 export async function getExport(
   accountId: string,
@@ -212,7 +223,9 @@ export async function getExport(
   files: () => Files,
 ): Promise<MailboxExport> {
   const stored = await table.get(exportKey(accountId, id), StoredExport);
-  const isTheirs = stored?.requested_by === principal.id || covers(permissions, "mailbox.export", []);
+  const isTheirs =
+    covers(permissions, "mailbox.export", []) ||
+    (stored?.requested_by === principal.id && stillHolds(permissions, stored.permissions));
   if (!stored || !isTheirs || (stored.expires_at ?? "") <= now().toISOString()) throw notFound();
   const { file_key, created_at } = stored;
   const options = { filename: csvNameOf(created_at), expiresInSeconds: downloadSeconds, now: now() };

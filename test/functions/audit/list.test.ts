@@ -213,7 +213,7 @@ describe("a CSV file", () => {
     expect(lines[2]).toContain(",'=1+1,");
   });
 
-  test("of more than 1,000 entries is a 422 that says how many there are", async () => {
+  test("of more than 1,000 entries, or of more bytes than an answer can have, is a 422 that says how many entries there are", async () => {
     const account = await newAccount();
     const now = new Date();
     const entries = Array.from({ length: 1_001 }, (_, index) => ({
@@ -221,7 +221,9 @@ describe("a CSV file", () => {
       type: "tag.created",
       account_id: account.id,
       at: now.toISOString(),
-      action: "tags.add",
+      action: index < 300 ? "tags.update" : "tags.add",
+      // A quote has two bytes in JSON, three bytes in CSV, and six bytes in the JSON text of Lambda's answer.
+      ...(index < 300 ? { after: JSON.stringify({ name: '"'.repeat(4_000) }) } : {}),
       actor_type: "user",
       actor_id: account.owner.id,
       request_id: String(index),
@@ -232,8 +234,15 @@ describe("a CSV file", () => {
       const writes = appendEntries(changeJournalOf(account.id), entries.slice(from, from + 40), now);
       await testTable().commit(async () => ({ value: undefined, writes }));
     }
-    const { status, body } = await csvOf(account);
-    expect([status, body.detail[0].loc, body.detail[0].type]).toEqual([422, ["query", "since"], "too_many"]);
-    expect((await csvOf(account, "?action=workspaces.add")).status).toBe(200);
+    const refused: [query: string, msg: RegExp][] = [
+      ["", /^1003 entries match, and a file has at most 1000\./],
+      ["?action=tags.update", /^300 entries match, and together they are too large for a file\./],
+    ];
+    for (const [query, msg] of refused) {
+      const { status, body } = await csvOf(account, query);
+      expect([status, body.detail]).toMatchObject([422, [{ loc: ["query", "since"], type: "too_many" }]]);
+      expect(body.detail[0].msg).toMatch(msg);
+    }
+    expect((await csvOf(account, "?action=tags.add")).status).toBe(200);
   });
 });

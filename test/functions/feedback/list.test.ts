@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 
+import { feedbackKey } from "../../../shared/feedback/feedback.ts";
+import { listFeedback } from "../../../shared/feedback/list.ts";
 import { setFeedbackStatus } from "../../../shared/feedback/operate.ts";
 import { indexFeedback, listOwnFeedback, newestUnlisted } from "../../../shared/feedback/own.ts";
 import { withStep } from "../../support/between-calls.ts";
@@ -34,6 +36,30 @@ test("shows the account's feedback with our answer, newest first, by status and 
   expect((await send(account, "GET", "?status=done")).body).toMatchObject({ items: [answered], total: 1 });
   expect((await send(account, "GET", "?status=new")).body).toMatchObject({ items: [third, first], total: 2 });
   expect((await send(account, "GET", "?status=planned")).body).toMatchObject({ items: [], total: 0 });
+});
+
+test("a page of a status has only feedback with this status, also if a status changes during the read", async () => {
+  const account = await newAccount();
+  const [first, second] = [await submitted(account, "First"), await submitted(account, "Second")];
+  const table = testTable();
+  let isChanged = false;
+  const changing = {
+    ...table,
+    getMany: async (keys: Parameters<typeof table.getMany>[0]) => {
+      const readsFeedback = keys.some(({ SK }) => SK === feedbackKey(account.id, second.id).SK);
+      if (readsFeedback && !isChanged) {
+        isChanged = true;
+        await setFeedbackStatus(table, { accountId: account.id, id: second.id, status: "done" }, new Date());
+      }
+      return table.getMany(keys);
+    },
+  };
+  const page = { page: 1, page_size: 25, order: "desc" } as const;
+  expect(await listFeedback(changing, { account: account.id, status: "new" }, page)).toEqual({
+    items: [first],
+    total: 1,
+  });
+  expect(isChanged).toBe(true);
 });
 
 test("who may not manage access sees only their own, with its pages and totals", async () => {

@@ -107,7 +107,7 @@ test("an interrupted export has no file, and begins again", async () => {
   expect(await rowsIn(id)).toHaveLength(3);
 });
 
-test("has the filtered mailboxes that the requester was allowed to export at the request, even if not any more", async () => {
+test("has the filtered mailboxes that the requester was allowed to export at the request, without those of a grant that has ended by itself", async () => {
   const { account, domain, ids, run, rowsIn } = await scene(3);
   const other = await home(account);
   await stocked(account, other.name, ["q0"]);
@@ -121,6 +121,7 @@ test("has the filtered mailboxes that the requester was allowed to export at the
     [{}, [grant("mailbox", ids[1])], ["p1"]],
     [{ search: "p2" }, [grant("domain", domain.id), grant("mailbox", ids[2])], ["p2"]],
     [{ domain: other.id }, [grant("domain", domain.id)], []],
+    [{}, [{ ...grant("domain", domain.id), expires_at: "2026-01-01T00:00:00.000Z" }, grant("mailbox", ids[1])], ["p1"]],
     [{}, [], []],
   ];
   for (const [filter, grants, locals] of cases) {

@@ -3,10 +3,13 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { limitCommands } from "../../../infra/operator/limit-commands.ts";
-import { limitClasses, limitClassNames } from "../../../shared/rate-limits/classes.ts";
+import { requestClasses } from "../../../shared/limits/limits.ts";
+import { limitClasses } from "../../../shared/rate-limits/classes.ts";
 import { setOwnLimit } from "../../../shared/rate-limits/own-limits.ts";
 import { request, statusesOf } from "../../support/request.ts";
 import { newAccount, testTable } from "../../support/world.ts";
+
+const limitClassNames = Object.keys(requestClasses) as (keyof typeof requestClasses)[];
 
 const run = (name: string, options: Record<string, string>) =>
   limitCommands[`limits ${name}`]?.run(testTable(), options, { open: () => testTable() });
@@ -67,7 +70,8 @@ test.each(["show", "set", "clear"])(
 test.each([
   ["per-minute", ["0", "1000001", "-1", "1.5", "1e3", "", "x"]],
   ["burst", ["0", "1000001", "-1", "1.5", "", " 5"]],
-  ["class", ["", "Default", "all"]],
+  // The mail servers' limits of logins are not limits of an account.
+  ["class", ["", "Default", "all", "login_pair", "login_address", "login_source"]],
 ])("--%s is refused unless it makes sense", (option, wrong) => {
   const schema = limitCommands["limits set"]?.options[option]?.schema;
   for (const value of wrong) expect([value, schema?.safeParse(value).success]).toEqual([value, false]);

@@ -160,6 +160,31 @@ test("a dry run changes nothing, and a restored account works again: its lists, 
   expect((await get("tags")).body.total).toBe(2);
 });
 
+test("an address that was suppressed after the restored time stays suppressed", async () => {
+  const account = await newAccount();
+  const path = `/v1/public/accounts/${account.id}/suppressions`;
+  const suppress = async (email: string) =>
+    expect((await request("POST", path, { token: account.owner.token, body: { email } })).status).toBe(201);
+  await suppress("earlier@elsewhere.example");
+  const { restore } = await restorable({ account }, () => suppress("later@elsewhere.example"));
+  const { body: before } = await request("GET", path, account.owner);
+  expect((await restoreAccount(restore)).problems).toEqual([]);
+  const { body } = await request("GET", path, account.owner);
+  expect(body).toEqual(before);
+  expect(body.items.map(({ email }: { email: string }) => email)).toContain("later@elsewhere.example");
+});
+
+test("the entry in the audit log has the time at which the restore begins to write, however long it has read", async () => {
+  const account = await newAccount();
+  const path = `/v1/public/accounts/${account.id}/tags`;
+  const tag = () => request("POST", path, { token: account.owner.token, body: { name: "New" } });
+  const { restore } = await restorable({ account }, tag);
+  await restoreAccount({ ...restore, now: new Date(Date.now() - 600_000) });
+  const log = await request("GET", `/v1/public/accounts/${account.id}/audit-log`, account.owner);
+  const actions = log.body.items.map(({ action }: { action: string }) => action);
+  expect(actions.slice(0, 2)).toEqual(["operator: restore account", "operator: account suspended"]);
+});
+
 test("rows that an earlier version stored have their present form when they come back", async () => {
   const account = await newAccount();
   const { name } = await home(account);

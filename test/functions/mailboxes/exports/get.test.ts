@@ -90,10 +90,35 @@ test("is for the caller who requested it, and for callers who may export everyth
     await newServiceAccount(account, may),
     await newMember(account, { capability: "mailbox.view" }),
   ];
-  await change(account, id, { requested_by: asker.id });
+  const grants = [{ id: "a", capability: "mailbox.export", scope }];
+  await change(account, id, { requested_by: asker.id, permissions: { everything: false, grants } });
   for (const who of [asker, everything, account.owner]) expect((await get(account, id, who)).status).toBe(200);
   expect((await get(account, id, neighbour)).body).toMatchObject({ status: 404, code: "not_found" });
   expect((await get(account, id, viewer)).body).toMatchObject({ required_capability: "mailbox.export" });
+});
+
+test("404 for the caller who requested it, after one of the caller's permissions to export has ended", async () => {
+  const { account, domainId, id } = await scene();
+  const { id: otherId } = await home(account);
+  const may = { capability: "mailbox.export" as const };
+  const asker = await newMember(account, { ...may, scope: { type: "domain", id: domainId } });
+  const held = (type: string, scopeId: string) => ({
+    id: scopeId,
+    role: "editor",
+    scope: { type, id: scopeId },
+  });
+  const cases: [permissions: object, status: number][] = [
+    [{ everything: false, grants: [held("domain", domainId)] }, 200],
+    [{ everything: false, grants: [held("domain", domainId), held("domain", otherId)] }, 404],
+    [{ everything: false, grants: [{ id: "whole", ...may }] }, 404],
+    [{ everything: true, grants: [] }, 404],
+    [{ everything: false, grants: [held("domain", domainId), { id: "other", capability: "mailbox.view" }] }, 200],
+  ];
+  for (const [permissions, status] of cases) {
+    await change(account, id, { requested_by: asker.id, permissions });
+    expect((await get(account, id, asker)).status, JSON.stringify(permissions)).toBe(status);
+    expect((await get(account, id)).status).toBe(200);
+  }
 });
 
 test("404 for an expired export, another account's, and a missing one", async () => {

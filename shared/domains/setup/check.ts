@@ -8,7 +8,7 @@ import { domainById } from "../find.ts";
 import { faultsText, isFault, membersAfterChecks, type SeenRecords } from "../health/faults.ts";
 import { mailChecks, proofCheck } from "../health/health.ts";
 import { type Check, expectedRecords } from "../health/mail-checks.ts";
-import { proofState } from "../health/proof.ts";
+import { proofState, type ProofState } from "../health/proof.ts";
 import { ensureDkim, missingDkim } from "../records/dkim-keys.ts";
 import { syncZone } from "../records/sync.ts";
 import { registrationOf, type StoredRegistration } from "../registration-state.ts";
@@ -167,8 +167,8 @@ const nextCheckAt = (failures: number, now: Date): string =>
   later(now, waitsMs[Math.min(failures, waitsMs.length - 1)] ?? dayMs);
 
 async function awaitProof(domain: StoredDomain, work: DomainWork): Promise<void> {
-  const { verified } = await proofState(work.resolver, domain);
-  if (verified !== true) return recordWaiting(domain, work);
+  const proof = await proofState(work.resolver, domain);
+  if (proof.verified !== true) return recordWaiting(domain, proof, work);
   const dkim = await missingDkim(domain, work);
   const { table, commit, now } = systemWriter(work, domain.account_id);
   await commit(async () => {
@@ -181,15 +181,22 @@ async function awaitProof(domain: StoredDomain, work: DomainWork): Promise<void>
 }
 
 /**
- * Stores that the proof was not seen. A domain that moves to our nameservers sends mail while it waits for the proof.
- * If this takes long, its hold on the name is firm only while the TXT record of the name is there.
+ * Stores that the proof was not seen. A domain that was proved before, and now waits because its DNS mode changed, still
+ * holds its name firmly. The TXT record of the name is a proof for this hold in both modes.
  */
-async function recordWaiting(domain: StoredDomain, work: DomainWork): Promise<void> {
-  const failures = domain.failures + 1;
-  await storeResult(domain, { failures, due_at: nextCheckAt(domain.failures, work.now()) }, undefined, work);
-  if (!domain.sending_ready || domain.source === "purchased" || failures < failuresUntilLoosened) return;
-  const { verified } = await proofState(work.resolver, { ...domain, dns_mode: "external", handover: null });
-  if (verified !== undefined) await setFirm(domain, verified, work);
+async function recordWaiting(domain: StoredDomain, proof: ProofState, work: DomainWork): Promise<void> {
+  const waiting = { failures: domain.failures + 1, due_at: nextCheckAt(domain.failures, work.now()) };
+  const hasHold = domain.source === "connected" && domain.verified_at !== null;
+  if (!hasHold) return void (await storeResult(domain, waiting, undefined, work));
+  const record = proof.record ?? (await proofState(work.resolver, { ...domain, dns_mode: "external", handover: null }));
+  const isProved = record.verified === true;
+  // If the DNS gave no answer about one of the proofs, the count stays.
+  const isUnproved = record.verified === false && proof.verified === false;
+  const unproved = (domain.unproved ?? 0) + 1;
+  if (isProved) await setFirm(domain, true, work);
+  if (isUnproved && unproved >= failuresUntilLoosened) await setFirm(domain, false, work);
+  const members = isUnproved ? { unproved } : isProved ? provedAgain(domain) : {};
+  await storeResult(domain, { ...waiting, ...members }, undefined, work);
 }
 
 /** Checks the proof and the mail records of an active or degraded domain. */

@@ -372,15 +372,33 @@ describe("a domain that comes to our nameservers", () => {
     const account = await newAccount();
     const { name, records } = await ready(account);
     await setMode(account, name, "hosted");
-    await setStored(account, name, { failures: 12 });
-    await advance(account, name);
+    await setStored(account, name, { unproved: 12 });
+    expect(await advance(account, name)).toMatchObject({ unproved: 0 });
     expect(await isFirm(name)).toBe(true);
     await publishRecords(testTable(), name, []);
+    await setStored(account, name, { unproved: 12 });
     await advance(account, name);
     expect(await isFirm(name)).toBe(false);
     await publish(name, records.proof);
     await advance(account, name);
     expect(await isFirm(name)).toBe(true);
+  });
+
+  test("goes to the next owner of its name after thirteen checks, even if it never sent and changes its mode meanwhile", async () => {
+    const [account, owner] = [await newAccount(), await newAccount()];
+    const workspaceId = await newWorkspace(owner, "Sales");
+    const { name, records } = await externalDomain(account);
+    await publish(name, records.proof);
+    await verify(account, name);
+    expect((await setMode(account, name, "hosted")).body).toMatchObject({ outbound_routing_ready: false });
+    await publish(name, [proofOf(owner, name)]);
+    for (let count = 1; count <= 13; count++) {
+      expect((await connect(owner, name, workspaceId)).body).toMatchObject({ code: "domain_taken" });
+      expect(await advance(account, name)).toMatchObject({ status: "pending_delegation", unproved: count });
+      if (count % 4 === 0) await setMode(account, name, count % 8 === 0 ? "hosted" : "external");
+    }
+    expect((await connect(owner, name, workspaceId)).status).toBe(201);
+    expect(await readDomain(account, name)).toMatchObject({ status: "releasing" });
   });
 
   test("that was never proved is like any new one", async () => {

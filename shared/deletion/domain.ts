@@ -33,6 +33,7 @@ import { lookalikeRemoval } from "../domains/setup/lookalikes.ts";
 import { keptUntil, planReleasing } from "../domains/setup/releasing.ts";
 import { domainUpdate, type DomainWriter } from "../domains/setup/work.ts";
 import { domainViews } from "../domains/view.ts";
+import { subzoneRemovals } from "../domains/zone-neighbours.ts";
 import { getZone, zoneDueKey, zoneKey } from "../domains/zone.ts";
 import type { Context } from "../http/route.ts";
 import { dropMailbox } from "../mail/mailboxes/delete.ts";
@@ -296,10 +297,11 @@ function deleteRows(accountId: string, id: string, { table, commit, now }: Domai
     const domain = await domainById(table, accountId, id);
     if (!domain) return { value: undefined, writes: [], changes: [] };
     const [before] = (await domainViews(table, accountId, [domain])) as [object];
-    const [writes, ip, zone, holder, name] = await Promise.all([
+    const [writes, ip, zone, subzones, holder, name] = await Promise.all([
       listRemovals(domain, table),
       planUnassigned(table, domain, now()),
       getZone(table, accountId, id),
+      subzoneRemovals(table, domain),
       table.get(holderKey(domain.name), NameHolder),
       table.get(domainNameKey(accountId, domain.name), NameHolder),
     ]);
@@ -315,6 +317,7 @@ function deleteRows(accountId: string, id: string, { table, commit, now }: Domai
         ...(name?.domain_id === id ? [{ delete: domainNameKey(accountId, domain.name), ...own }] : []),
         ...(isRegistered(domain) && holder?.domain_id === id ? [releasedWrite(domain.name, now())] : []),
         { delete: zoneKey(accountId, id) },
+        ...subzones,
         { delete: dkimKey(accountId, id) },
         ...(zone?.due_at ? [{ delete: zoneDueKey(zone, zone.due_at) }] : []),
       ],

@@ -13,6 +13,8 @@ import { ensureDkim, missingDkim } from "../records/dkim-keys.ts";
 import { syncZone } from "../records/sync.ts";
 import { registrationOf, type StoredRegistration } from "../registration-state.ts";
 import { domainViews } from "../view.ts";
+import { subzoneWrites, zoneObstacle } from "../zone-neighbours.ts";
+import { getZone } from "../zone.ts";
 import { inAboutADay, nextRecheck, planActivation } from "./activate.ts";
 import { dueBy } from "./expiry.ts";
 import { correctProtection } from "./protection.ts";
@@ -169,6 +171,11 @@ const nextCheckAt = (failures: number, now: Date): string =>
 async function awaitProof(domain: StoredDomain, work: DomainWork): Promise<void> {
   const proof = await proofState(work.resolver, domain);
   if (proof.verified !== true) return recordWaiting(domain, proof, work);
+  const obstacle = domain.dns_mode === "hosted" ? await zoneObstacle(work.table, domain.name) : undefined;
+  if (obstacle !== undefined) {
+    const status_reason = obstacle;
+    return storeWaiting(domain, { status_reason, ...provedAgain(domain) }, work);
+  }
   const dkim = await missingDkim(domain, work);
   const { table, commit, now } = systemWriter(work, domain.account_id);
   await commit(async () => {
@@ -185,9 +192,8 @@ async function awaitProof(domain: StoredDomain, work: DomainWork): Promise<void>
  * holds its name firmly. The TXT record of the name is a proof for this hold in both modes.
  */
 async function recordWaiting(domain: StoredDomain, proof: ProofState, work: DomainWork): Promise<void> {
-  const waiting = { failures: domain.failures + 1, due_at: nextCheckAt(domain.failures, work.now()) };
   const hasHold = domain.source === "connected" && domain.verified_at !== null;
-  if (!hasHold) return void (await storeResult(domain, waiting, undefined, work));
+  if (!hasHold) return storeWaiting(domain, { status_reason: null }, work);
   const record = proof.record ?? (await proofState(work.resolver, { ...domain, dns_mode: "external", handover: null }));
   const isProved = record.verified === true;
   // If the DNS gave no answer about one of the proofs, the count stays.
@@ -196,17 +202,29 @@ async function recordWaiting(domain: StoredDomain, proof: ProofState, work: Doma
   if (isProved) await setFirm(domain, true, work);
   if (isUnproved && unproved >= failuresUntilLoosened) await setFirm(domain, false, work);
   const members = isUnproved ? { unproved } : isProved ? provedAgain(domain) : {};
-  await storeResult(domain, { ...waiting, ...members }, undefined, work);
+  await storeWaiting(domain, { status_reason: null, ...members }, work);
+}
+
+/** Stores that a domain still waits, and when it is checked again. A new `status_reason` is an event. */
+async function storeWaiting(
+  domain: StoredDomain,
+  members: Pick<StoredDomain, "status_reason" | "unproved">,
+  work: DomainWork,
+): Promise<void> {
+  const waiting = { failures: domain.failures + 1, due_at: nextCheckAt(domain.failures, work.now()) };
+  const verb = members.status_reason === domain.status_reason ? undefined : "updated";
+  await storeResult(domain, { ...waiting, ...members }, verb, work);
 }
 
 /** Checks the proof and the mail records of an active or degraded domain. */
 async function recheck(domain: StoredDomain, work: DomainWork): Promise<void> {
   const expected = await expectedRecords(work.table, domain);
-  const [proof, mail] = await Promise.all([
+  const [proof, mail, obstacle] = await Promise.all([
     proofState(work.resolver, domain),
     mailChecks({ resolver: work.resolver, domain }, expected),
+    domain.dns_mode === "hosted" ? missingZone(domain, work) : undefined,
   ]);
-  const checks = [proofCheck(domain, proof), ...mail];
+  const checks = [withObstacle(proofCheck(domain, proof), obstacle), ...mail];
   const now = work.now();
   const seen = domain.dns_mode === "external" ? membersAfterChecks(domain, checks, proof, now) : {};
   const failed = checks.filter((check) => isFault(check, domain));
@@ -230,6 +248,20 @@ async function recheck(domain: StoredDomain, work: DomainWork): Promise<void> {
   await storeResult(domain, { ...seen, ...healthy, due_at }, verb, work);
 }
 
+/**
+ * Says why the nameservers cannot hold the zone of a hosted domain. Undefined if they hold the zone or can hold it. Also
+ * notes the zone under the names above, because earlier versions did not do so.
+ */
+async function missingZone({ account_id, id, name }: StoredDomain, { table }: DomainWork): Promise<string | undefined> {
+  const zone = await getZone(table, account_id, id);
+  if (zone?.zone_id === undefined) return zoneObstacle(table, name);
+  for (const write of subzoneWrites({ account_id, id, name })) await table.attempt(write);
+  return undefined;
+}
+
+const withObstacle = (check: Check, message: string | undefined): Check =>
+  message === undefined ? check : { ...check, status: "fail", message };
+
 /** The event for a check that found the domain ready to send mail for the first time; otherwise undefined. */
 const readyEvent = (domain: StoredDomain, { sending_ready }: SeenRecords): Verb =>
   sending_ready === true && !domain.sending_ready ? "updated" : undefined;
@@ -245,7 +277,7 @@ async function recordFailure(
   work: DomainWork,
 ): Promise<void> {
   const failures = domain.failures + 1;
-  const isUnproved = failed.some(({ name }) => name === "ns" || name === "proof");
+  const isUnproved = !isProved && failed.some(({ name }) => name === "ns" || name === "proof");
   const unproved = (domain.unproved ?? 0) + 1;
   if (domain.source === "connected") {
     // A name that has not been proved for a long time may have another owner, who can then take the name over by a

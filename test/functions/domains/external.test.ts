@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { advanceDomain } from "../../../functions/workers/advance-domains.ts";
 import { publishRecords } from "../../../infra/local/dns/external.ts";
 import { readHolder } from "../../../shared/domains/holder.ts";
+import { unregistered } from "../../../shared/domains/registration-state.ts";
 import { nextRecheck } from "../../../shared/domains/setup/activate.ts";
 import { getZone } from "../../../shared/domains/zone.ts";
 import { newWorkspace } from "../../support/auth.ts";
@@ -343,6 +344,34 @@ describe("a domain that leaves our nameservers", () => {
       broken_records: ["proof", "mx", "spf", "dkim"],
     });
   });
+
+  test.each(["restored with its registration", "claimed again"])(
+    "is hosted again when it is deleted and %s before its delegation changes, and stays external after that",
+    async (way) => {
+      const account = await newAccount();
+      const restored = async (name: string) => {
+        await domainsRequest(account, "DELETE", `/${name}?release=true`);
+        const { status, body } = await domainsRequest(account, "POST", `/${name}/restore`);
+        expect(status).toBe(200);
+        return body;
+      };
+      const domain = async () => {
+        const { name } = await quicklyActive(account);
+        if (way === "restored with its registration") {
+          const registration = { ...unregistered("pending"), status: "active", expires_at: "2100-01-01T00:00:00.000Z" };
+          await setStored(account, name, { source: "purchased", registration });
+        }
+        await setMode(account, name, "external");
+        return name;
+      };
+      const [kept, left] = [await domain(), await domain()];
+      expect(await restored(kept)).toMatchObject({ status: "pending_delegation", dns_mode: "hosted" });
+      expect((await verify(account, kept)).body).toMatchObject({ status: "active" });
+      expect(await dig(kept, "MX")).not.toBe("EREFUSED");
+      await setStored(account, left, { handover: { gone_at: new Date().toISOString() } });
+      expect(await restored(left)).toMatchObject({ status: "pending_delegation", dns_mode: "external" });
+    },
+  );
 
   test("is as before when it comes back before its delegation changes", async () => {
     const account = await newAccount();

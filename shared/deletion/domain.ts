@@ -153,13 +153,24 @@ function requireDeletable(domain: StoredDomain, { permissions }: Context): void 
   }
 }
 
-/** The outside services that a deletion needs. */
-export type ReleaseServices = { dns: Dns; registrar: Registrar };
+/**
+ * The outside services that a deletion needs. After `budgetMs` milliseconds the deletion stops between two
+ * transactions. Without `budgetMs` it goes on to its end.
+ */
+export type ReleaseServices = { dns: Dns; registrar: Registrar; budgetMs?: number };
+
+/** Thrown when the time for a deletion is over: 503 `busy`. The rest stays due. */
+export class MoreToDelete extends Problem {
+  constructor() {
+    super("busy", "The domain has much to delete. The rest is deleted later.", { retry_after: 60 });
+  }
+}
 
 /**
  * Continues the release of a domain. While the domain is kept, only its zone is removed, because another account may
  * need the name. Once the zone is removed, nothing is done until `finishRelease` follows at `deletes_at`. Throws 503
- * when an outside service does not answer, and while another process syncs the zone. The work then stays due.
+ * when an outside service does not answer, while another process syncs the zone, and when the time is over. The work then
+ * stays due.
  */
 export async function advanceRelease(
   domain: StoredDomain,
@@ -223,15 +234,21 @@ function noteZoneRemoved(
  * - the grants, master passwords and forwarding rules on it,
  * - its name, with the domain itself.
  *
- * Throws 503 when an outside service does not answer, and while another process syncs the zone. The work then stays
- * due.
+ * Throws 503 when an outside service does not answer, while another process syncs the zone, and when the time is over.
+ * The work then stays due.
  */
 export async function finishRelease(
   accountId: string,
   id: string,
   writer: DomainWriter,
-  { dns, registrar }: ReleaseServices,
+  { dns, registrar, budgetMs = Infinity }: ReleaseServices,
 ): Promise<void> {
+  const endsAtMs = performance.now() + budgetMs;
+  // Each call does at least one step, so that repeated calls come to the end.
+  const requireTime = (): void => {
+    if (performance.now() < endsAtMs) return;
+    throw new MoreToDelete();
+  };
   const domain = await domainById(writer.table, accountId, id);
   if (domain?.status !== "releasing") return;
   await removeZone(domain, writer, dns);
@@ -239,10 +256,10 @@ export async function finishRelease(
   // takeover, another account may have the name.
   const holder = isRegistered(domain) ? await readHolder(writer.table, domain.name) : undefined;
   if (holder?.domain_id === id) await registrar.release(domain.name);
-  while (await removeFirstMailbox(domain, writer)) continue;
-  while (await purgeMailboxes(domain, writer)) continue;
-  while (await removeRecords(accountId, id, writer)) continue;
-  while (await revokeAccess(accountId, id, writer)) continue;
+  while (await removeFirstMailbox(domain, writer)) requireTime();
+  while (await purgeMailboxes(domain, writer, requireTime)) continue;
+  while (await removeRecords(accountId, id, writer)) requireTime();
+  while (await revokeAccess(accountId, id, writer)) requireTime();
   await deleteRows(accountId, id, writer);
 }
 
@@ -252,10 +269,17 @@ async function removeFirstMailbox(domain: StoredDomain, writer: DomainWriter): P
   return mailbox !== undefined && dropMailbox(domain, mailbox.id, writer);
 }
 
-/** Purges some of the domain's deleted mailboxes; false if there are none. */
-async function purgeMailboxes({ account_id, id }: StoredDomain, writer: DomainWriter): Promise<boolean> {
+/** Purges some of the domain's deleted mailboxes, and calls `after` after each; false if there are none. */
+async function purgeMailboxes(
+  { account_id, id }: StoredDomain,
+  writer: DomainWriter,
+  after: () => void,
+): Promise<boolean> {
   const deleted = await deletedIn(writer.table, account_id, id);
-  for (const { mailbox } of deleted) await purgeMailbox(account_id, mailbox.id, writer);
+  for (const { mailbox } of deleted) {
+    await purgeMailbox(account_id, mailbox.id, writer);
+    after();
+  }
   return deleted.length > 0;
 }
 

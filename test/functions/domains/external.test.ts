@@ -2,11 +2,13 @@ import { describe, expect, test } from "vitest";
 
 import { advanceDomain } from "../../../functions/workers/advance-domains.ts";
 import { publishRecords } from "../../../infra/local/dns/external.ts";
+import { domainKey } from "../../../shared/domains/domain.ts";
 import { readHolder } from "../../../shared/domains/holder.ts";
 import { unregistered } from "../../../shared/domains/registration-state.ts";
 import { nextRecheck } from "../../../shared/domains/setup/activate.ts";
 import { getZone } from "../../../shared/domains/zone.ts";
 import { newWorkspace } from "../../support/auth.ts";
+import { afterReading } from "../../support/between.ts";
 import { advance, dig, quicklyActive, setStored, storedAs, workAt } from "../../support/domain-work.ts";
 import {
   connect,
@@ -241,6 +243,34 @@ describe("a name that another account has", () => {
     expect(await isFirm(name)).toBe(false);
     expect((await connect(account, name, workspaceId)).status).toBe(201);
   });
+});
+
+test("a check that began before a verification changes nothing that the verification found", async () => {
+  const account = await newAccount();
+  const { id, name, records } = await externalDomain(account);
+  await publish(name, records.proof);
+  await verify(account, name);
+  await publishRecords(testTable(), name, []);
+  const [{ PK, SK }, before] = [domainKey(account.id, id), workAt(new Date()).resolver];
+  const resolver = { ...before, resolve: async () => ({ status: "absent" as const }) };
+  const check = async (...published: Parameters<typeof publish>[1][number][]) => {
+    const { due_at } = await storedAs(account, name);
+    const due = due_at ?? "";
+    await afterReading(
+      (key) => key.PK === PK && key.SK === SK,
+      async () => {
+        await publish(name, published);
+        await verify(account, name);
+      },
+      () => advanceDomain(account.id, id, due, workAt(new Date(due), { resolver })),
+    );
+  };
+  await check(...records.proof, ...records.spf, ...records.dkim);
+  expect(await storedAs(account, name)).toMatchObject({ sending_ready: true, failures: 0 });
+  await setStored(account, name, { unproved: 12 });
+  await check(...records.proof);
+  expect(await storedAs(account, name)).toMatchObject({ unproved: 0 });
+  expect(await isFirm(name)).toBe(true);
 });
 
 describe("a record that was right once", () => {

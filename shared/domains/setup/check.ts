@@ -194,8 +194,8 @@ async function awaitProof(domain: StoredDomain, work: DomainWork): Promise<void>
   if (proof.verified !== true) return recordWaiting(domain, proof, work);
   const obstacle = domain.dns_mode === "hosted" ? await zoneObstacle(work.table, domain.name) : undefined;
   if (obstacle !== undefined) {
-    const status_reason = obstacle;
-    return storeWaiting(domain, { status_reason, ...provedAgain(domain) }, work);
+    const members = { status_reason: obstacle, ...provedAgain(domain) };
+    return storeWaiting(domain, members, work, hasHold(domain) ? true : undefined);
   }
   const dkim = await missingDkim(domain, work);
   const { table, commit, now } = systemWriter(work, domain.account_id);
@@ -208,13 +208,15 @@ async function awaitProof(domain: StoredDomain, work: DomainWork): Promise<void>
   await syncZone(domain.account_id, domain.id, work);
 }
 
+/** Whether a connected domain that waits for its proof was proved before, so that it still holds its name. */
+const hasHold = ({ source, verified_at }: StoredDomain): boolean => source === "connected" && verified_at !== null;
+
 /**
  * Stores that the proof was not seen. A domain that was proved before, and now waits because its DNS mode changed, still
  * holds its name firmly. The TXT record of the name is a proof for this hold in both modes.
  */
 async function recordWaiting(domain: StoredDomain, proof: ProofState, work: DomainWork): Promise<void> {
-  const hasHold = domain.source === "connected" && domain.verified_at !== null;
-  if (!hasHold) return storeWaiting(domain, { status_reason: null }, work);
+  if (!hasHold(domain)) return storeWaiting(domain, { status_reason: null }, work);
   const record = proof.record ?? (await proofState(work.resolver, { ...domain, dns_mode: "external", handover: null }));
   const isProved = record.verified === true;
   // If the DNS gave no answer about one of the proofs, the count stays.

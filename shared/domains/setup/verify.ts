@@ -58,8 +58,8 @@ type Verification = z.output<typeof Verification>;
 
 /**
  * Asks the public DNS for the proof of the domain's name. If the name is proved, a domain that waits for the proof
- * becomes active (`planActivation`), unless the nameservers hold a zone above or below a hosted name. If the domain is degraded, or is external and cannot send yet, this also checks
- * the mail records:
+ * becomes active (`planActivation`). A hosted domain goes on waiting while the nameservers hold a zone above or below its
+ * name. If the domain is degraded, or is external and cannot send yet, this also checks the mail records:
  * - A degraded domain recovers if no check fails any more. Otherwise it stays as it is.
  * - An external domain can send mail once its SPF and DKIM records are right.
  *

@@ -5,6 +5,7 @@ import { systemWriter } from "../../../shared/domains/setup/work.ts";
 import { zoneKey } from "../../../shared/domains/zone.ts";
 import { ZoneConflict } from "../../../shared/providers/dns/dns.ts";
 import { newWorkspace } from "../../support/auth.ts";
+import { addedRecord } from "../../support/dns-records.ts";
 import { advance, dig, quicklyActive, storedAs, workAt, write } from "../../support/domain-work.ts";
 import {
   connect,
@@ -15,6 +16,7 @@ import {
   uniqueName,
   verify,
 } from "../../support/domains.ts";
+import { externalDomain } from "../../support/external.ts";
 import { happened } from "../../support/purchases.ts";
 import { request } from "../../support/request.ts";
 import { newAccount } from "../../support/world.ts";
@@ -95,4 +97,16 @@ test("an active domain that never got its zone is degraded, and can be deleted",
   const work = workAt(new Date());
   const dns = { ...work.dns, createZone: () => Promise.reject(new ZoneConflict("There is a zone below.")) };
   await removeZone(await storedAs(account, name), systemWriter(work, account.id), dns);
+});
+
+test("an external subdomain is proved and sends with its records in the zone above", async () => {
+  const account = await newAccount();
+  const { name } = await quicklyActive(account);
+  const shop = await externalDomain(account, { name: `shop.${name}` });
+  const { proof, mx, spf, dkim } = shop.records;
+  for (const { name: at, type, value, priority } of [...proof, ...mx, ...spf, ...dkim]) {
+    const more = priority === undefined ? {} : { priority };
+    await addedRecord(account, { domain: name, name: at === "@" ? "shop" : `${at}.shop`, type, value, ...more });
+  }
+  expect((await verify(account, shop.name)).body).toMatchObject({ status: "active", outbound_routing_ready: true });
 });

@@ -39,8 +39,8 @@ export const route = defineRoute({
     })
     .meta({ id: "DomainCreate", description: "A domain to connect." }),
   output: Domain,
-  problems: ["dns_unavailable", "domain_exists", "domain_taken", "domain_not_ready"],
-  ahead: ({ params, body }) => aheadOfNewDomain(params.account_id, body.name, body.workspace_id),
+  problems: ["dns_unavailable", "domain_exists", "domain_taken", "domain_not_ready", "zone_conflict"],
+  ahead: ({ params, body }) => aheadOfNewDomain(params.account_id, body.name, body.workspace_id, body.dns_mode),
   run: async ({ params, body: { name, workspace_id, dns_mode } }, context) => {
     const given = { name, workspaceId: workspace_id, dnsMode: dns_mode };
     const domain = await addDomain(params.account_id, given, context, resolverHere());

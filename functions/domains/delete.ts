@@ -8,13 +8,16 @@ import { dnsHere, registrarHere } from "../../shared/domains/setup/services.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute, Empty } from "../../shared/http/route.ts";
 
+/** How long a request deletes the contents of a domain, in milliseconds. The worker deletes the rest. */
+const budgetMs = 5_000;
+
 export const route = defineRoute({
   name: "domains.delete",
   http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/domains/{domain}", etag: domainKind },
   summary: "Delete or release a domain",
   synonyms: ["remove", "cancel", "give up", "get rid of", "drop", "purge", "for good"],
   description:
-    "Deletes an empty domain. Its mail and its zone stop at once. A domain whose name was purchased here, or was ever verified, is `releasing` for 5 days: until `deletes_at` it keeps its records, rules and passwords, and `domains.restore` gets it back. Then it is gone, and a purchased name is given up: others can register it. Nothing is refunded. Any other domain is deleted at once. If the domain is already `releasing`, another deletion changes nothing. With `purge=true` a domain is deleted at once and for good, even while it is `releasing`.",
+    "Deletes an empty domain. Its mail and its zone stop at once. A domain whose name was purchased here, or was ever verified, is `releasing` for 5 days: until `deletes_at` it keeps its records, rules and passwords, and `domains.restore` gets it back. Then it is gone, and a purchased name is given up: others can register it. Nothing is refunded. Any other domain is deleted at once. If the domain is already `releasing`, another deletion changes nothing. With `purge=true` a domain is deleted at once and for good, even while it is `releasing`. A domain with many deleted mailboxes is `releasing` for some minutes meanwhile.",
   capability: "domain.delete",
   subject: domainInPath,
   access: "write",
@@ -35,7 +38,7 @@ export const route = defineRoute({
   run: async ({ query, found }, context) => {
     const domain = await beginRelease(found, query, context);
     try {
-      await advanceRelease(domain, context, { dns: dnsHere(), registrar: registrarHere() });
+      await advanceRelease(domain, context, { dns: dnsHere(), registrar: registrarHere(), budgetMs });
     } catch (error) {
       if (!(error instanceof Problem) || error.status !== 503) throw error;
       context.log.info("release left to the worker", { domain_id: found.id, reason: error.message });

@@ -44,6 +44,7 @@ export const route = defineRoute({
     "redirects_unavailable",
     "registrar_unavailable",
     "upstream_unavailable",
+    "zone_conflict",
   ],
   ahead: ({ params, body }, expected) => aheadOfSettings(params, body, expected),
   run: async ({ body, found }, context) => {

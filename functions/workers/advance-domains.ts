@@ -1,4 +1,4 @@
-import { advanceRelease } from "../../shared/deletion/domain.ts";
+import { advanceRelease, MoreToDelete } from "../../shared/deletion/domain.ts";
 import { retireZone } from "../../shared/deletion/zone.ts";
 import { advanceDkim } from "../../shared/domains/dkim/advance.ts";
 import {
@@ -41,7 +41,7 @@ export async function advanceDomain(accountId: string, id: string, at: string, w
     case "pending_registration":
       return advanceRegistration(domain, work);
     case "releasing":
-      return advanceRelease(domain, systemWriter(work, accountId), work);
+      return releaseForAWhile(domain, work);
     case "pending_delegation":
     case "active":
     case "degraded":
@@ -51,6 +51,19 @@ export async function advanceDomain(accountId: string, id: string, at: string, w
     }
     default:
       await work.table.attempt({ delete: dueKey(domainQueue, [accountId, id], at) });
+  }
+}
+
+/** How long one run deletes the contents of one domain, in milliseconds. */
+const releaseMs = 15_000;
+
+/** Continues the release of a domain. A release that takes longer stays due, so that the other tasks get their turn. */
+async function releaseForAWhile(domain: StoredDomain, work: DomainWork): Promise<void> {
+  try {
+    await advanceRelease(domain, systemWriter(work, domain.account_id), { ...work, budgetMs: releaseMs });
+  } catch (error) {
+    if (!(error instanceof MoreToDelete)) throw error;
+    work.log.info("release goes on later", { domain_id: domain.id, reason: error.message });
   }
 }
 

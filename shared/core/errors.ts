@@ -53,6 +53,7 @@ const problems = {
   record_exists: { status: 409, title: "The domain has this record already" },
   record_conflict: { status: 409, title: "The record conflicts with another record" },
   dns_external: { status: 409, title: "The domain's DNS is not on our nameservers" },
+  zone_conflict: { status: 409, title: "A name above or below has a zone already" },
   below_delegation: { status: 409, title: "A name above the record is delegated" },
   system_managed: { status: 409, title: "The domain's settings manage this record" },
   last_owner: { status: 409, title: "An account needs at least one owner" },

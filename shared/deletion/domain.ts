@@ -33,6 +33,7 @@ import { lookalikeRemoval } from "../domains/setup/lookalikes.ts";
 import { keptUntil, planReleasing } from "../domains/setup/releasing.ts";
 import { domainUpdate, type DomainWriter } from "../domains/setup/work.ts";
 import { domainViews } from "../domains/view.ts";
+import { subzoneRemovals } from "../domains/zone-neighbours.ts";
 import { getZone, zoneDueKey, zoneKey } from "../domains/zone.ts";
 import type { Context } from "../http/route.ts";
 import { dropMailbox } from "../mail/mailboxes/delete.ts";
@@ -152,13 +153,24 @@ function requireDeletable(domain: StoredDomain, { permissions }: Context): void 
   }
 }
 
-/** The outside services that a deletion needs. */
-export type ReleaseServices = { dns: Dns; registrar: Registrar };
+/**
+ * The outside services that a deletion needs. After `budgetMs` milliseconds the deletion stops between two
+ * transactions. Without `budgetMs` it goes on to its end.
+ */
+export type ReleaseServices = { dns: Dns; registrar: Registrar; budgetMs?: number };
+
+/** Thrown when the time for a deletion is over: 503 `busy`. The rest stays due. */
+export class MoreToDelete extends Problem {
+  constructor() {
+    super("busy", "The domain has much to delete. The rest is deleted later.", { retry_after: 60 });
+  }
+}
 
 /**
  * Continues the release of a domain. While the domain is kept, only its zone is removed, because another account may
  * need the name. Once the zone is removed, nothing is done until `finishRelease` follows at `deletes_at`. Throws 503
- * when an outside service does not answer, and while another process syncs the zone. The work then stays due.
+ * when an outside service does not answer, while another process syncs the zone, and when the time is over. The work then
+ * stays due.
  */
 export async function advanceRelease(
   domain: StoredDomain,
@@ -222,15 +234,21 @@ function noteZoneRemoved(
  * - the grants, master passwords and forwarding rules on it,
  * - its name, with the domain itself.
  *
- * Throws 503 when an outside service does not answer, and while another process syncs the zone. The work then stays
- * due.
+ * Throws 503 when an outside service does not answer, while another process syncs the zone, and when the time is over.
+ * The work then stays due.
  */
 export async function finishRelease(
   accountId: string,
   id: string,
   writer: DomainWriter,
-  { dns, registrar }: ReleaseServices,
+  { dns, registrar, budgetMs = Infinity }: ReleaseServices,
 ): Promise<void> {
+  const endsAtMs = performance.now() + budgetMs;
+  // Each call does at least one step, so that repeated calls come to the end.
+  const requireTime = (): void => {
+    if (performance.now() < endsAtMs) return;
+    throw new MoreToDelete();
+  };
   const domain = await domainById(writer.table, accountId, id);
   if (domain?.status !== "releasing") return;
   await removeZone(domain, writer, dns);
@@ -238,10 +256,10 @@ export async function finishRelease(
   // takeover, another account may have the name.
   const holder = isRegistered(domain) ? await readHolder(writer.table, domain.name) : undefined;
   if (holder?.domain_id === id) await registrar.release(domain.name);
-  while (await removeFirstMailbox(domain, writer)) continue;
-  while (await purgeMailboxes(domain, writer)) continue;
-  while (await removeRecords(accountId, id, writer)) continue;
-  while (!(await deleteRows(accountId, id, writer))) continue;
+  while (await removeFirstMailbox(domain, writer)) requireTime();
+  while (await purgeMailboxes(domain, writer, requireTime)) continue;
+  while (await removeRecords(accountId, id, writer)) requireTime();
+  while (!(await deleteRows(accountId, id, writer))) requireTime();
 }
 
 /** Deletes one mailbox. False if there is none. Only a domain that has lost its name can still have mailboxes here. */
@@ -250,10 +268,17 @@ async function removeFirstMailbox(domain: StoredDomain, writer: DomainWriter): P
   return mailbox !== undefined && dropMailbox(domain, mailbox.id, writer);
 }
 
-/** Purges some of the domain's deleted mailboxes; false if there are none. */
-async function purgeMailboxes({ account_id, id }: StoredDomain, writer: DomainWriter): Promise<boolean> {
+/** Purges some of the domain's deleted mailboxes, and calls `after` after each; false if there are none. */
+async function purgeMailboxes(
+  { account_id, id }: StoredDomain,
+  writer: DomainWriter,
+  after: () => void,
+): Promise<boolean> {
   const deleted = await deletedIn(writer.table, account_id, id);
-  for (const { mailbox } of deleted) await purgeMailbox(account_id, mailbox.id, writer);
+  for (const { mailbox } of deleted) {
+    await purgeMailbox(account_id, mailbox.id, writer);
+    after();
+  }
   return deleted.length > 0;
 }
 
@@ -292,10 +317,11 @@ function deleteRows(accountId: string, id: string, { table, commit, now }: Domai
     const { writes: access, changes } = await planScopePurge(table, accountId, { type: "domain", id }, now());
     if (access.length > 0) return { value: false, writes: access, changes, partial: true };
     const [before] = (await domainViews(table, accountId, [domain])) as [object];
-    const [writes, ip, zone, holder, name] = await Promise.all([
+    const [writes, ip, zone, subzones, holder, name] = await Promise.all([
       listRemovals(domain, table),
       planUnassigned(table, domain, now()),
       getZone(table, accountId, id),
+      subzoneRemovals(table, domain),
       table.get(holderKey(domain.name), NameHolder),
       table.get(domainNameKey(accountId, domain.name), NameHolder),
     ]);
@@ -311,6 +337,7 @@ function deleteRows(accountId: string, id: string, { table, commit, now }: Domai
         ...(name?.domain_id === id ? [{ delete: domainNameKey(accountId, domain.name), ...own }] : []),
         ...(isRegistered(domain) && holder?.domain_id === id ? [releasedWrite(domain.name, now())] : []),
         { delete: zoneKey(accountId, id) },
+        ...subzones,
         { delete: dkimKey(accountId, id) },
         ...(zone?.due_at ? [{ delete: zoneDueKey(zone, zone.due_at) }] : []),
       ],

@@ -1,7 +1,15 @@
 import { change } from "../changes/kind.ts";
 import { notFound, type Problem } from "../core/errors.ts";
 import type { Resolver } from "../dns/answer.ts";
-import { domainKind, holderKey, notReady, provedAgain, type Domain, type StoredDomain } from "../domains/domain.ts";
+import {
+  domainKind,
+  holderKey,
+  notReady,
+  provedAgain,
+  type DnsMode,
+  type Domain,
+  type StoredDomain,
+} from "../domains/domain.ts";
 import { domainById } from "../domains/find.ts";
 import { readHolder } from "../domains/holder.ts";
 import { claimName, regainDomain, requireZoneRemoved, domainTaken } from "../domains/setup/add.ts";
@@ -15,6 +23,7 @@ import type { Context } from "../http/route.ts";
  * its name is proved.
  * - A name that is still registered here stays registered.
  * - Any other name is claimed again, as `addDomain` claims it.
+ * - A domain whose DNS was moving to `external` is hosted again, if its name was still delegated to us.
  *
  * Throws:
  * - 404 if the domain is gone;
@@ -22,15 +31,22 @@ import type { Context } from "../http/route.ts";
  * - 409 `domain_not_ready` if the domain is not kept, its registration has ended, or its zone is being removed.
  */
 export async function restoreDomain(found: StoredDomain, context: Context, resolver: Resolver): Promise<Domain> {
-  const { account_id, id, name, workspace_id: workspaceId, dns_mode: dnsMode } = found;
+  const { account_id, id, name, workspace_id: workspaceId } = found;
   if (!isKept(found)) throw notRestorable(found);
   if (found.registration?.status === "expired") throw notRegistered(found);
   const holder = await readHolder(context.table, name);
   if (holder?.domain_id === id) return keepName(found, context);
   const claimed = await claimName(account_id, name, holder, resolver);
-  const inTheWay = notRestorable;
+  const [inTheWay, dnsMode] = [notRestorable, restoredMode(found)];
   return regainDomain(found, { ...claimed, workspaceId, dnsMode, inTheWay, verb: "restored" }, context);
 }
+
+/**
+ * The DNS mode of a restored domain. If the name was still delegated to us while its DNS moved elsewhere, the domain is
+ * hosted again: its deletion has removed the zone, and only a hosted domain gets a new zone.
+ */
+const restoredMode = ({ dns_mode, handover }: StoredDomain): DnsMode =>
+  handover !== null && handover.gone_at === null ? "hosted" : dns_mode;
 
 const notRestorable = ({ name, status, is_open }: StoredDomain): Problem =>
   notReady(
@@ -56,6 +72,7 @@ function keepName({ account_id, id }: StoredDomain, { table, commit, now }: Cont
       status: "pending_delegation",
       status_reason: null,
       deletes_at: null,
+      dns_mode: restoredMode(domain),
       // The provider has removed the former zone.
       handover: null,
       is_open: true,

@@ -98,10 +98,10 @@ export const Domain = z
       description:
         "`pending_registration` or `pending_transfer` → `pending_delegation` → `active` ⇄ `degraded`. A `failed` domain could not be registered or transferred, and costs nothing. The registration and the grace of an `expired` domain have ended. A `releasing` domain was deleted, or has lost its name.",
     }),
-    status_reason: z
-      .string()
-      .nullable()
-      .meta({ description: "Why the domain is degraded, failed, expired or releasing, for people." }),
+    status_reason: z.string().nullable().meta({
+      description:
+        "Why the domain is degraded, failed, expired or releasing, or stays `pending_delegation` although its name is proved. For people.",
+    }),
     broken_records: z.array(BrokenRecord).meta({
       description:
         "The checks of `domains.health` that failed last, while the domain is degraded. Each change of this list is an event.",

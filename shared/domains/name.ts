@@ -30,6 +30,12 @@ export function readName(given: string): NameReading {
   return { name: read.value };
 }
 
+/** The names above a canonical name, without its top-level name, from the closest up. */
+export const parentNames = (name: string): string[] => {
+  const labels = name.split(".");
+  return labels.slice(1, -1).map((_, index) => labels.slice(index + 1).join("."));
+};
+
 /** Top-level names for special use (RFC 6761 and its registry). The list of public suffixes has only some of them. */
 const specialUse = new Set(["test", "example", "invalid", "localhost", "local", "onion", "internal", "alt", "arpa"]);
 

@@ -35,6 +35,11 @@ export const StoredBatch = z.object({
   /** The DNS mode of the names that are transferred. */
   dns_mode: DnsMode.default("hosted"),
   waiting: z.array(z.object({ name: z.string(), price: z.int(), sealed_auth_code: z.string().optional() })),
+  /**
+   * The ids of the account's own domains whose names wait. The request has checked that the caller may take these
+   * domains, and no others. Batches of earlier versions have no ids.
+   */
+  own_ids: z.array(z.string()).default([]),
   created_at: Timestamp,
   version: z.int(),
 });

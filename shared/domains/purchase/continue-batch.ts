@@ -5,7 +5,7 @@ import { removeFailed } from "../../deletion/domain.ts";
 import { dueKey } from "../../table/due.ts";
 import type { Write } from "../../table/writes.ts";
 import { findWorkspace } from "../../workspaces/workspace.ts";
-import { batchQueue } from "../domain.ts";
+import { batchQueue, type StoredDomain } from "../domain.ts";
 import { domainByName } from "../find.ts";
 import { systemWriter, type DomainWork } from "../setup/work.ts";
 import { batchItem, getBatch, purchaseKind, type StoredBatch } from "./batch.ts";
@@ -32,15 +32,22 @@ type Refused =
   | "workspace_gone";
 
 /**
- * The order for the waiting names of a batch. The request has already checked the permissions on the account's own
- * domains with these names.
+ * Whether a batch may take the name of `own`, a domain of the account. The request has checked the permissions on the
+ * domains that had the names then. Meanwhile the account may have got other domains with these names.
  */
-function orderOf({ type, account_id, dns_mode, waiting }: StoredBatch, { registrar, secrets }: DomainWork): OrderKind {
-  if (type === "registration") return registrationOrder(registrar, () => true);
+const mayTake =
+  ({ own_ids }: StoredBatch) =>
+  ({ id }: StoredDomain): boolean =>
+    own_ids.includes(id);
+
+/** The order for the waiting names of a batch. */
+function orderOf(batch: StoredBatch, { registrar, secrets }: DomainWork): OrderKind {
+  const { type, account_id, dns_mode, waiting } = batch;
+  if (type === "registration") return registrationOrder(registrar, mayTake(batch));
   const codes = new Map(waiting.map(({ name, sealed_auth_code }) => [name, sealed_auth_code]));
   const sealed = async (name: string): Promise<string> => codes.get(name) ?? "";
   const open = async (name: string): Promise<string> => secrets.open(await sealed(name), sealContext(account_id, name));
-  return transferOrder(registrar, { open, sealed }, dns_mode, () => true);
+  return transferOrder(registrar, { open, sealed }, dns_mode, mayTake(batch));
 }
 
 /**
@@ -78,7 +85,7 @@ async function buyWaiting(batch: StoredBatch, work: DomainWork): Promise<Map<str
   const wanted = offers.flatMap((offer) => ("price" in offer ? [offer] : []));
   for (const { name } of wanted) {
     const own = await domainByName(work.table, accountId, name);
-    if (own?.status === "failed") await removeFailed(accountId, own, writer);
+    if (own?.status === "failed" && mayTake(batch)(own)) await removeFailed(accountId, own, writer);
   }
   const outcomes = await buyNames(
     { kind, accountId, workspaceId, batchId, planMore: () => claim(batch, work) },

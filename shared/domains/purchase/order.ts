@@ -95,7 +95,7 @@ export async function placeOrder<Answer>(
   };
   const value = read(orderAnswer(names, results, about));
   return context.commit(async () => {
-    const writes = checkout ? [...checkout.writes, await waitingWrite(order, unpaid, context)] : [];
+    const writes = checkout ? [...checkout.writes, await waitingWrite(order, unpaid, own, context)] : [];
     return { value, writes, changes: checkout?.changes ?? [] };
   });
 }
@@ -263,6 +263,7 @@ const newBatch = (
   workspace_id,
   contact: contact_info,
   waiting: [],
+  own_ids: [],
   created_at: now.toISOString(),
   version: 1,
 });
@@ -301,12 +302,18 @@ async function checkoutFor(
   }
 }
 
-/** The write that stores which names of a batch wait for their payment. */
-async function waitingWrite(order: Order, waiting: readonly Wanted[], { table, now }: Context): Promise<Write> {
+/** The write that stores which names of a batch wait for their payment, and which domains of the account have them. */
+async function waitingWrite(
+  order: Order,
+  waiting: readonly Wanted[],
+  own: NameStates["own"],
+  { table, now }: Context,
+): Promise<Write> {
   const batch = await getBatch(table, order.accountId, order.batchId);
   const { version, ...rest } = batch ?? newBatch(order, now());
+  const own_ids = waiting.flatMap(({ name }) => own.get(name)?.id ?? []);
   return {
-    put: batchItem({ ...rest, waiting: [...waiting], version: batch ? version + 1 : version }),
+    put: batchItem({ ...rest, waiting: [...waiting], own_ids, version: batch ? version + 1 : version }),
     if: batch ? { version } : "absent",
   };
 }

@@ -78,14 +78,17 @@ async function planFresh(
   return { domains, writes, changes };
 }
 
+/** Whether the name of such a domain of the account may be transferred for the caller. */
+type MayTake = (own: StoredDomain) => boolean;
+
 /** Plans the transfer of a name that the account has connected. The domain keeps everything but `auto_renew`. */
 async function planKept(
   table: Reader,
   place: BatchPlace,
   one: Wanted,
-  { own, claim }: { own: StoredDomain; claim: (domain: StoredDomain) => Write[] },
+  { own, claim, mayTake }: { own: StoredDomain; claim: (domain: StoredDomain) => Write[]; mayTake: MayTake },
 ): Promise<Planned> {
-  if (!isTransferable(own)) throw refuse("domain_exists")(one.name)();
+  if (!isTransferable(own) || !mayTake(own)) throw refuse("domain_exists")(one.name)();
   // The renewal is automatic, as in `planFresh`. The customer can switch it off during the transfer.
   const members = { transfer: newTransfer(one, place), auto_renew: true, updated_at: place.now.toISOString() };
   const { after, writes } = domainUpdate(own, members);
@@ -101,7 +104,7 @@ async function planTransfers(
   table: Reader,
   place: BatchPlace,
   wanted: readonly Wanted[],
-  dnsMode: DnsMode,
+  { dnsMode, mayTake }: { dnsMode: DnsMode; mayTake: MayTake },
 ): Promise<Planned> {
   const { accountId } = place;
   const owns = await Promise.all(wanted.map(({ name }) => domainByName(table, accountId, name)));
@@ -109,7 +112,7 @@ async function planTransfers(
   const fresh = wanted.filter((_, index) => !owns[index]);
   const kept = wanted.flatMap((one, index) => {
     const own = owns[index];
-    return own ? [planKept(table, place, one, { own, claim })] : [];
+    return own ? [planKept(table, place, one, { own, claim, mayTake })] : [];
   });
   const planned = await Promise.all([planFresh(table, place, fresh, { dnsMode, claim }), ...kept]);
   return {
@@ -128,7 +131,7 @@ export const transferOrder = (
   registrar: Registrar,
   codes: AuthCodes,
   dnsMode: DnsMode,
-  mayTake: (own: StoredDomain) => boolean,
+  mayTake: MayTake,
 ): OrderKind => ({
   type: "transfer",
   quotes: (names, patience) =>
@@ -136,7 +139,7 @@ export const transferOrder = (
   takesOwn: (own) => (own.status === "failed" || isTransferable(own)) && mayTake(own),
   prepare: (wanted) =>
     Promise.all(wanted.map(async (one) => ({ ...one, sealed_auth_code: await codes.sealed(one.name) }))),
-  plan: (table, place, wanted) => planTransfers(table, place, wanted, dnsMode),
+  plan: (table, place, wanted) => planTransfers(table, place, wanted, { dnsMode, mayTake }),
   describe: (name) => `Transfer of ${name}, with a year`,
 });
 

@@ -206,7 +206,7 @@ const addSome = (
       return reason === undefined ? [] : [{ line, text, reason }];
     });
     const added = parsed.filter((record) => reasons.get(record) === undefined);
-    if (added.length === 0) return { value: { records: [], dropped }, writes: [], changes: [] };
+    if (added.length === 0) return { value: { records: [], dropped }, writes: [], changes: [], partial: true };
     requireSpace(domain, added.length);
     const { records, ...planned } = await planRecords(table, account_id, [{ zone, added }], now());
     return {

@@ -58,7 +58,7 @@ const totalOf = ({ price, restore_fee }: Pick<Quote, "price" | "restore_fee">): 
  * - 409 `other_currency` if the account does not pay in the registrar's currency;
  * - 409 `quote_changed` if the renewal costs more than `max_total`;
  * - 409 `insufficient_funds` if the wallet does not cover the renewal;
- * - 503 if the registrar does not answer, or the registry gives no price.
+ * - 503 if the registrar does not answer, the registry gives no price, or another renewal ended meanwhile.
  */
 export async function renewDomain(
   found: StoredDomain,
@@ -86,6 +86,10 @@ export async function renewDomain(
     const domain = await domainById(table, found.account_id, found.id);
     if (!domain) throw notFound();
     requireRenewable(domain);
+    // The quote is for the end of the registration before the other renewal.
+    if (domain.renewal?.id !== found.renewal?.id) {
+      throw new Problem("busy", `${domain.name} was renewed meanwhile. Try again.`, { retry_after: 1 });
+    }
     const { value, ...planned } = await planRenewal(table, domain, newRenewal(domain, quote, "request", now()), now());
     return { value: await domainDetail(value, context), ...planned };
   });

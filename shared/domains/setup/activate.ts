@@ -10,6 +10,7 @@ import { planRecords } from "../records/plan.ts";
 import { recordsIn } from "../records/stored-record.ts";
 import { systemRecords, type SystemRecord } from "../records/system-records.ts";
 import { domainViews } from "../view.ts";
+import { subzoneWrites } from "../zone-neighbours.ts";
 import { getZone } from "../zone.ts";
 import { dueBy } from "./expiry.ts";
 import { withoutTaken } from "./setting-records.ts";
@@ -91,7 +92,12 @@ export async function planActivation(
   };
   return {
     after,
-    writes: [...writes, holder, ...(dkim && !known ? [dkimWrite(account_id, id, dkim)] : [])],
+    writes: [
+      ...writes,
+      holder,
+      ...(dkim && !known ? [dkimWrite(account_id, id, dkim)] : []),
+      ...(isHosted ? subzoneWrites(domain) : []),
+    ],
     ...(sole ? { sole } : {}),
     changes: [change(domainKind, verb, id, { before: seenBefore, after: seenAfter }), ...changes],
   };

@@ -26,6 +26,7 @@ import { domainOfNewName, domainById } from "../find.ts";
 import { proofRecord, provesName } from "../health/proof.ts";
 import { ifUnchangedOrGone, holderWrite, readHolder, type StoredHolder } from "../holder.ts";
 import { domainView, domainViews } from "../view.ts";
+import { aheadOfZone, requireZonePossible } from "../zone-neighbours.ts";
 import { planMove } from "./move.ts";
 import { planNewDomains } from "./new.ts";
 import { isDetached, isKept, mayReuse, planTakeover } from "./releasing.ts";
@@ -51,9 +52,10 @@ export const domainTaken = (accountId: string) => (name: string) => (): Problem 
 };
 
 /** The items that `addDomain` reads first. The names that look like the new name are read after them. */
-export const aheadOfNewDomain = (accountId: string, name: string, workspaceId: string): Ahead => {
+export const aheadOfNewDomain = (accountId: string, name: string, workspaceId: string, dnsMode: DnsMode): Ahead => {
   const { keys = [] } = aheadOfLists([domainsOf(accountId), domainsIn(accountId, workspaceId)]);
-  return { keys: [...keys, domainNameKey(accountId, name), holderKey(name)] };
+  const near = dnsMode === "hosted" ? aheadOfZone(name) : { keys: [], ranges: [] };
+  return { keys: [...keys, domainNameKey(accountId, name), holderKey(name), ...near.keys], ranges: near.ranges };
 };
 
 /**
@@ -71,6 +73,7 @@ export const aheadOfNewDomain = (accountId: string, name: string, workspaceId: s
  * - 409 `domain_not_ready` if the account's domain of this name is being deleted, or its zone is being removed;
  * - 409 `domain_not_ready` if the account's domain was deleted, but its name is still registered here;
  * - 409 `dns_unavailable` for a hosted domain, if the deployment hosts no zones;
+ * - 409 `zone_conflict` for a hosted domain, if the nameservers hold a zone above or below the name;
  * - 422 if the workspace is gone.
  */
 export async function addDomain(
@@ -81,7 +84,11 @@ export async function addDomain(
 ): Promise<Domain> {
   if (dnsMode === "hosted") requireFeature("dns");
   const { table } = context;
-  const [own, holder] = await Promise.all([domainOfNewName(table, accountId, name), readHolder(table, name)]);
+  const [own, holder] = await Promise.all([
+    domainOfNewName(table, accountId, name),
+    readHolder(table, name),
+    dnsMode === "hosted" && requireZonePossible(table, name),
+  ]);
   const isLost = own !== undefined && isDetached(own);
   if (own && own.status !== "failed" && !isLost) throw inTheWay(own);
   if (own && !mayReuse(context.permissions, own, workspaceId)) throw exists(name)();

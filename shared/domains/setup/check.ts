@@ -3,16 +3,21 @@ import { isDeepStrictEqual } from "node:util";
 import { change } from "../../changes/kind.ts";
 import { dayMs, later, minuteMs } from "../../core/time.ts";
 import { renewalGraceMs, redemptionMs, type Registration } from "../../providers/registrar/registrar.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Write } from "../../table/writes.ts";
 import { BrokenRecord, domainKind, holderKey, provedAgain, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import { faultsText, isFault, membersAfterChecks, type SeenRecords } from "../health/faults.ts";
 import { mailChecks, proofCheck } from "../health/health.ts";
 import { type Check, expectedRecords } from "../health/mail-checks.ts";
-import { proofState } from "../health/proof.ts";
+import { proofState, type ProofState } from "../health/proof.ts";
+import { readHolder } from "../holder.ts";
 import { ensureDkim, missingDkim } from "../records/dkim-keys.ts";
 import { syncZone } from "../records/sync.ts";
 import { registrationOf, type StoredRegistration } from "../registration-state.ts";
 import { domainViews } from "../view.ts";
+import { subzoneWrites, zoneObstacle } from "../zone-neighbours.ts";
+import { getZone } from "../zone.ts";
 import { inAboutADay, nextRecheck, planActivation } from "./activate.ts";
 import { dueBy } from "./expiry.ts";
 import { correctProtection } from "./protection.ts";
@@ -33,7 +38,7 @@ const failuresUntilLoosened = waitsMs.length + 3;
 /** Checks the proof of a domain's name, and its mail records. */
 export async function advanceChecks(domain: StoredDomain, work: DomainWork): Promise<void> {
   if (domain.status === "expired")
-    return void (await storeResult(domain, { due_at: inAboutADay(work.now()) }, undefined, work));
+    return void (await storeResult(domain, { due_at: inAboutADay(work.now()) }, {}, work));
   if (domain.dns_mode === "external") await ensureDkim(domain, work);
   return domain.status === "pending_delegation" ? awaitProof(domain, work) : recheck(domain, work);
 }
@@ -68,7 +73,7 @@ export async function checkRegistration(domain: StoredDomain, work: DomainWork):
   const { status, status_reason, registration } = domain;
   const isSame = isDeepStrictEqual(state, { status, status_reason, registration });
   const verb = isExpired && status !== "expired" ? "expired" : "updated";
-  const stored = isSame ? domain : await storeResult(domain, state, verb, work);
+  const stored = isSame ? domain : await storeResult(domain, state, { verb }, work);
   // The name may have another owner, who can then take the name over by a proof. The hold is loosened after the domain
   // is `expired`, because only a domain that was `expired` gets its firm hold back.
   if (!found && stored) await setFirm(stored, false, work);
@@ -134,21 +139,22 @@ const isSameSet = (one: Registration["nameservers"], other: readonly string[]): 
 type Verb = "updated" | "expired" | "degraded" | "recovered" | undefined;
 
 /**
- * Stores the result of a check, with an event if `verb` is given. Returns the new state of the domain. Stores nothing
- * and returns undefined if the status, the due time or `failures` changed meanwhile. Changes of other members do not
- * matter.
+ * Stores the result of a check, with an event if `verb` is given, and whether the hold on the name is firm if `firm` is
+ * given (`StoredHolder`). Returns the new state of the domain. Stores nothing and returns undefined if another check,
+ * such as a verification, has changed the domain meanwhile. Changes of other members do not matter.
  */
 function storeResult(
   domain: StoredDomain,
   members: Partial<StoredDomain>,
-  verb: Verb,
+  { verb, firm }: { verb?: Verb; firm?: boolean | undefined },
   work: DomainWork,
 ): Promise<StoredDomain | undefined> {
   const { table, commit, now } = systemWriter(work, domain.account_id);
   return commit(async () => {
     const current = await domainById(table, domain.account_id, domain.id);
-    const isSame = current?.status === domain.status && current.due_at === domain.due_at;
-    if (!isSame || current.failures !== domain.failures) return { value: undefined, writes: [], changes: [] };
+    if (!current || !isDeepStrictEqual(checkedOf(current), checkedOf(domain))) {
+      return { value: undefined, writes: [], changes: [] };
+    }
     const touched = verb === undefined ? {} : { updated_at: now().toISOString() };
     const expected = { ...current, ...members };
     const due_at = dueBy(expected, expected.due_at, now());
@@ -156,19 +162,41 @@ function storeResult(
     const [before, shown] = (await domainViews(table, domain.account_id, [current, after])) as [object, object];
     return {
       value: after,
-      writes,
+      writes: [...writes, ...(firm === undefined ? [] : await firmWrites(current, firm, table))],
       changes: verb === undefined ? [] : [change(domainKind, verb, domain.id, { before, after: shown })],
       housekeeping: true,
     };
   });
 }
 
+/** The members of a domain that checks read and change. */
+const checkedOf = ({ status, due_at, failures, unproved = 0, sending_ready, seen_right }: StoredDomain) => ({
+  status,
+  due_at,
+  failures,
+  unproved,
+  sending_ready,
+  seen_right,
+});
+
+/** The write that sets whether a domain's hold on its name is firm, if the domain is the holder. */
+async function firmWrites({ id, name }: StoredDomain, firm: boolean, table: Reader): Promise<Write[]> {
+  const holder = await readHolder(table, name);
+  if (holder?.domain_id !== id || holder.firm === firm) return [];
+  return [{ update: holderKey(name), set: { firm }, if: { domain_id: id } }];
+}
+
 const nextCheckAt = (failures: number, now: Date): string =>
   later(now, waitsMs[Math.min(failures, waitsMs.length - 1)] ?? dayMs);
 
 async function awaitProof(domain: StoredDomain, work: DomainWork): Promise<void> {
-  const { verified } = await proofState(work.resolver, domain);
-  if (verified !== true) return recordWaiting(domain, work);
+  const proof = await proofState(work.resolver, domain);
+  if (proof.verified !== true) return recordWaiting(domain, proof, work);
+  const obstacle = domain.dns_mode === "hosted" ? await zoneObstacle(work.table, domain.name) : undefined;
+  if (obstacle !== undefined) {
+    const members = { status_reason: obstacle, ...provedAgain(domain) };
+    return storeWaiting(domain, members, work, hasHold(domain) ? true : undefined);
+  }
   const dkim = await missingDkim(domain, work);
   const { table, commit, now } = systemWriter(work, domain.account_id);
   await commit(async () => {
@@ -180,32 +208,53 @@ async function awaitProof(domain: StoredDomain, work: DomainWork): Promise<void>
   await syncZone(domain.account_id, domain.id, work);
 }
 
+/** Whether a connected domain that waits for its proof was proved before, so that it still holds its name. */
+const hasHold = ({ source, verified_at }: StoredDomain): boolean => source === "connected" && verified_at !== null;
+
 /**
- * Stores that the proof was not seen. A domain that moves to our nameservers sends mail while it waits for the proof.
- * If this takes long, its hold on the name is firm only while the TXT record of the name is there.
+ * Stores that the proof was not seen. A domain that was proved before, and now waits because its DNS mode changed, still
+ * holds its name firmly. The TXT record of the name is a proof for this hold in both modes.
  */
-async function recordWaiting(domain: StoredDomain, work: DomainWork): Promise<void> {
-  const failures = domain.failures + 1;
-  await storeResult(domain, { failures, due_at: nextCheckAt(domain.failures, work.now()) }, undefined, work);
-  if (!domain.sending_ready || domain.source === "purchased" || failures < failuresUntilLoosened) return;
-  const { verified } = await proofState(work.resolver, { ...domain, dns_mode: "external", handover: null });
-  if (verified !== undefined) await setFirm(domain, verified, work);
+async function recordWaiting(domain: StoredDomain, proof: ProofState, work: DomainWork): Promise<void> {
+  if (!hasHold(domain)) return storeWaiting(domain, { status_reason: null }, work);
+  const record = proof.record ?? (await proofState(work.resolver, { ...domain, dns_mode: "external", handover: null }));
+  const isProved = record.verified === true;
+  // If the DNS gave no answer about one of the proofs, the count stays.
+  const isUnproved = record.verified === false && proof.verified === false;
+  const unproved = (domain.unproved ?? 0) + 1;
+  const firm = isProved ? true : isUnproved && unproved >= failuresUntilLoosened ? false : undefined;
+  const members = isUnproved ? { unproved } : isProved ? provedAgain(domain) : {};
+  await storeWaiting(domain, { status_reason: null, ...members }, work, firm);
+}
+
+/** Stores that a domain still waits, and when it is checked again. A new `status_reason` is an event. */
+async function storeWaiting(
+  domain: StoredDomain,
+  members: Pick<StoredDomain, "status_reason" | "unproved">,
+  work: DomainWork,
+  firm?: boolean,
+): Promise<void> {
+  const waiting = { failures: domain.failures + 1, due_at: nextCheckAt(domain.failures, work.now()) };
+  const verb = members.status_reason === domain.status_reason ? undefined : "updated";
+  await storeResult(domain, { ...waiting, ...members }, { verb, firm }, work);
 }
 
 /** Checks the proof and the mail records of an active or degraded domain. */
 async function recheck(domain: StoredDomain, work: DomainWork): Promise<void> {
   const expected = await expectedRecords(work.table, domain);
-  const [proof, mail] = await Promise.all([
+  const [proof, mail, obstacle] = await Promise.all([
     proofState(work.resolver, domain),
     mailChecks({ resolver: work.resolver, domain }, expected),
+    domain.dns_mode === "hosted" ? missingZone(domain, work) : undefined,
   ]);
-  const checks = [proofCheck(domain, proof), ...mail];
+  const checks = [withObstacle(proofCheck(domain, proof), obstacle), ...mail];
   const now = work.now();
   const seen = domain.dns_mode === "external" ? membersAfterChecks(domain, checks, proof, now) : {};
   const failed = checks.filter((check) => isFault(check, domain));
   if (failed.length > 0) return recordFailure(domain, failed, { ...seen, isProved: proof.verified === true }, work);
   if (checks.some(({ status }) => status === "unknown")) {
-    await storeResult(domain, { ...seen, due_at: later(now, 60 * minuteMs) }, readyEvent(domain, seen), work);
+    const verb = readyEvent(domain, seen);
+    await storeResult(domain, { ...seen, due_at: later(now, 60 * minuteMs) }, { verb }, work);
     return;
   }
   const hasRecovered = domain.status === "degraded";
@@ -218,10 +267,23 @@ async function recheck(domain: StoredDomain, work: DomainWork): Promise<void> {
     ...provedAgain(domain),
   };
   const verb = hasRecovered ? "recovered" : readyEvent(domain, seen);
-  // Before the result is stored, so that the next check repeats this if the process dies in between.
-  if (hasRecovered) await setFirm(domain, true, work);
-  await storeResult(domain, { ...seen, ...healthy, due_at }, verb, work);
+  const firm = hasRecovered ? true : undefined;
+  await storeResult(domain, { ...seen, ...healthy, due_at }, { verb, firm }, work);
 }
+
+/**
+ * Says why the nameservers cannot hold the zone of a hosted domain. Undefined if they hold the zone or can hold it. Also
+ * notes the zone under the names above, because earlier versions did not do so.
+ */
+async function missingZone({ account_id, id, name }: StoredDomain, { table }: DomainWork): Promise<string | undefined> {
+  const zone = await getZone(table, account_id, id);
+  if (zone?.zone_id === undefined) return zoneObstacle(table, name);
+  for (const write of subzoneWrites({ account_id, id, name })) await table.attempt(write);
+  return undefined;
+}
+
+const withObstacle = (check: Check, message: string | undefined): Check =>
+  message === undefined ? check : { ...check, status: "fail", message };
 
 /** The event for a check that found the domain ready to send mail for the first time; otherwise undefined. */
 const readyEvent = (domain: StoredDomain, { sending_ready }: SeenRecords): Verb =>
@@ -238,24 +300,23 @@ async function recordFailure(
   work: DomainWork,
 ): Promise<void> {
   const failures = domain.failures + 1;
-  const isUnproved = failed.some(({ name }) => name === "ns" || name === "proof");
+  const isUnproved = !isProved && failed.some(({ name }) => name === "ns" || name === "proof");
   const unproved = (domain.unproved ?? 0) + 1;
-  if (domain.source === "connected") {
-    // A name that has not been proved for a long time may have another owner, who can then take the name over by a
-    // proof.
-    if (isUnproved && unproved >= failuresUntilLoosened) await setFirm(domain, false, work);
-    if (isProved && unproved > failuresUntilLoosened) await setFirm(domain, true, work);
-  }
+  // A name that has not been proved for a long time may have another owner, who can then take the name over by a proof.
+  const isLoosened = isUnproved && unproved >= failuresUntilLoosened;
+  const isRegained = isProved && unproved > failuresUntilLoosened;
+  const firm = domain.source === "connected" && (isLoosened || isRegained) ? isRegained : undefined;
   // If the DNS gave no answer about the proof, the count stays.
   const members = isUnproved ? { unproved } : isProved ? provedAgain(domain) : {};
   const found = { ...seen, ...members, failures, due_at: nextCheckAt(failures + 1, work.now()) };
   const wasDegraded = domain.status === "degraded";
-  const storeQuietly = async () => void (await storeResult(domain, found, readyEvent(domain, seen), work));
+  const verb = readyEvent(domain, seen);
+  const storeQuietly = async () => void (await storeResult(domain, found, { verb, firm }, work));
   if (!wasDegraded && failures < failuresUntilDegraded) return storeQuietly();
   const broken_records = BrokenRecord.options.filter((name) => failed.some((check) => check.name === name));
   if (wasDegraded && isDeepStrictEqual(broken_records, domain.broken_records)) return storeQuietly();
   const status_reason = faultsText(failed);
   const isWorse = broken_records.some((name) => !domain.broken_records.includes(name));
   const worse = { ...found, status: "degraded", status_reason, broken_records } as const;
-  await storeResult(domain, worse, isWorse ? "degraded" : "updated", work);
+  await storeResult(domain, worse, { verb: isWorse ? "degraded" : "updated", firm }, work);
 }

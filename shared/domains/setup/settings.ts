@@ -33,6 +33,7 @@ import { countLookups } from "../records/spf-lookups.ts";
 import { spfFault } from "../records/spf.ts";
 import { spfRecord } from "../records/system-records.ts";
 import { domainViews } from "../view.ts";
+import { requireZonePossible } from "../zone-neighbours.ts";
 import { getZone } from "../zone.ts";
 import { domainDetail } from "./detail.ts";
 import { dueBy } from "./expiry.ts";
@@ -144,6 +145,7 @@ export function aheadOfSettings(
  * - 409 `domain_not_ready` if the status of the domain does not allow the change;
  * - 409 `redirects_unavailable` if a setting needs a web server, and the deployment has none;
  * - 409 `dns_unavailable` for the mode `hosted`, if the deployment hosts no zones;
+ * - 409 `zone_conflict` for the mode `hosted`, if the nameservers hold a zone above or below the name;
  * - 409 `record_conflict` if the customer has records in the places that the settings need;
  * - 503 if an SPF record to include cannot be read, or if the domain's former zone is still being removed.
  */
@@ -215,8 +217,9 @@ const isPolicyChange = (domain: StoredDomain, mode: MtaStsMode | undefined): mod
  * - To `external`: our nameservers serve the zone until the name is delegated elsewhere.
  * - To `hosted`: the domain waits for its delegation, unless the name is still delegated to us.
  *
- * Throws 503 `busy` while the former zone of the domain is being removed, and 409 `dns_unavailable` for the mode
- * `hosted` if the deployment hosts no zones.
+ * Throws 503 `busy` while the former zone of the domain is being removed. Throws 409 `dns_unavailable` for the mode
+ * `hosted` if the deployment hosts no zones, and 409 `zone_conflict` if the nameservers hold a zone above or below the
+ * name.
  */
 async function modeChange(
   table: Reader,
@@ -233,6 +236,7 @@ async function modeChange(
       retry_after: 60,
     });
   }
+  if (mode === "hosted" && !zone?.wanted) await requireZonePossible(table, domain.name);
   const members = { dns_mode: mode, sending_ready: sendsMail(domain), failures: 0, due_at: soon };
   if (mode === "hosted") {
     const isDelegated = domain.handover !== null && domain.handover.gone_at === null;

@@ -1,10 +1,12 @@
 import * as z from "zod";
 
 import { change } from "../../changes/kind.ts";
+import type { ChangePlan } from "../../changes/recorder.ts";
 import { Timestamp } from "../../core/time.ts";
 import type { Resolver } from "../../dns/answer.ts";
 import type { Context } from "../../http/route.ts";
 import type { Secrets } from "../../providers/secrets/secrets.ts";
+import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { domainKind, DomainStatus, holderKey, notReady, provedAgain, sendsMail, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
@@ -14,6 +16,7 @@ import { expectedRecords, type Check } from "../health/mail-checks.ts";
 import { ProofFault, proofRecord, proofState, type ProofState } from "../health/proof.ts";
 import { missingDkim } from "../records/dkim-keys.ts";
 import { domainViews } from "../view.ts";
+import { zoneObstacle } from "../zone-neighbours.ts";
 import { planActivation } from "./activate.ts";
 import { domainUpdate } from "./work.ts";
 
@@ -55,8 +58,8 @@ type Verification = z.output<typeof Verification>;
 
 /**
  * Asks the public DNS for the proof of the domain's name. If the name is proved, a domain that waits for the proof
- * becomes active (`planActivation`). If the domain is degraded, or is external and cannot send yet, this also checks
- * the mail records:
+ * becomes active (`planActivation`). A hosted domain goes on waiting while the nameservers hold a zone above or below its
+ * name. If the domain is degraded, or is external and cannot send yet, this also checks the mail records:
  * - A degraded domain recovers if no check fails any more. Otherwise it stays as it is.
  * - An external domain can send mail once its SPF and DKIM records are right.
  *
@@ -77,6 +80,8 @@ export async function verifyDomain(
     const domain = await domainById(table, found.account_id, found.id);
     if (!domain) throw notReady("releasing", `${found.name} was deleted.`);
     requireProvable(domain);
+    const obstacle = isProved ? await obstacleOf(domain, table) : undefined;
+    if (obstacle !== undefined) return planObstacle(table, domain, obstacle, { proof, now: checkedAt });
     const isSeen = domain.dns_mode === "external" && isProved && mail.length > 0;
     const seen = isSeen ? { ...domain, ...membersAfterChecks(domain, mail, proof, now()) } : domain;
     if (isProved && (domain.status === "pending_delegation" || hasRecovered(domain, mail))) {
@@ -103,6 +108,24 @@ export async function verifyDomain(
     const [before, shown] = (await domainViews(table, domain.account_id, [domain, after])) as [object, object];
     return { value, writes, changes: [change(domainKind, "updated", domain.id, { before, after: shown })] };
   });
+}
+
+/** Says why a domain that waits for its proof cannot have its zone, even if it is proved. Undefined if it can. */
+const obstacleOf = async ({ status, dns_mode, name }: StoredDomain, table: Reader): Promise<string | undefined> =>
+  status === "pending_delegation" && dns_mode === "hosted" ? zoneObstacle(table, name) : undefined;
+
+/** Plans that a proved domain stays as it is, and says why. */
+async function planObstacle(
+  table: Reader,
+  domain: StoredDomain,
+  message: string,
+  { proof, now }: { proof: ProofState; now: Date },
+): Promise<ChangePlan<Verification>> {
+  const value = verificationOf(domain, { ...proof, message }, [], now);
+  if (domain.status_reason === message) return { value, writes: [], changes: [] };
+  const { after, writes } = domainUpdate(domain, { status_reason: message, updated_at: now.toISOString() });
+  const [before, shown] = (await domainViews(table, domain.account_id, [domain, after])) as [object, object];
+  return { value, writes, changes: [change(domainKind, "updated", domain.id, { before, after: shown })] };
 }
 
 /** The checks of the mail records that a verification needs; none for a domain that has no fault and can send. */

@@ -34,7 +34,8 @@ export const soaOf = ({ zone, nameserver, serial }: SoaOwner) => ({
 export type Dns = {
   /**
    * Creates a zone with these nameservers as its apex NS RRset, or finds the zone that was made with the same
-   * reference. Throws `ZoneExists` while the name still has a zone that was made with another reference.
+   * reference. Throws `ZoneExists` while the name still has a zone that was made with another reference, and
+   * `ZoneConflict` while the same nameservers have a zone above or below the name.
    */
   createZone: (input: {
     name: string;
@@ -55,6 +56,9 @@ export type Dns = {
 
 /** Thrown when the name already has a zone that was made with another reference. */
 export class ZoneExists extends Error {}
+
+/** Thrown when the nameservers have a zone of a parent or a subdomain of the name. They cannot hold both. */
+export class ZoneConflict extends ZoneExists {}
 
 /** The TTL of the apex NS RRset of every zone, in seconds. */
 export const apexTtlSeconds = 86_400;

@@ -5,7 +5,7 @@ import type {
   ResourceRecordSet,
 } from "@aws-sdk/client-route-53";
 
-import { type Dns, apexTtlSeconds, ZoneExists } from "./dns.ts";
+import { type Dns, apexTtlSeconds, ZoneConflict, ZoneExists } from "./dns.ts";
 import {
   change,
   hasArrived,
@@ -121,7 +121,7 @@ async function makeZone(route53: Route53, input: NewZone, delegationSetId: strin
     if (code === "ConflictingDomainExists") {
       const found = await findZone(route53, input);
       if (found !== undefined) return found;
-      throw new Error(`The same nameservers have a zone of a parent or subdomain of ${name}.`, { cause: error });
+      throw new ZoneConflict(`The same nameservers have a zone of a parent or subdomain of ${name}.`, { cause: error });
     }
     if (code === "NoSuchDelegationSet" || code === "DelegationSetNotReusable") {
       throw new Error("DNS_DELEGATION_SET is not a reusable delegation set.", { cause: error });

@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+
 import { expect, test } from "vitest";
 
 import { afterReading } from "../../support/between.ts";
@@ -102,4 +104,18 @@ test("a record that somebody adds during an import wins: nothing is doubled, and
   expect(body.created).toMatchObject([{ name: "api", type: "A" }]);
   const kept = (await ownRecords(account, domain)).map(({ name, type }) => `${name} ${type}`);
   expect(kept.toSorted()).toEqual(["api A", "ftp CNAME", "www A"]);
+});
+
+test("an import with a key, whose records another import has added meanwhile, says so", async () => {
+  const account = await newAccount();
+  const { name: domain, id } = await connected(account);
+  const body = { domain, zone_file: "www IN A 192.0.2.1\nftp IN A 192.0.2.2" };
+  const [key, otherKey] = [{ "idempotency-key": randomUUID() }, { "idempotency-key": randomUUID() }];
+  const answer = await afterReading(
+    ({ SK }) => SK.endsWith(`${id}#`),
+    () => send(account, body, otherKey),
+    () => send(account, body, key),
+  );
+  expect([answer.status, answer.body.created_count, answer.body.skipped_count]).toEqual([200, 0, 2]);
+  expect((await send(account, body, key)).text).toBe(answer.text);
 });

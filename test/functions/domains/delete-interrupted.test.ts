@@ -3,13 +3,17 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { advanceDomain } from "../../../functions/workers/advance-domains.ts";
+import { finishRelease } from "../../../shared/deletion/domain.ts";
+import { systemWriter } from "../../../shared/domains/setup/work.ts";
 import { getZone, zoneKey } from "../../../shared/domains/zone.ts";
+import { deletedIn } from "../../../shared/mail/mailboxes/deleted.ts";
 import { withStep } from "../../support/between-calls.ts";
 import { leftOf, remove, removeForGood } from "../../support/domain-deletions.ts";
 import {
   advance,
   dig,
   quicklyActive,
+  setStored,
   stored,
   storedAs,
   withRecords,
@@ -18,7 +22,7 @@ import {
 } from "../../support/domain-work.ts";
 import { connected, domainsRequest } from "../../support/domains.ts";
 import { withFault } from "../../support/faults.ts";
-import { send } from "../../support/mailboxes.ts";
+import { added, at, send } from "../../support/mailboxes.ts";
 import { newAccount, newMember, testTable } from "../../support/world.ts";
 
 /** Which of these calls write. */
@@ -119,4 +123,25 @@ test("a grant that is given on a domain late in its deletion is revoked too", as
     expect([at, value.status, await leftOf(account, domain)]).toEqual([at, 200, []]);
   }
   expect(seen).toContain(201);
+});
+
+test("a release whose time is over has purged a part of the mailboxes, and goes on later", async () => {
+  const account = await newAccount();
+  const domain = await quicklyActive(account);
+  for (const local of ["ada", "bob", "eve"]) {
+    const { id } = await added(account, domain.id, local);
+    expect((await send(account, "DELETE", at(id))).status).toBe(200);
+  }
+  expect((await remove(account, domain.name)).status).toBe(200);
+  const kept = await storedAs(account, domain.name);
+  await setStored(account, domain.name, { deletes_at: null, status_reason: null });
+  const work = workAt(new Date());
+  const writer = systemWriter(work, account.id);
+  for (const left of [2, 1, 0]) {
+    const run = finishRelease(account.id, domain.id, writer, { ...work, budgetMs: 0 });
+    await expect(run).rejects.toMatchObject({ status: 503, code: "busy" });
+    expect(await deletedIn(testTable(), account.id, domain.id)).toHaveLength(left);
+  }
+  await advanceDomain(account.id, domain.id, kept.due_at ?? "", work);
+  expect(await stored(account, domain.name)).toBeUndefined();
 });

@@ -2,10 +2,13 @@ import { describe, expect, test } from "vitest";
 
 import { advanceDomain } from "../../../functions/workers/advance-domains.ts";
 import { publishRecords } from "../../../infra/local/dns/external.ts";
+import { domainKey } from "../../../shared/domains/domain.ts";
 import { readHolder } from "../../../shared/domains/holder.ts";
+import { unregistered } from "../../../shared/domains/registration-state.ts";
 import { nextRecheck } from "../../../shared/domains/setup/activate.ts";
 import { getZone } from "../../../shared/domains/zone.ts";
 import { newWorkspace } from "../../support/auth.ts";
+import { afterReading } from "../../support/between.ts";
 import { advance, dig, quicklyActive, setStored, storedAs, workAt } from "../../support/domain-work.ts";
 import {
   connect,
@@ -242,6 +245,34 @@ describe("a name that another account has", () => {
   });
 });
 
+test("a check that began before a verification changes nothing that the verification found", async () => {
+  const account = await newAccount();
+  const { id, name, records } = await externalDomain(account);
+  await publish(name, records.proof);
+  await verify(account, name);
+  await publishRecords(testTable(), name, []);
+  const [{ PK, SK }, before] = [domainKey(account.id, id), workAt(new Date()).resolver];
+  const resolver = { ...before, resolve: async () => ({ status: "absent" as const }) };
+  const check = async (...published: Parameters<typeof publish>[1][number][]) => {
+    const { due_at } = await storedAs(account, name);
+    const due = due_at ?? "";
+    await afterReading(
+      (key) => key.PK === PK && key.SK === SK,
+      async () => {
+        await publish(name, published);
+        await verify(account, name);
+      },
+      () => advanceDomain(account.id, id, due, workAt(new Date(due), { resolver })),
+    );
+  };
+  await check(...records.proof, ...records.spf, ...records.dkim);
+  expect(await storedAs(account, name)).toMatchObject({ sending_ready: true, failures: 0 });
+  await setStored(account, name, { unproved: 12 });
+  await check(...records.proof);
+  expect(await storedAs(account, name)).toMatchObject({ unproved: 0 });
+  expect(await isFirm(name)).toBe(true);
+});
+
 describe("a record that was right once", () => {
   test("makes the domain degraded when two checks find it broken, and the event names it", async () => {
     const account = await newAccount();
@@ -344,6 +375,34 @@ describe("a domain that leaves our nameservers", () => {
     });
   });
 
+  test.each(["restored with its registration", "claimed again"])(
+    "is hosted again when it is deleted and %s before its delegation changes, and stays external after that",
+    async (way) => {
+      const account = await newAccount();
+      const restored = async (name: string) => {
+        await domainsRequest(account, "DELETE", `/${name}?release=true`);
+        const { status, body } = await domainsRequest(account, "POST", `/${name}/restore`);
+        expect(status).toBe(200);
+        return body;
+      };
+      const domain = async () => {
+        const { name } = await quicklyActive(account);
+        if (way === "restored with its registration") {
+          const registration = { ...unregistered("pending"), status: "active", expires_at: "2100-01-01T00:00:00.000Z" };
+          await setStored(account, name, { source: "purchased", registration });
+        }
+        await setMode(account, name, "external");
+        return name;
+      };
+      const [kept, left] = [await domain(), await domain()];
+      expect(await restored(kept)).toMatchObject({ status: "pending_delegation", dns_mode: "hosted" });
+      expect((await verify(account, kept)).body).toMatchObject({ status: "active" });
+      expect(await dig(kept, "MX")).not.toBe("EREFUSED");
+      await setStored(account, left, { handover: { gone_at: new Date().toISOString() } });
+      expect(await restored(left)).toMatchObject({ status: "pending_delegation", dns_mode: "external" });
+    },
+  );
+
   test("is as before when it comes back before its delegation changes", async () => {
     const account = await newAccount();
     const { name } = await quicklyActive(account);
@@ -372,15 +431,33 @@ describe("a domain that comes to our nameservers", () => {
     const account = await newAccount();
     const { name, records } = await ready(account);
     await setMode(account, name, "hosted");
-    await setStored(account, name, { failures: 12 });
-    await advance(account, name);
+    await setStored(account, name, { unproved: 12 });
+    expect(await advance(account, name)).toMatchObject({ unproved: 0 });
     expect(await isFirm(name)).toBe(true);
     await publishRecords(testTable(), name, []);
+    await setStored(account, name, { unproved: 12 });
     await advance(account, name);
     expect(await isFirm(name)).toBe(false);
     await publish(name, records.proof);
     await advance(account, name);
     expect(await isFirm(name)).toBe(true);
+  });
+
+  test("goes to the next owner of its name after thirteen checks, even if it never sent and changes its mode meanwhile", async () => {
+    const [account, owner] = [await newAccount(), await newAccount()];
+    const workspaceId = await newWorkspace(owner, "Sales");
+    const { name, records } = await externalDomain(account);
+    await publish(name, records.proof);
+    await verify(account, name);
+    expect((await setMode(account, name, "hosted")).body).toMatchObject({ outbound_routing_ready: false });
+    await publish(name, [proofOf(owner, name)]);
+    for (let count = 1; count <= 13; count++) {
+      expect((await connect(owner, name, workspaceId)).body).toMatchObject({ code: "domain_taken" });
+      expect(await advance(account, name)).toMatchObject({ status: "pending_delegation", unproved: count });
+      if (count % 4 === 0) await setMode(account, name, count % 8 === 0 ? "hosted" : "external");
+    }
+    expect((await connect(owner, name, workspaceId)).status).toBe(201);
+    expect(await readDomain(account, name)).toMatchObject({ status: "releasing" });
   });
 
   test("that was never proved is like any new one", async () => {

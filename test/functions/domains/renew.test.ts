@@ -2,6 +2,8 @@ import { randomUUID } from "node:crypto";
 
 import { describe, expect, test } from "vitest";
 
+import { registeredNameKey } from "../../../shared/providers/registrar/embedded-names.ts";
+import { afterReading } from "../../support/between.ts";
 import { storedAs } from "../../support/domain-work.ts";
 import { connected, domainsRequest, purchase, readDomain, uniqueName } from "../../support/domains.ts";
 import { storedOf } from "../../support/entry-points.ts";
@@ -66,6 +68,22 @@ test("a repeat with its key is the same renewal, and another request while it ru
   await renewed(account, name);
   expect((await renew(account, name, { years: 1 }, key)).body).toEqual(first.body);
   expect(await wallet(account)).toEqual({ posted: 8_600, available: 8_600 });
+});
+
+test("a renewal that ends while another is priced leaves the other undone, because its price was for the former end", async () => {
+  const { account, name } = await ownedName();
+  const { PK, SK } = registeredNameKey(name);
+  const late = await afterReading(
+    (key) => key.PK === PK && key.SK === SK,
+    async () => {
+      expect((await renew(account, name)).status).toBe(200);
+      await renewed(account, name);
+    },
+    () => renew(account, name),
+  );
+  expect(late.body).toMatchObject({ status: 503, code: "busy" });
+  expect(await wallet(account)).toEqual({ posted: 8_600, available: 8_600 });
+  expect((await renew(account, name)).status).toBe(200);
 });
 
 test("of many requests at once one renews", async () => {

@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 
 import { newWorkspace } from "../../support/auth.ts";
 import { setStored, storedAs } from "../../support/domain-work.ts";
-import { connect, connected, domainsRequest, purchase, readDomain } from "../../support/domains.ts";
+import { connect, connected, domainsRequest, purchase, readDomain, uniqueName } from "../../support/domains.ts";
 import { storedOf } from "../../support/entry-points.ts";
 import { continued, buyer, happened, pay, registered, wallet } from "../../support/purchases.ts";
-import { transfer } from "../../support/transfers.ts";
+import { nameElsewhere, transfer } from "../../support/transfers.ts";
 import { newMember, type Account } from "../../support/world.ts";
 
 /**
@@ -88,6 +88,32 @@ test("a purchase that waits for its payment was checked when it was requested", 
   await pay(one.account, body.payment_url);
   await continued(one.account);
   expect(await storedAs(one.account, name)).toMatchObject({ id, workspace_id: one.second });
+});
+
+test("a purchase or transfer that waits for its payment takes no domain that the account got meanwhile", async () => {
+  const one = await scene(1);
+  const asked = async (send: typeof purchase | typeof transfer, name = uniqueName()) => {
+    const { body } = await send(one.manager, [name], { workspace_id: one.second });
+    expect(body.results[0]).toMatchObject({ status: "payment_required" });
+    return { name, url: body.payment_url };
+  };
+  const [kept, failed, open] = [
+    await asked(purchase),
+    await asked(purchase),
+    await asked(transfer, await nameElsewhere()),
+  ];
+  for (const { name } of [kept, failed, open]) await connected(one.account, { name, workspaceId: one.first });
+  await setStored(one.account, kept.name, { verified_at: "2026-01-01T00:00:00.000Z" });
+  await domainsRequest(one.account, "DELETE", `/${kept.name}`);
+  await setStored(one.account, failed.name, { status: "failed", is_open: false, due_at: null });
+  const before = await Promise.all([kept, failed, open].map(({ name }) => storedAs(one.account, name)));
+  for (const { url } of [kept, failed, open]) {
+    await pay(one.account, url);
+    await continued(one.account);
+  }
+  expect(await Promise.all([kept, failed, open].map(({ name }) => storedAs(one.account, name)))).toEqual(before);
+  const events = (await happened(one.account)).filter((event) => event === "domain_purchase.continued");
+  expect(events).toHaveLength(3);
 });
 
 test("a failed domain is replaced only by a caller who may delete it", async () => {

@@ -56,29 +56,33 @@ test("says what to do if the parent does not delegate the domain to the account,
 });
 
 test("tells apart a name without a delegation and a name that does not exist", async () => {
-  const [parent, child] = [await newAccount(), await newAccount()];
-  const { name } = await quicklyActive(parent);
-  const body = { domain: name, name: "mail", type: "A", value: "192.0.2.1" };
-  await request("POST", `/v1/public/accounts/${parent.id}/dns-records`, { token: parent.owner.token, body });
+  const [parent, child, name] = [await newAccount(), await newAccount(), uniqueName()];
   const [known, unknown] = [
     await connected(child, { name: `mail.${name}` }),
     await connected(child, { name: `www.${name}` }),
   ];
+  await quicklyActive(parent, { name });
+  const body = { domain: name, name: "mail", type: "A", value: "192.0.2.1" };
+  await request("POST", `/v1/public/accounts/${parent.id}/dns-records`, { token: parent.owner.token, body });
   expect((await verify(child, known.name)).body.message).toContain(
     `${known.name} is not delegated. Set its nameservers`,
   );
   expect((await verify(child, unknown.name)).body.message).toContain(`${unknown.name} is not registered`);
 });
 
-test("a domain of another account's can be delegated by its records", async () => {
-  const [parent, child] = [await newAccount(), await newAccount()];
-  const { name } = await quicklyActive(parent);
+test("sees a delegation by the records of another account's domain, but does not host both zones", async () => {
+  const [parent, child, name] = [await newAccount(), await newAccount(), uniqueName()];
   const { name: own, nameservers } = await connected(child, { name: `mail.${name}` });
+  await quicklyActive(parent, { name });
   for (const value of nameservers) {
     const body = { domain: name, name: "mail", type: "NS", value };
     await request("POST", `/v1/public/accounts/${parent.id}/dns-records`, { token: parent.owner.token, body });
   }
-  expect((await verify(child, own)).body).toMatchObject({ verified: true, status: "active" });
+  expect((await verify(child, own)).body).toMatchObject({
+    verified: true,
+    status: "pending_delegation",
+    message: expect.stringContaining(`Our nameservers hold the DNS of ${name}.`),
+  });
 });
 
 test("does not conclude anything from a parent that cannot be asked, and says why", async () => {

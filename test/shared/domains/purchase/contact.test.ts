@@ -14,6 +14,7 @@ const batchOf = (one: object): StoredBatch => ({
   type: "registration",
   dns_mode: "hosted",
   waiting: [],
+  own_ids: [],
 });
 
 test("a stored contact has every member that is asked for", () => {

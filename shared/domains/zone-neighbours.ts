@@ -1,0 +1,85 @@
+import { Problem } from "../core/errors.ts";
+import type { Ahead } from "../table/read-ahead.ts";
+import type { Reader } from "../table/table.ts";
+import type { Key, Write } from "../table/writes.ts";
+import { holderKey, type StoredDomain } from "./domain.ts";
+import { readHolders, StoredHolder } from "./holder.ts";
+import { parentNames } from "./name.ts";
+import { StoredZone, zoneKey } from "./zone.ts";
+
+/*
+ * Nameservers of Route 53 hold no zone above or below another zone on the same nameservers. All zones here are on the
+ * same nameservers.
+ *
+ * Access patterns
+ *   the subdomains of a name whose zones were wanted at some time   DOMAIN#<name> / SUBZONE#<subdomain>
+ *
+ * A row of a subdomain may be left over: the zone itself says whether the nameservers have it.
+ */
+const subzones = "SUBZONE#";
+const subzoneKey = (parent: string, name: string): Key => ({ PK: `DOMAIN#${parent}`, SK: `${subzones}${name}` });
+const Subzone = StoredHolder.pick({ account_id: true, domain_id: true });
+
+/** How many subdomains of a name are looked at. */
+const mostSubdomains = 100;
+
+/** The domain whose zone is noted. */
+type Noted = Pick<StoredDomain, "account_id" | "id" | "name">;
+
+/** The writes that note the zone of a domain under all names above it. */
+export const subzoneWrites = ({ account_id, id, name }: Noted): Write[] =>
+  parentNames(name).map((parent) => ({ put: { ...subzoneKey(parent, name), account_id, domain_id: id } }));
+
+/** The writes that delete the rows which `subzoneWrites` made for this domain, unless another domain replaced them. */
+export async function subzoneRemovals(table: Reader, { id, name }: Pick<Noted, "id" | "name">): Promise<Write[]> {
+  const keys = parentNames(name).map((parent) => subzoneKey(parent, name));
+  const rows = await table.getMany(keys);
+  return keys.flatMap((key, index): Write[] => {
+    const row = rows[index];
+    return row && Subzone.parse(row).domain_id === id ? [{ delete: key, if: { domain_id: id } }] : [];
+  });
+}
+
+const subzonesOf = (name: string) => ({
+  partition: `DOMAIN#${name}`,
+  from: subzones,
+  to: `${subzones}~`,
+  limit: mostSubdomains,
+});
+
+/** The items and the range that `requireZonePossible` reads first. */
+export const aheadOfZone = (name: string): { keys: Key[]; ranges: NonNullable<Ahead["ranges"]> } => ({
+  keys: parentNames(name).map(holderKey),
+  ranges: [subzonesOf(name)],
+});
+
+/** A name above or below this name that has a zone on the nameservers; undefined if there is none. */
+async function neighbourOf(table: Reader, name: string): Promise<string | undefined> {
+  const { partition, from, to, limit } = subzonesOf(name);
+  const [above, below] = await Promise.all([
+    readHolders(table, parentNames(name)),
+    table.between(partition, from, to, { limit }),
+  ]);
+  const near = [...above, ...below.map((row) => Subzone.parse(row))].filter((one) => one !== undefined);
+  const rows = await table.getMany(near.map(({ account_id, domain_id }) => zoneKey(account_id, domain_id)));
+  const zones = rows.flatMap((row) => (row ? [StoredZone.parse(row)] : []));
+  return zones.find(({ wanted, zone_id }) => wanted || zone_id !== undefined)?.name;
+}
+
+const inTheWay = (name: string, other: string): string =>
+  `Our nameservers hold the DNS of ${other}. They cannot hold a zone of ${name} as well, because one of these names is below the other. Use the domain with the longer name with dns_mode external, and publish its records in the DNS of the shorter name.`;
+
+/**
+ * Says for people why the nameservers cannot hold a zone of this name: they hold a zone above or below the name.
+ * Undefined if they can.
+ */
+export async function zoneObstacle(table: Reader, name: string): Promise<string | undefined> {
+  const other = await neighbourOf(table, name);
+  return other === undefined ? undefined : inTheWay(name, other);
+}
+
+/** Throws 409 `zone_conflict` if the nameservers hold a zone above or below this name. */
+export async function requireZonePossible(table: Reader, name: string): Promise<void> {
+  const other = await neighbourOf(table, name);
+  if (other !== undefined) throw new Problem("zone_conflict", inTheWay(name, other), { conflicts_with: other });
+}

@@ -21,6 +21,7 @@ const apart = [
   "test/infra/cdk/as-shipped.test.ts",
   "test/infra/local/read-only.test.ts",
   "test/infra/mail-server/{mail-server,start}.test.ts",
+  "test/infra/operator/person.test.ts",
   "test/infra/restore/*.test.ts",
   "test/stored/*-edition.test.ts",
 ];

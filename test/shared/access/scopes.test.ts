@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 
 import { locate } from "../../../shared/access/scopes.ts";
 import { ResourceType } from "../../../shared/auth/permissions.ts";
+import { itemKey } from "../../../shared/table/writes.ts";
 import { ruleTo, stranger } from "../../support/forwarding.ts";
 import { added, home } from "../../support/mailboxes.ts";
 import { newAccount, testTable } from "../../support/world.ts";
@@ -27,11 +28,11 @@ test("a resource is found with its scopes, and with a write that fails once it i
     const located = await locate(table, account.id, scope);
     expect(located?.scopes).toEqual(scopes);
     const present = located?.present;
-    if (!present || !("check" in present)) throw new Error("nothing fails the transaction");
+    if (!present) throw new Error("nothing fails the transaction");
     const commit = () =>
       table.commit(async () => ({ value: "done", writes: [{ ...present, orElse: () => new Error("gone") }] }));
     expect(await commit()).toBe("done");
-    await table.attempt({ delete: present.check });
+    await table.attempt({ delete: itemKey(present) });
     await expect(commit()).rejects.toThrow("gone");
     expect(await locate(table, other.id, scope)).toBeUndefined();
   }

@@ -4,8 +4,8 @@ import { senderVerdict } from "../../shared/mail/servers/sender.ts";
 
 /**
  * Tells the deployment's mail servers whether the login `?login=` may send mail from the address `&from=`, and how the
- * mail leaves. With `&to=`, the mail is for this recipient. A refusal must not be cached, because its reason can end in
- * the next second.
+ * mail leaves. With `&to=`, the mail is for this recipient. With `?queued=true` in place of `?login=`, the question is
+ * about mail that is already in the queue. A refusal must not be cached, because its reason can end in the next second.
  */
 export const handler = mailServerHandler("mail.sender", async (request, work) => {
   const query = queryOf(request, ["login", "from", "to", "queued"]);

@@ -54,10 +54,13 @@ export async function advanceDomain(accountId: string, id: string, at: string, w
   }
 }
 
-/** How long one run deletes the contents of one domain, in milliseconds. */
+/** The longest time for which one run deletes the contents of one domain, in milliseconds. */
 const releaseMs = 15_000;
 
-/** Continues the release of a domain. A release that takes longer stays due, so that the other tasks get their turn. */
+/**
+ * Continues the release of a domain, and stops after `releaseMs`. The rest stays due, so that other tasks get their
+ * turn.
+ */
 async function releaseForAWhile(domain: StoredDomain, work: DomainWork): Promise<void> {
   try {
     await advanceRelease(domain, systemWriter(work, domain.account_id), { ...work, budgetMs: releaseMs });

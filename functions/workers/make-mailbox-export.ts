@@ -14,7 +14,7 @@ import { StoredExport, exportKey, exportKind } from "../../shared/mail/mailboxes
 import type { Files } from "../../shared/providers/files/files.ts";
 import { openTable, type Table } from "../../shared/table/table.ts";
 
-/** The permissions at the request, without the grants that have ended by themselves since. */
+/** The permissions at the time of the request, without the grants whose `expires_at` has passed since. */
 const permissionsOf = ({ everything, grants }: StoredExport["permissions"], now: Date): Permissions => ({
   member: true,
   everything,

@@ -178,8 +178,9 @@ export const Settings = z.object({
   /** The number of days for which logs are kept: one of the numbers that CloudWatch Logs offers. */
   logRetentionDays: z.coerce.number<number | string>().pipe(z.literal(retentionDays)).default(30),
   /**
-   * Whether a new version of a function gets only 10 % of the calls in its first five minutes: docs/deploy.md. After
-   * faults, CodeDeploy takes the version back. With this setting the functions are in nested stacks.
+   * Whether a new version of a function gets only 10 % of the calls in its first five minutes: docs/deploy.md. If the
+   * gateway answers 500, 502 or 504 five times within a minute, CodeDeploy takes the version back. With this setting
+   * the functions are in nested stacks.
    */
   canary: Switch.default(false),
   /** Whether X-Ray traces every function. */

@@ -100,7 +100,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
   dns_external:
     "Change the record at the domain's DNS provider. Or set `dns_mode` to `hosted` with `domains.update`, and add the record here. We serve the record as soon as the domain is delegated to us.",
   zone_conflict:
-    "Our nameservers hold a zone of `conflicts_with`, which is above or below this name, and cannot hold both zones. Add the longer of the two names with `dns_mode` `external`, and publish its records in the DNS of the shorter name.",
+    "Our nameservers hold the zone of the name in `conflicts_with`. One of the two names is below the other, so our nameservers cannot hold both zones. Use `dns_mode` `external` for the longer name, and publish its records in the DNS of the shorter name.",
   below_delegation:
     "The NS records at `delegation` delegate this name and all names below it to other nameservers. Below `delegation`, the zone can have only the A and AAAA records of these nameservers. `conflicts_with` contains the ids of the NS records, or of the records that a new NS record would hide. Add the record at these nameservers, or delete the records in `conflicts_with` first.",
   system_managed: "The domain's settings create this record. Change the settings with `domains.update`.",

@@ -116,7 +116,8 @@ async function addSuperAdmin(table: Table, userId: string): Promise<Record<strin
 
 /**
  * Takes all super admin rights from a user. First ends all rights, then revokes the grants that gave them, in all
- * accounts. The ids of the grants stay with the user until then, so a repeat continues after the process died.
+ * accounts. The ids of the grants stay with the user until all grants are revoked. So if the process dies, a repeat
+ * continues.
  */
 async function removeSuperAdmin(table: Table, userId: string): Promise<Record<string, unknown>> {
   const now = clock();
@@ -137,7 +138,7 @@ async function removeSuperAdmin(table: Table, userId: string): Promise<Record<st
   return { user_id: userId, is_super_admin: false, revoked };
 }
 
-/** Revokes the grants with some ids that an account has. Returns the revoked grants. */
+/** Revokes those grants of an account that have one of the ids. Returns the revoked grants. */
 async function revokeIn(
   table: Table,
   accountId: string,
@@ -238,7 +239,7 @@ export const commands: Record<string, Command> = {
     run: (table, options) => addSuperAdmin(table, option(options, "user")),
   },
   "super-admin remove": {
-    summary: "Take all super admin rights from a user, and revoke the grants that gave them in any account.",
+    summary: "Take all super admin rights from a user, and revoke the grants of all accounts that gave these rights.",
     options: { user },
     run: (table, options) => removeSuperAdmin(table, option(options, "user")),
   },

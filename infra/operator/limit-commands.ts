@@ -16,7 +16,10 @@ const Count = z
 
 type RequestClass = keyof typeof requestClasses;
 
-/** The classes of requests. Logins at the mail servers have limits too, but these are not limits of an account. */
+/**
+ * The classes of requests. The classes of logins at the mail servers are left out, because their limits are not per
+ * account.
+ */
 const classNames = Object.keys(requestClasses) as RequestClass[];
 
 const limitClass = {

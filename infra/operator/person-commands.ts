@@ -78,8 +78,9 @@ const internal = new Set([
 ]);
 
 /**
- * The part of a row that an export contains. The export contains the whole of the person's own rows. Another row has
- * other people's data, or secrets of the account, so the export contains only the parts that name the person.
+ * The part of a row that an export contains. Of the person's own rows, the export contains everything except
+ * `internal`. Another row may have other people's data or secrets of the account. So of this row, the export contains
+ * only the parts that name the person.
  */
 function exported(row: Item, person: DataSubject): Record<string, unknown> {
   const { what } = kindOf(row.SK);
@@ -167,7 +168,7 @@ async function stepFor(
   const { version } = row;
   const removed = remove.length > 0 ? { remove } : {};
   if (typeof version !== "number") return { what, write: { update: key, set, ...removed, if: "present" } };
-  // The version rises, so that nobody who has read the row before can write it back.
+  // The version rises. So a process that read the row before the erasure cannot write the former row back.
   return { what, write: { update: key, set: { ...set, version: version + 1 }, ...removed, if: { version } } };
 }
 
@@ -178,9 +179,9 @@ const listed = (counts: Map<string, number>, name: string) =>
 
 /**
  * Erases a person. Without the option `confirm`, only lists the rows that would be erased. Every row is a separate
- * write, so an interrupted command can be run again. For this, the user's own addresses in the user's own rows are
- * erased last: a further run finds all addresses until nothing else is left to erase. The user's id stays. The id
- * identifies nobody after the identity provider has deleted the user.
+ * write, so an interrupted command can be run again. The addresses in the user's own rows are erased last. So a further
+ * run finds all addresses until nothing else is left to erase. The user's id stays. The id identifies nobody after the
+ * identity provider has deleted the user.
  */
 async function erasePerson(table: Table, options: PersonOptions): Promise<Record<string, unknown>> {
   const { user, email, confirm } = options;
@@ -201,7 +202,7 @@ async function erasePerson(table: Table, options: PersonOptions): Promise<Record
         if (step?.write === undefined) continue;
         const { done } = isDry ? { done: true } : await table.attempt(step.write);
         if (!done) throw new Error(`A row of account ${id} changed during the erasure. Run the command again.`);
-        // The last pass changes a row with such members again, and counts it.
+        // The last pass changes a row with the user's own addresses again, and counts the row.
         if (except.length === 0) count(erased, `${step.what} in account ${id}`);
       }
     }

@@ -97,8 +97,8 @@ function parseObject(text: string): RowMembers | undefined {
 }
 
 /**
- * The parts of a value that name the person: of a list the elements, of an object and of a JSON object in a text the
- * members. Undefined if the value does not name the person.
+ * The parts of a value that name the person. Of a list, these are elements. Of an object, or of a text with a JSON
+ * object, these are members. Undefined if the value does not name the person.
  */
 function namingParts(value: unknown, names: (text: string) => boolean): unknown {
   if (typeof value === "string") {
@@ -140,10 +140,15 @@ export const isWhole = (row: Item, person: DataSubject): boolean =>
     (person.userId !== undefined && row.SK === `ACCESS#user#${person.userId}`) ||
     (row.SK.startsWith("INVITED#") && person.emails.has(row.SK.slice("INVITED#".length))));
 
-/** The person's members in the recorded state of a mailbox, with values of the same types that replace them. */
+/**
+ * The members that describe the person in the recorded state of a mailbox, with the values that replace the members.
+ */
 const erasedMailbox = { local_part: "erased", first_name: "erased", last_name: "erased", aliases: [] };
 
-/** The same for the recorded state of a billing profile. */
+/**
+ * The members that describe the person in the recorded state of a billing profile, with the values that replace the
+ * members.
+ */
 const erasedProfile = { name: null, address_lines: [], postcode: null, city: null, vat_id: null };
 
 /**
@@ -159,7 +164,7 @@ function withoutNames(members: RowMembers, person: DataSubject): RowMembers {
   return { ...members, ...Object.fromEntries(names.map((name) => [name, null])) };
 }
 
-/** The names of the members with the user's own addresses in a row, if the row is the user's own. */
+/** The names of the members that have the user's addresses, in a row of the user's own. Empty for any other row. */
 export function ownAddressMembers(row: Item, userId: string | undefined): string[] {
   if (userId === undefined) return [];
   const isProfile = row.SK === `ACCESS#user#${userId}`;
@@ -174,7 +179,7 @@ export function ownAddressMembers(row: Item, userId: string | undefined): string
   });
 }
 
-/** The user's addresses in a row, if the row is the user's own. */
+/** The user's addresses in a row of the user's own, in lower case. Empty for any other row. */
 export const ownAddresses = (row: Item, userId: string | undefined): string[] =>
   ownAddressMembers(row, userId).map((name) => String(row[name]).toLowerCase());
 

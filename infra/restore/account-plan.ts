@@ -97,9 +97,9 @@ function putBack(past: Item, live: Item | undefined): Write {
 }
 
 /**
- * Whether a row is a grant of super admin, revoked or not. A restore leaves such a row as it is, because the right itself
- * is stored with the user, and is about all accounts. A restored row would list a super admin who is none, and a removed
- * row would hide one.
+ * Whether a row is a grant of super admin, revoked or not. A restore leaves such a row as it is, because the right
+ * itself is stored with the user, and is about all accounts. A restored row would list a user who is no super admin any
+ * more. Without a removed row, the list would lack a super admin.
  */
 const isOfSuperAdmin = ({ SK, ...row }: Item): boolean =>
   /^(?:ASSIGNMENT|REVOKED)#/.test(SK) && "kind" in row && row.kind === "super_admin";

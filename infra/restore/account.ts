@@ -85,7 +85,8 @@ const apply = (live: Table, { writes }: Step): Promise<void> =>
  * because such a restore is stored already.
  */
 async function begin({ live, accountId, pastName }: AccountRestore): Promise<void> {
-  // The comparison of the tables may have taken minutes. The audit log needs entries in the order of their times.
+  // The audit log needs its entries in the order of their times. So the entry has the present time, because the
+  // comparison of the tables may have taken minutes.
   const now = clock();
   await operatorCommit(
     live,

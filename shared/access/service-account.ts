@@ -93,7 +93,8 @@ async function readServiceAccount(table: Reader, accountId: string, id: string):
 
 /**
  * The write that stores a new version of a service account. The write fails unless the preceding version is stored now.
- * A revoked service account is kept for 400 days. Those that earlier versions revoked have no `ttl`, and stay.
+ * A revoked service account is kept for 400 days. Service accounts that earlier versions of the product revoked have no
+ * `ttl`, so they stay.
  */
 const putWrite = (stored: Stored): Write => ({
   put: {
@@ -202,7 +203,10 @@ export const aheadOfServiceAccount = (accountId: string, id: string): Ahead => (
   keys: [serviceAccountKey(accountId, id), ...aheadOfHolder(accountId, { type: "service_account", id }, { times: 3 })],
 });
 
-/** All service accounts of an account, also those that were revoked in the last 400 days, oldest first. */
+/**
+ * All service accounts of an account, oldest first, including the service accounts that were revoked in the last 400
+ * days.
+ */
 export async function listServiceAccounts(accountId: string, { table }: Context): Promise<ServiceAccountView[]> {
   const { partition, from, to } = serviceAccountRange(accountId);
   const items = await table.between(partition, from, to);

@@ -101,14 +101,14 @@ export async function listAuditEntries(
 const mostInFile = 1_000;
 
 /**
- * The most bytes of a file as a JSON text. Lambda sends an answer in a JSON text with at most 6 MB. The file is not compressed if
- * the caller does not accept this.
+ * The most bytes of a file, written as a JSON string without compression. Lambda sends each answer as JSON of at most 6
+ * MB, and some callers do not accept compression.
  */
 const mostBytes = 5_000_000;
 
 /**
- * All changes that match the query, for a file. Throws 422 if more than 1,000 changes match, or if the file is too large
- * for an answer, and the errors of `listAuditEntries`.
+ * All changes that match the query, for a file. Throws 422 if more than 1,000 changes match, or if the file is too
+ * large for an answer. Also throws the errors of `listAuditEntries`.
  */
 export async function auditEntriesForFile(
   accountId: string,

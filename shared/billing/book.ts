@@ -35,7 +35,7 @@ export type AccountBilling = {
   account: StoredAccount;
   now: Date;
   state: BillingState;
-  /** The balance of the wallet as it was read, and the part of it that was held. */
+  /** The balance of the wallet when it was read, and the part of this balance that was held. */
   posted: number;
   held: number;
   /** The available amount of the wallet, minus `postings`. */
@@ -192,8 +192,8 @@ async function planOf(
 
 /**
  * The writes that move the account in the queue of days to close. If the account is being closed, the writes remove the
- * account from the queue, unless amounts are held. In this case the daily run removes the account as soon as all holds
- * have ended, and all payments are on invoices.
+ * account from the queue, unless amounts are held. While amounts are held, the account stays in the queue. The daily
+ * run removes it when all holds have ended and all payments are on invoices.
  */
 function closingWrites({ accountId, account, state, status, held }: AccountBilling, before: BillingState): Write[] {
   if (account.status === "closed" || (status === "closed" && held > 0)) return [];

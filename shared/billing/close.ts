@@ -18,7 +18,8 @@ export type ClosedAccount = { open_invoices: string[]; owed: string; wallet_bala
  * Closes an account for good. The same transaction makes the final invoices: the usage up to the end of today is
  * invoiced, and paid from the wallet. An invoice that the wallet cannot pay stays open. The remaining balance stays in
  * the wallet: nothing is paid out. The worker that asks about checkouts then ends the open payment pages at the
- * provider. Closing a closed account does what `runAccount` does for it. Throws 404 if there is no account.
+ * provider. If the account is closed already, invoices and pays what `runAccount` invoices and pays for a closed
+ * account. Throws 404 if there is no account.
  */
 export async function closeAccount(table: Table, accountId: string, now: Date): Promise<ClosedAccount> {
   const today = dayOf(now);

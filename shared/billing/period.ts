@@ -153,8 +153,8 @@ async function invoicePeriods(
   }
   const next = nextMonth(month);
   const inMonth = [...found.values()].filter(({ period_start }) => period_start >= month && period_start < next);
-  // Many purchases make several invoices of the same period. The last purchases of a closed account make an invoice of
-  // days that are on an earlier invoice.
+  // Many purchases make several invoices of one period. The last purchases of a closed account make an invoice for days
+  // that are on another invoice already. So each period is taken once, and periods of such days are left out.
   const periods = [...new Map(inMonth.map((invoice) => [invoice.period_start, invoice])).values()].toReversed();
   return periods.filter(({ period_start }, index) => period_start > (periods[index - 1]?.period_end ?? ""));
 }

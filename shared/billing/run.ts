@@ -24,8 +24,8 @@ const system = { type: "system" as const, id: "billing" };
  * Closes an account's days up to `last`: records their usage, invoices every month that ended, and pays the invoices
  * that the wallet can pay. Takes one transaction for each month. A repeated or concurrent run changes nothing more.
  *
- * A closed account has no further days. For a closed account, invoices the purchases that were paid since the closing,
- * and pays the open invoices.
+ * A closed account has no further days. For a closed account, this function only invoices the purchases that were paid
+ * since the closing, and pays the open invoices.
  */
 export async function runAccount(accountId: string, last: Day, context: RunContext): Promise<void> {
   const { table, now, requestId } = context;

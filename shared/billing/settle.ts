@@ -46,8 +46,9 @@ export async function settleThrough(table: Reader, book: AccountBilling, last: D
 }
 
 /**
- * Makes an invoice for the purchases up to `last` whose days are invoiced already. Only a closed account, or an account
- * that is being closed, has such purchases: all other purchases are on the invoice of their days.
+ * Makes invoices for the purchases up to `last` that are on no invoice although their days are invoiced already. Only a
+ * closed account, or an account that is being closed, has such purchases: all other purchases are on the invoice of
+ * their days.
  */
 export async function settlePurchases(table: Reader, book: AccountBilling, last: Day): Promise<void> {
   for (let isMore = true; isMore;) {
@@ -153,7 +154,10 @@ function endDebt(book: AccountBilling): void {
   if (hadDebt) book.state = { ...rest, open: [] };
 }
 
-/** The day since which an invoice or the debt in `owed` is unpaid; undefined if this is not known yet. */
+/**
+ * The day since which the oldest unpaid debt exists: an open invoice, or the debt in `owed`. Undefined if no day is
+ * stored yet.
+ */
 function dueSince({ state: { owed, due_since }, open: [oldest] }: AccountBilling): Day | undefined {
   // Without a debt in `owed`, nothing is unpaid for longer than the oldest open invoice.
   if (due_since === undefined || owed > 0 || !oldest) return due_since;

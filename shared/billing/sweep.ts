@@ -140,7 +140,8 @@ async function closeOne({ at, subject: [accountId = ""], item }: DueItem, contex
 /**
  * Removes a finished task that is still in the queue. Normally the transaction that closes the days has moved the task.
  * But an earlier version may have closed the day of this task already. In this case this function also queues the
- * account's next day. A closed account stays in the queue, for the next day, until nothing `isPending`.
+ * account's next day. A closed account stays in the queue, with a task for the next day, as long as `isPending` is
+ * true.
  */
 async function requireMoved(accountId: string, at: string, { table, now }: SweepContext): Promise<void> {
   const due = dueKey(billingQueue, [accountId], at);
@@ -171,7 +172,8 @@ async function readNext(
 
 /** Whether a closed account has a purchase that is on no invoice, or an amount that is held for a purchase. */
 async function isPending(accountId: string, state: BillingState, table: Reader, now: Date): Promise<boolean> {
-  // The wallet is read first. So a hold that is captured meanwhile is held, or its payment is found.
+  // The wallet is read before the purchases. So if a hold is captured meanwhile, either the hold or its payment is
+  // found.
   const { posted, available } = await readWallet(table, accountId);
   if (posted > available) return true;
   return (await uninvoicedPurchases(table, accountId, state, dayOf(now))).purchases.length > 0;

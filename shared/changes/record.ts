@@ -24,7 +24,10 @@ export const changeJournalOf = (accountId: string): Journal => ({
   retentionDays,
 });
 
-/** The `ttl`, in seconds since 1970, of a row that is kept as long as the changes of the time `now`. */
+/**
+ * The `ttl`, in seconds since 1970, of a row whose resource ended at `now`. The row is kept as long as a change that is
+ * made at `now`.
+ */
 export const ttlOfEnded = (now: Date): number => Math.ceil((now.getTime() + retentionDays * dayMs) / 1_000);
 
 /** The key of a change in its journal. */

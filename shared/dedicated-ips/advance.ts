@@ -30,9 +30,9 @@ const accountStatusOf = async (table: Reader, accountId: string): Promise<Accoun
   (await table.get(accountKey(accountId), StoredStatus))?.status;
 
 /**
- * Checks a dedicated IP that is due at the time `at`, and stores the result. Takes a managed dedicated IP of a closed
- * account back instead. If the dedicated IP is not due at this time, removes the task from the queue. After an error the
- * task stays in the queue.
+ * Checks a dedicated IP that is due at the time `at`, and stores the result. Does not check a managed dedicated IP of a
+ * closed account, but takes it back. If the dedicated IP is not due at this time, removes the task from the queue.
+ * After an error the task stays in the queue.
  */
 export async function advanceIp(accountId: string, id: string, at: string, context: IpContext): Promise<void> {
   const ip = await ipById(context.table, accountId, id);
@@ -110,7 +110,7 @@ async function provision(ip: StoredIp, check: DnsCheck, context: IpContext): Pro
       if (!isUnchanged(current, ip) || status === "closed") return { value: undefined, writes: [], changes: [] };
       if (!hasPassed) return planFaulty(current, context);
       const ready = await planReady(current, check, context);
-      // The account must not be closed meanwhile.
+      // The transaction fails if the status of the account changes meanwhile.
       const unchanged: Write[] = status ? [{ check: accountKey(ip.account_id), if: { status } }] : [];
       return { ...ready, writes: [...ready.writes, ...unchanged] };
     }),

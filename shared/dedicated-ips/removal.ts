@@ -145,8 +145,8 @@ export function deleteIp({ account_id, id }: StoredIp, context: Context): Promis
 }
 
 /**
- * Plans to delete a dedicated IP from which no domain sends. The writes fail, with the error of `inUse`, while an
- * operation assigns domains.
+ * Plans to delete a dedicated IP from which no domain sends. While an operation assigns or unassigns domains, the
+ * writes fail with the error of `inUse`.
  */
 async function planDeletion(table: Reader, ip: StoredIp, now: Date, inUse: () => Problem): Promise<ChangePlan<void>> {
   const { account_id, id } = ip;
@@ -167,7 +167,7 @@ async function planDeletion(table: Reader, ip: StoredIp, now: Date, inUse: () =>
 /**
  * Deletes a managed dedicated IP of a closed account, as `deleteIp` does. First ends the operation that assigns or
  * unassigns domains, and unassigns all domains, one after the other. If the process dies, the next check of the
- * dedicated IP continues.
+ * dedicated IP continues this work.
  */
 export async function takeBackIp({ account_id, id }: StoredIp, context: ChangeContext): Promise<void> {
   const { table, commit, now } = context;
@@ -187,7 +187,7 @@ export async function takeBackIp({ account_id, id }: StoredIp, context: ChangeCo
 
 const moving = ({ name }: StoredIp): Problem => new Problem("busy", `Domains of ${name} are being moved.`);
 
-/** Unassigns a domain from a dedicated IP, if the domain still sends from it. */
+/** Unassigns a domain from a dedicated IP, if the domain is still assigned to this dedicated IP. */
 const unassign = (accountId: string, ipId: string, domainId: string, context: ChangeContext): Promise<void> =>
   context.commit(async () => {
     const { table, now } = context;

@@ -154,12 +154,12 @@ function requireDeletable(domain: StoredDomain, { permissions }: Context): void 
 }
 
 /**
- * The outside services that a deletion needs. After `budgetMs` milliseconds the deletion stops between two
- * transactions. Without `budgetMs` it goes on to its end.
+ * The outside services that a deletion needs. After `budgetMs` milliseconds, the deletion stops between two
+ * transactions. Without `budgetMs`, the deletion has no time limit.
  */
 export type ReleaseServices = { dns: Dns; registrar: Registrar; budgetMs?: number };
 
-/** Thrown when the time for a deletion is over: 503 `busy`. The rest stays due. */
+/** 503 `busy`: the time for a deletion is over. The rest of the deletion stays due. */
 export class MoreToDelete extends Problem {
   constructor() {
     super("busy", "The domain has much to delete. The rest is deleted later.", { retry_after: 60 });
@@ -244,7 +244,7 @@ export async function finishRelease(
   { dns, registrar, budgetMs = Infinity }: ReleaseServices,
 ): Promise<void> {
   const endsAtMs = performance.now() + budgetMs;
-  // Each call does at least one step, so that repeated calls come to the end.
+  // The time is checked only after a step, so each call makes progress.
   const requireTime = (): void => {
     if (performance.now() < endsAtMs) return;
     throw new MoreToDelete();
@@ -306,14 +306,15 @@ const NameHolder = z.object({ domain_id: z.string() });
 
 /**
  * Deletes some of the grants, master passwords and forwarding rules on the domain. If there are none, deletes the
- * domain's own rows: the domain, its name, its zone, its DKIM keys, and its entries in lists and queues. The domain then
- * also leaves its dedicated IP. False if the domain is left.
+ * domain's own rows: the domain, its name, its zone, its DKIM keys, and its entries in lists and queues. The domain
+ * then also leaves its dedicated IP. Returns whether the domain is gone.
  */
 function deleteRows(accountId: string, id: string, { table, commit, now }: DomainWriter): Promise<boolean> {
   return commit(async () => {
     const domain = await domainById(table, accountId, id);
     if (!domain) return { value: true, writes: [], changes: [] };
-    // Looked up together with the version of the domain. A new grant on the domain raises the version.
+    // The grants are read after the domain, and a new grant raises the version of the domain. So the deletion of the
+    // rows fails if a grant was added since.
     const { writes: access, changes } = await planScopePurge(table, accountId, { type: "domain", id }, now());
     if (access.length > 0) return { value: false, writes: access, changes, partial: true };
     const [before] = (await domainViews(table, accountId, [domain])) as [object];

@@ -42,8 +42,8 @@ export async function restoreDomain(found: StoredDomain, context: Context, resol
 }
 
 /**
- * The DNS mode of a restored domain. If the name was still delegated to us while its DNS moved elsewhere, the domain is
- * hosted again: its deletion has removed the zone, and only a hosted domain gets a new zone.
+ * The DNS mode of a restored domain. If the domain was deleted during a move to `external`, before its delegation
+ * changed, the domain is hosted again. The deletion has removed the zone, and only a hosted domain gets a new zone.
  */
 const restoredMode = ({ dns_mode, handover }: StoredDomain): DnsMode =>
   handover !== null && handover.gone_at === null ? "hosted" : dns_mode;

@@ -17,9 +17,9 @@ import { planScopePurge } from "./scope.ts";
 
 /**
  * Deletes a workspace that has no domains. Also deletes the grants, master passwords and forwarding rules of the
- * workspace. If they are too many for one transaction, the workspace is deleted after them, so a repeated call completes
- * an interrupted deletion. A deletion by an earlier version can have left some of them behind, without their workspace.
- * The call then deletes these, and throws 404. Throws:
+ * workspace. If one transaction cannot delete all of them, the workspace is deleted last, so a repeated call completes
+ * an interrupted deletion. Earlier versions of the product deleted the workspace first, and could leave its grants,
+ * master passwords and forwarding rules behind. The call deletes such leftovers, and then throws 404. Throws:
  * - 404 if there is no such workspace;
  * - 409 `workspace_not_empty` if the workspace has domains.
  */

@@ -25,8 +25,8 @@ export async function removeZone(domain: StoredDomain, writer: DomainWriter, dns
     const { zoneId } = await dns.createZone({ name, reference: zone.reference ?? id, nameservers });
     await dns.deleteZone(zoneId);
   } catch (error) {
-    // The name belongs to another account, and so does its zone. Or the nameservers have a zone above or below the name,
-    // so they never had a zone of this domain.
+    // Either the name and its zone belong to another account. Or the nameservers have a zone above or below the name,
+    // so they have no zone of this domain.
     if (!(error instanceof ZoneExists)) throw error;
   }
 }

@@ -100,7 +100,7 @@ export const Domain = z
     }),
     status_reason: z.string().nullable().meta({
       description:
-        "Why the domain is degraded, failed, expired or releasing, or stays `pending_delegation` although its name is proved. For people.",
+        "A text for people: why the domain is degraded, failed, expired or releasing, or why it stays `pending_delegation` although its name is proved.",
     }),
     broken_records: z.array(BrokenRecord).meta({
       description:

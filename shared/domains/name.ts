@@ -30,7 +30,7 @@ export function readName(given: string): NameReading {
   return { name: read.value };
 }
 
-/** The names above a canonical name, without its top-level name, from the closest up. */
+/** The names above a canonical name, without the top-level name, the closest name first. */
 export const parentNames = (name: string): string[] => {
   const labels = name.split(".");
   return labels.slice(1, -1).map((_, index) => labels.slice(index + 1).join("."));

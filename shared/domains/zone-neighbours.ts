@@ -14,23 +14,27 @@ import { StoredZone, zoneKey } from "./zone.ts";
  * Access patterns
  *   the subdomains of a name whose zones were wanted at some time   DOMAIN#<name> / SUBZONE#<subdomain>
  *
- * A row of a subdomain may be left over: the zone itself says whether the nameservers have it.
+ * A row can remain after the nameservers have lost the subdomain's zone. Only the row of the zone (`StoredZone`) says
+ * whether they have it.
  */
 const subzones = "SUBZONE#";
 const subzoneKey = (parent: string, name: string): Key => ({ PK: `DOMAIN#${parent}`, SK: `${subzones}${name}` });
 const Subzone = StoredHolder.pick({ account_id: true, domain_id: true });
 
-/** How many subdomains of a name are looked at. */
+/** The largest number of subdomains of a name that are checked for a zone. */
 const mostSubdomains = 100;
 
-/** The domain whose zone is noted. */
+/** A domain whose zone is noted under the names above the domain's name. */
 type Noted = Pick<StoredDomain, "account_id" | "id" | "name">;
 
 /** The writes that note the zone of a domain under all names above it. */
 export const subzoneWrites = ({ account_id, id, name }: Noted): Write[] =>
   parentNames(name).map((parent) => ({ put: { ...subzoneKey(parent, name), account_id, domain_id: id } }));
 
-/** The writes that delete the rows which `subzoneWrites` made for this domain, unless another domain replaced them. */
+/**
+ * The writes that delete the rows that `subzoneWrites` made for this domain. Rows that another domain has replaced
+ * stay.
+ */
 export async function subzoneRemovals(table: Reader, { id, name }: Pick<Noted, "id" | "name">): Promise<Write[]> {
   const keys = parentNames(name).map((parent) => subzoneKey(parent, name));
   const rows = await table.getMany(keys);
@@ -67,11 +71,11 @@ async function neighbourOf(table: Reader, name: string): Promise<string | undefi
 }
 
 const inTheWay = (name: string, other: string): string =>
-  `Our nameservers hold the DNS of ${other}. They cannot hold a zone of ${name} as well, because one of these names is below the other. Use the domain with the longer name with dns_mode external, and publish its records in the DNS of the shorter name.`;
+  `Our nameservers hold the DNS of ${other}. They cannot hold a zone of ${name} as well, because one of these names is below the other. Use dns_mode external for the longer name, and publish its records in the DNS of the shorter name.`;
 
 /**
- * Says for people why the nameservers cannot hold a zone of this name: they hold a zone above or below the name.
- * Undefined if they can.
+ * Returns a text for people that says why the nameservers cannot hold a zone of this name: they hold a zone above or
+ * below the name. Undefined if the nameservers can hold the zone.
  */
 export async function zoneObstacle(table: Reader, name: string): Promise<string | undefined> {
   const other = await neighbourOf(table, name);

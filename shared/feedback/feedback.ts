@@ -93,7 +93,7 @@ export const feedbackKind = defineKind({
   name: "feedback",
   verbs: ["submitted", "updated"],
   view: Feedback,
-  // Like `feedback.list`, which shows other people's feedback only to callers with this capability.
+  // `feedback.list` too shows other people's feedback only to callers with this capability.
   seenWith: "auth.manage",
 });
 

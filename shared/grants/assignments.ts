@@ -248,8 +248,8 @@ export async function planExpiry(
 }
 
 /**
- * The writes that move assignments to the list of revoked assignments, which has them for 400 days. Rows of earlier
- * versions have no `ttl`, and stay.
+ * The writes that move assignments to the list of revoked assignments, for 400 days. Rows that earlier versions of the
+ * product moved have no `ttl`, so they stay.
  */
 function revokedItems(accountId: string, assignments: readonly Assignment[], now: Date): Write[] {
   const ttl = ttlOfEnded(now);

@@ -9,7 +9,7 @@ import type { Key, Write } from "./writes.ts";
  * ignoring case. The name is hashed, because a sort key can have 1,024 bytes only.
  *
  * Most names have one key. A name has a second key if its lower case has a composed letter that its upper case does not
- * have: U+0390 is one letter, and its capital is U+03AA U+0301. The second key is that of the composed letters. Names
+ * have: U+0390 is one letter, and its capital is U+03AA U+0301. The second key is made from the composed letters. Names
  * that version 0.1.0 stored have only the first key.
  */
 export function reservedNameKeys(accountId: string, kind: string, name: string): [Key, ...Key[]] {
@@ -22,11 +22,17 @@ export function reservedNameKeys(accountId: string, kind: string, name: string):
   return composed === folded ? [keyOf(folded)] : [keyOf(folded), keyOf(composed)];
 }
 
-/** The writes that reserve the keys of a name for the resource `id`. They fail with `orElse` if another has the name. */
+/**
+ * The writes that reserve the keys of a name for the resource `id`. The writes fail with `orElse` if another resource
+ * has one of the keys.
+ */
 export const claimName = (keys: readonly Key[], id: string, orElse: NonNullable<Write["orElse"]>): Write[] =>
   keys.map((key) => ({ put: { ...key, id }, if: "absent", orElse }));
 
-/** Those of the keys of a resource's name that the resource has reserved: the first, and perhaps the second. */
+/**
+ * The keys of its name that the resource `id` has reserved: the first key, and the second key unless version 0.1.0
+ * stored the name.
+ */
 async function heldKeys(table: Reader, [first, ...others]: readonly [Key, ...Key[]], id: string): Promise<Key[]> {
   if (others.length === 0) return [first];
   const items = await table.getMany(others);
@@ -36,13 +42,13 @@ async function heldKeys(table: Reader, [first, ...others]: readonly [Key, ...Key
 const without = (keys: readonly Key[], others: readonly Key[]): Key[] =>
   keys.filter(({ SK }) => others.every((other) => other.SK !== SK));
 
-/** The writes that give up the name of the resource `id`, which is deleted. */
+/** The writes that give up the name of the resource `id` when the resource is deleted. */
 export const planNameRemoval = async (table: Reader, keys: readonly [Key, ...Key[]], id: string): Promise<Write[]> =>
   (await heldKeys(table, keys, id)).map((key) => ({ delete: key }));
 
 /**
- * The writes that change the name of the resource `id`. They fail with `orElse` if another resource has the new name. No
- * writes if the names differ only in case.
+ * The writes that change the name of the resource `id`. The writes fail with `orElse` if another resource has the new
+ * name. If the names differ only in case, there are no writes.
  */
 export async function planNameChange(
   table: Reader,

@@ -22,7 +22,7 @@ import type { Key, Write } from "../table/writes.ts";
 /** The list of an account's workspaces. */
 export const workspacesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "workspaces" });
 
-/** The keys of the items that reserve a name. */
+/** The keys of the items that reserve a name for one workspace. */
 export const workspaceNameKeys = (accountId: string, name: string): [Key, ...Key[]] =>
   reservedNameKeys(accountId, "WORKSPACE", name);
 

@@ -122,7 +122,8 @@ async function makeCall(
 
 /**
  * Runs the items of a comprehension: one after another if they write, else up to `concurrency` items at the same time.
- * More items would only wait for the same slots. They begin in order, and none begins after a failure.
+ * More items at the same time would only wait, because at most `concurrency` calls run at the same time. The items
+ * begin in order. No item begins after a failure.
  */
 async function runEach(
   { runs, calls }: Extract<Effect, { kind: "each" }>,

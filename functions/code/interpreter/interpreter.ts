@@ -97,14 +97,17 @@ function loopIndexes(scope: Scope): number[] {
 export const evaluate = (node: Expression, scope: Scope): Evaluation =>
   scope.mayBeUnknown ? evaluateGuarded(node, scope) : evaluateNode(node, scope);
 
-/** The steps of an error in an unsure part. Its message can take a millisecond, because it looks for similar names. */
+/**
+ * The steps that an error in an unsure part takes. Its message can take a millisecond, for the search for similar
+ * names.
+ */
 const unsureErrorSteps = 500;
 
 /**
  * Evaluates an expression whose calls may be answered with `unknownValue`. The result of an operation on an unknown
  * value is unknown too. If an unknown value decides which of several parts is evaluated, every one of these parts is
- * evaluated as unsure: the part's calls are marked, and an error makes the part's value unknown. Only `too_much_work`
- * still ends the evaluation.
+ * evaluated as unsure: the part's calls are marked, and an error makes the part's value unknown. Only the error
+ * `too_much_work` ends the whole evaluation.
  */
 function* evaluateGuarded(node: Expression, scope: Scope): Evaluation {
   try {
@@ -263,7 +266,7 @@ function* evaluateBound(node: Expression | undefined, scope: Scope): Evaluation<
 function* evaluateOperation({ operator, operands, at }: Operation, scope: Scope): Evaluation {
   const isChoice = operator === "and" || operator === "or";
   let value: unknown;
-  // The operands are not copied, because `and` and `or` may evaluate only the first of thousands.
+  // The operands are not copied, because `and` and `or` may evaluate only the first of thousands of operands.
   for (const [index, operand] of operands.entries()) {
     if (isChoice && index > 0) {
       if (value === unknownValue) {

@@ -258,10 +258,10 @@ export type Invocable = Pick<IFunction, "functionArn">;
 export type Invocation = { uri: string; credentials: string };
 
 /**
- * Adds the roles under which the gateway invokes functions. Each role may invoke only its functions. The logical id of a
- * role depends on its functions. So a deployment that changes the functions of a role makes a new role, and deletes the
- * former role last. With one logical id, CloudFormation would change the role before the gateway, and the gateway could
- * not invoke some functions in between.
+ * Adds the roles under which the gateway invokes functions. Each role may invoke only its functions. The logical id of
+ * a role depends on the role's functions. So a deployment that changes these functions makes a new role, and deletes
+ * the former role last. If the logical id stayed the same, CloudFormation would change the role before the gateway. In
+ * between, the gateway could not invoke some functions.
  */
 export function addInvocations(
   scope: Construct,
@@ -282,7 +282,7 @@ export function addInvocations(
   );
 }
 
-/** The same text for the same functions. A function and its alias give different texts. */
+/** A text that depends only on the names of the functions, and on whether each of them is invoked by an alias. */
 const digestOf = (group: readonly [name: string, target: Invocable][]): string =>
   createHash("sha256")
     .update(JSON.stringify(group.map(([name, target]) => [name, target instanceof Alias])))

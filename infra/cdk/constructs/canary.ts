@@ -107,12 +107,16 @@ function addAlias(
   return alias;
 }
 
-/** The statuses of answers that no function gives on purpose. The gateway logs numbers as strings. */
+/**
+ * The statuses of answers that no function gives on purpose. They are strings, because the gateway logs a status as a
+ * string.
+ */
 const faultStatuses = ["500", "502", "504"];
 
 /**
- * Adds the alarm that makes CodeDeploy take a new version back. The alarm goes off at five faults within a minute. A 503
- * is no fault, because functions answer 503 on purpose, such as to all writes while the setting `readOnly` is on.
+ * Adds the alarm that makes CodeDeploy take a new version back. The alarm goes off at five faults within a minute. A
+ * 503 is no fault, because functions also answer 503 on purpose, for example to all writes while the setting `readOnly`
+ * is on.
  */
 export function addRollbackAlarm(scope: Construct, accessLogs: LogGroup, stage: string): void {
   const faults = new MetricFilter(scope, "FaultsFilter", {

@@ -61,7 +61,8 @@ function addDistribution(stack: Stack, domainName: string, edge: Edge, webAclId:
     minimumProtocolVersion: cloudfront.SecurityPolicyProtocol.TLS_V1_2_2021,
     httpVersion: cloudfront.HttpVersion.HTTP2_AND_3,
     webAclId,
-    // CloudFront would give the answer of one caller to all others for ten seconds, also without a cache.
+    // By default, CloudFront keeps an error for ten seconds, and gives it to other callers too, even if it caches
+    // nothing else.
     errorResponses: keptErrors.map((httpStatus) => ({ httpStatus, ttl: Duration.seconds(0) })),
     defaultBehavior: {
       origin: new HttpOrigin(edge.originDomainName, {

@@ -147,8 +147,8 @@ const environmentBytes = (environment: Record<string, string>): number =>
   );
 
 /**
- * Adds a function. Without `role`, the function gets a role of its own. Throws if the settings make its environment
- * larger than Lambda allows.
+ * Adds a function. Without `role`, the function gets a role of its own. Throws if the settings make the function's
+ * environment larger than Lambda allows.
  */
 export function addFunction(
   scope: Construct,

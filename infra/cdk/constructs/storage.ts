@@ -50,8 +50,8 @@ export const addSecretsKey = (scope: Construct, stage: string): Key =>
 
 /**
  * Adds the one table. It outlives the stack: neither deleting nor renaming the stack deletes the data. `restoredTable`
- * is the name of a table that a restore has made. CloudFormation imports this table, and keeps the former one outside
- * the stack: docs/operations.md.
+ * is the name of a table that a restore has made. CloudFormation imports this table into the stack, and keeps the
+ * former table outside the stack: docs/operations.md.
  */
 export const addTable = (scope: Construct, restoredTable?: string): Table =>
   new Table(scope, restoredTable === undefined ? "Table" : `Table.${restoredTable}`, {

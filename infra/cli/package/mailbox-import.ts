@@ -86,7 +86,8 @@ function readRows(file: string): PersonRow[] {
 
 /**
  * The local parts of a domain's existing mailboxes, such as mailboxes of an earlier run. Undefined if the account has
- * no such domain. The API writes an internationalised domain in ASCII, so a whole address of the file can differ.
+ * no such domain. The API writes an internationalised domain in ASCII. So a whole address in the file can differ from
+ * the mailbox's address.
  */
 async function presentNames(client: HostedMail, account_id: string, domain: string): Promise<Set<string> | undefined> {
   try {

@@ -249,7 +249,7 @@ export class Transport {
   }
 }
 
-/** Settles as `work` does. Rejects with the reason of `signal` if `signal` aborts before. */
+/** Settles as `work` does. If `signal` aborts first, rejects with the signal's reason. */
 const unlessAborted = <Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> =>
   Promise.race([
     work,

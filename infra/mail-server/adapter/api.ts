@@ -156,7 +156,7 @@ export function openApi(
       ask("recipient", { account_id, mailbox_id }) as Promise<Recipient>,
     sender: (login: string, from: string, to?: string) =>
       ask("sender", { login, from, ...(to === undefined ? {} : { to }) }) as Promise<Verdict>,
-    /** Whether mail that waits in the queue may leave, by the address of its sender. */
+    /** Whether mail from the sender `from` that waits in the queue may leave. */
     queued: (from: string) => ask("sender", { from, queued: "true" }) as Promise<Verdict>,
     /** The key that signs the mail of a domain. Undefined if the domain may not send. */
     dkim: (domain: string) => ask("dkim", { domain }) as Promise<SigningKey | undefined>,

@@ -73,9 +73,9 @@ async function answerMailbox(url: URL, { api, settings }: Work): Promise<Reply> 
 type Letter = { session: string; sender: string; authors: string[]; recipients: number };
 
 /**
- * Checks whether the login of a session may send a letter: from the sender in the letter's envelope, and from every address in
- * `From:`. If the login may send it, answers with the key that signs the letter, and counts the letter as sent. If not,
- * answers with the refusal.
+ * Checks whether the login of a session may send a letter. The login must be allowed to send from the sender in the
+ * letter's envelope, and from every address in `From:`. If the login may send the letter, answers with the key that
+ * signs the letter, and counts the letter as sent. If not, answers with the refusal.
  */
 async function answerSigning(letter: Letter, { api, journal }: Work): Promise<Reply> {
   const { session, sender, authors, recipients } = letter;

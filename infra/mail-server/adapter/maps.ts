@@ -45,16 +45,25 @@ async function recipientOf(api: Api, key: string): Promise<Recipient | undefined
   return found.kind === "none" || found.kind === "unknown" ? undefined : found;
 }
 
-/** The most addresses that one address leads to. Postfix's `virtual_alias_expansion_limit` is 200. */
+/**
+ * The most addresses that are looked up for the mail to one address. Further addresses get no mail. Postfix's
+ * `virtual_alias_expansion_limit` is 200.
+ */
 const mostAddresses = 150;
 
-/** The destinations by address, of an address and of all addresses that its copies lead to. Undefined: not here. */
+/**
+ * The API's answers for an address, and for the addresses to which its copies lead. Undefined for an address that is
+ * not here.
+ */
 type Lookups = Map<string, Recipient | undefined>;
 
 const elsewhereIn = (found: Recipient | undefined): string[] =>
   (found?.copies ?? []).flatMap(({ address, mailbox_id }) => (mailbox_id === null ? [address] : []));
 
-/** Looks up an address, and the copies' addresses elsewhere, because these can be addresses of other accounts here. */
+/**
+ * Looks up an address, and the addresses of its copies outside the account. These can be addresses of other accounts
+ * here.
+ */
 async function lookUp(api: Api, first: string): Promise<Lookups> {
   const lookups: Lookups = new Map();
   for (let level = [first]; level.length > 0;) {
@@ -67,9 +76,9 @@ async function lookUp(api: Api, first: string): Promise<Lookups> {
 }
 
 /**
- * The mailboxes and the addresses elsewhere that get the mail to an address. Follows each address once, so accounts
- * that forward to each other make no loop. If a mailbox hands its mail on, but nobody gets the mail by this, the mailbox
- * keeps the mail.
+ * The mailboxes and the outside addresses that get the mail to an address. Follows each address once, so accounts that
+ * forward to each other make no loop. If a mailbox only hands its mail on, but nobody gets a copy in the end, the
+ * mailbox keeps the mail.
  */
 async function destinationsOf(api: Api, first: string): Promise<string[]> {
   const lookups = await lookUp(api, first);
@@ -109,8 +118,8 @@ const incomingTables = (api: Api): Record<string, Table> => ({
     return (await recipientOf(api, key)) && "here";
   },
   /**
-   * The mailboxes and addresses that get the mail to an address. Postfix looks each result up again. So the results are
-   * never addresses from which the mail goes on.
+   * The mailboxes and addresses that get the mail to an address. Postfix looks up each result again. So no result is an
+   * address that forwards the mail.
    */
   route: async (key) => {
     if (!(await recipientOf(api, key))) return undefined;

@@ -5,8 +5,8 @@
 export type Session = { login: string; mailbox: string; account: string; loggedInAt: number };
 
 /**
- * The user name that nginx gives Postfix for a session. Postfix and rspamd ask about a letter with this name, so each
- * letter belongs to one login, and the adapter stores no logins.
+ * The user name that nginx gives Postfix for a session. When Postfix and rspamd ask about a letter, they send this
+ * name. So each letter belongs to one login, and the adapter stores no logins.
  */
 export const sessionName = ({ login, mailbox, account, loggedInAt }: Session): string =>
   `${login}/${loggedInAt}/${mailbox}/${account}`;
@@ -25,8 +25,8 @@ const most = 100_000;
 
 /**
  * Keeps track of SMTP sessions that a revocation has ended. Neither nginx nor Postfix can close the session of one
- * user. So the policy service refuses the letters of the session, and the user has to log in again. After a restart of
- * the adapter, earlier revocations are forgotten, so all sessions from before the restart have ended.
+ * user. So the policy service refuses the letters of the session, and the user has to log in again. A restart of the
+ * adapter forgets the revocations. So sessions that began before the restart count as ended.
  */
 export function openSessions(openedAt = Date.now()) {
   /** The time of the last revocation, by the id of a mailbox or an account. */
@@ -40,7 +40,7 @@ export function openSessions(openedAt = Date.now()) {
       const [oldest] = revoked.keys();
       if (revoked.size > most && oldest !== undefined) revoked.delete(oldest);
     },
-    /** Whether the mailbox or its account was revoked after the session began, or the adapter was started after that. */
+    /** Whether the mailbox or its account was revoked, or the adapter was started, after the session began. */
     isRevoked: ({ mailbox, account, loggedInAt }: Session): boolean =>
       loggedInAt < openedAt || [mailbox, account].some((id) => (revoked.get(id) ?? 0) >= loggedInAt),
   };

@@ -236,7 +236,7 @@ export async function planCreditNote(
   const key = invoiceKey(accountId, invoiceId);
   let made: { note: StoredCreditNote; invoice: StoredInvoice } | undefined;
   const { book, writes, changes } = await planBilling(table, accountId, now, async (opened) => {
-    // The invoice is read after the state. Each credit note changes the state. So the transaction fails if another
+    // The invoice is read after the billing state, which each credit note changes. So the transaction fails if another
     // credit note changes the invoice meanwhile.
     const stored = await table.get(key, StoredInvoice);
     if (stored?.id !== invoiceId) throw new Error("The account has no such invoice.");

@@ -32,8 +32,8 @@ type Refused =
   | "workspace_gone";
 
 /**
- * Whether a batch may take the name of `own`, a domain of the account. The request has checked the permissions on the
- * domains that had the names then. Meanwhile the account may have got other domains with these names.
+ * Whether a batch may take the name of a domain of the account. The request has checked the caller's permissions on the
+ * domains that had the waiting names at that time. Since then, the account may have got other domains with these names.
  */
 const mayTake =
   ({ own_ids }: StoredBatch) =>

@@ -302,7 +302,10 @@ async function checkoutFor(
   }
 }
 
-/** The write that stores which names of a batch wait for their payment, and which domains of the account have them. */
+/**
+ * The write that stores which names of a batch wait for their payment, and which domains of the account have these
+ * names.
+ */
 async function waitingWrite(
   order: Order,
   waiting: readonly Wanted[],

@@ -78,7 +78,7 @@ async function planFresh(
   return { domains, writes, changes };
 }
 
-/** Whether the name of such a domain of the account may be transferred for the caller. */
+/** Whether the caller may transfer the name of `own`, a domain of the account. */
 type MayTake = (own: StoredDomain) => boolean;
 
 /** Plans the transfer of a name that the account has connected. The domain keeps everything but `auto_renew`. */

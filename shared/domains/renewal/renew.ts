@@ -86,9 +86,11 @@ export async function renewDomain(
     const domain = await domainById(table, found.account_id, found.id);
     if (!domain) throw notFound();
     requireRenewable(domain);
-    // The quote is for the end of the registration before the other renewal.
+    // Another renewal has begun and ended since the quote. The quote is for the former end of the registration.
     if (domain.renewal?.id !== found.renewal?.id) {
-      throw new Problem("busy", `${domain.name} was renewed meanwhile. Try again.`, { retry_after: 1 });
+      throw new Problem("busy", `Another renewal of ${domain.name} has ended meanwhile. Try again.`, {
+        retry_after: 1,
+      });
     }
     const { value, ...planned } = await planRenewal(table, domain, newRenewal(domain, quote, "request", now()), now());
     return { value: await domainDetail(value, context), ...planned };

@@ -139,9 +139,9 @@ const isSameSet = (one: Registration["nameservers"], other: readonly string[]): 
 type Verb = "updated" | "expired" | "degraded" | "recovered" | undefined;
 
 /**
- * Stores the result of a check, with an event if `verb` is given, and whether the hold on the name is firm if `firm` is
- * given (`StoredHolder`). Returns the new state of the domain. Stores nothing and returns undefined if another check,
- * such as a verification, has changed the domain meanwhile. Changes of other members do not matter.
+ * Stores the result of a check. If `verb` is given, records an event. If `firm` is given, also sets whether the hold on
+ * the name is firm (`StoredHolder`). Returns the new state of the domain. Stores nothing and returns undefined if one
+ * of the members in `checkedOf` has changed meanwhile, for example by a verification.
  */
 function storeResult(
   domain: StoredDomain,
@@ -169,7 +169,7 @@ function storeResult(
   });
 }
 
-/** The members of a domain that checks read and change. */
+/** The members of a domain by which `storeResult` sees that another check changed the domain. */
 const checkedOf = ({ status, due_at, failures, unproved = 0, sending_ready, seen_right }: StoredDomain) => ({
   status,
   due_at,
@@ -212,14 +212,15 @@ async function awaitProof(domain: StoredDomain, work: DomainWork): Promise<void>
 const hasHold = ({ source, verified_at }: StoredDomain): boolean => source === "connected" && verified_at !== null;
 
 /**
- * Stores that the proof was not seen. A domain that was proved before, and now waits because its DNS mode changed, still
- * holds its name firmly. The TXT record of the name is a proof for this hold in both modes.
+ * Stores that the proof was not seen. A domain that was proved before, and waits for example since a change of its DNS
+ * mode, still holds its name. In both modes, the TXT record of the name makes this hold firm. After
+ * `failuresUntilLoosened` checks without any proof, the hold is not firm any more.
  */
 async function recordWaiting(domain: StoredDomain, proof: ProofState, work: DomainWork): Promise<void> {
   if (!hasHold(domain)) return storeWaiting(domain, { status_reason: null }, work);
   const record = proof.record ?? (await proofState(work.resolver, { ...domain, dns_mode: "external", handover: null }));
   const isProved = record.verified === true;
-  // If the DNS gave no answer about one of the proofs, the count stays.
+  // If neither proof was seen, and the DNS gave no answer about one of them, the count stays.
   const isUnproved = record.verified === false && proof.verified === false;
   const unproved = (domain.unproved ?? 0) + 1;
   const firm = isProved ? true : isUnproved && unproved >= failuresUntilLoosened ? false : undefined;
@@ -227,7 +228,10 @@ async function recordWaiting(domain: StoredDomain, proof: ProofState, work: Doma
   await storeWaiting(domain, { status_reason: null, ...members }, work, firm);
 }
 
-/** Stores that a domain still waits, and when it is checked again. A new `status_reason` is an event. */
+/**
+ * Stores that a domain still waits for its proof or its zone, and when it is checked again. A new `status_reason` is an
+ * event.
+ */
 async function storeWaiting(
   domain: StoredDomain,
   members: Pick<StoredDomain, "status_reason" | "unproved">,
@@ -272,8 +276,9 @@ async function recheck(domain: StoredDomain, work: DomainWork): Promise<void> {
 }
 
 /**
- * Says why the nameservers cannot hold the zone of a hosted domain. Undefined if they hold the zone or can hold it. Also
- * notes the zone under the names above, because earlier versions did not do so.
+ * Returns a text that says why the nameservers cannot hold the zone of a hosted domain. Undefined if the nameservers
+ * hold the zone, or can hold it. Also stores the `subzoneWrites` of the zone, because earlier versions of the product
+ * did not store them.
  */
 async function missingZone({ account_id, id, name }: StoredDomain, { table }: DomainWork): Promise<string | undefined> {
   const zone = await getZone(table, account_id, id);

@@ -162,7 +162,10 @@ export async function storeProgress<D extends StoredDomain>(
   });
 }
 
-/** Sends a request for the first time. Ends the request instead if the account is closed: its money is not spent. */
+/**
+ * Sends a request for the first time. If the account is closed, ends the request without sending it, because the money
+ * of a closed account is not spent.
+ */
 async function askFirst<D extends StoredDomain>(kind: RequestKind<D>, domain: D, work: DomainWork) {
   const account = await work.table.get(accountKey(domain.account_id), StoredStatus);
   if (account?.status === "closed") return kind.conclude(domain, { failed: "The account is closed." }, work);

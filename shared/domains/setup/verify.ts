@@ -58,8 +58,9 @@ type Verification = z.output<typeof Verification>;
 
 /**
  * Asks the public DNS for the proof of the domain's name. If the name is proved, a domain that waits for the proof
- * becomes active (`planActivation`). A hosted domain goes on waiting while the nameservers hold a zone above or below its
- * name. If the domain is degraded, or is external and cannot send yet, this also checks the mail records:
+ * becomes active (`planActivation`). But a hosted domain stays `pending_delegation` while the nameservers hold a zone
+ * above or below its name. If the domain is degraded, or is external and cannot send yet, this also checks the mail
+ * records:
  * - A degraded domain recovers if no check fails any more. Otherwise it stays as it is.
  * - An external domain can send mail once its SPF and DKIM records are right.
  *
@@ -110,11 +111,14 @@ export async function verifyDomain(
   });
 }
 
-/** Says why a domain that waits for its proof cannot have its zone, even if it is proved. Undefined if it can. */
+/**
+ * Returns a text that says why a hosted domain that waits for its proof cannot get its zone. Undefined if the domain
+ * can get its zone, and for any other domain.
+ */
 const obstacleOf = async ({ status, dns_mode, name }: StoredDomain, table: Reader): Promise<string | undefined> =>
   status === "pending_delegation" && dns_mode === "hosted" ? zoneObstacle(table, name) : undefined;
 
-/** Plans that a proved domain stays as it is, and says why. */
+/** Plans that a proved domain goes on waiting, and stores the reason in `status_reason`. */
 async function planObstacle(
   table: Reader,
   domain: StoredDomain,

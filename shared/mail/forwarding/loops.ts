@@ -40,7 +40,10 @@ type PlannedRule = { id?: string; scope: MailScope };
  */
 type Copy = { mailbox: FoundMailbox; by: MailScope; path: readonly string[] };
 
-/** Looks up rules and addresses for one search, each scope and each address once. */
+/**
+ * Looks up the rules of scopes and the mailboxes of addresses for one search. Looks up each scope and each address only
+ * once.
+ */
 type Lookups = {
   rowsOf: (scope: MailScope) => Promise<StoredTargets[]>;
   mailboxAt: (addresses: readonly string[]) => Promise<(FoundMailbox | undefined)[]>;
@@ -93,7 +96,10 @@ async function findLoop(
   return loops.find((loop) => loop !== undefined);
 }
 
-/** Follows the copies that reach `first`, all copies of the same number of steps together. */
+/**
+ * Follows copies from the mailbox `first`, one step of all copies at a time. Returns the ids of the rules on a way back
+ * to the scope of the planned rule; undefined if there is no way back.
+ */
 async function findLoopFrom(
   lookups: Lookups,
   accountId: string,
@@ -116,8 +122,8 @@ async function findLoopFrom(
 
 /**
  * Applies the rules to copies at mailboxes, and returns the copies that other mailboxes then get. Leaves out the rules
- * of the scope `by`, and the rules in `visited`. If several rules of a scope copy to the same mailbox, returns one copy,
- * because the same rules then apply to each of them.
+ * of the scope `by`, and the rules in `visited`. If several rules of one scope copy to one mailbox, returns only one of
+ * these copies, because the next rules are the same for all of them.
  */
 async function copiesFrom(
   { rowsOf, mailboxAt }: Lookups,

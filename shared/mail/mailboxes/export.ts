@@ -201,8 +201,8 @@ const exportView = ({ id, status, row_count, created_at, finished_at, expires_at
 export const csvNameOf = (createdAt: string): string => `mailboxes-${createdAt.slice(0, 10)}.csv`;
 
 /**
- * Whether the principal still holds every permission to export that the principal held at the request. The file may have
- * rows of each of these permissions.
+ * Whether the principal still holds every permission to export that the principal held at the request. The file may
+ * have mailboxes that only one of these permissions allows.
  */
 const stillHolds = (permissions: Permissions, { everything, grants }: StoredExport["permissions"]): boolean =>
   !everything &&
@@ -213,8 +213,9 @@ const stillHolds = (permissions: Permissions, { everything, grants }: StoredExpo
 /**
  * The state of an export. Throws 404:
  * - if there is no such export, or if the export has expired;
- * - if the principal may not export the whole account, and did not request the export or has lost a permission to export
- *   since.
+ * - if the principal did not request the export, and may not export the whole account;
+ * - if the principal requested the export, but has lost a permission to export since, and may not export the whole
+ *   account.
  */
 export async function getExport(
   accountId: string,

@@ -12,8 +12,8 @@ type PlannedRemoval = { writes: Write[]; changes: Change[] };
 export type Purge = PlannedRemoval & { isAll: boolean };
 
 /**
- * The most writes of a plan that deletes entries together with grants. The rest of the 100 writes of a transaction is
- * left to the caller. Each change also writes an entry of the audit log.
+ * The most writes of a plan that deletes entries together with grants. Each change counts as a write too, of an entry
+ * in the audit log. The caller can add the rest of the 100 writes of a transaction.
  */
 const mostWrites = 80;
 
@@ -21,9 +21,9 @@ const mostWrites = 80;
 export type PlanDependents<T> = (entries: readonly T[]) => Promise<PlannedRemoval> | PlannedRemoval;
 
 /**
- * Plans the deletion of some entries, and of the grants on them. If this is too much for one transaction, the plan only
- * revokes some of the grants, and `isAll` is false. The caller then commits and plans again. The transaction fails if an
- * entry has changed since it was read.
+ * Plans the deletion of some entries, and of the grants on them. If one transaction cannot do all of this, the plan
+ * only revokes some of the grants, and `isAll` is false. The caller then commits and plans again. The transaction fails
+ * if an entry has changed since it was read.
  */
 export async function planScopedRemoval<T extends Scoped & { version: number }>(
   family: Family<T>,

@@ -123,7 +123,7 @@ const effects: Record<string, (event: RevokingEvent) => Effect | undefined> = {
   "domain.expired": ofDomain("domain_expired"),
   "domain.released": ofDomain("domain_expired"),
   "domain.taken_over": ofDomain("domain_taken_over"),
-  // The master passwords of the former workspace log in no more.
+  // The master passwords of the former workspace cannot be used for the domain any more.
   "domain.moved": ofDomain("master_password_ended"),
   "domain.updated": (event) => {
     if (!became(event, "status", (value) => endedDomain.has(value))) return undefined;

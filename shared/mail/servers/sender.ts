@@ -96,9 +96,9 @@ const readFrom = (from: string) => (from.includes(" ") ? undefined : readAddress
  * - With `to`, no mail goes to a recipient that the account has suppressed, and none to a text that is no address.
  * - During its warm-up, a managed dedicated IP sends no more mails a day than the limit of the day.
  *
- * Without `login`, the question is about mail that a mail server has accepted earlier. The sender is then the mailbox
- * that sends from the address `from` now. A domain that is not here is `domain_not_ready`, and an address that nobody
- * sends from is `not_yours`.
+ * Without `login`, the question is about mail that waits in the queue of a mail server. The sender is then the mailbox
+ * that sends from the address `from` now. The reason is `domain_not_ready` if the domain of `from` is not here, and
+ * `not_yours` if no mailbox sends from `from`.
  *
  * Throws 503 if the key service does not answer.
  */
@@ -175,7 +175,8 @@ type Login = {
 
 /**
  * Finds the mailbox of a login: the mailbox that has the login as its address or alias. For queued mail, finds the
- * mailbox that sends from the address of the sender. Undefined if the domain is not here.
+ * mailbox that sends from the address of the sender. Returns undefined if the domain is not here. `mailbox` is
+ * undefined if no mailbox is found.
  */
 async function findLogin(
   { table, now }: SenderWork,

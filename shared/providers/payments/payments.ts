@@ -20,7 +20,7 @@ export type CheckoutInput = {
 
 export type Checkout = { id: string; url: string; expiresAt: Date };
 
-/** The provider takes no payment of this amount. Its limits depend on the currency. */
+/** Thrown when the provider takes no payment of an amount. The provider's limits depend on the currency. */
 export class AmountRefused extends Error {
   readonly isTooSmall: boolean;
 
@@ -110,7 +110,10 @@ export type ChargeState = {
   currency: string;
   /** For people: why the charge failed. */
   reason?: string;
-  /** For the operator: the provider's error, if it refused the charge for a reason that the customer cannot mend. */
+  /**
+   * For the operator: the provider's error, if the provider refused the charge for a reason that the customer cannot
+   * remove.
+   */
   refusal?: string;
 };
 

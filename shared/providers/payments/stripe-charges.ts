@@ -105,8 +105,8 @@ export const amountRefused = (code: string | null | undefined): AmountRefused | 
     : undefined;
 
 /**
- * Why a charge failed for which Stripe made no PaymentIntent. Undefined for an error after which the charge may exist,
- * or which can pass: such a charge is tried again.
+ * Why a charge failed, if Stripe refused to make a PaymentIntent. Undefined for an error after which the charge may
+ * exist or may succeed later. Such a charge is tried again.
  */
 function refusedCharge({
   type,

@@ -1,6 +1,6 @@
 -- Asks the adapter about each letter of a user who logged in: may this login send it, and by which key is it signed?
--- The name of the user is the name of the SMTP session (adapter/sessions.ts).
--- The login decides, never the `From:` alone. A letter that the adapter cannot judge is refused for now (451).
+-- The name of the user is the name of the SMTP session (adapter/sessions.ts). The login decides, never the `From:`
+-- alone. A letter that the adapter cannot judge is refused temporarily (451).
 local http = require "rspamd_http"
 local ucl = require "ucl"
 

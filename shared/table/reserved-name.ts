@@ -30,8 +30,8 @@ export const claimName = (keys: readonly Key[], id: string, orElse: NonNullable<
   keys.map((key) => ({ put: { ...key, id }, if: "absent", orElse }));
 
 /**
- * The keys of its name that the resource `id` has reserved: the first key, and the second key unless version 0.1.0
- * stored the name.
+ * The keys that the resource `id` has reserved for its name: the first key, and the second key only if its item has
+ * this id.
  */
 async function heldKeys(table: Reader, [first, ...others]: readonly [Key, ...Key[]], id: string): Promise<Key[]> {
   if (others.length === 0) return [first];

@@ -17,7 +17,7 @@ export function queueInvariant(accountId: string): Invariant {
   let account: StoredAccount | undefined;
   let state: BillingState | undefined;
   let held = 0;
-  /** Whether amounts were held at the closing, and the account is in the queue since. */
+  /** Whether amounts were held at the closing, and the account has been in the queue since the closing. */
   let waits = false;
   const wallet = balanceKey(walletOf(accountId), "wallet");
   const note = ({ key, after }: Change): void => {
@@ -36,7 +36,10 @@ export function queueInvariant(accountId: string): Invariant {
     changes.forEach(note);
     if (!account) return;
     if (account.status === "closed" && wasOpen) waits = held > 0;
-    mustHold(!waits || held === 0 || queued.size > 0, () => `${accountId} has holds, and is not in the queue`);
+    mustHold(
+      !waits || held === 0 || queued.size > 0,
+      () => `${accountId} is closed with held amounts, and not in the queue`,
+    );
     if (queued.size === 0) waits = false;
     const next = nextClosing(account, state);
     mustHold(next === null || queued.has(next), () => `${accountId} is not in the queue for ${next}`);

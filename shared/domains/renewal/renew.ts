@@ -86,7 +86,8 @@ export async function renewDomain(
     const domain = await domainById(table, found.account_id, found.id);
     if (!domain) throw notFound();
     requireRenewable(domain);
-    // Another renewal has begun and ended since the quote. The quote is for the former end of the registration.
+    // Another renewal has begun and ended since `found` was read. So the quote may be for the former end of the
+    // registration.
     if (domain.renewal?.id !== found.renewal?.id) {
       throw new Problem("busy", `Another renewal of ${domain.name} has ended meanwhile. Try again.`, {
         retry_after: 1,

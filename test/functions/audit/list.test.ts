@@ -213,7 +213,7 @@ describe("a CSV file", () => {
     expect(lines[2]).toContain(",'=1+1,");
   });
 
-  test("of more than 1,000 entries, or of more bytes than an answer can have, is a 422 that says how many entries there are", async () => {
+  test("of more than 1,000 entries, or of more bytes than an answer can have, is refused with a 422 that says how many entries match", async () => {
     const account = await newAccount();
     const now = new Date();
     const entries = Array.from({ length: 1_001 }, (_, index) => ({

@@ -106,7 +106,7 @@ test("a record that somebody adds during an import wins: nothing is doubled, and
   expect(kept.toSorted()).toEqual(["api A", "ftp CNAME", "www A"]);
 });
 
-test("an import with a key, whose records another import has added meanwhile, says so", async () => {
+test("an import with an idempotency key reports records as skipped if another import has added them meanwhile", async () => {
   const account = await newAccount();
   const { name: domain, id } = await connected(account);
   const body = { domain, zone_file: "www IN A 192.0.2.1\nftp IN A 192.0.2.2" };

@@ -125,7 +125,7 @@ test("a grant that is given on a domain late in its deletion is revoked too", as
   expect(seen).toContain(201);
 });
 
-test("a release whose time is over has purged a part of the mailboxes, and goes on later", async () => {
+test("a release whose time is over has purged some of the mailboxes, and a later run purges the rest", async () => {
   const account = await newAccount();
   const domain = await quicklyActive(account);
   for (const local of ["ada", "bob", "eve"]) {

@@ -376,7 +376,7 @@ describe("a domain that leaves our nameservers", () => {
   });
 
   test.each(["restored with its registration", "claimed again"])(
-    "is hosted again when it is deleted and %s before its delegation changes, and stays external after that",
+    "is hosted again if it is deleted and %s before its delegation changes, and stays external if the delegation has changed",
     async (way) => {
       const account = await newAccount();
       const restored = async (name: string) => {
@@ -443,7 +443,7 @@ describe("a domain that comes to our nameservers", () => {
     expect(await isFirm(name)).toBe(true);
   });
 
-  test("goes to the next owner of its name after thirteen checks, even if it never sent and changes its mode meanwhile", async () => {
+  test("can be taken over by another owner of its name after thirteen checks, even if it never sent mail and changes its mode between the checks", async () => {
     const [account, owner] = [await newAccount(), await newAccount()];
     const workspaceId = await newWorkspace(owner, "Sales");
     const { name, records } = await externalDomain(account);

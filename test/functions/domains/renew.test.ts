@@ -70,7 +70,7 @@ test("a repeat with its key is the same renewal, and another request while it ru
   expect(await wallet(account)).toEqual({ posted: 8_600, available: 8_600 });
 });
 
-test("a renewal that ends while another is priced leaves the other undone, because its price was for the former end", async () => {
+test("a renewal is refused if another renewal ends while it is priced, because its price is for the former end of the registration", async () => {
   const { account, name } = await ownedName();
   const { PK, SK } = registeredNameKey(name);
   const late = await afterReading(

@@ -90,7 +90,7 @@ test("a purchase that waits for its payment was checked when it was requested", 
   expect(await storedAs(one.account, name)).toMatchObject({ id, workspace_id: one.second });
 });
 
-test("a purchase or transfer that waits for its payment takes no domain that the account got meanwhile", async () => {
+test("a purchase or transfer that waits for its payment takes over no domain that the account added after the request", async () => {
   const one = await scene(1);
   const asked = async (send: typeof purchase | typeof transfer, name = uniqueName()) => {
     const { body } = await send(one.manager, [name], { workspace_id: one.second });

@@ -70,7 +70,7 @@ test("tells apart a name without a delegation and a name that does not exist", a
   expect((await verify(child, unknown.name)).body.message).toContain(`${unknown.name} is not registered`);
 });
 
-test("sees a delegation by the records of another account's domain, but does not host both zones", async () => {
+test("finds a delegation by the records of another account's domain, but the domain gets no zone below that zone", async () => {
   const [parent, child, name] = [await newAccount(), await newAccount(), uniqueName()];
   const { name: own, nameservers } = await connected(child, { name: `mail.${name}` });
   await quicklyActive(parent, { name });

@@ -21,7 +21,7 @@ import { happened } from "../../support/purchases.ts";
 import { request } from "../../support/request.ts";
 import { newAccount } from "../../support/world.ts";
 
-test("a name above or below a name with a zone is added with a zone in no account, but as an external domain", async () => {
+test("a name above or below a name with a zone is refused as a hosted domain in another account, and added as an external domain", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const workspaceId = await newWorkspace(other, "Sales");
   const { name } = await quicklyActive(account, { name: `shop.${uniqueName()}` });
@@ -36,7 +36,7 @@ test("a name above or below a name with a zone is added with a zone in no accoun
   expect((await connect(other, `sales${name.slice("shop".length)}`, workspaceId)).status).toBe(201);
 });
 
-test("a name whose proof comes after the zone of a subdomain waits with a reason, and is active once that zone is gone", async () => {
+test("a name that is proved after a subdomain got its zone waits with a reason, and is active once that zone is gone", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   const shop = await quicklyActive(account, { name: `shop.${name}` });
@@ -58,7 +58,7 @@ test("a name whose proof comes after the zone of a subdomain waits with a reason
   expect(await dig(name, "MX")).not.toEqual([]);
 });
 
-test("a subdomain that the zone above delegates to us waits with a reason, until the delegation goes", async () => {
+test("a subdomain that the zone above delegates to us waits with a reason, until the delegation is removed", async () => {
   const account = await newAccount();
   const { name, nameservers } = await connected(account, { name: `shop.${uniqueName()}` });
   const parent = await quicklyActive(account, { name: name.slice("shop.".length) });

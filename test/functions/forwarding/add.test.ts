@@ -202,7 +202,7 @@ test("a catch-all's address is its mailbox, so that copies to it are no loop", a
   expect(await copiesOf("copies")).toEqual([]);
 });
 
-/** The present day, which does not end before the test. */
+/** Stops the clock until the test ends, and returns the present day. */
 function stoppedDay(): string {
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
   onTestFinished(() => void vi.useRealTimers());

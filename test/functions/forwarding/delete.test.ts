@@ -29,7 +29,7 @@ test("of several deletions one finds it", async () => {
   expect(statusesOf(answers)).toEqual([200, 404, 404]);
 });
 
-test("is gone with ten targets that wait and ten grants with an end, in several transactions", async () => {
+test("a rule with ten waiting targets and ten grants with an end is deleted, in several transactions", async () => {
   const account = await newAccount();
   const target_emails = Array.from({ length: 10 }, (_, index) => stranger(`ada${index}`));
   const { body: rule } = await send(account, "POST", "forwarding", { target_emails });
@@ -41,7 +41,7 @@ test("is gone with ten targets that wait and ten grants with an end, in several 
   expect((await storedOf(account)).filter(({ SK }) => SK.startsWith("FORWARD"))).toEqual([]);
 });
 
-/** Makes a rule for each call of a deletion, and does something else right before this call. */
+/** Deletes a new rule once for each call that a deletion makes to the table, and runs `step` right before this call. */
 async function atEachCall(
   work: (rule: { account: Account; id: string; ifMatch: object }) => {
     step: () => Promise<unknown>;
@@ -60,7 +60,7 @@ async function atEachCall(
   }
 }
 
-test("a grant that is given on it meanwhile is revoked too", async () => {
+test("a grant that is given on the rule during its deletion is revoked too", async () => {
   const seen: boolean[] = [];
   await atEachCall(({ account, id }) => {
     const scope = { type: "forwarding" as const, id };
@@ -79,7 +79,7 @@ test("a grant that is given on it meanwhile is revoked too", async () => {
   expect(seen).toContain(true);
 });
 
-test("a change of it meanwhile is not lost: the deletion then fails with 412", async () => {
+test("a change of the rule during its deletion is not lost: the deletion fails with 412", async () => {
   const seen: number[] = [];
   await atEachCall(({ account, id, ifMatch }) => {
     let changed = 0;

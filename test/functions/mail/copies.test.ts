@@ -105,7 +105,7 @@ test("a loop that came about without a rule being written sends each copy once",
   expect(await copiesOf(`bob@${other.name}`)).toEqual([`ada@${name} (here)`]);
 });
 
-test("a mailbox that is gone gets none", async () => {
+test("a deleted mailbox gets no copies", async () => {
   const { account, name } = await scene();
   await ruleTo(account, `ada@${name}`, { domain: name });
   expect(await copiesOf(`bob@${name}`)).toEqual([`ada@${name} (here)`]);

@@ -159,7 +159,7 @@ test("a name that another account takes over ends the sessions of the domain tha
   ]);
 });
 
-test("a domain that is moved has its sessions ended, because master passwords of the former workspace log in no more", async () => {
+test("moving a domain ends its sessions, because master passwords of the former workspace cannot be used any more", async () => {
   const { account, domain, name, since } = await scene();
   const { id: workspace_id } = (await send(account, "POST", "workspaces", { name: "Sales" })).body;
   expect((await send(account, "POST", `domains/${name}/move`, { workspace_id })).status).toBe(200);

@@ -148,7 +148,7 @@ test("says why: the mailbox is paused, the account suspended or closed, the doma
   ]);
 });
 
-test("queued mail is asked about without a login: its sender is the mailbox that sends from the address now", async () => {
+test("a question about queued mail has no login: the sender is the mailbox that sends from the address now", async () => {
   const { account, name, ada, bob, alias } = await scene();
   const queued = async (from: string) => (await askMailRoute("sender", `queued=true&from=${from}`)).body;
   const code = async (from: string) => ((await queued(from))["reason"] as { code: string }).code;

@@ -106,7 +106,7 @@ test("an IP without the right reverse DNS within a day is deleted with its hold,
   expect(new Set(await eventsOf(account))).toEqual(new Set(["created", "updated", "failed"]));
 });
 
-test("a managed one of an account that was closed meanwhile is not paid, and its address is free", async () => {
+test("a managed IP that is not ready when its account is closed is not paid, and its address is free", async () => {
   const account = await funded(await newAccount());
   const { option_id, ips } = await newOption();
   const { id } = await claimed(account, option_id);
@@ -118,7 +118,7 @@ test("a managed one of an account that was closed meanwhile is not paid, and its
   expect(await dueOf(id)).toEqual([]);
 });
 
-test("an active one of a closed account is taken back at its next check: its domains leave it, and its address rests", async () => {
+test("an active managed IP of a closed account is taken back at its next check: its domains leave it, and its address rests", async () => {
   const account = await funded(await newAccount());
   const { option_id, ips } = await newOption();
   const { id } = await activeIp(account, option_id);
@@ -126,7 +126,7 @@ test("an active one of a closed account is taken back at its next check: its dom
   expect((await send(account, "POST", `/${id}/domains/assign`, { domains })).status).toBe(200);
   const paid = await wallet(account);
   await write({ set: { status: "closed" }, update: accountKey(account.id) });
-  // The worker dies at each of its transactions, and is started again.
+  // The worker is started again and again, and dies at a later call each time.
   for (let at = 0; (await storedIp(account, id)) !== undefined && at < 40; at++)
     await withFault("lost before", at, () => advance(account, id).catch(() => undefined));
   expect(await storedIp(account, id)).toBeUndefined();

@@ -107,7 +107,7 @@ test("an interrupted export has no file, and begins again", async () => {
   expect(await rowsIn(id)).toHaveLength(3);
 });
 
-test("has the filtered mailboxes that the requester was allowed to export at the request, without those of a grant that has ended by itself", async () => {
+test("has the filtered mailboxes that the requester was allowed to export at the request, except by a grant that has expired since", async () => {
   const { account, domain, ids, run, rowsIn } = await scene(3);
   const other = await home(account);
   await stocked(account, other.name, ["q0"]);

@@ -61,7 +61,7 @@ test("revokes the grants on it, also those that an interrupted deletion left", a
   }
 });
 
-test("deletes as many master passwords and grants on them as there are, in several transactions", async () => {
+test("deletes all master passwords of the workspace and all grants on them, in several transactions", async () => {
   const { account, path, token, id } = await accountWithOne();
   const body = (name: string) => ({ name, generate: true, workspace_id: id });
   const ids: string[] = [];
@@ -88,7 +88,7 @@ test("keeps the grants of a workspace that is not deleted because it holds domai
   expect((await request("GET", `${path}/${id}`, { token: member.token })).status).toBe(200);
 });
 
-test("revokes a grant that is given on it at any moment of the deletion", async () => {
+test("revokes a grant on the workspace that is given at any moment of the deletion", async () => {
   const account = await newAccount();
   const seen: number[] = [];
   for (let [at, last] = [0, 1]; at < last; at++) {

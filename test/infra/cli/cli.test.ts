@@ -324,7 +324,7 @@ describe("imports", () => {
     expect(quota.allowed).toBe(2 ** 30);
   });
 
-  test("no mailbox twice in a domain whose name the API writes in ASCII", async () => {
+  test("no mailbox twice into a domain whose name the API writes in ASCII", async () => {
     const { name } = await client.domains.add({ account_id: account.id, workspace_id, name: "bücher-imports.com" });
     expect(name).toBe("xn--bcher-imports-wob.com");
     await writeFile(join(folder, "idn.csv"), csv("anna@bücher-imports.com,Anna,A,"));

@@ -241,7 +241,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       ).rejects.toMatchObject({ responseCode: 550 });
     });
 
-    test("between two accounts that forward to each other brings the letter once to each mailbox", async () => {
+    test("between two accounts that forward to each other delivers the letter once to each mailbox", async () => {
       const other = await newAccount();
       const { name } = await home(other);
       const { id } = await added(other, name, "guy");
@@ -434,7 +434,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       expect(await refusal(() => post.submit(ada, again))).toBe(550);
     });
 
-    test("tell no bounce of our own MX, so an address of ours can be written to as soon as it exists", async () => {
+    test("report no bounce of our own MX, so mail can be sent to a new mailbox at once", async () => {
       const una = await newMailbox("una");
       const [early, elsewhere] = [`newhire@${domain}`, `bounce@after.${domain}.example.org`];
       await post.submit(una, letter(early, "too early", una.user));

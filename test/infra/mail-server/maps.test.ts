@@ -19,13 +19,16 @@ beforeAll(async () => {
 });
 afterAll(() => mailRoutes.stop());
 
-/** A table of Postfix, by an adapter that has no answers yet. */
+/** A table for Postfix, of a new adapter that has kept no answers. */
 const table = (name: string): Table =>
   tablesOf(openApi({ api: mailRoutes.base, mail_key: process.env["MAIL_SECRET"] ?? "" }), ["srs.example.test"])[
     name
   ] as Table;
 
-/** A domain with one mailbox, of a new account unless one is given. `user` is the name of the mailbox for Dovecot. */
+/**
+ * Makes a domain with one mailbox, in the account `of` or else in a new account. `user` is Dovecot's name of the
+ * mailbox.
+ */
 async function place(
   local: string,
   of?: Account,
@@ -46,7 +49,7 @@ async function expanded(address: string): Promise<string[]> {
 }
 
 describe("the route of mail that is forwarded between accounts", () => {
-  test("reaches each mailbox once if both keep their mail", async () => {
+  test("reaches each mailbox once if both mailboxes keep their mail", async () => {
     const [ada, bob] = [await place("ada"), await place("bob")];
     await agreedRule(ada.account, bob.address, { mailbox: ada.id });
     await agreedRule(bob.account, ada.address, { mailbox: bob.id });
@@ -55,7 +58,7 @@ describe("the route of mail that is forwarded between accounts", () => {
     expect(await expanded(bob.address)).toEqual(both);
   });
 
-  test("ends at the other mailbox if neither keeps its mail", async () => {
+  test("ends at the other mailbox if neither mailbox keeps its mail", async () => {
     const [ada, bob] = [await place("ada"), await place("bob")];
     await agreedRule(ada.account, bob.address, { mailbox: ada.id, keep_copy: false });
     await agreedRule(bob.account, ada.address, { mailbox: bob.id, keep_copy: false });
@@ -119,7 +122,7 @@ describe("the way of queued mail", () => {
     expect(await seen()).toEqual(held);
   });
 
-  test("is the dedicated IP also for an address that the catch-all sends from and a rule forwards", async () => {
+  test("is the dedicated IP also for an address from which the catch-all sends, even if a rule forwards the address", async () => {
     const { option_id } = await newOption(1, { relay: "127.0.0.1:2525" });
     const account = await funded(await newAccount());
     const ip = await activeIp(account, option_id);

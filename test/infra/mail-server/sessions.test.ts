@@ -11,18 +11,18 @@ const began = (minutes: number, more: Partial<Session> = {}): Session => ({
   ...more,
 });
 
-test("the name of a session tells its login, its mailbox, its account and its begin", () => {
+test("the name of a session has its login, its mailbox, its account and its beginning", () => {
   for (const login of ["ada@example.com", "a/1/b/c@example.com"]) {
     expect(readSession(sessionName(began(1, { login })))).toEqual(began(1, { login }));
   }
   expect(readSession("ada@example.com")).toBeUndefined();
 });
 
-test("a revocation ends the sessions that began before it, whoever logs in later", () => {
+test("a revocation ends the sessions that began before the revocation, and no later session", () => {
   const sessions = openSessions(start);
   const [before, after] = [began(1), began(3)];
   sessions.revoke("mailbox-1", start + 2 * 60_000);
-  // The same revocation can come again, and an earlier one can come later.
+  // A revocation can arrive twice, and an earlier revocation can arrive after a later revocation.
   sessions.revoke("mailbox-1", start);
   expect([before, after].map(sessions.isRevoked)).toEqual([true, false]);
   // The address now belongs to another mailbox.
@@ -31,7 +31,7 @@ test("a revocation ends the sessions that began before it, whoever logs in later
   expect([before, after, began(5)].map(sessions.isRevoked)).toEqual([true, true, false]);
 });
 
-test("a start of the adapter ends earlier sessions, because it has forgotten the revocations", () => {
+test("a start of the adapter ends earlier sessions, because the adapter has forgotten the revocations", () => {
   expect(openSessions(start).isRevoked(began(-1))).toBe(true);
   expect(openSessions(start).isRevoked(began(0))).toBe(false);
 });

@@ -70,7 +70,7 @@ test.each(["show", "set", "clear"])(
 test.each([
   ["per-minute", ["0", "1000001", "-1", "1.5", "1e3", "", "x"]],
   ["burst", ["0", "1000001", "-1", "1.5", "", " 5"]],
-  // The mail servers' limits of logins are not limits of an account.
+  // The limits of logins at the mail servers are not limits of an account.
   ["class", ["", "Default", "all", "login_pair", "login_address", "login_source"]],
 ])("--%s is refused unless it makes sense", (option, wrong) => {
   const schema = limitCommands["limits set"]?.options[option]?.schema;

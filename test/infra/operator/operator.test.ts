@@ -51,7 +51,7 @@ test("adds and removes owners but not the last, and makes and unmakes super admi
   expect(await sees(foreign)).toBe(404);
 });
 
-test("a credit pays the open invoices at once, also a repeat after a crash, and the account is active again", async () => {
+test("a credit pays the account's debts at once, also if it is repeated after a crash, and the account is active again", async () => {
   const account = await newAccount();
   const credit = [
     "billing",
@@ -65,7 +65,7 @@ test("a credit pays the open invoices at once, also a repeat after a crash, and 
     "--reason",
     "Bank",
   ];
-  // The amount that the account owes.
+  // A refund of 5.00, which the account then owes.
   const event = {
     id: "evt_1",
     type: "refund" as const,
@@ -94,7 +94,7 @@ test("a credit pays the open invoices at once, also a repeat after a crash, and 
   expect(await statusOf()).toBe("active");
 });
 
-/** Credits 20.00 by an id, and pays nothing from it. */
+/** Credits 20.00 under an id, and pays no debts from the credit. */
 const withoutPaying = (accountId: string, id: string): Promise<unknown> =>
   operatorCommit(
     testTable(),
@@ -110,7 +110,7 @@ const withoutPaying = (accountId: string, id: string): Promise<unknown> =>
     };
   });
 
-test("removing a super admin revokes the grants that made it one, in every account", async () => {
+test("removing a super admin revokes the grants of super admin in every account", async () => {
   const [user, giver, table] = [newUser(), { by: "tester", now: new Date() }, testTable()];
   const accounts = [await newAccount(), await newAccount()];
   for (const { id } of accounts)

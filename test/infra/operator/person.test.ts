@@ -62,7 +62,7 @@ test("an export has the access, the invitations, the feedback and the audit entr
   expect(JSON.stringify(exported)).not.toMatch(/token_hash|password_hash|sealed/);
 });
 
-test("an export has of other people's rows only the parts that name the person", async () => {
+test("of other people's rows, an export has only the parts that name the person", async () => {
   const { account, person, email, send } = await scene();
   const writer = newUser({ given_name: "Percy", family_name: "Other" });
   await send("POST", "auth/authorizations", account.owner.token, {
@@ -189,7 +189,7 @@ test("an erasure removes the person from the recorded states of a mailbox and of
   });
 });
 
-test("an erasure that stops after each write goes on where it was, also in accounts without own rows of the user", async () => {
+test("an erasure that stops after each write continues when it is run again, also in accounts without rows of the user's own", async () => {
   const { account, person, email, end } = await scene();
   await end();
   const other = await newAccount();

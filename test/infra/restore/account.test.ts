@@ -174,7 +174,7 @@ test("an address that was suppressed after the restored time stays suppressed", 
   expect(body.items.map(({ email }: { email: string }) => email)).toContain("later@elsewhere.example");
 });
 
-test("the entry in the audit log has the time at which the restore begins to write, however long it has read", async () => {
+test("the entry in the audit log has the time at which the restore begins to write, even if it has read for minutes", async () => {
   const account = await newAccount();
   const path = `/v1/public/accounts/${account.id}/tags`;
   const tag = () => request("POST", path, { token: account.owner.token, body: { name: "New" } });
@@ -211,7 +211,7 @@ test("an account that is not suspended, and a table without the account, are ref
   expect(await itemsOf(id)).toEqual(items);
 });
 
-test("a restore leaves super admins as they are: listed if they are super admins, and listed as revoked if not", async () => {
+test("a restore leaves the grants of super admins as they are: in force for super admins, and revoked for former super admins", async () => {
   const account = await newAccount();
   const [before, since] = [newUser(), newUser()];
   const table = testTable();

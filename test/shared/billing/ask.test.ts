@@ -235,7 +235,7 @@ test("a paid session of Stripe is credited, and a complete but unpaid one is wai
   expect(asked).toEqual([1, 2].map(() => `/v1/checkout/sessions/${hosted_page.id}`));
 });
 
-test("a top-up of an amount that Stripe refuses is a 422 that names the amount, and stores nothing", async () => {
+test("a top-up of an amount that Stripe refuses is a 422 about `amount`, and stores nothing", async () => {
   const scene = await newScene();
   const stripe = await startStripe([
     { status: 400, error: { type: "invalid_request_error", code: "amount_too_small", message: "No." } },

@@ -51,7 +51,7 @@ test("a final invoice that the wallet cannot pay stays open, and a payment pays 
   expect((await account()).status).toBe("closed");
 });
 
-test("an open invoice of a closed account is paid when it is closed again, from money that was held before", async () => {
+test("if a closed account is closed again, its open invoice is paid from money that was held before", async () => {
   const { accountId, invoices, post } = await sceneOfJanuary(1_000);
   const { id, ...bought } = purchase("name", 900);
   await post({ kind: "hold", id, ...bought });

@@ -11,7 +11,7 @@ import { write } from "../../support/domain-work.ts";
 import { funded } from "../../support/domains.ts";
 import { newAccount, testTable, type Account } from "../../support/world.ts";
 
-// The clock stands still, so that the day does not end before the tests.
+// The clock stands still, so that the day does not end while the tests run.
 const now = new Date();
 const today = dayOf(now);
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now }));

@@ -10,7 +10,7 @@ import { at, home, send, stocked } from "../../support/mailboxes.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { testTable, type Account } from "../../support/world.ts";
 
-// The clock stands still, so that the day does not end before the tests.
+// The clock stands still, so that the day does not end while the tests run.
 const now = new Date();
 const today = dayOf(now);
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now }));

@@ -24,7 +24,9 @@ const onlyTasksOf = (accountId: string): Table => ({
   },
 });
 
-/** What a provider may do to one charge: fail before or after it is made, or refuse it. */
+/**
+ * The fault of a provider at one charge: the provider fails before or after it makes the charge, or refuses the charge.
+ */
 type Fault = "before" | "after" | "refusal" | undefined;
 
 /** An account with 30.00 in its wallet, whose automatic recharges take 25.00 from a test card below 20.00. */

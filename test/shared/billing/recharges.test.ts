@@ -116,7 +116,7 @@ test("a declined charge is tried again after 1, 3 and 5 days, and then switched 
   expect(await scene.balance()).toBe("15.00");
 });
 
-test("a charge that the provider refuses ends the recharge, and a later one takes the changed amount", async () => {
+test("a charge that the provider refuses ends the recharge, and a later recharge takes the changed amount", async () => {
   const scene = await newRechargeScene();
   scene.faults.push("refusal");
   await runLow(scene);

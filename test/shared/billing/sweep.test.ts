@@ -89,7 +89,7 @@ test("an account is closed 20 minutes after the end of the day, and waits for th
   expect(await sweep()).toEqual([]);
 });
 
-test("a closed account stays in the queue while amounts are held, and their payment is on an invoice", async () => {
+test("a closed account stays in the queue while amounts are held, and payments from these amounts are on an invoice", async () => {
   const { store, table, ids, at, now, sweep } = await newScene(1);
   const [accountId = ""] = ids;
   const post = (...postings: Posting[]) =>

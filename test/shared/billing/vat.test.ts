@@ -315,7 +315,7 @@ test("two credit notes at the same time do not credit more than there is", async
   expect(all.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
 });
 
-test("a credit note at any moment of another one of the same open invoice credits only what is left", async () => {
+test("two credit notes for one open invoice at the same time, interleaved in every way, never credit more than is left", async () => {
   useVat();
   for (let at = 0, isOver = false; !isOver; at++) {
     const scene = await newScene("2026-01-15");
@@ -323,7 +323,7 @@ test("a credit note at any moment of another one of the same open invoice credit
     scene.on("2026-02-01");
     await scene.run("2026-01-31");
     const [id = ""] = (await scene.invoices()).map((one) => one.id);
-    // The invoice is over 6.08. So the two credits together are above its amount.
+    // The invoice has a total of 6.08, so the two credits together are more than this total.
     const creditAs = (by: string) => credit(scene, by, id, { amount: 400 });
     isOver = true;
     const first = async () => {

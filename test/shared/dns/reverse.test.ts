@@ -170,7 +170,10 @@ test("names all names that do not lead back", async () => {
   });
 });
 
-/** The time limits where some servers are silent and the root answers, also on a busy machine. */
+/**
+ * Time limits for tests in which some servers are silent. They are long enough for the root to answer on a busy
+ * machine.
+ */
 const patience = { tryTimeoutMs: 250, timeoutMs: 3_000 };
 
 test("knows nothing while the nameservers of the address are silent", async () => {

@@ -39,7 +39,10 @@ test("the description of a deprecated route begins with the announcement", () =>
   expect(description).toMatch(/^\*\*Deprecated\*\* since 2027-01-31. Call `me.permissions` instead. .* 2027-08-01\./);
 });
 
-/** Whether a route is removed 180 days after its deprecation at the earliest, or no day of its removal is decided. */
+/**
+ * Whether a deprecated route is removed 180 days after its deprecation or later. True if the day of the removal is not
+ * set.
+ */
 const isAnnouncedInTime = ({ since, sunset }: Deprecation): boolean =>
   sunset === undefined || Date.parse(sunset) - Date.parse(since) >= 180 * dayMs;
 

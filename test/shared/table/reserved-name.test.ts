@@ -4,7 +4,10 @@ import { claimName, planNameChange, planNameRemoval, reservedNameKeys } from "..
 import type { Write } from "../../../shared/table/writes.ts";
 import { createMemoryStore, openMemoryTable } from "../../support/memory-table.ts";
 
-/** U+0390 in lower case is one letter. Its capital is two characters, and so is the lower case of this capital. */
+/**
+ * U+0390 is one character in lower case. Its capital has two characters. The lower case of this capital has two
+ * characters too.
+ */
 const [small, capital] = ["\u0390", "\u03aa\u0301"];
 const keysOf = (name: string) => reservedNameKeys("account", "TAG", name);
 const taken = () => new Error("taken");
@@ -14,7 +17,7 @@ function scene() {
   const table = openMemoryTable(createMemoryStore());
   const write = (plan: () => Promise<Write[]>) => table.commit(async () => ({ value: 0, writes: await plan() }));
   return {
-    /** Each reserved key with the id of the resource that has reserved it. */
+    /** The id of the resource that has reserved a key, by the sort key. */
     reserved: async () => new Map((await table.between("ACCOUNT#account", "A", "Z")).map(({ SK, id }) => [SK, id])),
     add: (id: string, name: string) => write(async () => claimName(keysOf(name), id, taken)),
     /** Adds a name as version 0.1.0 stored it. */
@@ -25,7 +28,7 @@ function scene() {
   };
 }
 
-test("a letter and its capital are one name, also if only one of them is composed", async () => {
+test("a letter and its capital are the same name, also if only the letter is composed", async () => {
   for (const [first, second] of [
     [small, capital],
     [capital, small],
@@ -69,7 +72,7 @@ test("a name of version 0.1.0 does not give up the name of another resource", as
   }
 });
 
-test("a change of case only reserves nothing, so it cannot fail", async () => {
+test("a change of only the case reserves nothing, so it cannot fail", async () => {
   const { reserved, addFormer, rename } = scene();
   await addFormer("a", `${capital}x`);
   await addFormer("b", `${small}x`);

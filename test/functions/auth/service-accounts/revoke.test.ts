@@ -52,7 +52,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await revoke(account, program.id, account.owner)).status).toBe(404);
   });
 
-  test("it is kept for 400 days", async () => {
+  test("a revoked service account is kept for 400 days", async () => {
     const account = await newAccount();
     const program = await newProgram(attempt, account);
     const stored = async () => (await storedOf(account)).find(({ SK }) => SK === `SERVICE_ACCOUNT#${program.id}`);

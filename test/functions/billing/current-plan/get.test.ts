@@ -4,7 +4,7 @@ import { dayOf, daysInMonth, nextMonth, plusDays } from "../../../../shared/core
 import { billing, use } from "../../../support/billing.ts";
 import { newAccount } from "../../../support/world.ts";
 
-// The clock stands still, so that the day does not end before the tests.
+// The clock stands still, so that the day does not end while the tests run.
 const now = new Date();
 const today = dayOf(now);
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now }));

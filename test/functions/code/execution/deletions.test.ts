@@ -13,7 +13,7 @@ import { grant, newAccount, newUser, testTable, type Account } from "../../../su
 
 const later = 120_000;
 
-/** Runs a program, always with the same `request_id`. */
+/** Runs a program with the `request_id` `r`, at a time that is `aheadMs` milliseconds after now. */
 function run({ owner }: Account, code: string, aheadMs: number) {
   const { client, env } = runtime();
   const context = codeContext(owner, () => new Date(Date.now() + aheadMs));
@@ -28,7 +28,7 @@ test.each<Kind>([
   { path: "credentials", type: "credential", body: { name: "Scanner", generate: true }, argument: "credential_id" },
   { path: "workspaces", type: "workspace", body: { name: "Sales" }, argument: "workspace_id" },
 ])(
-  "a deletion in $path that dies between two transactions is completed by the same request",
+  "if a process dies between two transactions of a deletion in $path, a repeat of the program completes the deletion",
   async ({ path, type, body, argument }) => {
     for (const transaction of [1, 2, 3]) {
       const account = await newAccount();

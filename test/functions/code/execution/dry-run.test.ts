@@ -366,7 +366,7 @@ test("each write of a program with a key has a key of its own: sent again, none 
   expect((await runFor(owner, `workspaces.list(account_id="${id}").total`)).result.last_value).toBe(3);
 });
 
-test("the errors of a part that may not be evaluated take steps, and too many of them end the dry run", async () => {
+test("errors take steps in a part that a run possibly does not evaluate, and too many such errors end the dry run", async () => {
   const { id, owner } = await newAccount();
   const readsMissing = (count: number) =>
     [

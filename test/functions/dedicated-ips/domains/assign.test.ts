@@ -124,7 +124,7 @@ test("an invalid domain among a hundred changes nothing", { timeout: 60_000 }, a
   expect((await unassign(account, other.id, [names[70]])).status).toBe(200);
 });
 
-test("an assignment that only began is undone by the worker, also when one of its domains is gone by then", async () => {
+test("the worker undoes an assignment that was begun and not finished, also if one of its domains was deleted meanwhile", async () => {
   const account = await rich();
   const { id } = await activeIp(account);
   const [one, other] = [await connected(account), await connected(account)];

@@ -117,7 +117,7 @@ test("of changes at the same time none undoes another, and one waits while anoth
   expect(second.body.detail).toContain("is being changed");
 });
 
-test("a change that a dead request claimed can be made once the claim has lapsed, a refused change at once", async () => {
+test("after a request that died, a change can be made once the claim has ended, and after a refused change at once", async () => {
   const { account, name } = await ownedName();
   await setStored(account, name, { contact_claimed_until: new Date(Date.now() + 50_000).toISOString() });
   expect((await update(account, name, { city: "Oakland" })).body.code).toBe("domain_not_ready");

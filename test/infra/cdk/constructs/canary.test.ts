@@ -40,7 +40,7 @@ test("a new version gets 10 % of the calls for five minutes, and is taken back w
   }
 });
 
-test("the rollback alarm counts faults, and no 503, which functions answer on purpose", () => {
+test("the rollback alarm counts faults, but not a 503, because functions answer 503 on purpose", () => {
   const [, accessLogs] = only(main, "AWS::ApiGatewayV2::Stage");
   const [filter, ...others] = Object.values(main.findResources("AWS::Logs::MetricFilter")).filter(
     ({ Properties }) => Properties.MetricTransformations[0].MetricName === "Faults",

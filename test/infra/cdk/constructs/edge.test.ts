@@ -63,7 +63,7 @@ test("without a zone the target of the record is told, and without a name there 
   expect(bodyOf(plain)).not.toHaveProperty("components");
 });
 
-test("CloudFront keeps no error, which could be the answer of another caller", () => {
+test("CloudFront keeps no error, so no caller gets the error of another caller", () => {
   const kept: { ErrorCode: number; ErrorCachingMinTTL: number }[] = config.CustomErrorResponses;
   expect(kept.every(({ ErrorCachingMinTTL }) => ErrorCachingMinTTL === 0)).toBe(true);
   expect(kept.map(({ ErrorCode }) => ErrorCode)).toEqual([400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504]);

@@ -99,7 +99,7 @@ test("a route's role may be taken on by the gateway only, and invokes that route
   }
 });
 
-test("a deployment changes no role under which the gateway still invokes the functions of before", () => {
+test("a deployment changes no role under which the gateway still invokes the former functions", () => {
   const policiesOf = (template: typeof hundred) =>
     new Map(
       Object.entries(template.findResources("AWS::IAM::Role"))

@@ -56,7 +56,7 @@ describe("a registration", () => {
     expect([(await statusOf(account, name)).status, await wallet(account)]).toEqual(["pending_delegation", paid]);
   });
 
-  test("of an account that is closed before the request costs nothing, and is not requested", async () => {
+  test("costs nothing and is not sent to the registrar if the account is closed before the request", async () => {
     const { account, name } = await bought();
     await setAccountStatus(testTable(), account.id, "closed", new Date());
     const register = () => Promise.reject(new Error("the registrar was asked"));

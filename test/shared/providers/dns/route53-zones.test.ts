@@ -60,7 +60,7 @@ test("a zone that was created a moment ago and is not listed yet is 503", async 
   expect(await thrownBy(one.dns.createZone(input))).toMatchObject(unavailable);
 });
 
-test("a conflict on the delegation set is another zone of the name, or a zone above or below the name", async () => {
+test("a conflict on the delegation set means another zone of the name, or a zone above or below the name", async () => {
   const conflict = fault("ConflictingDomainExists");
   const parent = await scene([() => undefined, conflict]);
   await expect(parent.dns.createZone(input)).rejects.toThrow(ZoneConflict);

@@ -120,7 +120,7 @@ test.each([
   [400, { type: "idempotency_error" }],
   [401, { type: "invalid_request_error" }],
   [403, { type: "invalid_request_error" }],
-])("a refusal that tells nothing about the charge is thrown: %s %j", async (status, error) => {
+])("a refusal after which the charge may exist or may succeed later is thrown: %s %j", async (status, error) => {
   const { payments } = await scene({ status, body: { error: { ...error, message: "No." } } });
   await expect(payments.charge({ ...input, startedAt: new Date() })).rejects.toThrow();
 });

@@ -174,7 +174,7 @@ test.each([
 });
 
 test.each(["amount_too_small", "amount_too_large"] as const)(
-  "an amount that Stripe refuses is told: %s",
+  "an amount that Stripe refuses throws AmountRefused: %s",
   async (code) => {
     const { payments, sessions } = await scene([{ status: 400, error: { type: "invalid_request_error", code } }]);
     const error = await thrownBy(payments.createCheckout(input()));

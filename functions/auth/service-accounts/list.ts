@@ -11,7 +11,7 @@ export const route = defineRoute({
   summary: "List service accounts",
   synonyms: ["API keys", "tokens", "robots", "bots", "integrations", "show"],
   description:
-    "All service accounts of the account, oldest first, including those that were revoked in the last 400 days.",
+    "All service accounts of the account, oldest first, including service accounts that were revoked in the last 400 days.",
   capability: "auth.manage",
   access: "read",
   params: AccountParams,

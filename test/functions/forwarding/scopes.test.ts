@@ -115,7 +115,7 @@ test("the search for a loop looks up each scope once, however many copies arrive
   for (const from of addresses("a")) await rule(from, addresses("b"));
   const { value, calls } = await withFault(undefined, -1, () => rule(`x@${name}`, addresses("a")));
   expect(value.status).toBe(201);
-  // The account, the workspace, the domain, and twelve mailboxes.
+  // The scopes are the account, the workspace, the domain, and twelve mailboxes.
   expect(calls.filter((call) => call === "Query").length).toBeLessThan(20);
   const back = await rule(`c3@${name}`, [`x@${name}`]);
   expect(back.body).toMatchObject({ code: "forwarding_loop" });

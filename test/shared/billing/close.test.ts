@@ -143,7 +143,7 @@ test("a purchase after the plan was cancelled at once, on the day of the closing
     ["2026-01-15", "2026-01-20", 174, 0, "paid"],
     ["2026-01-20", "2026-01-20", 1_400, 1_400, "paid"],
   ]);
-  // The usage of the day is on the first invoice only.
+  // The usage of 20 January is only on the first invoice.
   expect(await usageOf(accountId, "2026-01", context)).toMatchObject({ total: "1.74", invoiced: "1.74" });
 });
 

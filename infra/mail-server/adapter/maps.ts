@@ -46,7 +46,7 @@ async function recipientOf(api: Api, key: string): Promise<Recipient | undefined
 }
 
 /**
- * The most addresses that are looked up for the mail to one address. Further addresses get no mail. Postfix's
+ * The most addresses that are looked up for the mail to one address. Postfix itself looks further addresses up. Its
  * `virtual_alias_expansion_limit` is 200.
  */
 const mostAddresses = 150;
@@ -86,7 +86,7 @@ async function destinationsOf(api: Api, first: string): Promise<string[]> {
   /** Whether somebody gets the mail to an address. False while the address is being followed. */
   const reached = new Map<string, boolean>();
   const follow = (address: string): boolean => {
-    const known = reached.get(address) ?? (lookups.has(address) ? undefined : false);
+    const known = reached.get(address);
     if (known !== undefined) return known;
     reached.set(address, false);
     const found = lookups.get(address);

@@ -30,19 +30,18 @@ const progressEvery = 5_000;
  */
 async function* csvOf(
   stored: StoredExport,
-  { table, now }: { table: Table; now: () => Date },
+  reader: { table: Table; permissions: Permissions },
   counted: { rows: number },
 ): AsyncGenerator<Buffer> {
   const { account_id, id, filter } = stored;
   yield Buffer.from(csvHeader());
   let storedRows = Number.NEGATIVE_INFINITY;
-  const reader = { table, permissions: permissionsOf(stored.permissions, now()) };
   for await (const mailboxes of eachMailbox(account_id, filter, reader)) {
     counted.rows += mailboxes.length;
     yield Buffer.from(csvLines(mailboxes));
     if (counted.rows - storedRows < progressEvery) continue;
     storedRows = counted.rows;
-    await table.attempt({
+    await reader.table.attempt({
       update: exportKey(account_id, id),
       set: { row_count: storedRows, status: "running" },
       // Another worker may have finished the same export meanwhile.
@@ -64,7 +63,9 @@ export async function runExport(
   if (!stored || stored.status === "done") return;
   const key = `exports/${accountId}/${id}.csv`;
   const counted = { rows: 0 };
-  await files.putStream(key, csvOf(stored, { table, now }, counted), "text/csv; charset=utf-8");
+  const permissions = permissionsOf(stored.permissions, now());
+  const csv = csvOf(stored, { table, permissions }, counted);
+  await files.putStream(key, csv, "text/csv; charset=utf-8");
   const author = { action: "system: mailbox export", actor: { type: "system" as const, id: "exports" }, requestId: id };
   const commit = recorder({ table, accountId, author, now });
   await commit(async () => {
@@ -74,6 +75,8 @@ export async function runExport(
       status: "done",
       row_count: counted.rows,
       file_key: key,
+      // The permissions by which the file was made. Only a caller who still holds them may have the file.
+      permissions: { everything: permissions.everything, grants: [...permissions.grants] },
       finished_at: now().toISOString(),
       version: current.version + 1,
     };

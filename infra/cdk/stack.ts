@@ -48,7 +48,7 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   const invocations = addInvocations(stack, functions);
   const accessLogs = addLogGroup(stack, "AccessLogs", config.logRetentionDays);
   const gateway = addGateway(stack, lambdas, invocations, accessLogs, config);
-  if (config.canary) addRollbackAlarm(stack, accessLogs, stage);
+  if (config.canary) addRollbackAlarm(stack, gateway.api.ref, accessLogs, stage);
   addDomain(stack, gateway, config);
   const webApi = config.webHost === undefined ? undefined : addWebGateway(stack, invocations, accessLogs, config);
   const { mailSecretName, mailSecretRotationDays: days } = config;

@@ -145,13 +145,17 @@ async function revokeIn(
   ids: readonly string[],
   now: Date,
 ): Promise<{ account_id: string; grant_id: string }[]> {
-  if ((await getAssignments(table, accountId, ids)).length === 0) return [];
   const commit = operatorCommit(table, accountId, "super-admin remove", now);
-  return commit(async () => {
-    const found = await getAssignments(table, accountId, ids);
-    const value = found.map(({ id }) => ({ account_id: accountId, grant_id: id }));
-    return { value, ...(await planRevocation(table, accountId, found, now)) };
-  });
+  const revoked: { account_id: string; grant_id: string }[] = [];
+  // One in a transaction, because each changes the item of the user.
+  for (const { id } of await getAssignments(table, accountId, ids)) {
+    await commit(async () => {
+      const found = await getAssignments(table, accountId, [id]);
+      return { value: undefined, ...(await planRevocation(table, accountId, found, now)) };
+    });
+    revoked.push({ account_id: accountId, grant_id: id });
+  }
+  return revoked;
 }
 
 const accountResult = ({

@@ -17,24 +17,23 @@ import { planScopePurge } from "./scope.ts";
 
 /**
  * Deletes a workspace that has no domains. Also deletes the grants, master passwords and forwarding rules of the
- * workspace. If one transaction cannot delete all of them, the workspace is deleted last, so a repeated call completes
- * an interrupted deletion. Earlier versions of the product deleted the workspace first, and could leave its grants,
- * master passwords and forwarding rules behind. The call deletes such leftovers, and then throws 404. Throws:
- * - 404 if there is no such workspace;
+ * workspace: some with the workspace, and the others in further transactions. They give no access without the workspace,
+ * because an id is never used again. If a deletion was interrupted, a repeated call deletes the rest. Throws:
+ * - 404 if there is no such workspace, and nothing of it is left;
  * - 409 `workspace_not_empty` if the workspace has domains.
  */
 export async function deleteWorkspace(accountId: string, id: string, context: Context): Promise<void> {
-  let dropped: Dropped;
-  do dropped = await dropWorkspace(accountId, id, context);
-  while (dropped === "more");
+  const dropped = await dropWorkspace(accountId, id, context);
   if (dropped === "gone") return;
+  let isFound = dropped === "more";
   for (let isMore = true; isMore;) {
     isMore = await context.commit(async () => {
       const { isAll, ...purge } = await planAccess(accountId, id, context);
-      return { value: !isAll, ...purge, partial: true };
+      isFound ||= purge.writes.length > 0;
+      return { value: !isAll, ...purge, partial: !isAll || !isFound };
     });
   }
-  throw notFound();
+  if (!isFound) throw notFound();
 }
 
 /**
@@ -44,12 +43,12 @@ export const aheadOfWorkspace = (accountId: string, id: string): Ahead =>
   aheadOfList(workspacesOf(accountId), [ordinalOf(id) ?? 0], [workspaceKey(accountId, id)]);
 
 /**
- * What a step of the deletion did:
- * - `more`: it deleted some grants, master passwords or forwarding rules of the workspace;
- * - `missing`: there is no such workspace;
- * - `gone`: it deleted the rest and the workspace.
+ * What the first transaction of the deletion did:
+ * - `gone`: it deleted the workspace and everything of it;
+ * - `more`: it deleted the workspace, and some grants, master passwords or forwarding rules are left;
+ * - `missing`: there is no such workspace.
  */
-type Dropped = "more" | "missing" | "gone";
+type Dropped = "gone" | "more" | "missing";
 
 async function dropWorkspace(accountId: string, id: string, context: Context): Promise<Dropped> {
   const { table, commit } = context;
@@ -71,9 +70,9 @@ async function dropWorkspace(accountId: string, id: string, context: Context): P
       planNameRemoval(table, workspaceNameKeys(accountId, workspace.name), id),
       planAccess(accountId, id, context),
     ]);
-    if (!isAll) return { value: "more" as const, ...grants, partial: true, current: workspace };
     return {
-      value: "gone" as const,
+      value: isAll ? ("gone" as const) : ("more" as const),
+      partial: !isAll,
       writes: [...writes, ...name, ...grants.writes],
       changes: [change(workspaceKind, "deleted", id, { before: workspace }), ...grants.changes],
     };

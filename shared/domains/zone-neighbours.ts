@@ -1,8 +1,11 @@
+import { covers } from "../auth/permissions.ts";
 import { Problem } from "../core/errors.ts";
+import type { Context } from "../http/route.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { holderKey, type StoredDomain } from "./domain.ts";
+import { domainById, scopesOfDomain } from "./find.ts";
 import { readHolders, StoredHolder } from "./holder.ts";
 import { parentNames } from "./name.ts";
 import { StoredZone, zoneKey } from "./zone.ts";
@@ -27,16 +30,22 @@ const mostSubdomains = 100;
 /** A domain whose zone is noted under the names above the domain's name. */
 type Noted = Pick<StoredDomain, "account_id" | "id" | "name">;
 
-/** The writes that note the zone of a domain under all names above it. */
+/** The largest number of names above a domain under which its zone is noted. They share a transaction with others. */
+const mostParents = 20;
+
+/** The names under which the zone of a name is noted: the shortest of the names above it. */
+const notedUnder = (name: string): string[] => parentNames(name).slice(-mostParents);
+
+/** The writes that note the zone of a domain under the names above it. */
 export const subzoneWrites = ({ account_id, id, name }: Noted): Write[] =>
-  parentNames(name).map((parent) => ({ put: { ...subzoneKey(parent, name), account_id, domain_id: id } }));
+  notedUnder(name).map((parent) => ({ put: { ...subzoneKey(parent, name), account_id, domain_id: id } }));
 
 /**
  * The writes that delete the rows that `subzoneWrites` made for this domain. Rows that another domain has replaced
  * stay.
  */
 export async function subzoneRemovals(table: Reader, { id, name }: Pick<Noted, "id" | "name">): Promise<Write[]> {
-  const keys = parentNames(name).map((parent) => subzoneKey(parent, name));
+  const keys = notedUnder(name).map((parent) => subzoneKey(parent, name));
   const rows = await table.getMany(keys);
   return keys.flatMap((key, index): Write[] => {
     const row = rows[index];
@@ -57,8 +66,8 @@ export const aheadOfZone = (name: string): { keys: Key[]; ranges: NonNullable<Ah
   ranges: [subzonesOf(name)],
 });
 
-/** A name above or below this name that has a zone on the nameservers; undefined if there is none. */
-async function neighbourOf(table: Reader, name: string): Promise<string | undefined> {
+/** A domain above or below this name that has a zone on the nameservers; undefined if there is none. */
+async function neighbourOf(table: Reader, name: string): Promise<Noted | undefined> {
   const { partition, from, to, limit } = subzonesOf(name);
   const [above, below] = await Promise.all([
     readHolders(table, parentNames(name)),
@@ -66,11 +75,14 @@ async function neighbourOf(table: Reader, name: string): Promise<string | undefi
   ]);
   const near = [...above, ...below.map((row) => Subzone.parse(row))].filter((one) => one !== undefined);
   const rows = await table.getMany(near.map(({ account_id, domain_id }) => zoneKey(account_id, domain_id)));
-  const zones = rows.flatMap((row) => (row ? [StoredZone.parse(row)] : []));
-  return zones.find(({ wanted, zone_id }) => wanted || zone_id !== undefined)?.name;
+  const zones = rows.map((row) => (row ? StoredZone.parse(row) : undefined));
+  const found = zones.findIndex((zone) => zone?.wanted === true || zone?.zone_id !== undefined);
+  const [zone, owner] = [zones[found], near[found]];
+  return zone && owner && { account_id: owner.account_id, id: owner.domain_id, name: zone.name };
 }
 
-const inTheWay = (name: string, other: string): string =>
+/** The reason for people. `other` is the name that has a zone, if the reader may know it. */
+const inTheWay = (name: string, other = "a name above or below it"): string =>
   `Our nameservers hold the DNS of ${other}. They cannot hold a zone of ${name} as well, because one of these names is below the other. Use dns_mode external for the longer name, and publish its records in the DNS of the shorter name.`;
 
 /**
@@ -79,11 +91,22 @@ const inTheWay = (name: string, other: string): string =>
  */
 export async function zoneObstacle(table: Reader, name: string): Promise<string | undefined> {
   const other = await neighbourOf(table, name);
-  return other === undefined ? undefined : inTheWay(name, other);
+  return other && inTheWay(name, other.name);
 }
 
-/** Throws 409 `zone_conflict` if the nameservers hold a zone above or below this name. */
-export async function requireZonePossible(table: Reader, name: string): Promise<void> {
+/**
+ * Throws 409 `zone_conflict` if the nameservers hold a zone above or below this name. The error has the other name only
+ * if the caller may see its domain.
+ */
+export async function requireZonePossible(
+  name: string,
+  accountId: string,
+  { table, permissions }: Pick<Context, "table" | "permissions">,
+): Promise<void> {
   const other = await neighbourOf(table, name);
-  if (other !== undefined) throw new Problem("zone_conflict", inTheWay(name, other), { conflicts_with: other });
+  if (!other) return;
+  const domain = other.account_id === accountId ? await domainById(table, accountId, other.id) : undefined;
+  const isSeen = domain !== undefined && covers(permissions, "domain.view", scopesOfDomain(domain));
+  const shown = isSeen ? { conflicts_with: other.name } : {};
+  throw new Problem("zone_conflict", inTheWay(name, shown.conflicts_with), shown);
 }

@@ -232,6 +232,7 @@ const cors = (allowOrigins: readonly string[]): Record<string, unknown> => {
 /** The access log has the route and not the path, because a path can contain a mail address. */
 const accessLogFormat = JSON.stringify({
   time_epoch_ms: "$context.requestTimeEpoch",
+  api_id: "$context.apiId",
   gateway_request_id: "$context.requestId",
   source_ip: "$context.identity.sourceIp",
   user_agent: "$context.identity.userAgent",

@@ -118,14 +118,16 @@ const faultStatuses = ["500", "502", "504"];
  * 503 is no fault, because functions also answer 503 on purpose, for example to all writes while the setting `readOnly`
  * is on.
  */
-export function addRollbackAlarm(scope: Construct, accessLogs: LogGroup, stage: string): void {
+export function addRollbackAlarm(scope: Construct, apiId: string, accessLogs: LogGroup, stage: string): void {
+  const isFault = FilterPattern.any(
+    ...faultStatuses.map((status) => FilterPattern.stringValue("$.status", "=", status)),
+  );
   const faults = new MetricFilter(scope, "FaultsFilter", {
     logGroup: accessLogs,
     metricNamespace: `HostedMail/${stage}`,
     metricName: "Faults",
-    filterPattern: FilterPattern.any(
-      ...faultStatuses.map((status) => FilterPattern.stringValue("$.status", "=", status)),
-    ),
+    // The log also has the requests of the other gateway, whose function has no canary.
+    filterPattern: FilterPattern.all(FilterPattern.stringValue("$.api_id", "=", apiId), isFault),
     metricValue: "1",
   });
   new Alarm(scope, "Rollback", {

@@ -87,7 +87,7 @@ export async function addDomain(
   const [own, holder] = await Promise.all([
     domainOfNewName(table, accountId, name),
     readHolder(table, name),
-    dnsMode === "hosted" && requireZonePossible(table, name),
+    dnsMode === "hosted" && requireZonePossible(name, accountId, context),
   ]);
   const isLost = own !== undefined && isDetached(own);
   if (own && own.status !== "failed" && !isLost) throw inTheWay(own);

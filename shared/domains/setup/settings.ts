@@ -176,7 +176,7 @@ export async function setDomain(
     const set = changedMembers(domain, settings, now());
     const { edits, growth } = await settingEdits(table, domain, { ...domain, ...set });
     const record_count = domain.record_count + growth;
-    const members = { ...set, ...(await modeChange(table, domain, settings.dns_mode, now())) };
+    const members = { ...set, ...(await modeChange(domain, settings.dns_mode, context)) };
     const { after, writes } = domainUpdate(domain, { ...members, record_count, updated_at: now().toISOString() });
     const [before, shown] = (await domainViews(table, domain.account_id, [domain, after])) as [object, object];
     if (isSame(domain, members)) {
@@ -222,21 +222,21 @@ const isPolicyChange = (domain: StoredDomain, mode: MtaStsMode | undefined): mod
  * name.
  */
 async function modeChange(
-  table: Reader,
   domain: StoredDomain,
   mode: DnsMode | undefined,
-  now: Date,
+  context: Pick<Context, "table" | "permissions" | "now">,
 ): Promise<ChangedMembers> {
   if (mode === undefined || mode === domain.dns_mode) return {};
   if (mode === "hosted") requireFeature("dns");
+  const now = context.now();
   const soon = isRenewing(domain) ? domain.due_at : dueBy(domain, later(now, minuteMs), now);
-  const zone = await getZone(table, domain.account_id, domain.id);
+  const zone = await getZone(context.table, domain.account_id, domain.id);
   if (domain.handover !== null && zone?.wanted === false) {
     throw new Problem("busy", `The zone of ${domain.name} is being removed. Try again in a minute.`, {
       retry_after: 60,
     });
   }
-  if (mode === "hosted" && !zone?.wanted) await requireZonePossible(table, domain.name);
+  if (mode === "hosted" && !zone?.wanted) await requireZonePossible(domain.name, domain.account_id, context);
   const members = { dns_mode: mode, sending_ready: sendsMail(domain), failures: 0, due_at: soon };
   if (mode === "hosted") {
     const isDelegated = domain.handover !== null && domain.handover.gone_at === null;

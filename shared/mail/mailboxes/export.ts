@@ -6,7 +6,7 @@ import { InvalidInput, notFound } from "../../core/errors.ts";
 import { Id, timeOrderedId } from "../../core/ids.ts";
 import { Timestamp } from "../../core/time.ts";
 import { noSuchDomain } from "../../domains/domain.ts";
-import { domainByRef, scopesOfDomain } from "../../domains/find.ts";
+import { domainById, domainByRef, scopesOfDomain } from "../../domains/find.ts";
 import type { Context } from "../../http/route.ts";
 import type { Files } from "../../providers/files/files.ts";
 import type { Reader } from "../../table/table.ts";
@@ -14,6 +14,7 @@ import type { Key } from "../../table/writes.ts";
 import { findWorkspace, noSuchWorkspace } from "../../workspaces/workspace.ts";
 import { csvHeader, csvLines } from "./bulk.ts";
 import { eachMailbox } from "./each.ts";
+import { mailboxByRef, scopesOfMailbox } from "./find.ts";
 import { type MailboxFilter, mailboxQuery } from "./list.ts";
 
 export const exportKind = defineKind({
@@ -200,15 +201,33 @@ const exportView = ({ id, status, row_count, created_at, finished_at, expires_at
 /** The file name of an export that was created at a time. */
 export const csvNameOf = (createdAt: string): string => `mailboxes-${createdAt.slice(0, 10)}.csv`;
 
+/** The scope with the scopes that contain it. Undefined if its resource was deleted. */
+async function containing(table: Reader, accountId: string, scope: Scope): Promise<Scope[] | undefined> {
+  if (scope.type === "domain") {
+    const domain = await domainById(table, accountId, scope.id);
+    return domain && scopesOfDomain(domain);
+  }
+  if (scope.type !== "mailbox") return [scope];
+  const found = await mailboxByRef(table, accountId, scope.id);
+  return found && scopesOfMailbox(found);
+}
+
 /**
- * Whether the principal still holds every permission to export that the principal held at the request. The file may
- * have mailboxes that only one of these permissions allows.
+ * Whether the principal still holds every permission by which the file was made, because the file may have mailboxes
+ * that only one of these permissions allows. A permission on a deleted resource counts as held.
  */
-const stillHolds = (permissions: Permissions, { everything, grants }: StoredExport["permissions"]): boolean =>
-  !everything &&
-  grants
-    .filter((grant) => capabilitiesOf(grant).includes("mailbox.export"))
-    .every(({ scope }) => covers(permissions, "mailbox.export", scope ? [scope] : []));
+async function stillHolds(
+  { account_id, permissions: { everything, grants } }: StoredExport,
+  { table, permissions }: Pick<Context, "table" | "permissions">,
+): Promise<boolean> {
+  if (everything) return false;
+  const needed = grants.filter((grant) => capabilitiesOf(grant).includes("mailbox.export"));
+  const held = needed.map(async ({ scope }) => {
+    const scopes = scope ? await containing(table, account_id, scope) : [];
+    return scopes === undefined || covers(permissions, "mailbox.export", scopes);
+  });
+  return (await Promise.all(held)).every(Boolean);
+}
 
 /**
  * The state of an export. Throws 404:
@@ -220,13 +239,14 @@ const stillHolds = (permissions: Permissions, { everything, grants }: StoredExpo
 export async function getExport(
   accountId: string,
   id: string,
-  { table, principal, permissions, now }: Context,
+  context: Context,
   files: () => Files,
 ): Promise<MailboxExport> {
+  const { table, principal, permissions, now } = context;
   const stored = await table.get(exportKey(accountId, id), StoredExport);
   const isTheirs =
     covers(permissions, "mailbox.export", []) ||
-    (stored?.requested_by === principal.id && stillHolds(permissions, stored.permissions));
+    (stored?.requested_by === principal.id && (await stillHolds(stored, context)));
   if (!stored || !isTheirs || (stored.expires_at ?? "") <= now().toISOString()) throw notFound();
   const { file_key, created_at } = stored;
   const options = { filename: csvNameOf(created_at), expiresInSeconds: downloadSeconds, now: now() };

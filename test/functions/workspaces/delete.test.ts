@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { assignmentsOn } from "../../../shared/grants/assignments.ts";
 import { rowKey } from "../../../shared/table/ranked-list.ts";
 import { withStep } from "../../support/between-calls.ts";
+import { connect, uniqueName } from "../../support/domains.ts";
 import { send } from "../../support/mailboxes.ts";
 import { request, statusesOf } from "../../support/request.ts";
 import { newAccount, newMember, testTable } from "../../support/world.ts";
@@ -55,10 +56,29 @@ test("revokes the grants on it, also those that an interrupted deletion left", a
   ];
   const row = rowKey({ partition: `ACCOUNT#${account.id}`, name: "workspaces" }, 0);
   await testTable().commit(async () => ({ value: undefined, writes: [{ delete: row }] }));
-  expect((await request("DELETE", `${path}/${id}`, { token })).status).toBe(404);
+  expect((await request("DELETE", `${path}/${id}`, { token })).status).toBe(200);
   for (const member of members) {
     expect((await request("GET", `/v1/public/accounts/${account.id}`, { token: member.token })).status).toBe(404);
   }
+  expect((await request("DELETE", `${path}/${id}`, { token })).status).toBe(404);
+});
+
+test("changes nothing if a domain is added meanwhile, however much there is to delete", async () => {
+  const seen = new Set<number>();
+  for (let at = 0; ; at++) {
+    const { account, path, token, id } = await accountWithOne();
+    const scope = { type: "workspace" as const, id };
+    for (let index = 0; index < 9; index++) await newMember(account, { role: "viewer", scope });
+    let added = 0;
+    const step = async () => void (added = (await connect(account, uniqueName(), id)).status);
+    const { value } = await withStep(at, step, () => request("DELETE", `${path}/${id}`, { token }));
+    if (added === 0) break;
+    seen.add(value.status);
+    const left = (await assignmentsOn(testTable(), account.id, scope)).length;
+    const expected = value.status === 200 ? [200, 422, 0] : [409, 201, 9];
+    expect([at, value.status, added, left]).toEqual([at, ...expected]);
+  }
+  expect(seen).toEqual(new Set([409, 200]));
 });
 
 test("deletes all master passwords of the workspace and all grants on them, in several transactions", async () => {

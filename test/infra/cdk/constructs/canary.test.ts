@@ -46,13 +46,20 @@ test("the rollback alarm counts faults, but not a 503, because functions answer 
     ({ Properties }) => Properties.MetricTransformations[0].MetricName === "Faults",
   );
   expect(others).toEqual([]);
-  expect(filter?.["Properties"].FilterPattern).toBe(
-    '{ ($.status = "500") || ($.status = "502") || ($.status = "504") }',
-  );
+  const [apiId] = only(main, "AWS::ApiGatewayV2::Api");
+  expect(filter?.["Properties"].FilterPattern).toEqual({
+    "Fn::Join": [
+      "",
+      ['{ ($.api_id = "', { Ref: apiId }, '") && (($.status = "500") || ($.status = "502") || ($.status = "504")) }'],
+    ],
+  });
   expect(accessLogs["Properties"].AccessLogSettings.DestinationArn["Fn::GetAtt"][0]).toBe(
     filter?.["Properties"].LogGroupName.Ref,
   );
-  expect(JSON.parse(accessLogs["Properties"].AccessLogSettings.Format)).toHaveProperty("status");
+  expect(JSON.parse(accessLogs["Properties"].AccessLogSettings.Format)).toMatchObject({
+    api_id: "$context.apiId",
+    status: "$context.status",
+  });
 });
 
 test("the gateway invokes the alias of each function", () => {

@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+
 import { expect, test } from "vitest";
 
 import { runExport } from "../../../../functions/workers/make-mailbox-export.ts";
@@ -118,6 +120,25 @@ test("404 for the caller who requested it, after one of the caller's permissions
     await change(account, id, { requested_by: asker.id, permissions });
     expect((await get(account, id, asker)).status, JSON.stringify(permissions)).toBe(status);
     expect((await get(account, id)).status).toBe(200);
+  }
+});
+
+test("200 for the caller who requested it, after a permission was replaced by a wider one, or its resource was deleted", async () => {
+  const { account, domainId, id } = await scene();
+  const { id: otherId, workspace_id } = await home(account);
+  const asker = await newMember(account, {
+    capability: "mailbox.export",
+    scope: { type: "workspace", id: workspace_id },
+  });
+  const grantOn = (type: string, scopeId: string) => ({ id: scopeId, role: "editor", scope: { type, id: scopeId } });
+  const cases: [grants: object[], status: number][] = [
+    [[grantOn("domain", otherId)], 200],
+    [[grantOn("domain", otherId), grantOn("mailbox", randomUUID()), grantOn("domain", randomUUID())], 200],
+    [[grantOn("domain", otherId), grantOn("domain", domainId)], 404],
+  ];
+  for (const [grants, status] of cases) {
+    await change(account, id, { requested_by: asker.id, permissions: { everything: false, grants } });
+    expect((await get(account, id, asker)).status, JSON.stringify(grants)).toBe(status);
   }
 });
 

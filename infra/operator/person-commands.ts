@@ -180,8 +180,8 @@ const listed = (counts: Map<string, number>, name: string) =>
 /**
  * Erases a person. Without the option `confirm`, only lists the rows that would be erased. Every row is a separate
  * write, so an interrupted command can be run again. The addresses in the user's own rows are erased last. So a further
- * run finds all addresses until nothing else is left to erase. The user's id stays. The id identifies nobody after the
- * identity provider has deleted the user.
+ * run finds all addresses until nothing else is left to erase. The user's id stays. When the identity provider has
+ * deleted the user, the id leads to no person.
  */
 async function erasePerson(table: Table, options: PersonOptions): Promise<Record<string, unknown>> {
   const { user, email, confirm } = options;

@@ -77,8 +77,8 @@ async function lookUp(api: Api, first: string): Promise<Lookups> {
 
 /**
  * The mailboxes and the outside addresses that get the mail to an address. Follows each address once, so accounts that
- * forward to each other make no loop. If a mailbox only hands its mail on, but nobody gets a copy in the end, the
- * mailbox keeps the mail.
+ * forward to each other make no loop. If a mailbox only hands its mail on, and all copies lead back to it, the mailbox
+ * keeps the mail.
  */
 async function destinationsOf(api: Api, first: string): Promise<string[]> {
   const lookups = await lookUp(api, first);
@@ -130,7 +130,7 @@ const incomingTables = (api: Api): Record<string, Table> => ({
 
 /**
  * The verdict on queued mail from a customer's address. Undefined for the empty sender, for an address in the system's
- * own domains, and for an address that nobody has any more. Throws `NoAnswer` while the mail may not leave, for example
+ * own domains, and for an address that no account has now. Throws `NoAnswer` while the mail may not leave, for example
  * because the mailbox is paused, the account is closed or the domain is gone. The mail then waits in the queue.
  */
 async function verdictOf(api: Api, ownDomains: readonly string[], from: string): Promise<Verdict | undefined> {

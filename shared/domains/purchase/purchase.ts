@@ -88,7 +88,7 @@ async function planRegained(
     ...begun,
     purchase: { ...begun.purchase, kept_until: deletes_at, kept_registration: domain.registration },
     ...regainedMembers(domain),
-    // A registered name is delegated to us, whatever the DNS of the domain was before.
+    // The registrar delegates a registered name to us. The former DNS of the domain does not matter.
     dns_mode: "hosted",
     updated_at: place.now.toISOString(),
   });

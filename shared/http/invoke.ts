@@ -205,6 +205,16 @@ async function chargeFor(route: Route, limit: LimitClass, asked: Asked, invocati
   if (due) await invocation.charge(due);
 }
 
+/** Charges a REST request whose body cannot be read as `invoke` charges the route. Throws 401 and 429. */
+export async function chargeUnread(
+  route: Route,
+  params: RawInput["params"],
+  invocation: InvocationContext,
+): Promise<void> {
+  const principal = route.public ? await anonymousPrincipal(invocation) : await invocation.authenticate();
+  await chargeFor(route, route.limit, { input: { params, query: {} }, principal }, invocation);
+}
+
 /** Waits for a promise, and returns its value or its error. Never rejects. */
 const settled = async <T>(promise: Promise<T>): Promise<PromiseSettledResult<T>> =>
   (await Promise.allSettled([promise]))[0];

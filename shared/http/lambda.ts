@@ -58,6 +58,8 @@ type LambdaOptions = {
   guard?: (request: Pick<Request, "rawPath" | "headers">) => void;
   /** Throws if a JSON body must be refused. */
   checkBody?: (text: string) => void;
+  /** Charges a request whose body cannot be read. The default charges 1 in the class `default`. Throws 401 and 429. */
+  chargeUnread?: (request: Request, invocation: InvocationContext) => Promise<void>;
   /** Makes the answer to a failure in the form of another protocol; undefined for the form of `failureResponse`. */
   failure?: (failure: Problem | InvalidInput, request: Pick<Request, "rawPath">) => Response | undefined;
 };
@@ -76,6 +78,7 @@ export function lambda(
 ): LambdaHandler {
   const requireCredential = async ({ invocation }: Call) => options.public || (await invocation.authenticate());
   const parseBody = bodyParser(options);
+  const { chargeUnread = chargeCaller } = options;
   const chain = middy(async (request: Request, call: Call) => {
     try {
       return await answer(request, call.invocation);
@@ -93,10 +96,8 @@ export function lambda(
       try {
         parseBody(event);
       } catch (error) {
-        await requireCredential(context);
         // A request with an unreadable body is charged too, so that such requests cannot be sent for free.
-        const principalId = context.principal?.id;
-        if (principalId !== undefined) await invocation.charge({ principalId, class: "default", cost: 1 });
+        await chargeUnread(event, invocation);
         throw error;
       }
     })
@@ -115,6 +116,11 @@ export function lambda(
     return withStandardHeaders({ ...response, headers }, event);
   };
   return Object.assign(handle, { prime: () => prime(options.schemas ?? []) });
+}
+
+async function chargeCaller(_: Request, { authenticate, charge }: InvocationContext): Promise<void> {
+  const { id: principalId } = await authenticate();
+  await charge({ principalId, class: "default", cost: 1 });
 }
 
 /** Creates a function that replaces the text of a request's body by its parsed JSON. An empty body stays as it is. */

@@ -2,9 +2,9 @@ import { Problem } from "../core/errors.ts";
 import { hasTagWeakly, parseTags, requireMatch, tagOf } from "../core/etag.ts";
 import { deprecationHeaders } from "./deprecation.ts";
 import { fromStrings } from "./input.ts";
-import { invoke, type InvokeResult } from "./invoke.ts";
+import { chargeUnread, invoke, type InvokeResult } from "./invoke.ts";
 import { checkFit } from "./json-body.ts";
-import { lambda, type LambdaHandler } from "./lambda.ts";
+import { lambda, type LambdaHandler, type Request } from "./lambda.ts";
 import { weightOfType } from "./negotiation.ts";
 import { json, type Response } from "./response.ts";
 import type { Route } from "./route.ts";
@@ -19,7 +19,7 @@ export function http(route: Route): LambdaHandler {
     async (request, invocation) => {
       const { headers } = request;
       const raw = {
-        params: fromStrings(route.params, new URLSearchParams(request.pathParameters as Record<string, string>)),
+        params: paramsOf(route, request),
         query: fromStrings(route.query, queryOf(request.rawQueryString)),
         body: request.body === undefined && acceptsEmptyBody(route) ? {} : request.body,
         headers: { "idempotency-key": headers["idempotency-key"], "if-match": headers["if-match"] },
@@ -31,11 +31,15 @@ export function http(route: Route): LambdaHandler {
       public: route.public,
       invokes: true,
       checkBody: checkFit,
+      chargeUnread: (request, invocation) => chargeUnread(route, paramsOf(route, request), invocation),
       schemas: [route.params, route.query, route.body, route.output],
     },
   );
   return route.deprecated ? announcing(handler, deprecationHeaders(route.name, route.deprecated)) : handler;
 }
+
+const paramsOf = (route: Route, { pathParameters }: Pick<Request, "pathParameters">): Record<string, unknown> =>
+  fromStrings(route.params, new URLSearchParams(pathParameters as Record<string, string>));
 
 /** Wraps a handler. Adds the headers `more` to all its answers, including errors. */
 const announcing = (handler: LambdaHandler, more: Record<string, string>): LambdaHandler =>

@@ -320,6 +320,23 @@ test("an unreadable request counts like any other request", { timeout: 30_000 },
   expect(new Set(statuses)).toEqual(new Set([400, 415, 429]));
 });
 
+test("an unreadable request is charged in the class of its route, and counts for the account's own limit", async () => {
+  const { id, owner } = await newAccount();
+  await setOwnLimit(testTable(), id, "sensitive", { perMinute: 1, burst: 1 });
+  const send = (body: string) =>
+    request("POST", `/v1/public/accounts/${id}/auth/service-accounts`, { token: owner.token, body });
+  const answers = [await send("{"), await send("{")];
+  expect(answers.map(({ status }) => status)).toEqual([400, 429]);
+  expect(answers[1]?.body).toMatchObject({ code: "rate_limited", burst: 1 });
+});
+
+test("an unreadable request without a credential is charged to its network", async () => {
+  const body = `{ ${randomUUID()}`;
+  const { status, headers } = await request("POST", "/v1/public/forwarding/verify", { body });
+  expect(status).toBe(400);
+  expect(headers["ratelimit"]).toContain(`"sensitive";r=${limitClasses.sensitive.burst - 1};`);
+});
+
 test("an account's own limit holds for any case of its id", async () => {
   const { id, owner } = await newAccount();
   await setOwnLimit(testTable(), id, "default", { perMinute: 1, burst: 2 });

@@ -19,7 +19,7 @@ export const route = defineRoute({
   summary: "Register your own host",
   synonyms: ["own", "server", "mail server", "bring", "address", "sending", "SMTP", "relay"],
   description:
-    "The addresses belong to the account once the host is authorized with `dedicated_ips.authorize`. Until then other accounts can register them too. Once the host is `active`, outgoing mail of its assigned domains is sent through the host, over port 587. The connection has no TLS unless the deployment's proxy starts TLS.",
+    "The addresses belong to the account once the host is authorized with `dedicated_ips.authorize`. Until then other accounts can register them too. Once the host is `active`, outgoing mail of its assigned domains is sent through the host, over port 587. The host must have a TLS certificate for its name, and must relay mail for the `relay_login` of `dedicated_ips.authorize`.",
   capability: "ip.manage",
   access: "write",
   requires: planRequired,

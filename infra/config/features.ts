@@ -45,13 +45,13 @@ export const featureTable: readonly FeatureRow[] = [
   },
   {
     name: "registrar",
-    needs: "`registrar` with the value `route53`",
+    needs: "`registrar` with another value than `none`",
     isOn: ({ registrar }) => registrar !== "none",
     without: "409 `registrar_unavailable` for searches, purchases, renewals and transfers of names",
   },
   {
     name: "dns",
-    needs: "`dns` with the value `route53`",
+    needs: "`dns` with another value than `none`",
     isOn: ({ dns }) => dns !== "none",
     without: "409 `dns_unavailable` for domains with `dns_mode` `hosted`; `dns_mode` `external` works",
   },
@@ -65,7 +65,8 @@ export const featureTable: readonly FeatureRow[] = [
     name: "vat register",
     needs: '`vat` with `register: "vies"`',
     isOn: ({ vat }) => vat?.register === "vies",
-    without: "no VAT id is checked, and businesses pay VAT like consumers",
+    without:
+      "only the form and the check digit of a VAT id are checked. Every such VAT id of another country of the EU gets reverse charge. Without `vat`, no VAT is charged",
   },
   {
     name: "edge",

@@ -11,7 +11,7 @@ const root = resolve(import.meta.dirname, "../..");
 const usage = `Usage: npm run deploy -- --stage <stage> [options]
 
 Deploys a stage: runs the tests, shows the changes, asks for confirmation, deploys, and runs the smoke test. Stops at
-the first step that fails. The smoke test needs a token of a test account in SMOKE_TOKEN.
+the first step that fails. The smoke test needs a token of a test account in SMOKE_TOKEN. All changes must be committed.
 
     --stage <stage>   the stage; its file is infra/stages/<stage>.ts
     --skip-tests      deploys without npm test, for example because another machine ran it for this commit
@@ -78,8 +78,8 @@ const tagOf = (stage: string): string => `deployed-${stage}`;
 /** The instructions for going back to the earlier deployment. `earlier` is the commit of that deployment. */
 const wayBack = (stage: string, earlier: string | undefined): string =>
   earlier === undefined
-    ? `To go back, check out the commit that was deployed before, and run npm run deploy -- --stage ${stage}.`
-    : `To go back: git checkout ${earlier} && npm ci && npm run deploy -- --stage ${stage} --skip-tests`;
+    ? `To go back, check out the commit that was deployed before, and run SMOKE_TOKEN=… npm run deploy -- --stage ${stage}.`
+    : `To go back: git checkout ${earlier} && npm ci && SMOKE_TOKEN=… npm run deploy -- --stage ${stage} --skip-tests`;
 
 async function deploy({ stage, skipTests, yes }: Options): Promise<void> {
   if (!process.env["SMOKE_TOKEN"])

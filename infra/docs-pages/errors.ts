@@ -41,7 +41,8 @@ export const errorGuidance: Record<ProblemCode, string> = {
     "Names of tags are unique in an account, ignoring case. Use the tag in `conflicts_with`, or choose another name.",
   domain_taken:
     "A domain can be in one account only. If the domain is yours, publish a TXT record at `txt_name` with the text `txt_value`, or delegate the domain to the `nameservers` in the answer. Then add the domain again.",
-  domain_exists: "Read the domain with `domains.get`. To put it into another workspace, use `domains.move`.",
+  domain_exists:
+    "Read the domain with `domains.get`. To put it into another workspace, use `domains.move`. To transfer the name of a `releasing` domain, first call `domains.restore` or `domains.add`.",
   domain_not_empty: "Delete the mailboxes first. `mailboxes.bulk_delete` deletes up to 100 mailboxes at once.",
   release_required:
     "Deleting the domain gives up its registration after 5 days. If you agree, send the request again with `release=true`.",

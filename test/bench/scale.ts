@@ -78,7 +78,7 @@ const peak = 3;
 const bytesOfMailbox = 12_000;
 const bytesOfLogLine = 400;
 const queriesOfDomain = 30_000;
-/** The units of an account's daily run and monthly invoice: docs/operations.md, "Capacity". */
+/** The units of an account's daily runs and invoice of a month. */
 const billing = { reads: 15 * days, writes: 8 * days + 78 };
 
 const sum = (of: (work: Work) => number): number => works.reduce((total, work) => total + work.aDay * of(work), 0);

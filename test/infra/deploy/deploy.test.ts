@@ -55,7 +55,7 @@ test("tests, shows the differences, deploys, runs the smoke test, tags the commi
     "smoke -- --url https://api.example.com",
   ]);
   expect(calls.at(-1)).toBe("git tag --force deployed-dev");
-  expect(said).toContain("git checkout 1234abc && npm ci && npm run deploy -- --stage dev --skip-tests");
+  expect(said).toContain("git checkout 1234abc && npm ci && SMOKE_TOKEN=… npm run deploy -- --stage dev --skip-tests");
   expect(said + calls.join("\n")).not.toContain("secret");
 });
 

@@ -194,6 +194,7 @@ export async function removeMostMembers(
     await commit(async () => ({
       value: undefined,
       ...(await planMemberRemoval(table, accountId, groupId, await firstMembers(table, accountId, groupId))),
+      partial: true,
     }));
   }
 }

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { executeIdempotently } from "../../../../functions/code/execution/replay.ts";
 import type { ResourceType } from "../../../../shared/auth/permissions.ts";
 import { assignmentsOn } from "../../../../shared/grants/assignments.ts";
+import { readHeld } from "../../../../shared/grants/holders.ts";
 import { runtime } from "../../../../shared/http/runtime.ts";
 import { openTable } from "../../../../shared/table/table.ts";
 import { asOwner, giveGroup, join, newGroup } from "../../../support/auth.ts";
@@ -10,7 +11,7 @@ import { codeContext } from "../../../support/code-context.ts";
 import { withFault } from "../../../support/faults.ts";
 import { stranger } from "../../../support/forwarding.ts";
 import { send } from "../../../support/mailboxes.ts";
-import { grant, newAccount, newUser, testTable, type Account } from "../../../support/world.ts";
+import { grant, newAccount, newServiceAccount, newUser, testTable, type Account } from "../../../support/world.ts";
 
 const later = 120_000;
 
@@ -65,5 +66,24 @@ test("if a process dies between two transactions of the deletion of a group, a r
     const code = `auth.groups.delete(account_id="${account.id}", group_id="${group.id}")`;
     expect(await runTwice(account, code, transaction)).toBe("completed");
     expect((await asOwner(account, "GET", "groups")).total, `died at ${transaction}`).toBe(0);
+  }
+});
+
+test("if a process dies between two transactions of the revocation of a service account, a repeat of the program completes the revocation", async () => {
+  // The first transaction revokes the service account, the second the grant. One for each group follows, and the last
+  // deletes the access record.
+  for (const transaction of [1, 2, 3, 7]) {
+    const account = await newAccount();
+    const program = await newServiceAccount(account, { capability: "workspace.view" });
+    const groups = [];
+    for (const name of ["A", "B", "C", "D", "E"]) groups.push(await newGroup(account, name));
+    for (const group of groups) await join(account, group, program.id, "service_account");
+    const code = `auth.service_accounts.revoke(account_id="${account.id}", service_account_id="${program.id}")`;
+    expect(await runTwice(account, code, transaction)).toBe("completed");
+    const about = `died at ${transaction}`;
+    expect(await asOwner(account, "GET", `authorizations?subject_id=${program.id}`), about).toEqual([]);
+    for (const { id } of groups) expect((await asOwner(account, "GET", `groups/${id}/members`)).total, about).toBe(0);
+    const subject = { type: "service_account", id: program.id } as const;
+    expect(await readHeld(testTable(), account.id, subject), about).toBeUndefined();
   }
 });

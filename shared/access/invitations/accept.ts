@@ -62,6 +62,8 @@ export const invitationInBody: ResourceLookup<{ body: { token: string } }, Invit
   at: ["body", "token"],
   within: [],
   missing: deadLink,
+  stopped:
+    "The account that invited you is suspended or closed, so nobody can accept the invitation now. Ask the person who invited you.",
   find: async ({ body }, table) => {
     const hash = hashOfToken(body.token);
     const token = await table.get(tokenKey(hash), StoredToken);

@@ -214,7 +214,15 @@ describe("an invitation that has ended gives nothing", () => {
     const email = stranger();
     const invitation = await invited(account, { email, ...viewing });
     await setAccountStatus(testTable(), account.id, "suspended", new Date());
-    expect((await accepting(invitation, person(email))).status).toBe(422);
+    const suspended = {
+      status: 403,
+      body: { code: "account_suspended", detail: expect.stringContaining("suspended") },
+    };
+    expect(await accepting(invitation, person(email))).toMatchObject(suspended);
+    expect(await previewing(invitation)).toMatchObject(suspended);
+    expect((await accepting({ token: "A".repeat(22) }, person(email))).status).toBe(422);
+    await setAccountStatus(testTable(), account.id, "active", new Date());
+    expect((await accepting(invitation, person(email))).status).toBe(200);
   });
 });
 

@@ -14,6 +14,7 @@ import {
 import { entryPoints, storedOf, through } from "../../../support/entry-points.ts";
 import { request } from "../../../support/request.ts";
 import {
+  grant,
   newAccount,
   newMember,
   newServiceAccount,

@@ -167,7 +167,7 @@ export const CodeResponse = z
     }),
     complexity_score: z.number().min(0).meta({
       description:
-        "The sum of the scores of the calls. A call counts 1. A call that uses an outside provider counts 5. A list counts page_size / 25, but at least 1. In a comprehension a call counts once for each item. At most 200 calls count.",
+        "The sum of the scores of the calls. A call counts 1. A call that uses an outside provider or is in the class `outbound` counts 5. A list counts page_size / 25, but at least 1. In a comprehension a call counts once for each item. At most 200 calls count.",
     }),
     dry_run: z
       .object({

@@ -7,6 +7,7 @@ export const corsRules = {
     "content-type",
     "idempotency-key",
     "if-match",
+    "if-none-match",
     "mcp-method",
     "mcp-name",
     "mcp-protocol-version",

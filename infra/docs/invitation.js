@@ -160,6 +160,9 @@ async function showInvitation(notice = "", prompt = {}) {
     showStatus(retryText(response), true);
     return showButton("Try again", () => showInvitation(notice, prompt));
   }
+  if (response.status === 403) {
+    return showResult("This invitation cannot be accepted now", (await response.json()).detail, true);
+  }
   if (!response.ok) return invalidLink();
   const { account_name, email, invited_by, message, status, expires_at, access, sign_in } = await response.json();
   showTitle(`Your invitation to ${account_name}`);

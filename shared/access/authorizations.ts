@@ -11,7 +11,7 @@ import {
   getAssignment,
   getAssignments,
   planAssignments,
-  planNewEnd,
+  planNewEnds,
   planRevocation,
   type Grantable,
   assignmentKey,
@@ -116,7 +116,8 @@ export function aheadOfGrant(accountId: string, subject: Subject, grantable: Gra
 
 /**
  * Gives a capability, a role, ownership or super admin to a subject, and returns the view of the assignment. If the
- * subject has the same assignment already, that assignment gets the new end. Throws:
+ * subject has the same assignment already, that assignment gets the new end. Earlier versions could make several same
+ * assignments; then all of them get the new end. Throws:
  * - 403 `would_escalate` if the caller does not hold the permission, or loses it before the new assignment ends;
  * - 409 `last_owner` if the subject is the only owner whose ownership does not end, and the new ownership would end;
  * - 409 `limit_reached` if the subject holds too many grants, or the account has too many owners;
@@ -144,16 +145,17 @@ export async function assign<V>(
     const author = { by: principal.id, now: now() };
     const planning = planAssignments(table, accountId, subject, [grantable], author);
     const [planned] = await Promise.allSettled([forSubject(subject, planning)]);
-    const existing = await findSame(table, accountId, subject, grantable, now());
+    const same = await findSame(table, accountId, subject, grantable, now());
+    const [existing] = same;
     // A request that deletes the role first checks that the role has no holder. If a request has made this check
     // already, this write makes the transaction of that request fail.
     const inUse = grantable.kind === "custom_role" ? [rolesWrite(accountId, own, own.roles)] : [];
-    if (existing?.expires_at === grantable.expires_at && existing) {
-      return { value: view(existing, own), writes: [], changes: [] };
-    }
+    const others = same.filter(({ expires_at }) => expires_at !== grantable.expires_at);
+    if (existing && others.length === 0) return { value: view(existing, own), writes: [], changes: [] };
     if (existing) {
-      const plan = await planNewEnd(table, accountId, existing, grantable.expires_at);
-      return { value: view(plan.assignment, own), writes: [...plan.writes, ...inUse], changes: plan.changes };
+      const { assignments: moved, ...plan } = await planNewEnds(table, accountId, others, grantable.expires_at);
+      const after = moved.find(({ id }) => id === existing.id) ?? existing;
+      return { value: view(after, own), writes: [...plan.writes, ...inUse], changes: plan.changes };
     }
     if (planned.status === "rejected") throw planned.reason;
     const { assignments, writes, changes } = planned.value;
@@ -182,20 +184,20 @@ async function namedRoles(table: Reader, accountId: string, grantable: Grantable
   return own;
 }
 
-/** The subject's assignment that gives the same permission as `grantable` now; undefined if there is none. */
+/** The subject's assignments that give the same permission as `grantable` now. */
 async function findSame(
   table: Reader,
   accountId: string,
   subject: Subject,
   grantable: Grantable,
   now: Date,
-): Promise<Assignment | undefined> {
+): Promise<Assignment[]> {
   const held = await readHeld(table, accountId, subject);
   const ownerIds = held?.owner_grant_id === undefined ? [] : [held.owner_grant_id];
   const rankIds = grantable.kind === "super_admin" ? await superAdminGrants(table, subject.id) : ownerIds;
   const grants = held?.grants.filter((grant) => grantMatches(grant, grantable)) ?? [];
   const ids = [...grants.map(({ id }) => id), ...rankIds];
-  return (await getAssignments(table, accountId, ids)).find(
+  return (await getAssignments(table, accountId, ids)).filter(
     (assignment) => isSameAssignment(assignment, grantable) && isLive(assignment.expires_at, now.toISOString()),
   );
 }

@@ -323,7 +323,7 @@ export async function revokeServiceAccount(accountId: string, id: string, contex
     const old = await readServiceAccount(table, accountId, id);
     // If a revoked service account still has an access record, an earlier revocation stopped half-way. This call
     // removes the rest.
-    if (old.revoked_at !== null && held) return { value: false, writes: [], changes: [] };
+    if (old.revoked_at !== null && held) return { value: false, writes: [], changes: [], partial: true };
     if (old.revoked_at !== null) throw notFound();
     const revoked = { ...old, revoked_at: now().toISOString(), version: old.version + 1 };
     const [{ writes }, purge] = await Promise.all([
@@ -334,6 +334,7 @@ export async function revokeServiceAccount(accountId: string, id: string, contex
       value: purge !== undefined,
       writes: [putWrite(revoked), ...writes, ...(purge?.writes ?? [])],
       changes: [change(serviceAccountKind, "revoked", id, { before: old, after: revoked }), ...(purge?.changes ?? [])],
+      partial: purge === undefined,
     };
   });
   if (!isPurged) await purgeServiceAccount(context, accountId, id);
@@ -394,9 +395,12 @@ async function purgeServiceAccount(
       const grants = held.grants.map((grant) => grant.id);
       const ids = held.owner_grant_id === undefined ? grants : [...grants, held.owner_grant_id];
       const batch = await getAssignments(table, accountId, ids.slice(0, revocationsPerTransaction));
-      if (batch.length > 0) return { value: false, ...(await planRevocation(table, accountId, batch, now())) };
+      if (batch.length > 0) {
+        return { value: false, ...(await planRevocation(table, accountId, batch, now())), partial: true };
+      }
       const writes = await planForgotten(table, accountId, subject);
-      return { value: writes.length > 0, writes, changes: [], housekeeping: true };
+      const isGone = writes.length > 0;
+      return { value: isGone, writes, changes: [], housekeeping: true, partial: !isGone };
     });
     const held = isForgotten ? undefined : await readHeld(table, accountId, subject);
     // Leaves the groups last, because leaving a group rewrites the access record, and a short record costs less.

@@ -99,12 +99,20 @@ export const problemOf = (code: ProblemCode): { status: number; title: string } 
 /** All codes, in the order of their status. */
 export const problemCodes = Object.keys(problems) as ProblemCode[];
 
+/** The codes of faults that pass by themselves. Their answers have `Retry-After`. */
+type TemporaryCode = "upstream_unavailable" | "busy" | "read_only";
+
 /** An error for the caller. All other errors, except `InvalidInput`, are answered as 500 `internal`. */
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly extras: ProblemExtras;
 
-  /** `detail` is one plain sentence for a person; `extras` become members of the body. */
+  /**
+   * `detail` is one plain sentence for a person; `extras` become members of the body. `retry_after` is in seconds, and
+   * also becomes the header `Retry-After`.
+   */
+  constructor(code: TemporaryCode, detail: string, extras: ProblemExtras & { retry_after: number });
+  constructor(code: Exclude<ProblemCode, TemporaryCode>, detail: string, extras?: ProblemExtras);
   constructor(code: ProblemCode, detail: string, extras: ProblemExtras = {}) {
     super(detail);
     this.code = code;

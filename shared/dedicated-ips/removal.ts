@@ -185,7 +185,8 @@ export async function takeBackIp({ account_id, id }: StoredIp, context: ChangeCo
   );
 }
 
-const moving = ({ name }: StoredIp): Problem => new Problem("busy", `Domains of ${name} are being moved.`);
+const moving = ({ name }: StoredIp): Problem =>
+  new Problem("busy", `Domains of ${name} are being moved.`, { retry_after: 1 });
 
 /** Unassigns a domain from a dedicated IP, if the domain is still assigned to this dedicated IP. */
 const unassign = (accountId: string, ipId: string, domainId: string, context: ChangeContext): Promise<void> =>

@@ -64,9 +64,13 @@ export type Grantable = { expires_at?: string | undefined } & (
 /** The id of the giver, and the time. */
 type Author = { by: string; now: Date };
 
+/** An assignment that gets another end. If `expires_at` is undefined, the assignment does not end any more. */
+export type NewEnd = { before: Assignment; expires_at: string | undefined };
+
 /**
- * Plans new assignments for one subject, in one transaction. Stores `profile`, if the subject is a user. Throws 404 for
- * a group or service account that the account does not have, and 409 `limit_reached`.
+ * Plans new assignments for one subject, and other ends of capabilities and roles that the subject holds (`ends`), in
+ * one transaction. Stores `profile`, if the subject is a user. Throws 404 for a group or service account that the
+ * account does not have, and 409 `limit_reached`.
  */
 export async function planAssignments(
   table: Reader,
@@ -75,6 +79,7 @@ export async function planAssignments(
   grantables: readonly Grantable[],
   { by, now }: Author,
   profile: Profile = {},
+  ends: readonly NewEnd[] = [],
 ): Promise<{ assignments: Assignment[]; writes: Write[]; changes: Change[] }> {
   const assignments = grantables.map((grantable): Assignment => ({
     id: timeOrderedId(now),
@@ -88,20 +93,28 @@ export async function planAssignments(
     subject,
     change: (held: Held) => ({ ...withAssignment(withoutEnded(held, now), assignment), ...profile }),
   }));
+  const moved = ends.map((end) => ({ ...end, after: withEnd(end) }));
+  const moves = moved.map(({ before, after }) => ({
+    subject,
+    change: (held: Held) => ({ ...withAssignment(withoutAssignment(held, before), after), ...profile }),
+  }));
   const writes = [
     ...assignments.flatMap((assignment) => itemWrites(accountId, assignment)),
-    ...(await planHolders(
-      table,
-      accountId,
-      changes.filter((_, index) => assignments[index]?.kind !== "super_admin"),
-    )),
+    ...moved.flatMap(({ after }) => endWrites(accountId, after)),
+    ...(await planHolders(table, accountId, [
+      ...changes.filter((_, index) => assignments[index]?.kind !== "super_admin"),
+      ...moves,
+    ])),
     ...(await rankWrites(table, accountId, assignments, planOwnerAdded, (grants, id) => [...grants, id])),
   ];
-  const own = await rolesOf(table, accountId, assignments);
+  const own = await rolesOf(table, accountId, [...assignments, ...moved.map(({ after }) => after)]);
   return {
     assignments,
     writes,
-    changes: assignments.map((assignment) => assignmentChange(undefined, assignment, own)),
+    changes: [
+      ...assignments.map((assignment) => assignmentChange(undefined, assignment, own)),
+      ...moved.map(({ before, after }) => assignmentChange(before, after, own)),
+    ],
   };
 }
 
@@ -115,24 +128,55 @@ export async function planNewEnd(
   before: Assignment,
   expires_at: string | undefined,
 ): Promise<{ assignment: Assignment; writes: Write[]; changes: Change[] }> {
-  const { expires_at: oldEnd, ...lasting } = before;
-  const assignment: Assignment = { ...lasting, ...(expires_at === undefined ? {} : { expires_at }) };
-  const { kind, subject_type: type, subject_id: id } = assignment;
-  const subject = { type, id };
-  const change = (held: Held): Held => withAssignment(withoutAssignment(held, before), assignment);
+  const { assignments, ...plan } = await planNewEnds(table, accountId, [before], expires_at);
+  return { assignment: assignments[0] ?? before, ...plan };
+}
+
+/**
+ * Plans another end of assignments that give one subject the same permission, as `planNewEnd` does. A subject can have
+ * several such assignments, because earlier versions of the product made them.
+ */
+export async function planNewEnds(
+  table: Reader,
+  accountId: string,
+  same: readonly Assignment[],
+  expires_at: string | undefined,
+): Promise<{ assignments: Assignment[]; writes: Write[]; changes: Change[] }> {
+  const moved = same.map((before) => ({ before, after: withEnd({ before, expires_at }) }));
+  const [first] = same;
+  if (!first) return { assignments: [], writes: [], changes: [] };
+  const { kind, subject_type: type, subject_id: id } = first;
+  const changes = moved.map(({ before, after }) => ({
+    subject: { type, id },
+    change: (held: Held): Held => withAssignment(withoutAssignment(held, before), after),
+  }));
+  const ends = Object.fromEntries(same.map((assignment) => [assignment.id, expires_at]));
   const isUserOwner = kind === "account_owner" && type === "user";
   const writes = [
-    { put: { ...assignmentKey(accountId, "ASSIGNMENT", assignment.id), ...assignment }, if: "present" } as const,
-    ...dueWrites(accountId, assignment),
+    ...moved.flatMap(({ after }) => endWrites(accountId, after)),
     ...(kind === "super_admin"
-      ? [await planSuperAdmin(table, id, (grants) => grants, { [assignment.id]: expires_at })]
-      : await planHolders(table, accountId, [{ subject, change }])),
-    ...(isUserOwner && oldEnd === undefined ? [await planOwnerRemoved(table, accountId, id)] : []),
+      ? [await planSuperAdmin(table, id, (grants) => grants, ends)]
+      : await planHolders(table, accountId, changes)),
+    ...(isUserOwner && first.expires_at === undefined ? [await planOwnerRemoved(table, accountId, id)] : []),
     ...(isUserOwner && expires_at === undefined ? [await planOwnerAdded(table, accountId, id)] : []),
   ];
-  const own = await rolesOf(table, accountId, [assignment]);
-  return { assignment, writes, changes: [assignmentChange(before, assignment, own)] };
+  const own = await rolesOf(table, accountId, same);
+  return {
+    assignments: moved.map(({ after }) => after),
+    writes,
+    changes: moved.map(({ before, after }) => assignmentChange(before, after, own)),
+  };
 }
+
+function withEnd({ before: { expires_at: _, ...lasting }, expires_at }: NewEnd): Assignment {
+  return { ...lasting, ...(expires_at === undefined ? {} : { expires_at }) };
+}
+
+/** The writes to the row and the task of an assignment that gets another end. */
+const endWrites = (accountId: string, assignment: Assignment): Write[] => [
+  { put: { ...assignmentKey(accountId, "ASSIGNMENT", assignment.id), ...assignment }, if: "present" },
+  ...dueWrites(accountId, assignment),
+];
 
 const dueWrites = (accountId: string, { id, expires_at }: Assignment): Write[] =>
   expires_at === undefined ? [] : [dueWrite(grantQueue, [accountId, id], expires_at)];

@@ -72,17 +72,22 @@ export async function readGroups(table: Reader, accountId: string): Promise<Grou
  * lower, because every request reads the grants of its subject.
  */
 export const grantLimit = 1_000;
-const groupsLimitBytes = 300_000;
+
+/** The most users whose ownership of an account does not end. */
+export const ownerLimit = 1_000;
+
+/** The most bytes of the grants and parents of all groups of an account, as JSON. They must fit into one item. */
+export const groupsLimitBytes = 300_000;
 
 /**
  * The write that replaces the grants and parents of all groups. The write fails if they have changed since `record` was
- * read. Throws 409 `limit_reached` if `groups` does not fit into one item.
+ * read. Throws 409 `limit_reached` if `groups` has more than `groupsLimitBytes`.
  */
 export function groupsWrite(accountId: string, record: GroupsRecord, groups: GroupsRecord["groups"]): Write {
   if (Buffer.byteLength(JSON.stringify(groups)) > groupsLimitBytes) {
     throw new Problem(
       "limit_reached",
-      "The groups of this account hold too many grants. Delete groups or revoke grants.",
+      `All groups of an account with their grants can take ${groupsLimitBytes} bytes at most. Delete groups or revoke grants of groups first.`,
     );
   }
   return {
@@ -95,7 +100,7 @@ export function groupsWrite(accountId: string, record: GroupsRecord, groups: Gro
  * Plans changes of subjects' permissions. A user without a record gets a record, and a user who then holds nothing
  * loses the record. Throws:
  * - 404 for a group or service account that the account does not have;
- * - 409 `limit_reached` if a user or service account would have too many grants or groups, or if the groups of the
+ * - 409 `limit_reached` if a subject would have too many grants or be in too many groups, or if the groups of the
  *   account would not fit into one item.
  */
 export async function planHolders(
@@ -113,6 +118,18 @@ export async function planHolders(
   return (await Promise.all([...records, ...groups])).flat();
 }
 
+/**
+ * Throws 409 `limit_reached` if a change gives a subject more grants than a subject can have. A group that got more
+ * grants by an earlier version keeps them.
+ */
+function requireGrantsFit(before: readonly unknown[], after: readonly unknown[]): void {
+  if (after.length <= grantLimit || after.length <= before.length) return;
+  throw new Problem(
+    "limit_reached",
+    `A user, a group or a service account can hold ${grantLimit} grants at most. Revoke some of its grants first.`,
+  );
+}
+
 const applyAll = (held: Held, changes: readonly HolderChange[]): Held =>
   changes.reduce((current, { change }) => change(current), held);
 
@@ -124,6 +141,7 @@ async function planGroups(table: Reader, accountId: string, changes: readonly Ho
     const group = Object.hasOwn(groups, id) ? groups[id] : undefined;
     if (!group) throw notFound();
     const { groups: _, ...holder } = applyAll({ ...group, groups: [] }, [change]);
+    requireGrantsFit(group.grants, holder.grants);
     groups[id] = { ...holder, ...(group.parent_id === undefined ? {} : { parent_id: group.parent_id }) };
   }
   return [groupsWrite(accountId, record, groups)];
@@ -143,11 +161,9 @@ async function planRecord(table: Reader, accountId: string, changes: readonly Ho
   if (!record && subject.type === "service_account") throw notFound();
   const next = applyAll(record ?? noGrants, changes);
   const { owner_grant_id, owner_expires_at, grants, groups } = next;
-  if (grants.length > grantLimit || groups.length > grantLimit) {
-    throw new Problem(
-      "limit_reached",
-      `A subject can hold ${grantLimit} grants and be in ${grantLimit} groups at most.`,
-    );
+  requireGrantsFit(record?.grants ?? [], grants);
+  if (groups.length > grantLimit) {
+    throw new Problem("limit_reached", `A user or a service account can be in ${grantLimit} groups at most.`);
   }
   const held = {
     ...Profile.parse(next),
@@ -276,8 +292,8 @@ export function aheadOfOwners(accountId: string, seen: Seen, most: number): Key[
 export async function planOwnerAdded(table: Reader, accountId: string, userId: string): Promise<Write> {
   const owners = (await table.get(ownersKey(accountId), Owners)) ?? { user_ids: [], version: 0 };
   const userIds = [...new Set([...owners.user_ids, userId])];
-  if (userIds.length > grantLimit)
-    throw new Problem("limit_reached", `An account can have ${grantLimit} owners at most.`);
+  if (userIds.length > ownerLimit)
+    throw new Problem("limit_reached", `An account can have ${ownerLimit} owners at most. Revoke an ownership first.`);
   return {
     put: { ...ownersKey(accountId), user_ids: userIds, version: owners.version + 1 },
     if: owners.version === 0 ? "absent" : { version: owners.version },

@@ -31,7 +31,7 @@ export function accountIn({ params, query }: Pick<ParsedInput, "params" | "query
  * - 404 for an account that the principal is not a member of;
  * - 403 `forbidden` without the route's capability;
  * - 403 `account_suspended` for a write to a closed account, or to a suspended account unless the route has
- *   `whileSuspended`;
+ *   `whileSuspended`; also for a resource that a token names, if its lookup has a message for this (`stopped`);
  * - 404 or 422 for a resource that does not exist or that the principal may not see.
  */
 export async function authorize(
@@ -44,7 +44,11 @@ export async function authorize(
   const accountId = accountIn(input);
   if (accountId === undefined || route.public) {
     const found = await route.subject?.find(input, table);
-    if (route.subject && !(found && (await hasServedAccount(table, found)))) throw missingResource(route, input);
+    if (route.subject && !found) throw missingResource(route, input);
+    if (found && !(await hasServedAccount(table, found))) {
+      const { stopped: detail } = route.subject ?? {};
+      throw detail === undefined ? missingResource(route, input) : new Problem("account_suspended", detail);
+    }
     return { permissions: noPermissions, found };
   }
   const [own, found] = await Promise.all([
@@ -86,7 +90,10 @@ export async function mayStill(
   return permissions.member && isAllowed(route, scopes, permissions) ? permissions : undefined;
 }
 
-/** Whether the resource's account is active or past due. A public route shows resources of such accounts only. */
+/**
+ * Whether the resource's account is active or past due. A route without an account in its path shows resources of such
+ * accounts only.
+ */
 async function hasServedAccount(table: Table, { accountId = "" }: LocatedResource<unknown>): Promise<boolean> {
   const account = await table.get(accountKey(accountId), StoredStatus);
   return account?.status === "active" || account?.status === "past_due";

@@ -52,6 +52,11 @@ export type ResourceLookup<I, T> = {
   find: (input: I, table: Reader) => Promise<LocatedResource<T> | undefined>;
   /** The message of the 422. */
   missing?: string;
+  /**
+   * For a route without an account in its path: the message of the 403 `account_suspended` if the resource's account is
+   * suspended or closed. Without this message, the resource then counts as missing.
+   */
+  stopped?: string;
 };
 
 /** The context of a call: the second argument of `run`, after the parsed input. */

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { groupsOf, maxDepth } from "../access/groups/group.ts";
+import { groupLimit, groupsOf, maxDepth } from "../access/groups/group.ts";
 import { readRoles, roleLimit } from "../access/roles.ts";
 import { liveLimit } from "../access/service-account.ts";
 import { rolesKey } from "../accounts/standing.ts";
@@ -11,7 +11,7 @@ import { accountLimit as ipLimit, ipsOf } from "../dedicated-ips/dedicated-ip.ts
 import { domainsOf } from "../domains/domain.ts";
 import { rrsetLimits } from "../domains/records/record.ts";
 import { recordLimit } from "../domains/records/stored-record.ts";
-import { grantLimit } from "../grants/holders.ts";
+import { grantLimit, groupsLimitBytes, ownerLimit } from "../grants/holders.ts";
 import { bodyLimitBytes } from "../http/json-body.ts";
 import type { Context } from "../http/route.ts";
 import { appPasswordLimit } from "../mail/app-passwords/app-password.ts";
@@ -60,7 +60,7 @@ export const declaredLimits: readonly Declared[] = [
   { name: "workspaces", per: "account", most: null, unit: "items", description: "Workspaces.", list: workspacesOf },
   { name: "domains", per: "account", most: null, unit: "items", description: "Domains.", list: domainsOf },
   { name: "mailboxes", per: "account", most: null, unit: "items", description: "Mailboxes.", list: mailboxesOf },
-  { name: "groups", per: "account", most: null, unit: "items", description: "Groups.", list: groupsOf },
+  { name: "groups", per: "account", most: groupLimit, unit: "items", description: "Groups.", list: groupsOf },
   { name: "tags", per: "account", most: tagLimit, unit: "items", description: "Tags.", list: tagsOf },
   { name: "webhooks", per: "account", most: webhookLimit, unit: "items", description: "Webhooks.", list: webhooksOf },
   { name: "dedicated_ips", per: "account", most: ipLimit, unit: "items", description: "Dedicated IPs.", list: ipsOf },
@@ -124,6 +124,20 @@ export const declaredLimits: readonly Declared[] = [
     most: grantLimit,
     unit: "items",
     description: "Grants and roles of a user, a group or a service account; also the groups that a member is in.",
+  },
+  {
+    name: "groups_size",
+    per: "account",
+    most: groupsLimitBytes,
+    unit: "bytes",
+    description: "All groups with their grants: 50 to 110 bytes for each group, and 60 to 250 bytes for each grant.",
+  },
+  {
+    name: "owners",
+    per: "account",
+    most: ownerLimit,
+    unit: "items",
+    description: "Users who own the account without an end.",
   },
   { name: "roles", per: "account", most: roleLimit, unit: "items", description: "Roles that the account has made." },
   { name: "group_levels", per: "account", most: maxDepth, unit: "items", description: "Levels of nested groups." },

@@ -97,7 +97,8 @@ async function runSchedule({ modules, steps, bug, trace }: Options, random: Rand
       }),
       now: () => new Date(nowMs),
       pause: async (point, steps) => {
-        if (await step(point, ["lost"], steps)) throw new Problem("upstream_unavailable", "No answer. Try again.");
+        if (await step(point, ["lost"], steps))
+          throw new Problem("upstream_unavailable", "No answer. Try again.", { retry_after: 1 });
       },
       peek: (key) => peek(store, key),
       watch: (look) => {

@@ -22,6 +22,7 @@ export const route = defineRoute({
   body: TokenBody,
   output: AcceptedInvitation,
   problems: [
+    "account_suspended",
     "email_not_verified",
     "invitation_not_yours",
     "invitation_used",

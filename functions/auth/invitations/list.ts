@@ -12,7 +12,8 @@ export const route = defineRoute({
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/auth/invitations" },
   summary: "List invitations",
   synonyms: ["invited", "pending", "accepted", "who", "people", "show"],
-  description: "The invitations to the account, also those that were accepted, were revoked, or have expired.",
+  description:
+    "The invitations to the account, also those that were accepted, were revoked, or have expired. A filter by `status` looks at 20,000 invitations at most.",
   capability: "auth.manage",
   access: "read",
   params: AccountParams,

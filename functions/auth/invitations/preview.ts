@@ -27,7 +27,7 @@ export const route = defineRoute({
   output: InvitationPreview.extend({
     sign_in: SignIn.nullable().meta({ description: "How to sign in. Null if this deployment has no sign-in page." }),
   }).meta({ id: "InvitationPreview", description: "An invitation, as the holder of its link sees it." }),
-  problems: ["upstream_unavailable"],
+  problems: ["account_suspended", "upstream_unavailable"],
   run: async ({ found }, context) => {
     const value = {
       ...(await previewInvitation(found, context)),

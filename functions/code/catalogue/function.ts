@@ -105,7 +105,7 @@ export function pageSizeOf({ route }: CodeFunction, value: unknown): number | un
 /**
  * The score of a call, in units of 1/25. The score is the largest of these numbers:
  * - 1
- * - 5, if the call reaches an outside provider
+ * - 5, if the call reaches an outside provider or is in the class `outbound` of rate limits
  * - the page size / 25
  */
 export function unitsOf(fn: CodeFunction, pageSize: number | undefined): number {

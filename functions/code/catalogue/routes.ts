@@ -18,6 +18,10 @@ const FunctionSummary = z
     signature: z.string().meta({ description: "The name with its parameters. `?` marks the optional ones." }),
     summary: z.string().meta({ description: "A short description." }),
     access: z.enum(["read", "write"]).meta({ description: "`read` if the function changes nothing." }),
+    capability: z
+      .string()
+      .nullable()
+      .meta({ description: "The capability that the caller needs. Null if a token is enough." }),
   })
   .meta({ id: "FunctionSummary", description: "A function of code mode." });
 
@@ -26,17 +30,13 @@ const functionList = (description: string) =>
     .object({ functions: z.array(FunctionSummary).meta({ description }) })
     .meta({ description: "Functions of code mode." });
 
-const requirements = {
-  capability: z
-    .string()
-    .nullable()
-    .meta({ description: "The capability that the caller needs. Null if a token is enough." }),
-  score: z.number().meta({ description: "The complexity score of one call. For a list: with the default page size." }),
-};
+const Score = z
+  .number()
+  .meta({ description: "The complexity score of one call. For a list: with the default page size." });
 
 const FunctionExplanation = FunctionSummary.extend({
   description: z.string().meta({ description: "The full description." }),
-  ...requirements,
+  score: Score,
   parameters: z.array(Parameter).meta({ description: "The parameters of the function." }),
   output: z.string().meta({ description: "The answer in words: the members of a dict with their types." }),
   problems: z
@@ -55,7 +55,8 @@ const FunctionDigest = z.object({
   signature: z.string().meta({ description: "The name with its parameters and their types." }),
   output: z.string().meta({ description: "The type of the answer." }),
   access: FunctionSummary.shape.access,
-  ...requirements,
+  capability: FunctionSummary.shape.capability,
+  score: Score,
 });
 
 const FunctionDigests = z
@@ -98,7 +99,7 @@ export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
     summary: "List the functions of code mode",
     synonyms: ["what can you do", "possible", "available", "commands", "calls", "tools", "all", "help"],
     description:
-      "Every function that a program can call. With `prefix`, only the functions whose names begin with it. With `account_id`, only the functions that you may call in that account, for all or some of its resources. If the account is suspended or closed, functions that change it are left out.",
+      "Every function that a program can call, with the capability that it needs. With `prefix`, only the functions whose names begin with it. With `account_id`, only the functions that you may call in that account, for all or some of its resources. If the account is suspended or closed, functions that change it are left out.",
     scope: "visible",
     query: z.strictObject({
       prefix: z.string().max(100).optional().meta({ description: "How the names begin.", example: "mailboxes." }),
@@ -161,6 +162,7 @@ const summaryOf = (fn: CodeFunction) => ({
   signature: signatureOf(fn),
   summary: fn.route.summary,
   access: fn.route.access,
+  capability: fn.route.capability,
 });
 
 /** The score of one call. A list counts with the default page size. */
@@ -173,7 +175,6 @@ function explanationOf(fn: CodeFunction) {
   return {
     ...summaryOf(fn),
     description: route.description === "" ? `${route.summary}.` : route.description,
-    capability: route.capability,
     score: scoreOf(fn),
     parameters: parametersOf(fn),
     output: describeType(schema, schema.$defs),

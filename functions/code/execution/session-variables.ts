@@ -67,9 +67,10 @@ export const readFromSession = (steps: readonly Pick<CheckedStatement, "needs">[
   new Set(steps.flatMap(({ needs }) => [...needs].flatMap(([name, step]) => (step === undefined ? [name] : []))));
 
 /**
- * Saves the variables that completed steps assigned, except those that keep their former value. A session that was only read is renewed. A value that may contain
- * a secret is never saved. Returns the variables that were not saved. An error is not thrown: the variables then count
- * as not saved.
+ * Saves the variables that completed steps assigned, except those that keep their former value. This renews the
+ * session. If there is nothing to save, renews the session only if the program has read a variable of it. A value that
+ * may contain a secret is never saved. Returns the variables that were not saved. An error is not thrown: the variables
+ * then count as not saved.
  */
 export async function saveVariables(
   ref: SessionRef,

@@ -54,7 +54,7 @@ export async function deleteGroup(accountId: string, id: string, context: Contex
       const ids = [...grants.map((grant) => grant.id), ...(owner_grant_id === undefined ? [] : [owner_grant_id])];
       const batch = (await getAssignments(table, accountId, ids)).slice(0, 20);
       return batch.length > 0
-        ? { value: false, ...(await planRevocation(table, accountId, batch, now())) }
+        ? { value: false, ...(await planRevocation(table, accountId, batch, now())), partial: true }
         : { matched: hasBegun, ...(await planGroupDeletion(table, accountId, id, current, now())) };
     });
   }
@@ -78,7 +78,7 @@ async function planGroupDeletion(
     readList(table, groupsOf(accountId), [ordinal]),
     readGroup(table, accountId, id),
   ]);
-  if (!members) return { value: false, writes: [], changes: [] };
+  if (!members) return { value: false, writes: [], changes: [], partial: true };
   const { [id]: _, ...groups } = record.groups;
   const row = removeRows(state, [ordinal], { if: { id, version: group.version } });
   const name = await planNameRemoval(table, groupNameKeys(accountId, group.name), id);

@@ -196,6 +196,9 @@ const groupKey = (accountId: string, id: string): Key => rowKey(groupsOf(account
 export const groupNameKeys = (accountId: string, name: string): [Key, ...Key[]] =>
   reservedNameKeys(accountId, "GROUP", name);
 
+/** The most groups of an account. An account that made more with an earlier version keeps them. */
+export const groupLimit = 2_000;
+
 /** The most levels of nested groups. */
 export const maxDepth = 16;
 
@@ -212,7 +215,10 @@ const nameTaken = (holder: Record<string, string>) =>
 export const aheadOfNewGroup = (accountId: string): Ahead =>
   aheadOfList(groupsOf(accountId), [], [groupsKey(accountId)]);
 
-/** Creates a group without grants, members or a parent. Throws 409 `group_name_taken`. */
+/**
+ * Creates a group without grants, members or a parent. Throws 409 `group_name_taken`, and 409 `limit_reached` if the
+ * account has too many groups, or if all groups would not fit into one item.
+ */
 export async function createGroup(
   accountId: string,
   input: NewGroup,
@@ -220,6 +226,9 @@ export async function createGroup(
 ): Promise<GroupView> {
   return commit(async () => {
     const [{ state }, record] = await Promise.all([readList(table, groupsOf(accountId)), readGroups(table, accountId)]);
+    if (state.live >= groupLimit) {
+      throw new Problem("limit_reached", `An account can have ${groupLimit} groups at most. Delete a group first.`);
+    }
     const id = idWithOrdinal(state.next);
     const group: StoredGroup = {
       id,

@@ -160,9 +160,11 @@ export async function leaveGroups(
   for (const groupId of groupIds) {
     await commit(async () => {
       const stored = await table.get(memberKey(accountId, groupId, member), StoredMember);
-      if (stored) return { value: undefined, ...(await planMemberRemoval(table, accountId, groupId, [stored])) };
+      if (stored) {
+        return { value: undefined, ...(await planMemberRemoval(table, accountId, groupId, [stored])), partial: true };
+      }
       const writes = await planHolders(table, accountId, [{ subject: member, change: removeGroups([groupId]) }]);
-      return { value: undefined, writes, changes: [], housekeeping: true };
+      return { value: undefined, writes, changes: [], housekeeping: true, partial: true };
     });
   }
 }
@@ -194,6 +196,7 @@ export async function removeMostMembers(
     await commit(async () => ({
       value: undefined,
       ...(await planMemberRemoval(table, accountId, groupId, await firstMembers(table, accountId, groupId))),
+      partial: true,
     }));
   }
 }

@@ -1,5 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
-
 import * as z from "zod";
 
 import { accountKey, StoredAccount } from "../../accounts/account.ts";
@@ -22,7 +20,7 @@ import { type Change, change } from "../../changes/kind.ts";
 import { InvalidInput, Problem } from "../../core/errors.ts";
 import { Id } from "../../core/ids.ts";
 import { Timestamp } from "../../core/time.ts";
-import { getAssignments, planAssignments, planNewEnd, type Grantable } from "../../grants/assignments.ts";
+import { getAssignments, planAssignments, planNewEnd, type Grantable, type NewEnd } from "../../grants/assignments.ts";
 import { readHeld, type Subject } from "../../grants/holders.ts";
 import type { Context, LocatedResource, ResourceLookup } from "../../http/route.ts";
 import { maskedAddress, TargetEmail } from "../../mail/forwarding/target.ts";
@@ -64,6 +62,8 @@ export const invitationInBody: ResourceLookup<{ body: { token: string } }, Invit
   at: ["body", "token"],
   within: [],
   missing: deadLink,
+  stopped:
+    "The account that invited you is suspended or closed, so nobody can accept the invitation now. Ask the person who invited you.",
   find: async ({ body }, table) => {
     const hash = hashOfToken(body.token);
     const token = await table.get(tokenKey(hash), StoredToken);
@@ -317,9 +317,19 @@ async function whatIsGiven(
   };
 }
 
+type Ending = { expires_at?: string | undefined };
+
+/** Whether something ends later than another thing. Something without an end ends last. */
+const isLonger = ({ expires_at: end }: Ending, { expires_at: other }: Ending): boolean =>
+  other !== undefined && (end === undefined || end > other);
+
+/** The first of the things that end last; undefined if there are none. */
+const longest = <T extends Ending>(things: readonly T[]): T | undefined =>
+  things.find((one) => !things.some((other) => isLonger(other, one)));
+
 /**
- * Plans to give permissions to a subject, each once. Leaves out the permissions that the subject already holds without an end. If
- * the invitation gives ownership, and the subject already has an ownership with an end, the plan removes the end.
+ * Plans to give permissions to a subject, each once. If the subject already holds a permission, its assignment gets the
+ * end in the invitation if this end is later. Otherwise the assignment stays as it is.
  */
 async function planGiven(
   table: Reader,
@@ -336,8 +346,19 @@ async function planGiven(
       return planNewEnd(table, accountId, ownership, undefined);
     }
   }
-  const isNew = (grantable: Grantable, index: number) =>
-    given.findIndex((one) => isDeepStrictEqual(one, grantable)) === index &&
-    !held?.grants.some((grant) => grant.expires_at === undefined && grantMatches(grant, grantable));
-  return planAssignments(table, accountId, subject, given.filter(isNew), author, profile);
+  const wanted = given.filter((one) => longest(given.filter((other) => grantMatches(other, one))) === one);
+  const isLiveNow = ({ expires_at }: Ending): boolean => isLive(expires_at, author.now.toISOString());
+  const same = held?.grants.filter((grant) => isLiveNow(grant) && wanted.some((one) => grantMatches(grant, one))) ?? [];
+  const present = await getAssignments(
+    table,
+    accountId,
+    same.map(({ id }) => id),
+  );
+  const presentOf = (one: Grantable) => longest(present.filter((assignment) => grantMatches(assignment, one)));
+  const added = wanted.filter((one) => !presentOf(one));
+  const ends = wanted.flatMap((one): NewEnd[] => {
+    const before = presentOf(one);
+    return before && isLonger(one, before) ? [{ before, expires_at: one.expires_at }] : [];
+  });
+  return planAssignments(table, accountId, subject, added, author, profile, ends);
 }

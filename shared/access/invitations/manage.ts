@@ -10,7 +10,7 @@ import { type OrderedPage, spanOf } from "../../core/page.ts";
 import { capabilitiesGiven, requireEffect, type Grantable } from "../../grants/assignments.ts";
 import type { Context, Expected } from "../../http/route.ts";
 import { planMail, aheadOfMails } from "../../mail/forwarding/request.ts";
-import { aheadOfList, aheadOfRows, appendRows, rangeOfRows, readList, readRows } from "../../table/ranked-list.ts";
+import { aheadOfList, aheadOfRows, appendRows, readHeads, readList, readRows } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Item, Write } from "../../table/writes.ts";
@@ -142,17 +142,29 @@ export async function createInvitation(accountId: string, body: NewInvitation, c
 
 type InvitationPage = OrderedPage & { status?: Invitation["status"] | undefined };
 
+/** The most invitations that are filtered by their status, one by one. */
+const filterLimit = 20_000;
+
 /**
  * The items that `listInvitations` reads. With a status, these are all invitations, because a pending invitation
  * expires without a write.
  */
-export const aheadOfInvitations = (accountId: string, { status, ...page }: InvitationPage): Ahead =>
-  status === undefined
-    ? aheadOfRows(invitationsOf(accountId), spanOf(page))
-    : { keys: [], ranges: [rangeOfRows(invitationsOf(accountId))] };
+export function aheadOfInvitations(accountId: string, { status, ...page }: InvitationPage): Ahead {
+  const list = invitationsOf(accountId);
+  if (status === undefined) return aheadOfRows(list, spanOf(page));
+  const { keys = [], ...rows } = aheadOfRows(list, { skip: 0, take: filterLimit });
+  return { ...rows, keys: [...keys, ...keys] };
+}
+
+function requireFew(count: number): void {
+  if (count <= filterLimit) return;
+  const msg = `There are more than ${filterLimit.toLocaleString("en-US")} invitations, too many to filter. List the invitations without a status`;
+  throw new InvalidInput([{ loc: ["query", "status"], msg, type: "too_broad" }]);
+}
 
 /**
  * A page of the invitations of an account. If the query names a status, the list has only invitations with this status.
+ * Throws 422 `too_broad` if more than 20,000 invitations would have to be filtered.
  */
 export async function listInvitations(
   accountId: string,
@@ -165,8 +177,11 @@ export async function listInvitations(
     const { rows, total } = await readRows(table, list, spanOf(page));
     return { items: rows.map(view), total };
   }
-  const { partition, from, to } = rangeOfRows(list);
-  const matching = (await table.between(partition, from, to)).map(view).filter((one) => one.status === status);
+  const [head] = await readHeads(table, [list]);
+  requireFew(head?.live ?? 0);
+  const { rows, total } = await readRows(table, list, { skip: 0, take: filterLimit });
+  requireFew(total);
+  const matching = rows.map(view).filter((one) => one.status === status);
   const { skip, take } = spanOf(page);
   const ordered = page.order === "desc" ? matching.toReversed() : matching;
   return { items: ordered.slice(skip, skip + take), total: matching.length };

@@ -313,7 +313,7 @@ export async function deletePaymentMethod(
   { removeCard }: Pick<CardServices, "removeCard">,
 ): Promise<void> {
   const cardId = (await readMethod(table, accountId))?.card?.id;
-  if (cardId === undefined) return;
+  if (cardId === undefined) return commit(async () => ({ value: undefined, writes: [], changes: [] }));
   await removeCard(cardId);
   await commit(async () => {
     const removal = await planRemoval(table, accountId, cardId);

@@ -112,7 +112,7 @@ function ended(
 function membersAfterSuccess(domain: Transferring, found: Registration, now: Date): ChangedMembers {
   const isLost = isDetached(domain);
   if (isLost && domain.due_at !== domain.deletes_at) {
-    throw new Problem("busy", `The zone of ${domain.name} is being removed.`);
+    throw new Problem("busy", `The zone of ${domain.name} is being removed.`, { retry_after: 60 });
   }
   const begins = {
     status: "pending_delegation",

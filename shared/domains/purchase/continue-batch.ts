@@ -111,7 +111,9 @@ function offerOf(
 /** The write that makes the transaction fail if another process continues or ends the batch at the same time. */
 async function claim({ account_id, id }: StoredBatch, { table }: DomainWork): Promise<Write[]> {
   const batch = await getBatch(table, account_id, id);
-  if (!batch || batch.waiting.length === 0) throw new Problem("busy", "Another process is continuing this purchase.");
+  if (!batch || batch.waiting.length === 0) {
+    throw new Problem("busy", "Another process is continuing this purchase.", { retry_after: 1 });
+  }
   const { version } = batch;
   return [{ put: batchItem({ ...batch, version: version + 1 }), if: { version } }];
 }

@@ -201,7 +201,7 @@ async function holdFor(table: Reader, { account_id, name }: StoredDomain, renewa
     if (!isUnpaid(error)) throw error;
     const missing = String(error.extras["missing"]);
     const detail = `The renewal costs ${money(withVat(price, rule))} ${registrarCurrency}${withVat(price, rule) > price ? " with VAT" : ""}. The wallet lacks ${missing} ${registrarCurrency}.`;
-    throw new Problem(error.code, detail, error.extras);
+    throw new Problem("insufficient_funds", detail, error.extras);
   }
 }
 

@@ -311,7 +311,8 @@ async function requireCountableSpf(
     );
   }
   if ("unknown" in counted) {
-    throw new Problem("upstream_unavailable", `An SPF record of spf_includes cannot be counted. ${counted.unknown}.`);
+    const detail = `An SPF record of spf_includes cannot be counted. ${counted.unknown}.`;
+    throw new Problem("upstream_unavailable", detail, { retry_after: 5 });
   }
 }
 

@@ -20,6 +20,18 @@ test("lists every function of code mode, as programs are told them", async () =>
   expect(inCode.body.result.last_value).toEqual(body);
 });
 
+test("tells the capability that each function needs, and null if a token is enough", async () => {
+  const { body } = await list();
+  const capabilities = body.functions.map(({ capability }: { capability: string | null }) => capability);
+  expect(capabilities).toEqual([...catalogue.values()].map(({ route }) => route.capability));
+  expect(capabilities).toEqual(expect.arrayContaining(["workspace.view", null]));
+  const inCode = await request("POST", "/v1/public/a2a", {
+    token: newUser().token,
+    body: { request_id: "r", session_id: "s", code: 'functions.search(query="tags.add").functions[0]' },
+  });
+  expect(inCode.body.result.last_value).toMatchObject({ name: "tags.add", capability: "tag.manage" });
+});
+
 test("lists the functions of a family", async () => {
   const { body } = await list("?prefix=tags.");
   const tags = [...catalogue.keys()].filter((name) => name.startsWith("tags."));

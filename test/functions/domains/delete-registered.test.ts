@@ -16,7 +16,10 @@ test("gives a registration back to the registrar, and keeps the domain as releas
   await registrar.register({ name, contact });
   const registration = { status: "active", expires_at: "2028-01-01T00:00:00.000Z", locked: true };
   await setStored(account, name, { source: "purchased", registration, status: "releasing", is_open: false });
-  const silent = { ...registrar, release: () => Promise.reject(new Problem("upstream_unavailable", "It is silent.")) };
+  const silent = {
+    ...registrar,
+    release: () => Promise.reject(new Problem("upstream_unavailable", "It is silent.", { retry_after: 1 })),
+  };
   await expect(advance(account, name, { registrar: silent })).rejects.toThrow("It is silent.");
   expect(await domainOf(account, id)).toMatchObject({ status: "releasing" });
   expect(await registrar.registration(name)).toBeDefined();

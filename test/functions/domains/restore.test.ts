@@ -116,7 +116,9 @@ describe("a purchased name", () => {
     await furnished(account, name);
     await remove(account, name);
     const { deletes_at } = await readDomain(account, name);
-    const silent = { release: () => Promise.reject(new Problem("upstream_unavailable", "It is silent.")) };
+    const silent = {
+      release: () => Promise.reject(new Problem("upstream_unavailable", "It is silent.", { retry_after: 1 })),
+    };
     const registrar = embeddedRegistrar(testTable(), () => new Date(deletes_at));
     await expect(advance(account, name, { registrar: { ...registrar, ...silent } })).rejects.toThrow("It is silent.");
     expect(await readDomain(account, name)).toMatchObject({ status: "releasing", deletes_at: null });

@@ -67,7 +67,11 @@ test("asks to try again if the DNS does not answer, and does not ask about inclu
   const { name } = await quicklyActive(account);
   const silent = uniqueName();
   await delegate(testTable(), silent, elsewhere);
-  expect(await update(account, name, [silent])).toMatchObject({ status: 503, body: { code: "upstream_unavailable" } });
+  expect(await update(account, name, [silent])).toMatchObject({
+    status: 503,
+    headers: { "retry-after": "5" },
+    body: { code: "upstream_unavailable", retry_after: 5 },
+  });
   expect((await readDomain(account, name)).spf_includes).toEqual([]);
   await setStored(account, name, { spf_includes: ["a.example", silent] });
   expect((await update(account, name, [silent])).body.spf_includes).toEqual([silent]);

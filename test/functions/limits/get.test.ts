@@ -64,12 +64,6 @@ test("tells the limits on requests, and which of them are the account's own", as
   expect(sensitive).toMatchObject({ per_minute, burst, is_own: false });
 });
 
-/** Files whose refusal has no number that a caller could count to. */
-const unnumbered = new Set([
-  // Groups that together hold too many grants for one item of the table.
-  "shared/grants/holders.ts",
-]);
-
 test("every limit that refuses with limit_reached is declared", () => {
   const refusing = globSync("{functions,shared}/**/*.ts").filter((file) =>
     /new Problem\(\s*"limit_reached"/.test(readFileSync(file, "utf8")),
@@ -78,7 +72,7 @@ test("every limit that refuses with limit_reached is declared", () => {
   const declared = readFileSync("shared/limits/limits.ts", "utf8");
   const constants = (file: string): string[] =>
     [...readFileSync(file, "utf8").matchAll(/"limit_reached",\s*`[^`]*?\$\{([\w.]+)/g)].map(([, name = ""]) => name);
-  for (const file of refusing.filter((one) => !unnumbered.has(one))) {
+  for (const file of refusing) {
     for (const name of constants(file)) expect([file, name, declared.includes(name)]).toEqual([file, name, true]);
   }
 });

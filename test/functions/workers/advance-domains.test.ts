@@ -264,7 +264,7 @@ test("a name that is proved again is firmly its account's, although its domain s
   expect(await isFirm(name)).toBe(true);
 });
 
-const silent = () => Promise.reject(new Problem("upstream_unavailable", "It is silent."));
+const silent = () => Promise.reject(new Problem("upstream_unavailable", "It is silent.", { retry_after: 1 }));
 
 test("a zone that could not be synced is due later", async () => {
   const account = await newAccount();

@@ -35,7 +35,7 @@ test("a row that the count lacks is found", async () => {
   expect(await checkLists(table, "a")).toEqual([wrong]);
 });
 
-test.each([new Error("no connection"), new Problem("busy", "The table is throttled.")])(
+test.each([new Error("no connection"), new Problem("busy", "The table is throttled.", { retry_after: 1 })])(
   "a list that cannot be read has no wrong count: %s",
   async (error) => {
     const table = { ...(await scene(1)), between: () => Promise.reject(error) };

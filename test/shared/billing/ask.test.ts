@@ -179,7 +179,7 @@ test("however many pages poll, and however often, the provider is asked every fo
 test("a provider that fails is a page that says pending, and a worker that comes again", async () => {
   const scene = await paidScene();
   const troubles = [
-    new Problem("upstream_unavailable", "No answer."),
+    new Problem("upstream_unavailable", "No answer.", { retry_after: 1 }),
     new Error("a wrong key"),
     new Problem("not_found", "None."),
   ];
@@ -284,7 +284,10 @@ test("a checkout without an end is given up after thirty days, and its page stil
 test("a provider that fails for longer than that is asked until it answers", async () => {
   const scene = await paidScene();
   scene.clock.ms += 100 * days;
-  const payments = { ...noCards, getCheckout: () => Promise.reject(new Problem("upstream_unavailable", "No answer.")) };
+  const payments = {
+    ...noCards,
+    getCheckout: () => Promise.reject(new Problem("upstream_unavailable", "No answer.", { retry_after: 1 })),
+  };
   expect(await scene.sweep({ payments })).toMatchObject({ due: 1, failed: 1 });
   scene.clock.ms += 2 * days;
   expect(await scene.sweep()).toMatchObject({ due: 1, done: 1 });

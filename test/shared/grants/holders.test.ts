@@ -166,6 +166,21 @@ describe("the grants of groups", () => {
     }
   });
 
+  test("is a thousand grants of one group at most, but a group of an earlier version keeps more", async () => {
+    const { change, held, table } = await scene();
+    await change(set(group("inner"), { grants: many(1_000) }));
+    await expect(change(set(group("inner"), { grants: many(1_001) }))).rejects.toMatchObject(limitReached);
+    const { groups, version } = await readGroups(table, account);
+    const earlier = { ...groups, outer: { grants: many(1_002) } };
+    await table.attempt({ put: { ...groupsKey(account), groups: earlier, version: version + 1 } });
+    await expect(change(set(group("outer"), { grants: many(1_003) }))).rejects.toMatchObject(limitReached);
+    const others = many(1_002).map((one) => ({ ...one, expires_at: "2031-01-01T00:00:00.000Z" }));
+    for (const grants of [others, many(1_001)]) {
+      await change(set(group("outer"), { grants }));
+      expect((await held(group("outer")))?.grants).toEqual(grants);
+    }
+  });
+
   test("is as much as one record takes", () => {
     const bytes = (count: number) => ({ g: { grants: [], parent_id: "ä".repeat(count) } });
     const frame = JSON.stringify(bytes(0)).length;

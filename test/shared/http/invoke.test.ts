@@ -82,7 +82,7 @@ describe("a failed call is tried again", () => {
       { resumes, body: z.object({ as: z.string().optional() }) },
     );
   };
-  const outage = new Problem("upstream_unavailable", "Gone.");
+  const outage = new Problem("upstream_unavailable", "Gone.", { retry_after: 1 });
   const refusal = new Problem("limit_reached", "Enough.");
   const tried = async (error: Error, resumes: boolean) => {
     const [at, taken] = [contextWith(), [] as (string | undefined)[]];

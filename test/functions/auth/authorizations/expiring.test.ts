@@ -14,6 +14,7 @@ import {
 import { entryPoints, storedOf, through } from "../../../support/entry-points.ts";
 import { request } from "../../../support/request.ts";
 import {
+  grant,
   newAccount,
   newMember,
   newServiceAccount,
@@ -123,6 +124,24 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     const other = await again(null);
     expect(other.id).not.toBe(id);
     expect(await statusOf(account, user)).toBe(200);
+  });
+
+  test("given again with an end, both of two same grants that an earlier version made end then", async () => {
+    const account = await newAccount();
+    const user = newUser();
+    await grant(account, user, { capability: "workspace.view" }, { capability: "workspace.view" });
+    const list = async () =>
+      (
+        await attempt("auth.authorizations.list", { account_id: account.id, subject_id: user.id }, account.owner)
+      ).body.map(({ id, expires_at }: { id: string; expires_at: string | null }) => ({ id, expires_at }));
+    const [first, second] = await list();
+    const end = inHours(1);
+    const args = capabilityFor(account, user.id, "workspace.view");
+    const { body } = await attempt("auth.authorizations.grant", { ...args, expires_at: end }, account.owner);
+    expect(body).toMatchObject({ id: first.id, expires_at: end });
+    expect(await list()).toEqual([first, second].map(({ id }) => ({ id, expires_at: end })));
+    later(2);
+    expect(await statusOf(account, user)).toBe(404);
   });
 });
 

@@ -1,9 +1,11 @@
 import { describe, expect, test } from "vitest";
 
+import { groupLimit, groupsOf } from "../../../../shared/access/groups/group.ts";
+import { rowKey } from "../../../../shared/table/ranked-list.ts";
 import { claiming, giveGroup, newGroup, statusOf } from "../../../support/auth.ts";
 import { entryPoints, storedOf, through } from "../../../support/entry-points.ts";
 import { request, statusesOf } from "../../../support/request.ts";
-import { newAccount, newUser } from "../../../support/world.ts";
+import { newAccount, newUser, testTable } from "../../../support/world.ts";
 
 const id = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
 
@@ -73,6 +75,25 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(statusesOf(answers)).toEqual([201, ...Array(7).fill(409)]);
     const listed = await attempt("auth.groups.list", { account_id: account.id }, account.owner);
     expect(listed.body.total).toBe(1);
+  });
+
+  test("refuses a group beyond 2,000 until one is deleted, and keeps the groups of an account with more", async () => {
+    const account = await newAccount();
+    const group = await newGroup(account, "First");
+    const list = { PK: `ACCOUNT#${account.id}`, SK: rowKey(groupsOf(account.id), 0).SK.replace(/ROW.*/, "HEAD") };
+    const create = (name: string) => attempt("auth.groups.create", { account_id: account.id, name }, account.owner);
+    for (const live of [groupLimit + 1, groupLimit]) {
+      await testTable().attempt({ update: list, set: { live }, if: "present" });
+      const { body } = await create("Too many");
+      expect(body).toMatchObject({
+        status: 409,
+        code: "limit_reached",
+        detail: expect.stringContaining("2000 groups"),
+      });
+    }
+    const args = { account_id: account.id, group_id: group.id };
+    expect((await attempt("auth.groups.delete", args, account.owner)).status).toBe(200);
+    expect((await create("Second")).status).toBe(201);
   });
 
   test("a group made again with the same name is another one: who claims the old one has nothing", async () => {

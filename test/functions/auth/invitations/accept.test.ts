@@ -214,7 +214,15 @@ describe("an invitation that has ended gives nothing", () => {
     const email = stranger();
     const invitation = await invited(account, { email, ...viewing });
     await setAccountStatus(testTable(), account.id, "suspended", new Date());
-    expect((await accepting(invitation, person(email))).status).toBe(422);
+    const suspended = {
+      status: 403,
+      body: { code: "account_suspended", detail: expect.stringContaining("suspended") },
+    };
+    expect(await accepting(invitation, person(email))).toMatchObject(suspended);
+    expect(await previewing(invitation)).toMatchObject(suspended);
+    expect((await accepting({ token: "A".repeat(22) }, person(email))).status).toBe(422);
+    await setAccountStatus(testTable(), account.id, "active", new Date());
+    expect((await accepting(invitation, person(email))).status).toBe(200);
   });
 });
 
@@ -380,6 +388,49 @@ describe("roles of the account, and access that ends", () => {
     expect(refused).toMatchObject({ status: 403, body: { code: "would_escalate" } });
     const allowed = await inviting(account, stranger(), { grants: [{ ...grants[0], expires_at: inADay }] }, admin);
     expect(allowed.status).toBe(201);
+  });
+
+  test("a person who holds the permission already has one grant, with the later end", async () => {
+    const account = await newAccount();
+    const inTwoDays = new Date(Date.now() + 2 * 86_400_000).toISOString();
+    const tagGrants = async ({ id }: User) =>
+      (await memberOf(account, id)).access.filter(
+        (one: { capability_key: string }) => one.capability_key === "tag.manage",
+      );
+    for (const [before, invitedTo, after] of [
+      [inADay, null, null],
+      [inADay, inTwoDays, inTwoDays],
+      [inTwoDays, inADay, inTwoDays],
+      [null, inADay, null],
+    ]) {
+      const email = stranger();
+      const ada = person(email);
+      const given = {
+        grant_kind: "capability",
+        subject_type: "user",
+        subject_id: ada.id,
+        capability_key: "tag.manage",
+      };
+      const { id } = await asOwner(account, "POST", "authorizations", { ...given, expires_at: before });
+      const grants = [{ capability_key: "tag.manage", expires_at: invitedTo }, { capability_key: "dns.view" }];
+      expect((await accepting(await invited(account, { email, grants }), ada)).status).toBe(200);
+      expect(await tagGrants(ada)).toMatchObject([{ id, expires_at: after }]);
+      expect(await capabilitiesOf(account, ada.token)).toContain("dns.view");
+      // No second grant is left that would last longer.
+      await asOwner(account, "POST", "authorizations", { ...given, expires_at: inADay });
+      expect(await tagGrants(ada)).toMatchObject([{ id, expires_at: inADay }]);
+    }
+  });
+
+  test("a permission that the invitation names twice is given once, with the later end", async () => {
+    const account = await newAccount();
+    const email = stranger();
+    const grants = [{ capability_key: "tag.manage", expires_at: inADay }, { capability_key: "tag.manage" }];
+    const ada = person(email);
+    await accepting(await invited(account, { email, grants }), ada);
+    expect((await memberOf(account, ada.id)).access).toMatchObject([
+      { capability_key: "tag.manage", expires_at: null },
+    ]);
   });
 
   test("an ownership that would end gets no end by an invitation to own the account", async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
-import { invitationKey } from "../../../../shared/access/invitations/invitation.ts";
+import { invitationKey, invitationsOf } from "../../../../shared/access/invitations/invitation.ts";
+import { rowKey } from "../../../../shared/table/ranked-list.ts";
 import { asOwner } from "../../../support/auth.ts";
 import { stranger } from "../../../support/forwarding.ts";
 import { accepting, invited } from "../../../support/invitations.ts";
@@ -52,6 +53,22 @@ test("lists the invitations in a status, which can end with time", async () => {
   expect(await listed("status=revoked")).toEqual([[revoked.id], 1]);
   expect(await listed("status=accepted")).toEqual([[], 0]);
   await expect(asOwner(account, "GET", "invitations?status=open")).rejects.toThrow(`"loc":["query","status"]`);
+});
+
+test("refuses to filter more than 20,000 invitations, and still lists them without a status", async () => {
+  const account = await newAccount();
+  const { id } = await invited(account, { email: stranger(), ...viewing });
+  const head = { PK: `ACCOUNT#${account.id}`, SK: rowKey(invitationsOf(account.id), 0).SK.replace(/ROW.*/, "HEAD") };
+  await testTable().attempt({ update: head, set: { next: 20_001, live: 20_001 }, if: "present" });
+  const { token } = account.owner;
+  const list = (query: string) =>
+    request("GET", `/v1/public/accounts/${account.id}/auth/invitations?${query}`, { token });
+  const { status, body } = await list("status=pending");
+  expect([status, body.detail]).toEqual([
+    422,
+    [{ loc: ["query", "status"], msg: expect.stringContaining("20,000 invitations"), type: "too_broad" }],
+  ]);
+  expect((await list("page_size=1")).body).toMatchObject({ items: [{ id }], total: 20_001 });
 });
 
 test("needs auth.manage", async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
 import { billing } from "../../../support/billing.ts";
+import { request } from "../../../support/request.ts";
 import { enterCard, saveTestCard, tellProduct } from "../../../support/saved-cards.ts";
 import { newAccount } from "../../../support/world.ts";
 
@@ -13,6 +14,15 @@ test("removes the card and switches off automatic recharges; again changes nothi
     expect((await billing(account, "GET", "payment-method")).body).toEqual({ payment_method: null });
     expect((await billing(account, "GET", "auto-recharge")).body).toMatchObject({ enabled: false, state: "off" });
   }
+});
+
+test("a program that deletes the card completes, also if there is none", async () => {
+  const { id, owner } = await newAccount();
+  const body = { request_id: "r", session_id: "s", code: `billing.payment_method.delete(account_id="${id}")` };
+  expect((await request("POST", "/v1/public/a2a", { token: owner.token, body })).body).toMatchObject({
+    status: "completed",
+    result: { last_value: {} },
+  });
 });
 
 test("a repeated report of the page does not bring back a deleted card", async () => {

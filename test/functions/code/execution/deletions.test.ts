@@ -3,15 +3,26 @@ import { expect, test } from "vitest";
 import { executeIdempotently } from "../../../../functions/code/execution/replay.ts";
 import type { ResourceType } from "../../../../shared/auth/permissions.ts";
 import { assignmentsOn } from "../../../../shared/grants/assignments.ts";
+import { readHeld } from "../../../../shared/grants/holders.ts";
 import { runtime } from "../../../../shared/http/runtime.ts";
 import { openTable } from "../../../../shared/table/table.ts";
+import { asOwner, giveGroup, join, newGroup } from "../../../support/auth.ts";
 import { codeContext } from "../../../support/code-context.ts";
 import { withFault } from "../../../support/faults.ts";
 import { stranger } from "../../../support/forwarding.ts";
 import { send } from "../../../support/mailboxes.ts";
-import { grant, newAccount, newUser, testTable, type Account } from "../../../support/world.ts";
+import { grant, newAccount, newServiceAccount, newUser, testTable, type Account } from "../../../support/world.ts";
 
 const later = 120_000;
+
+/**
+ * Runs a program in a process that dies at a transaction, counted from 0. Then runs the program again, and returns the
+ * status of the second run.
+ */
+async function runTwice(account: Account, code: string, transaction: number): Promise<string> {
+  await withFault("death", { transaction }, () => run(account, code, 0).catch(() => undefined));
+  return (await run(account, code, later)).envelope.status;
+}
 
 /** Runs a program with the `request_id` `r`, at a time that is `aheadMs` milliseconds after now. */
 function run({ owner }: Account, code: string, aheadMs: number) {
@@ -38,11 +49,41 @@ test.each<Kind>([
         await grant(account, newUser(), { capability: `${type}.view` as "workspace.view", scope });
       }
       const code = `${path}.delete(account_id="${account.id}", ${argument}="${id}")`;
-      await withFault("death", { transaction }, () => run(account, code, 0).catch(() => undefined));
-      const { envelope } = await run(account, code, later);
-      expect([transaction, envelope.status]).toEqual([transaction, "completed"]);
+      expect([transaction, await runTwice(account, code, transaction)]).toEqual([transaction, "completed"]);
       expect((await send(account, "GET", `${path}/${id}`)).status, `died at ${transaction}`).toBe(404);
       expect(await assignmentsOn(testTable(), account.id, scope), `died at ${transaction}`).toEqual([]);
     }
   },
 );
+
+test("if a process dies between two transactions of the deletion of a group, a repeat of the program deletes the group", async () => {
+  // The first transaction removes eight members, the second the grant, and the third the group.
+  for (const transaction of [1, 2]) {
+    const account = await newAccount();
+    const group = await newGroup(account, "Support");
+    await giveGroup(account, group, "workspace.view");
+    for (let index = 0; index < 9; index++) await join(account, group, newUser().id);
+    const code = `auth.groups.delete(account_id="${account.id}", group_id="${group.id}")`;
+    expect(await runTwice(account, code, transaction)).toBe("completed");
+    expect((await asOwner(account, "GET", "groups")).total, `died at ${transaction}`).toBe(0);
+  }
+});
+
+test("if a process dies between two transactions of the revocation of a service account, a repeat of the program completes the revocation", async () => {
+  // The first transaction revokes the service account, the second the grant. One for each group follows, and the last
+  // deletes the access record.
+  for (const transaction of [1, 2, 3, 7]) {
+    const account = await newAccount();
+    const program = await newServiceAccount(account, { capability: "workspace.view" });
+    const groups = [];
+    for (const name of ["A", "B", "C", "D", "E"]) groups.push(await newGroup(account, name));
+    for (const group of groups) await join(account, group, program.id, "service_account");
+    const code = `auth.service_accounts.revoke(account_id="${account.id}", service_account_id="${program.id}")`;
+    expect(await runTwice(account, code, transaction)).toBe("completed");
+    const about = `died at ${transaction}`;
+    expect(await asOwner(account, "GET", `authorizations?subject_id=${program.id}`), about).toEqual([]);
+    for (const { id } of groups) expect((await asOwner(account, "GET", `groups/${id}/members`)).total, about).toBe(0);
+    const subject = { type: "service_account", id: program.id } as const;
+    expect(await readHeld(testTable(), account.id, subject), about).toBeUndefined();
+  }
+});

@@ -22,7 +22,7 @@ test("a preflight of an allowed origin is answered by the gateway with its rules
 });
 
 test("browsers may send and read every header that the API uses", () => {
-  const sent = ["authorization", "content-type", "idempotency-key", "if-match", "x-request-id"];
+  const sent = ["authorization", "content-type", "idempotency-key", "if-match", "if-none-match", "x-request-id"];
   const read = [
     "etag",
     "location",

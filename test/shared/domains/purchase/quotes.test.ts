@@ -50,7 +50,8 @@ test("does not wait for a registrar that never answers, nor asks it for more onc
 test("loses no answers to a name without an offer, with a failure, or with an answer for another name", async () => {
   const some = offering((name) => {
     if (name.includes("-1.")) return never();
-    if (name.includes("-2.")) return Promise.reject(new Problem("upstream_unavailable", "Nobody answers."));
+    if (name.includes("-2."))
+      return Promise.reject(new Problem("upstream_unavailable", "Nobody answers.", { retry_after: 1 }));
     if (name.includes("-3.")) return Promise.reject(new Error("a mistake"));
     return name.includes("-4.") ? Promise.resolve({ name, status: "available" }) : undefined;
   });
@@ -70,7 +71,7 @@ test("asks the registrar only for names right under a public suffix", async () =
 
 test.each<[string, Registrar["tlds"]]>([
   ["does not answer", never],
-  ["fails", () => Promise.reject(new Problem("upstream_unavailable", "Nobody answers."))],
+  ["fails", () => Promise.reject(new Problem("upstream_unavailable", "Nobody answers.", { retry_after: 1 }))],
 ])("a search whose registrar %s for what it sells asks under the best known endings", async (_, tlds) => {
   const query = { workspace_id: "", query: "a-word-of-ours" };
   const found = await searchDomains("account", query, { table, log }, { ...registrar, tlds }, 20);

@@ -114,7 +114,7 @@ describe("a name that is to be renewed automatically", () => {
     await advance(account, name);
     const due_at = daysFrom(await endOf(account, name), -29).toISOString();
     await setStored(account, name, { due_at });
-    const silent = new Problem("upstream_unavailable", "The registrar does not answer.", {});
+    const silent = new Problem("upstream_unavailable", "The registrar does not answer.", { retry_after: 1 });
     await expect(lookWith(account, name, { fees: () => Promise.reject(silent) })).rejects.toThrow("does not answer");
     expect(await storedAs(account, name)).toMatchObject({ due_at });
     await lookWith(account, name, { fees: async () => undefined });

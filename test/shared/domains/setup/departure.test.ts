@@ -110,7 +110,9 @@ test("a renewal that was done before the name left is paid, and the name is conn
 test("a renewal that never arrived is not paid because another account has transferred the name to us since", async () => {
   const { account, name, code } = await leaving();
   await renew(account, name);
-  await lookWith(account, name, { renew: () => Promise.reject(new Problem("upstream_unavailable", "No answer.")) });
+  await lookWith(account, name, {
+    renew: () => Promise.reject(new Problem("upstream_unavailable", "No answer.", { retry_after: 1 })),
+  });
   await take(name, code);
   const { registration } = await storedAs(account, name);
   const end = yearsAfter(new Date(registration?.expires_at ?? ""), 2).toISOString();

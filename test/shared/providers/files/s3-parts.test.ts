@@ -95,7 +95,7 @@ test("a part that fails for good aborts the upload, and nothing can be seen of i
 
 test("a stream that breaks off aborts the upload, and its own error is told", async () => {
   const { files, steps, written, uploads } = await scene();
-  const broken = new Problem("busy", "The table is busy.");
+  const broken = new Problem("busy", "The table is busy.", { retry_after: 1 });
   async function* content() {
     yield randomBytes(6 * mebibyte);
     throw broken;

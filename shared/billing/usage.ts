@@ -6,7 +6,7 @@ import { deletedMailboxesOf } from "../mail/mailboxes/deleted.ts";
 import { mailboxesOf } from "../mail/mailboxes/mailbox.ts";
 import { readSent, sentKey } from "../mail/usage/sent.ts";
 import { atOneMoment } from "../table/moment.ts";
-import { aheadOfLists, readHeads, readList, readRows, unchangedList } from "../table/ranked-list.ts";
+import { aheadOfLists, rangeOfRows, readHeads, readList, readRows, unchangedList } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
@@ -28,17 +28,17 @@ type UsageByDay = {
 
 /**
  * Reads the usage of an account on the days from `from` on.
- * - A day counts the present mailboxes, and the mailboxes that existed on this day and are deleted or purged since.
+ * - A day counts each mailbox that existed on this day, also a mailbox that is deleted or purged since.
  * - A day counts each managed dedicated IP that existed on this day, also an IP that is deleted since. An IP is charged
  *   from the day on which its prepaid time ends. `claimed` are IPs that a dry run adds.
  */
 export async function readUsage(
   table: Reader,
   accountId: string,
-  { from, claimed = [] }: { from: Day; claimed?: readonly ClaimedIp[] | undefined },
+  { from, today, claimed = [] }: { from: Day; today: Day; claimed?: readonly ClaimedIp[] | undefined },
 ): Promise<UsageByDay> {
   const [mailboxesOn, managed] = await Promise.all([
-    countMailboxes(table, accountId, from),
+    countMailboxes(table, accountId, from, today),
     managedSince(table, accountId, from),
   ]);
   const ips = [...managed, ...claimed].map(({ created_at, paid_until, last_day = "9999-12-31" }: OwnedIp) => ({
@@ -88,7 +88,7 @@ export async function usageOfDays(
   const days = daysBetween(first, last);
   if (days.length === 0) return [];
   const today = dayOf(book.now);
-  const usage = await readUsage(table, book.accountId, { from: first, claimed: book.claimed });
+  const usage = await readUsage(table, book.accountId, { from: first, today, claimed: book.claimed });
   const { mailboxesOn, dedicatedIpsOn, hasDedicatedIpOn } = usage;
   const sent = await readSent(table, book.accountId, first, last);
   const rule = vatRule(book.profile);
@@ -127,15 +127,18 @@ const daysOf = async (rows: readonly object[]): Promise<DaysOfLife[]> =>
 const pageSize = 500;
 
 /** Returns a function that counts the mailboxes of a day. The day must be `from` or later. */
-function countMailboxes(table: Reader, accountId: string, from: Day): Promise<(day: Day) => number> {
+function countMailboxes(table: Reader, accountId: string, from: Day, today: Day): Promise<(day: Day) => number> {
   return atOneMoment(table, async (moment) => {
     const [existing, deleted] = await moment.open([
       { list: mailboxesOf(accountId), resolve: daysOf },
       { list: deletedMailboxesOf(accountId), resolve: daysOf },
     ]);
     if (!existing || !deleted) throw new Error("there is no head for a list");
-    // `page` compares the heads after this read. So no purge falls between the reads.
-    const purged = await readPastMailboxes(table, accountId, from);
+    // `page` compares the heads after this read. So no purge and no creation falls between the reads.
+    const [purged, created] = await Promise.all([
+      readPastMailboxes(table, accountId, from),
+      from < today ? createdAfter(table, accountId, from) : [],
+    ]);
     const ended: DaysOfLife[] = [];
     // Deleted mailboxes are in the order of their deletion, the latest last.
     for (let isMore = true; isMore;) {
@@ -144,13 +147,39 @@ function countMailboxes(table: Reader, accountId: string, from: Day): Promise<(d
       isMore = rows.length === pageSize && (ended.at(-1)?.last ?? "") >= from;
     }
     return (day) =>
-      existing.total +
+      existing.total -
+      created.filter((first) => day < first).length +
       ended.filter(({ first, last }) => first <= day && day <= last).length +
       sumOf(purged.filter(({ first_day, last_day }) => first_day <= day && day <= last_day).map(({ count }) => count));
   });
 }
 
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+
+/** How many of the newest mailboxes are read first. Few mailboxes are created between a day and its daily run. */
+const fewNewest = 10;
+
+const Creation = z.object({ SK: z.string(), created_at: z.string() });
+
+/**
+ * The days on which the present mailboxes were created, of the mailboxes that were created after a day. Reads the
+ * newest mailboxes, up to a mailbox that is older.
+ */
+async function createdAfter(table: Reader, accountId: string, day: Day): Promise<Day[]> {
+  const { partition, from, to } = rangeOfRows(mailboxesOf(accountId));
+  const created: Day[] = [];
+  let before: string | undefined;
+  for (let limit = fewNewest; ; limit = pageSize) {
+    // The range includes `before`, which was read already.
+    const options = { limit: limit + (before === undefined ? 0 : 1), newestFirst: true };
+    const items = await table.between(partition, from, before ?? to, options);
+    const rows = items.map((item) => Creation.parse(item)).filter(({ SK }) => SK !== before);
+    const days = rows.map(({ created_at }) => dayOf(new Date(created_at)));
+    created.push(...days.filter((first) => first > day));
+    if (rows.length < limit || (days.at(-1) ?? "") <= day) return created;
+    before = rows.at(-1)?.SK;
+  }
+}
 
 /** A managed dedicated IP. `last_day` is its last day if it was removed. */
 type OwnedIp = ClaimedIp & { last_day?: Day };

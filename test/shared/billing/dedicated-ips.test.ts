@@ -30,7 +30,7 @@ const accruals = async (account: Account, from: Day, to: Day): Promise<Accrual[]
 };
 
 const usedOn = async (account: Account, day: Day): Promise<number> =>
-  (await readUsage(testTable(), account.id, { from: day })).dedicatedIpsOn(day);
+  (await readUsage(testTable(), account.id, { from: day, today })).dedicatedIpsOn(day);
 
 test("a managed IP costs nothing by the day for thirty days, as they are paid, and then every day", async () => {
   const account = await funded(await newAccount());
@@ -54,7 +54,7 @@ test("counts it whether it is active, degraded or suspended, and nothing that is
   // What an operator of the first edition once set, and what is counted by itself since.
   await write({ put: { PK: `ACCOUNT#${account.id}`, SK: "USAGE", mailboxes: 2, dedicated_ips: 3 } });
   expect(await usedOn(account, day)).toBe(1);
-  expect((await readUsage(testTable(), account.id, { from: day })).mailboxesOn(day)).toBe(0);
+  expect((await readUsage(testTable(), account.id, { from: day, today })).mailboxesOn(day)).toBe(0);
 });
 
 test("days without a plan have the managed IPs that there are all the same, by the default plan, and nothing else", async () => {

@@ -3,7 +3,8 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Accrual, accrualKey } from "../../../shared/billing/charges.ts";
 import { dayOf, plusDays, type Day } from "../../../shared/core/time.ts";
 import { deletedMailboxesOf } from "../../../shared/mail/mailboxes/deleted.ts";
-import { appendRows, readWhole, rowKey } from "../../../shared/table/ranked-list.ts";
+import { mailboxesOf } from "../../../shared/mail/mailboxes/mailbox.ts";
+import { appendRows, readList, readWhole, rowKey } from "../../../shared/table/ranked-list.ts";
 import { closeDays, use } from "../../support/billing.ts";
 import { removeForGood } from "../../support/domain-deletions.ts";
 import { write } from "../../support/domain-work.ts";
@@ -103,4 +104,19 @@ test("a purge after the day is recorded stores nothing for this day", async () =
   expect(await countedUpTo(account, today)).toEqual([2]);
   await removeForGood(account, name);
   expect(await pastOf(account)).toEqual([]);
+});
+
+test("a day does not count the mailboxes that were created after it and before the daily run", async () => {
+  const account = await newRoomyAccount();
+  const table = testTable();
+  const tomorrow = plusDays(today, 1);
+  for (const [day, rows] of [[today, 1], ...Array.from({ length: 6 }, () => [tomorrow, 90] as const)] as const) {
+    const created = Array.from({ length: rows }, () => ({ created_at: `${day}T00:10:00.000Z` }));
+    await table.commit(async () => {
+      const { state } = await readList(table, mailboxesOf(account.id));
+      return { value: undefined, writes: appendRows(state, created) };
+    });
+  }
+  expect(await countedUpTo(account, today)).toEqual([1]);
+  expect(await countedUpTo(account, tomorrow)).toEqual([1, 541]);
 });

@@ -56,6 +56,7 @@ const registration = {
 };
 const domain = {
   id: account.id,
+  workspace_id: account.id,
   name: "xn--bcher-kva.example",
   unicode_name: "bücher.example",
   status_reason: "The MX record is missing.",
@@ -106,7 +107,16 @@ const events: [subject: string, event: NoticeEvent, says: string][] = [
   ],
   ["You have lost bücher.example", domainEvent("domain.released"), "until 23 December 2026"],
   ["bücher.example was deleted", domainEvent("domain.releasing"), "user ada deleted the domain"],
-  ["Another account has taken over bücher.example", domainEvent("domain.taken_over"), "prove it"],
+  [
+    "Another account has taken over bücher.example",
+    domainEvent("domain.taken_over", { name: "xn--bcher-kva.com" }),
+    `/domains {"name":"xn--`,
+  ],
+  [
+    "Another account has taken over bücher.example",
+    domainEvent("domain.taken_over", { registration: null }),
+    "/domains/xn--bcher-kva.example/restore",
+  ],
   ["The DNS of bücher.example has a fault", domainEvent("domain.degraded"), "The MX record is missing."],
   ["The DNS of bücher.example is right again", domainEvent("domain.recovered"), "You need to do nothing"],
   ...(["past_due", "suspended", "active", "closed"] as const).flatMap((status) =>

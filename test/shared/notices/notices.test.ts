@@ -208,6 +208,11 @@ const events: [subject: string, event: NoticeEvent, says: string][] = [
     "Your card was declined.",
   ],
   [
+    "The wallet could not be recharged",
+    eventFor(account, "billing.recharge.failed", { data: { ...recharge, retry_at: inDays(1) } }),
+    "We try again on 24 November 2026.",
+  ],
+  [
     "Confirm the recharge of your wallet",
     eventFor(account, "billing.recharge.action_required", {
       data: { ...recharge, action_url: "https://pay.example.com/x" },
@@ -280,6 +285,11 @@ test("a mail about a debt has the amount and the day, while the account has the 
     expect(readingFor("past_due", now)).toContain("If it stays unpaid for 14 days");
     expect(readingFor("past_due", now)).not.toContain("To pay:");
   }
+});
+
+test.each([undefined, null])("the mail about a failed recharge promises no attempt if retry_at is %s", (retry_at) => {
+  const event = eventFor(account, "billing.recharge.failed", { data: { ...recharge, retry_at } });
+  expect(readingOf(event).text).not.toContain("again");
 });
 
 test("a paid top-up is a mail only if the account was closed before it", () => {

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { afterReading } from "../../support/between.ts";
 import { addedRecord, ownRecords } from "../../support/dns-records.ts";
-import { active, connected } from "../../support/domains.ts";
+import { active, connected, domainsRequest } from "../../support/domains.ts";
 import { request, type Answer } from "../../support/request.ts";
 import { newAccount, newMember, type Account } from "../../support/world.ts";
 
@@ -64,6 +64,23 @@ test("imports more than one transaction holds, and answers the same to the same 
   const second = await send(account, { domain, zone_file }, key);
   expect(second.text).toBe(first.text);
   expect(second.headers["idempotency-replayed"]).toBe("true");
+});
+
+test("shows fewer records if they are large, so that the answer can be stored for its key", async () => {
+  const account = await newAccount();
+  const { name: domain } = await active(account);
+  const value = "x".repeat(3_900);
+  const zone_file = Array.from({ length: 110 }, (_, index) => `h${index} HTTPS 1 . key65280="${value}"`).join("\n");
+  const { body: dry } = await send(account, { domain, zone_file, dry_run: true }, { "idempotency-key": "dry" });
+  const first = await send(account, { domain, zone_file }, { "idempotency-key": "large" });
+  expect([dry.created_count, first.body.created_count]).toEqual([110, 110]);
+  for (const shown of [dry.planned, first.body.created]) {
+    expect(shown.length).toBeGreaterThan(40);
+    expect(shown.length).toBeLessThan(60);
+  }
+  expect((await send(account, { domain, zone_file }, { "idempotency-key": "large" })).text).toBe(first.text);
+  const rotated = await domainsRequest(account, "POST", `/${domain}/dkim/rotate`, {}, { "idempotency-key": "rotated" });
+  expect([rotated.status, rotated.body.dns_record_count]).toEqual([200, expect.any(Number)]);
 });
 
 test("stops at as many records as a domain can have", async () => {

@@ -2,8 +2,11 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
+import { domainKey } from "../../../shared/domains/domain.ts";
+import { recordLimit } from "../../../shared/domains/records/stored-record.ts";
 import { afterReading } from "../../support/between.ts";
 import { addedRecord, ownRecords } from "../../support/dns-records.ts";
+import { write } from "../../support/domain-work.ts";
 import { active, connected, domainsRequest } from "../../support/domains.ts";
 import { request, type Answer } from "../../support/request.ts";
 import { newAccount, newMember, type Account } from "../../support/world.ts";
@@ -135,4 +138,15 @@ test("an import with an idempotency key reports records as skipped if another im
   );
   expect([answer.status, answer.body.created_count, answer.body.skipped_count]).toEqual([200, 0, 2]);
   expect((await send(account, body, key)).text).toBe(answer.text);
+});
+
+test("an import ends with 409 limit_reached if the domain got too many records meanwhile", async () => {
+  const account = await newAccount();
+  const { name: domain, id } = await connected(account);
+  const answer = await afterReading(
+    ({ SK }) => SK.endsWith(`${id}#`),
+    () => write({ update: domainKey(account.id, id), set: { record_count: recordLimit } }),
+    () => send(account, { domain, zone_file: "www IN A 192.0.2.1" }),
+  );
+  expect(answer.body).toMatchObject({ status: 409, code: "limit_reached" });
 });

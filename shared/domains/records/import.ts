@@ -50,19 +50,13 @@ export const ImportAnswer = z
       .int()
       .min(0)
       .meta({ description: "How many questions to the DNS got no answer. Import again later if there are any." }),
-    planned: z
-      .array(PlannedRecord)
-      .max(shownAtMost)
-      .meta({
-        description:
-          "The first 100 records that would be created, or fewer if they are large. Empty if this was no dry run.",
-      }),
-    created: z
-      .array(DnsRecord)
-      .max(shownAtMost)
-      .meta({
-        description: "The first 100 records that were created, or fewer if they are large. Empty in a dry run.",
-      }),
+    planned: z.array(PlannedRecord).max(shownAtMost).meta({
+      description:
+        "The first 100 records that would be created, or fewer if they are large. Empty if this was no dry run.",
+    }),
+    created: z.array(DnsRecord).max(shownAtMost).meta({
+      description: "The first 100 records that were created, or fewer if they are large. Empty in a dry run.",
+    }),
     created_count: z
       .int()
       .min(0)

@@ -15,7 +15,7 @@ export const route = defineRoute({
   lambda: { uses: ["dns"] },
   params: RecordParams,
   output: Empty,
-  problems: ["system_managed", "domain_not_ready", "dns_external"],
+  problems: ["system_managed", "domain_not_ready"],
   ahead: ({ params }, expected) => aheadOfRecordRemoval(params, expected),
   run: async ({ found }, context) => {
     const { isServed } = await removeRecord(found, context);

@@ -41,7 +41,7 @@ export const route = defineRoute({
     })
     .meta({ id: "DnsImport", description: "Records for a domain, from a zone file or the public DNS." }),
   output: ImportAnswer,
-  problems: ["domain_not_ready", "dns_external"],
+  problems: ["domain_not_ready", "dns_external", "limit_reached"],
   ahead: ({ params, body }, expected) => aheadOfNewRecord(params.account_id, body.domain, expected),
   run: async ({ body, found }, context) => {
     const { answer } = await importRecords(found, body, context, resolverHere());

@@ -21,7 +21,7 @@ const sortKeys: Readonly<Record<Rule, string>> = {
     ACCESS# GROUPS OWNERS ASSIGNMENT# REVOKED# ROLES SCOPED# LIST#groups# GROUP_NAME# LIST#members/ MEMBER#
     SERVICE_ACCOUNT# LIST#invitations# INVITED#
     LIST#domains# DOMAIN_NAME# LOOKALIKE# LIST#dns_records# RECORD# DKIM# LIST#domain/
-    LIST#mailboxes# ADDRESS# LIST#deleted_mailboxes# DELETED_MAILBOX# DELETED_ADDRESS#
+    LIST#mailboxes# PAST_MAILBOXES# ADDRESS# LIST#deleted_mailboxes# DELETED_MAILBOX# DELETED_ADDRESS#
     APP_PASSWORDS# LIST#credentials# MASTER# LIST#forwarding# FORWARD# FORWARD_PROOF#
     LIST#tags# TAG_NAME# LIST#webhooks# NOTICE_SETTINGS`,
   kept: `
@@ -30,7 +30,7 @@ const sortKeys: Readonly<Record<Rule, string>> = {
   left: `
     ACCOUNT RESTORE BILLING BILLING_PROFILE ACCRUAL# SENT# SENT_BY# STATISTICS# USAGE LIMITS PURCHASE#
     PAYMENT_METHOD CARD_SETUP# AUTO_RECHARGE RECHARGE# ALERTS REFUNDED# DISPUTE#
-    LIST#dedicated_ips# IP_DOMAIN# IP_OPERATION# ZONE# LIST#feedback# LIST#feedback/ LIST#feedback_by/
+    LIST#dedicated_ips# PAST_IP# IP_DOMAIN# IP_OPERATION# ZONE# LIST#feedback# LIST#feedback/ LIST#feedback_by/
     LIST#suppressions# SUPPRESSION# JOURNAL#deliveries/ DELIVERY_BODY# WEBHOOK_SUCCESS#
     NOTICES# NOTICE# LETTERS# MAILBOX_EXPORT# BULK_DELETE#`,
 };

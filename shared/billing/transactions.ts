@@ -104,8 +104,8 @@ async function rangeOf(
   const [head] = await readHeads(table, [transactionsOf(accountId)]);
   const total = head?.live ?? 0;
   const [first, end] = await Promise.all([
-    since === undefined ? 0 : firstAt(table, accountId, new Date(since).toISOString(), total),
-    until === undefined ? total : firstAt(table, accountId, new Date(until).toISOString(), total),
+    since === undefined ? 0 : firstAt(table, accountId, Date.parse(since), total),
+    until === undefined ? total : firstAt(table, accountId, Date.parse(until), total),
   ]);
   return { first, count: Math.max(0, end - first) };
 }
@@ -114,14 +114,14 @@ async function rangeOf(
  * Finds the first of `total` transactions that is not before a time, by binary search. This works because no
  * transaction is ever deleted or moved.
  */
-async function firstAt(table: Reader, accountId: string, time: string, total: number): Promise<number> {
+async function firstAt(table: Reader, accountId: string, atMs: number, total: number): Promise<number> {
   let [low, high] = [0, total];
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
     const row = await table.get(rowKey(transactionsOf(accountId), middle), StoredTransaction);
     if (!row) throw new Error(`There is no transaction ${middle}.`);
     const [item] = await withHoldTimes(table, accountId, [row]);
-    if ((item?.effective_at ?? "") < time) low = middle + 1;
+    if (item && Date.parse(item.effective_at) < atMs) low = middle + 1;
     else high = middle;
   }
   return low;

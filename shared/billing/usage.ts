@@ -6,11 +6,12 @@ import { deletedMailboxesOf } from "../mail/mailboxes/deleted.ts";
 import { mailboxesOf } from "../mail/mailboxes/mailbox.ts";
 import { readSent, sentKey } from "../mail/usage/sent.ts";
 import { atOneMoment } from "../table/moment.ts";
-import { aheadOfLists, readHeads, readList, readRows, unchangedList } from "../table/ranked-list.ts";
+import { aheadOfLists, rangeOfRows, readHeads, readList, readRows, unchangedList } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { defaultPlan, plans } from "../wallet/catalogue.ts";
+import { rangeOfPastMailboxes, readPastIps, readPastMailboxes } from "../wallet/past-use.ts";
 import { planOn } from "../wallet/state.ts";
 import { vatRule } from "../wallet/vat.ts";
 import type { AccountBilling, ClaimedIp } from "./book.ts";
@@ -26,29 +27,30 @@ type UsageByDay = {
 };
 
 /**
- * Reads the usage of an account on the days from `from` to today.
- * - A day counts the mailboxes that exist, and those that were deleted on this day or later: they existed on this day.
- * - An IP is charged from the day on which its prepaid time ends. `claimed` are IPs that a dry run adds.
+ * Reads the usage of an account on the days from `from` on.
+ * - A day counts each mailbox that existed on this day, also a mailbox that is deleted or purged since.
+ * - A day counts each managed dedicated IP that existed on this day, also an IP that is deleted since. An IP is charged
+ *   from the day on which its prepaid time ends. `claimed` are IPs that a dry run adds.
  */
 export async function readUsage(
   table: Reader,
   accountId: string,
-  from: Day,
-  claimed: readonly ClaimedIp[] = [],
+  { from, today, claimed = [] }: { from: Day; today: Day; claimed?: readonly ClaimedIp[] | undefined },
 ): Promise<UsageByDay> {
-  const [mailboxesOn, [ips]] = await Promise.all([
-    countMailboxes(table, accountId, from),
-    readHeads(table, [ipsOf(accountId)]),
+  const [mailboxesOn, managed] = await Promise.all([
+    countMailboxes(table, accountId, from, today),
+    managedSince(table, accountId, from),
   ]);
-  const managed: ClaimedIp[] = [...(ips && ips.live > 0 ? await managedIps(table, accountId) : []), ...claimed];
-  const chargedFrom = managed.flatMap(({ paid_until }) =>
-    paid_until === undefined ? [] : [dayOf(new Date(paid_until))],
-  );
-  const ownedFrom = managed.map(({ created_at }) => dayOf(new Date(created_at)));
+  const ips = [...managed, ...claimed].map(({ created_at, paid_until, last_day = "9999-12-31" }: OwnedIp) => ({
+    first: dayOf(new Date(created_at)),
+    charged: paid_until === undefined ? undefined : dayOf(new Date(paid_until)),
+    last: last_day,
+  }));
   return {
     mailboxesOn,
-    dedicatedIpsOn: (day) => chargedFrom.filter((first) => first <= day).length,
-    hasDedicatedIpOn: (day) => ownedFrom.some((first) => first <= day),
+    dedicatedIpsOn: (day) =>
+      ips.filter(({ charged, last }) => charged !== undefined && charged <= day && day <= last).length,
+    hasDedicatedIpOn: (day) => ips.some(({ first, last }) => first <= day && day <= last),
   };
 }
 
@@ -60,7 +62,8 @@ export function aheadOfUsage(accountId: string, times = 1): Required<Pick<Ahead,
   // The heads of the two lists are read again, to compare them.
   const { keys = [] } = aheadOfLists([...counted, ...counted, ipsOf(accountId)]);
   const repeat = <T>(items: readonly T[]): T[] => Array.from({ length: times }, () => items).flat();
-  return { keys: repeat(keys), ranges: repeat([{ partition: first.PK, from: first.SK, to: last.SK }]) };
+  const sent = { partition: first.PK, from: first.SK, to: last.SK };
+  return { keys: repeat(keys), ranges: repeat([sent, rangeOfPastMailboxes(accountId, monthOf(today))]) };
 }
 
 const isServed = ({ status }: AccountBilling): boolean => status === "active" || status === "past_due";
@@ -68,8 +71,7 @@ const isServed = ({ status }: AccountBilling): boolean => status === "active" ||
 /**
  * The usage to charge for each day from `first` to `last`, with the VAT of the present billing profile. Today and each
  * later day on a plan have at least `mailsPerDay` sent mails. `mailsPerDay` is 0 unless future days are estimated.
- * - A day counts the present mailboxes, and the mailboxes that existed on this day and were deleted on this day or
- *   later. Future days count the present mailboxes.
+ * - A day counts the mailboxes and managed dedicated IPs that existed on this day. Future days count the present ones.
  * - If the account is suspended or closed now, only the sent mails of days with a plan are charged. The account may
  *   have been suspended during such a day. Days without mails are left out.
  * - On a day without a plan, only the managed dedicated IPs are charged, by the default plan. Days without such IPs are
@@ -85,9 +87,10 @@ export async function usageOfDays(
 ): Promise<Accrual[]> {
   const days = daysBetween(first, last);
   if (days.length === 0) return [];
-  const { mailboxesOn, dedicatedIpsOn, hasDedicatedIpOn } = await readUsage(table, book.accountId, first, book.claimed);
-  const sent = await readSent(table, book.accountId, first, last);
   const today = dayOf(book.now);
+  const usage = await readUsage(table, book.accountId, { from: first, today, claimed: book.claimed });
+  const { mailboxesOn, dedicatedIpsOn, hasDedicatedIpOn } = usage;
+  const sent = await readSent(table, book.accountId, first, last);
   const rule = vatRule(book.profile);
   const vat = rule.treatment === "none" ? {} : { vat: rule };
   const used = days.flatMap((day): Accrual[] => {
@@ -124,13 +127,18 @@ const daysOf = async (rows: readonly object[]): Promise<DaysOfLife[]> =>
 const pageSize = 500;
 
 /** Returns a function that counts the mailboxes of a day. The day must be `from` or later. */
-function countMailboxes(table: Reader, accountId: string, from: Day): Promise<(day: Day) => number> {
+function countMailboxes(table: Reader, accountId: string, from: Day, today: Day): Promise<(day: Day) => number> {
   return atOneMoment(table, async (moment) => {
     const [existing, deleted] = await moment.open([
       { list: mailboxesOf(accountId), resolve: daysOf },
       { list: deletedMailboxesOf(accountId), resolve: daysOf },
     ]);
     if (!existing || !deleted) throw new Error("there is no head for a list");
+    // `page` compares the heads after this read. So no purge and no creation falls between the reads.
+    const [purged, created] = await Promise.all([
+      readPastMailboxes(table, accountId, from),
+      from < today ? createdAfter(table, accountId, from) : [],
+    ]);
     const ended: DaysOfLife[] = [];
     // Deleted mailboxes are in the order of their deletion, the latest last.
     for (let isMore = true; isMore;) {
@@ -138,8 +146,52 @@ function countMailboxes(table: Reader, accountId: string, from: Day): Promise<(d
       ended.push(...rows);
       isMore = rows.length === pageSize && (ended.at(-1)?.last ?? "") >= from;
     }
-    return (day) => existing.total + ended.filter(({ first, last }) => first <= day && day <= last).length;
+    return (day) =>
+      existing.total -
+      created.filter((first) => day < first).length +
+      ended.filter(({ first, last }) => first <= day && day <= last).length +
+      sumOf(purged.filter(({ first_day, last_day }) => first_day <= day && day <= last_day).map(({ count }) => count));
   });
+}
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+
+/** How many of the newest mailboxes are read first. Few mailboxes are created between a day and its daily run. */
+const fewNewest = 10;
+
+const Creation = z.object({ SK: z.string(), created_at: z.string() });
+
+/**
+ * The days on which the present mailboxes were created, of the mailboxes that were created after a day. Reads the
+ * newest mailboxes, up to a mailbox that is older.
+ */
+async function createdAfter(table: Reader, accountId: string, day: Day): Promise<Day[]> {
+  const { partition, from, to } = rangeOfRows(mailboxesOf(accountId));
+  const created: Day[] = [];
+  let before: string | undefined;
+  for (let limit = fewNewest; ; limit = pageSize) {
+    // The range includes `before`, which was read already.
+    const options = { limit: limit + (before === undefined ? 0 : 1), newestFirst: true };
+    const items = await table.between(partition, from, before ?? to, options);
+    const rows = items.map((item) => Creation.parse(item)).filter(({ SK }) => SK !== before);
+    const days = rows.map(({ created_at }) => dayOf(new Date(created_at)));
+    created.push(...days.filter((first) => first > day));
+    if (rows.length < limit || (days.at(-1) ?? "") <= day) return created;
+    before = rows.at(-1)?.SK;
+  }
+}
+
+/** A managed dedicated IP. `last_day` is its last day if it was removed. */
+type OwnedIp = ClaimedIp & { last_day?: Day };
+
+/** Reads the managed dedicated IPs of an account, with the IPs that were removed on a day or later. */
+async function managedSince(table: Reader, accountId: string, from: Day): Promise<OwnedIp[]> {
+  const [ips] = await readHeads(table, [ipsOf(accountId)]);
+  if (!ips || ips.next === 0) return [];
+  const present = ips.live > 0 ? await managedIps(table, accountId) : [];
+  // An IP that is removed between the two reads is in both.
+  const removed = await readPastIps(table, accountId, from);
+  return [...present.filter(({ id }) => !removed.some((past) => past.id === id)), ...removed];
 }
 
 async function managedIps(table: Reader, accountId: string): Promise<StoredIp[]> {

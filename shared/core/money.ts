@@ -35,38 +35,40 @@ export function minorUnits(decimal: string | number): number | undefined {
 }
 
 /**
- * The error in an amount, which must be above zero and at most `most` minor units; undefined if the amount is valid.
+ * The error in an amount, which must be above zero, at least `least` and at most `most` minor units; undefined if the
+ * amount is valid.
  */
-function faultOf(decimal: string | number, most: number): string | undefined {
+function faultOf(decimal: string | number, least: number, most: number): string | undefined {
   const amount = minorUnits(decimal);
   if (amount === undefined) return `Write an amount such as "12.50", with at most ${decimals} decimals`;
   if (amount === 0) return "The amount must be above zero";
+  if (amount < least) return `The amount must be at least ${money(least)}`;
   return amount > most ? `The amount must be at most ${money(most)}` : undefined;
 }
 
 /**
  * The schema of an amount in a request: a string or a JSON number with at most two decimals. The amount is above zero,
- * and at most `most` minor units.
+ * at least `least` and at most `most` minor units.
  */
-export const moneyUpTo = (most: number) =>
+export const moneyUpTo = (most: number, least = 1) =>
   z
     .union(
       [
         z.string().regex(amountPattern, { abort: true }),
         z
           .number()
-          .min(1 / unit)
+          .min(least / unit)
           .max(most / unit),
       ],
       {
         error: ({ input }) =>
           typeof input === "string" || typeof input === "number"
-            ? (faultOf(input, most) ?? "This is not an amount")
+            ? (faultOf(input, least, most) ?? "This is not an amount")
             : `Write an amount such as "12.50"`,
       },
     )
     .superRefine((decimal, context) => {
-      const fault = faultOf(decimal, most);
+      const fault = faultOf(decimal, least, most);
       if (fault !== undefined) context.addIssue({ code: "custom", message: fault });
     });
 

@@ -39,6 +39,22 @@ export const pageOf = <T extends z.ZodType>(item: T, noun: string) =>
   });
 
 /**
+ * The most bytes of the items in an answer that is stored for its Idempotency-Key: an item of the table holds at most
+ * 400 KB.
+ */
+export const mostStoredBytes = 200_000;
+
+/** The first of the items: at most `most`, and together at most `mostStoredBytes` as JSON. */
+export function firstStorable<T>(items: readonly T[], most: number): T[] {
+  let bytes = 0;
+  const end = items.slice(0, most).findIndex((item) => {
+    bytes += Buffer.byteLength(JSON.stringify(item)) + 1;
+    return bytes > mostStoredBytes;
+  });
+  return items.slice(0, end < 0 ? most : end);
+}
+
+/**
  * The positions of a page, from the start of the list, or with `desc` from its end. `skip` is limited to safe integers.
  * No list is that long, so a page beyond this limit is empty anyway.
  */

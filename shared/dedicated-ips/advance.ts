@@ -216,10 +216,11 @@ async function planReady(ip: StoredIp, check: DnsCheck, { table, now }: Provisio
  * address becomes `faulty`, so that no account can claim it.
  */
 async function planFaulty(ip: StoredIp, { table, now }: ProvisionContext): Promise<ChangePlan<void>> {
-  const wallet = await planWallet(table, ip.account_id, [{ kind: "void", id: ip.hold_id ?? "" }], now());
+  const at = now();
+  const wallet = await planWallet(table, ip.account_id, [{ kind: "void", id: ip.hold_id ?? "" }], at);
   return {
     value: undefined,
-    writes: [...(await planRemoval(table, ip, "faulty")), ...wallet.writes],
+    writes: [...(await planRemoval(table, ip, "faulty", at)), ...wallet.writes],
     changes: [change(ipKind, "failed", ip.id, { before: ipView(ip) }), ...wallet.changes],
   };
 }

@@ -12,6 +12,7 @@ import { readList, removeRows, aheadOfList } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
+import { pastIpWrite } from "../wallet/past-use.ts";
 import { planWallet } from "../wallet/wallet.ts";
 import { ipChange, retryOnConflict, type ChangeContext } from "./change.ts";
 import { StoredIp, ipById, ipDomainKey, ipKey, ipKind, ipQueue, ipsOf, notReady } from "./dedicated-ip.ts";
@@ -25,9 +26,9 @@ import { ipViewFor, ipView } from "./view.ts";
 
 /**
  * Plans to remove a dedicated IP. The writes fail if the dedicated IP has changed since it was read. The address of a
- * managed dedicated IP gets the state `state`.
+ * managed dedicated IP gets the state `state`, and today stays a day on which the account had this IP.
  */
-export async function planRemoval(table: Reader, ip: StoredIp, state: ReleasedState): Promise<Write[]> {
+export async function planRemoval(table: Reader, ip: StoredIp, state: ReleasedState, now: Date): Promise<Write[]> {
   const { account_id, id, type, version, due_at, addresses, option_id = "" } = ip;
   const ordinal = ordinalOf(id) ?? -1;
   const ips = addresses.map((address) => address.ip);
@@ -40,6 +41,7 @@ export async function planRemoval(table: Reader, ip: StoredIp, state: ReleasedSt
   return [
     ...removeRows(list.state, [ordinal], { if: { id, version } }),
     ...releases,
+    ...(type === "managed" ? [pastIpWrite(account_id, ip, now)] : []),
     ...(due_at === null ? [] : [{ delete: dueKey(ipQueue, [account_id, id], due_at) }]),
   ];
 }
@@ -156,7 +158,7 @@ async function planDeletion(table: Reader, ip: StoredIp, now: Date, inUse: () =>
   return {
     value: undefined,
     writes: [
-      ...(await planRemoval(table, ip, isNew ? "free" : "resting")),
+      ...(await planRemoval(table, ip, isNew ? "free" : "resting", now)),
       { check: operationKey(account_id, id), if: "absent", orElse: inUse },
       ...wallet.writes,
     ],

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { Currency, defaultCurrency, MoneyText } from "../core/money.ts";
-import { Day, dayOf, nextMonth, plusDays } from "../core/time.ts";
+import { Day, dayOf, nextMonth, plusDays, Timestamp } from "../core/time.ts";
 import { type Block, sentence } from "../letters/letter.ts";
 import { defaultPlan, leavingDays } from "../wallet/catalogue.ts";
 import { amountText, callOf, dateText, type NoticeEvent, type NoticeMaker, paragraph, topUp } from "./notice.ts";
@@ -159,19 +159,22 @@ const Payment = z.object({
   currency: CurrencyOfEvent,
   reason: z.string().nullish(),
   action_url: z.url({ protocol: /^https?$/ }).nullish(),
+  /** When a failed recharge is tried again. Absent in events of earlier versions. */
+  retry_at: Timestamp.nullish(),
 });
 
 /** The notice of an unsuccessful recharge from the saved card. */
 const recharge =
   (subject: string, happened: (amount: string) => Block, whatToDo: (event: NoticeEvent) => Block[]): NoticeMaker =>
   (event) => {
-    const { amount, currency, reason, action_url } = Payment.parse(event.data);
+    const { amount, currency, reason, action_url, retry_at } = Payment.parse(event.data);
     const sum = amount === undefined ? "an amount" : amountText(amount, currency);
     return {
       category: "wallet",
       subject: sentence`${subject}`,
       blocks: [
         happened(sum),
+        ...(retry_at ? [paragraph`We try again on ${dateText(dayOf(new Date(retry_at)))}.`] : []),
         ...(reason ? [paragraph`The reason: ${reason}`] : []),
         ...(action_url ? [{ button: "Pay now", link: action_url }] : whatToDo(event)),
       ],
@@ -268,8 +271,7 @@ export const billingNotices: Record<string, NoticeMaker> = {
   "billing.credit_note.created": creditNoteCreated,
   "billing.recharge.failed": recharge(
     "The wallet could not be recharged",
-    (sum) =>
-      paragraph`We tried to take ${sum} from the saved card, to recharge the wallet. It did not work. We try again on another day.`,
+    (sum) => paragraph`We tried to take ${sum} from the saved card, to recharge the wallet. It did not work.`,
     topUp,
   ),
   "billing.recharge.action_required": recharge(

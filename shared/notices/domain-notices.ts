@@ -7,6 +7,7 @@ import { callOf, countText, type Notice, type NoticeEvent, type NoticeMaker, par
 
 const EventDomain = Domain.pick({
   id: true,
+  workspace_id: true,
   name: true,
   unicode_name: true,
   status_reason: true,
@@ -223,7 +224,10 @@ const takenOver = aboutDomain((domain, event) => ({
   blocks: [
     paragraph`${domain.unicode_name} does not belong to your account any more: ${domain.status_reason ?? "another account has the name."}`,
     paragraph`Its mailboxes are kept until ${timeText(domain.deletes_at ?? event.timestamp)}. If the name is yours, prove it, and get it back:`,
-    callFor(event, domain, "POST", "/restore"),
+    // A domain whose registration here has ended cannot be restored, only added.
+    domain.registration === null
+      ? callFor(event, domain, "POST", "/restore")
+      : callOf(event, "POST", "/domains", { name: domain.name, workspace_id: domain.workspace_id }),
   ],
 }));
 

@@ -10,7 +10,7 @@ import { dayOf, monthOf, plusDays, startOf, Timestamp, type Day } from "../../co
 import type { Context } from "../../http/route.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
-import { rechargeDefaults, rechargeLimits } from "../../wallet/catalogue.ts";
+import { leastPayment, rechargeDefaults, rechargeLimits } from "../../wallet/catalogue.ts";
 import { planRemoval, readMethod, unchangedMethod, type CardServices } from "./payment-method.ts";
 import { readRecharge, rechargeChange, rechargeView, RechargeView } from "./stored-recharge.ts";
 
@@ -151,8 +151,8 @@ export const AutoRechargeUpdate = z
     threshold: moneyUpTo(rechargeLimits.amount).meta({
       description: `The wallet is recharged when it has less than this amount left. At most ${money(rechargeLimits.amount)}.`,
     }),
-    amount: moneyUpTo(rechargeLimits.amount).meta({
-      description: `The amount of one recharge. At most ${money(rechargeLimits.amount)}.`,
+    amount: moneyUpTo(rechargeLimits.amount, leastPayment).meta({
+      description: `The amount of one recharge. At least ${money(leastPayment)}, at most ${money(rechargeLimits.amount)}.`,
     }),
     monthly_cap: moneyUpTo(rechargeLimits.monthlyCap).meta({
       description: `The most that the recharges of a month take: at least \`amount\`, at most ${money(rechargeLimits.monthlyCap)}.`,

@@ -322,6 +322,7 @@ async function planSettlement(
     settled_at: now.toISOString(),
   };
   const next = afterFailure(settings, recharge, now);
+  const retry_at = (next.enabled ? waitsUntil(next, now) : undefined) ?? null;
   return {
     value: "ended",
     writes: [
@@ -330,7 +331,10 @@ async function planSettlement(
       ...retry(accountId, recharge, next),
       ...unchanged,
     ],
-    changes: [rechargeChange(status, after), ...switchOffChanges(accountId, after, settings, next)],
+    changes: [
+      rechargeChange(status, after, status === "failed" ? { retry_at } : {}),
+      ...switchOffChanges(accountId, after, settings, next),
+    ],
   };
 }
 

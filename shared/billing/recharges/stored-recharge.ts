@@ -52,6 +52,9 @@ export const RechargeView = z.object({
     .string()
     .nullish()
     .meta({ description: "The page on which the payer pays the amount instead. It is valid for less than a day." }),
+  retry_at: Timestamp.nullish().meta({
+    description: "Only in the event `failed`: when the next attempt is made. Null if there is none.",
+  }),
 });
 type RechargeView = z.input<typeof RechargeView>;
 
@@ -79,11 +82,12 @@ export const rechargeView = ({ id, amount, currency, status, reason, action_url 
   ...(action_url === undefined || status !== "action_required" ? {} : { action_url }),
 });
 
-/** The event about a recharge. */
+/** The event about a recharge. `more` has further members for the event. */
 export const rechargeChange = (
   verb: "succeeded" | "failed" | "action_required" | "disabled" | "limit_reached",
   recharge: Shown,
-): Change => change(rechargeKind, verb, recharge.id, { after: rechargeView(recharge) });
+  more: Pick<RechargeView, "retry_at"> = {},
+): Change => change(rechargeKind, verb, recharge.id, { after: { ...rechargeView(recharge), ...more } });
 
 /**
  * Plans the end of a recharge after its page has a result. On this page, the payer confirms the payment. Plans nothing

@@ -2,6 +2,7 @@ import * as z from "zod";
 
 import { Timestamp } from "../../core/time.ts";
 import type { Resolver } from "../../dns/answer.ts";
+import { type Budget, openBudget } from "../../dns/budget.ts";
 import { RecordType } from "../../dns/rrset.ts";
 import type { StoredDomain } from "../domain.ts";
 import { dmarcFault, publicKeyIn } from "../records/mail-policies.ts";
@@ -119,13 +120,18 @@ export const isSendingRight = (checks: readonly Check[]): boolean =>
 
 /**
  * Checks the MX, SPF, DKIM and DMARC records of a domain, all at the same time. An external domain may have a DMARC
- * policy that differs from its settings. Without `expected`, the checks are `unknown`.
+ * policy that differs from its settings. Without `expected`, the checks are `unknown`. `budget` limits the look-ups of
+ * the SPF record.
  */
 export async function mailChecks(
-  { resolver, domain }: { resolver: Resolver; domain: Pick<StoredDomain, "name" | "dns_mode" | "spf_includes"> },
+  {
+    resolver,
+    domain,
+    budget,
+  }: { resolver: Resolver; domain: Pick<StoredDomain, "name" | "dns_mode" | "spf_includes">; budget?: Budget },
   expected: readonly SystemRecord[] | undefined,
 ): Promise<Check[]> {
-  const asked = { resolver, domain: domain.name };
+  const asked = { resolver, domain: domain.name, budget };
   const isHosted = domain.dns_mode === "hosted";
   if (!expected) return [waiting("mx"), waiting("spf"), waiting("dkim"), waiting("dmarc")];
   const mx = expected.filter(({ purpose }) => purpose === "mx");
@@ -149,9 +155,12 @@ export async function mailChecks(
   ]);
 }
 
+/** The time for all checks of a domain, in milliseconds. */
+const healthMs = 4_500;
+
 /**
- * Checks a domain in the public DNS, and fetches its MTA-STS policy. All checks run at the same time, and take some 13
- * seconds at most.
+ * Checks a domain in the public DNS, and fetches its MTA-STS policy. All checks run at the same time, and take less than
+ * 5 seconds. A check that has no answer by then is `unknown`.
  */
 export async function healthOf(
   domain: StoredDomain,
@@ -159,10 +168,11 @@ export async function healthOf(
   { resolver, now }: { resolver: Resolver; now: Date },
 ): Promise<Health> {
   const { BLOCKLIST_ZONES: zones } = HealthEnvironment.parse(process.env);
-  const asked = { resolver, domain: domain.name };
+  const budget = openBudget(healthMs, Infinity);
+  const asked = { resolver, domain: domain.name, budget };
   const [proof, mail, sts, tls, listed] = await Promise.all([
     proofState(resolver, domain),
-    mailChecks({ resolver, domain }, expected),
+    mailChecks({ resolver, domain, budget }, expected),
     checkMtaSts(asked, domain, expected),
     checkTlsRpt(asked, expected),
     checkBlocklists(asked, zones),

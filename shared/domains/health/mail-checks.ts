@@ -1,6 +1,7 @@
 import { platform } from "../../core/platform.ts";
 import { sendersOf } from "../../dedicated-ips/spf.ts";
 import type { DnsAnswer, AnsweredRecord, Resolver } from "../../dns/answer.ts";
+import type { Budget } from "../../dns/budget.ts";
 import type { Expected } from "../../http/route.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
@@ -26,7 +27,11 @@ export type Check = {
   missing?: ParsedRecord;
 };
 
-export type HealthQuestion = { resolver: Resolver; domain: string };
+/**
+ * The domain to check. One DNS question takes 4 seconds at most. The further steps of a check, such as the look-ups of an
+ * SPF record, end with `budget`.
+ */
+export type HealthQuestion = { resolver: Resolver; domain: string; budget?: Budget | undefined };
 
 /** The records of an answer, or the result of the check if there is no answer. */
 function recordsOf(
@@ -80,7 +85,7 @@ export const spfTerms = (record: string): string[] =>
  * lacks only some of its `spf_includes` gets a warning, because mail from us passes.
  */
 export async function checkSpf(
-  { resolver, domain }: HealthQuestion,
+  { resolver, domain, budget }: HealthQuestion,
   wanted: ParsedRecord,
   { dns_mode, spf_includes }: Pick<StoredDomain, "dns_mode" | "spf_includes">,
 ): Promise<Check> {
@@ -102,7 +107,7 @@ export async function checkSpf(
   );
   const lacking = spfTerms(wanted.value).filter((term) => !terms.has(term));
   if (lacking.length === 0) {
-    return { ...about, ...(await spfCost(only, { resolver, domain })) };
+    return { ...about, ...(await spfCost(only, { resolver, domain, budget })) };
   }
   const others = new Set(spf_includes.map((name) => `include:${name}`));
   if (dns_mode === "external" && lacking.every((term) => others.has(term))) {
@@ -118,8 +123,11 @@ export async function checkSpf(
 }
 
 /** The result for an SPF record that allows mail from us: receivers reject a record that needs too many look-ups. */
-async function spfCost(text: string, { resolver, domain }: HealthQuestion): Promise<Pick<Check, "status" | "message">> {
-  const counted = await countLookups({ domain, text, own: platform().spfInclude }, resolver);
+async function spfCost(
+  text: string,
+  { resolver, domain, budget }: HealthQuestion,
+): Promise<Pick<Check, "status" | "message">> {
+  const counted = await countLookups({ domain, text, own: platform().spfInclude }, resolver, budget);
   if ("fault" in counted) return { status: "fail", message: counted.fault.message };
   const allows = "The SPF record allows mail from us";
   if ("unknown" in counted) {

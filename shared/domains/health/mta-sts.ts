@@ -6,7 +6,6 @@ import * as z from "zod";
 import { Endpoint } from "../../core/endpoint.ts";
 import { isPublicUnicast } from "../../core/ip.ts";
 import { platform } from "../../core/platform.ts";
-import type { Resolver } from "../../dns/answer.ts";
 import type { StoredDomain } from "../domain.ts";
 import { allowsHost, type MtaStsMode, readPolicy } from "../records/mta-sts.ts";
 import type { SystemRecord } from "../records/system-records.ts";
@@ -22,6 +21,7 @@ export const MtaStsEnvironment = z.object({
 
 const longestPolicyBytes = 65_536;
 const fetchMs = 5_000;
+const noTime = "the answers took too long";
 
 /** The result of fetching a policy: its text, why senders cannot get the policy, or why this is unknown. */
 type Fetched = { text: string } | { fault: string } | { unknown: string };
@@ -29,11 +29,15 @@ type Fetched = { text: string } | { fault: string } | { unknown: string };
 type Source = { secure: boolean; address: string; port: number; host: string };
 
 /** The server that has the policy of a domain. A server without a public address is never asked. */
-async function policySource(domain: string, resolver: Resolver): Promise<Source | Exclude<Fetched, { text: string }>> {
+async function policySource({
+  domain,
+  resolver,
+  budget,
+}: HealthQuestion): Promise<Source | Exclude<Fetched, { text: string }>> {
   const host = `mta-sts.${domain}`;
   const { MTA_STS_SERVER: server } = MtaStsEnvironment.parse(process.env);
   if (server) return { secure: false, host, ...server };
-  const answers = await Promise.all((["A", "AAAA"] as const).map((type) => resolver.resolve(host, type)));
+  const answers = await Promise.all((["A", "AAAA"] as const).map((type) => resolver.resolve(host, type, budget)));
   const addresses = answers.flatMap((answer) =>
     answer.status === "found" ? answer.records.flatMap((one) => ("address" in one ? [one.address] : [])) : [],
   );
@@ -50,11 +54,13 @@ const isCertificateFault = (code: string): boolean =>
 
 /**
  * Fetches the policy of a domain as senders do (RFC 8461 §3.3): over HTTPS with a valid certificate, without redirects,
- * at most 64 KiB, within five seconds.
+ * at most 64 KiB, within five seconds and the budget.
  */
-async function fetchPolicy(domain: string, resolver: Resolver): Promise<Fetched> {
-  const source = await policySource(domain, resolver);
+async function fetchPolicy(asked: HealthQuestion): Promise<Fetched> {
+  const source = await policySource(asked);
   if (!("address" in source)) return source;
+  const timeoutMs = Math.min(fetchMs, asked.budget?.remainingMs() ?? fetchMs);
+  if (timeoutMs === 0) return { unknown: noTime };
   const { secure, address, port, host } = source;
   return new Promise((settle) => {
     const request = (secure ? requestHttps : requestHttp)({
@@ -63,16 +69,17 @@ async function fetchPolicy(domain: string, resolver: Resolver): Promise<Fetched>
       path: "/.well-known/mta-sts.txt",
       headers: { host, "user-agent": "hosted-mail-health/1" },
       agent: false,
-      signal: AbortSignal.timeout(fetchMs),
+      signal: AbortSignal.timeout(timeoutMs),
       ...(secure ? { servername: host } : {}),
     });
     const end = (fetched: Fetched): void => {
       settle(fetched);
       request.destroy();
     };
-    request.on("error", ({ code = "", message }: NodeJS.ErrnoException) =>
-      end(isCertificateFault(code) ? { fault: `its certificate is not valid (${code})` } : { unknown: message }),
-    );
+    request.on("error", ({ code = "", message }: NodeJS.ErrnoException) => {
+      if (isCertificateFault(code)) end({ fault: `its certificate is not valid (${code})` });
+      else end({ unknown: code === "ABORT_ERR" ? noTime : message });
+    });
     request.on("response", (response) => {
       const { statusCode = 0, headers } = response;
       if (statusCode !== 200) return end({ fault: `it answers with status ${statusCode}` });
@@ -85,7 +92,9 @@ async function fetchPolicy(domain: string, resolver: Resolver): Promise<Fetched>
         if (bytes > longestPolicyBytes) end({ fault: `it has more than ${longestPolicyBytes} bytes` });
       });
       response.on("end", () => end({ text: Buffer.concat(chunks).toString("utf8") }));
-      response.on("error", ({ message }) => end({ unknown: message }));
+      response.on("error", ({ code, message }: NodeJS.ErrnoException) =>
+        end({ unknown: code === "ABORT_ERR" ? noTime : message }),
+      );
     });
     request.end();
   });
@@ -98,11 +107,11 @@ type PolicyResult = Pick<Check, "status" | "message">;
  * us.
  */
 async function checkPolicy(
-  { domain, resolver }: HealthQuestion,
+  asked: HealthQuestion,
   mode: MtaStsMode | undefined,
   wrong: "warn" | "fail",
 ): Promise<PolicyResult> {
-  const fetched = await fetchPolicy(domain, resolver);
+  const fetched = await fetchPolicy(asked);
   if ("unknown" in fetched)
     return { status: "unknown", message: `The policy could not be fetched: ${fetched.unknown}.` };
   if ("fault" in fetched) return { status: wrong, message: `Senders cannot get the policy: ${fetched.fault}.` };

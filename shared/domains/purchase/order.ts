@@ -7,6 +7,7 @@ import { removeFailed } from "../../deletion/domain.ts";
 import type { Context } from "../../http/route.ts";
 import { registrarCurrency } from "../../providers/registrar/registrar.ts";
 import type { Write } from "../../table/writes.ts";
+import { leastPayment } from "../../wallet/catalogue.ts";
 import { type Checkouts, openTopup } from "../../wallet/topup.ts";
 import { readVatRule, withVat, type VatRule } from "../../wallet/vat.ts";
 import { readWallet, requireCurrency } from "../../wallet/wallet.ts";
@@ -268,9 +269,6 @@ const newBatch = (
   version: 1,
 });
 
-/** The least amount of a checkout, in minor units: payment providers accept no less. */
-const leastCheckout = 100;
-
 /**
  * Opens a checkout for the amount that the wallet lacks for the `unpaid` names. Undefined if there are no such names.
  *
@@ -287,7 +285,7 @@ async function checkoutFor(
 ): Promise<Awaited<ReturnType<typeof openTopup>> | undefined> {
   if (unpaid.length === 0) return undefined;
   const { available } = await readWallet(context.table, accountId);
-  const missing = Math.max(totalCharge(unpaid, rule) - available, leastCheckout);
+  const missing = Math.max(totalCharge(unpaid, rule) - available, leastPayment);
   const names = unpaid.length === 1 ? "a domain" : `${unpaid.length} domains`;
   const about = { batchId, description: `Wallet top-up for ${names}`, returnUrl: return_url ?? undefined };
   try {

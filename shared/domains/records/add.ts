@@ -70,23 +70,29 @@ export const namedAtMost = 20;
 /** A record after a commit. `isServed` says whether the nameservers should have the record's zone. */
 export type ChangedRecord = { record: StoredRecord; isServed: boolean };
 
+type OpenDomain = { domain: StoredDomain; zone: StoredZone };
+
 /**
- * Reads a domain and its zone for a transaction that changes records. Throws:
+ * Reads a domain and its zone for a transaction that removes records. Throws:
  * - 404 if there is no such domain;
- * - 409 `domain_not_ready` if the records of the domain cannot be changed;
- * - 409 `dns_external` if our nameservers do not serve the records.
+ * - 409 `domain_not_ready` if the records of the domain cannot be changed.
  */
-export async function openDomain(
-  table: Reader,
-  accountId: string,
-  domainId: string,
-): Promise<{ domain: StoredDomain; zone: StoredZone }> {
+export async function openForRemoval(table: Reader, accountId: string, domainId: string): Promise<OpenDomain> {
   const [domain, zone] = await Promise.all([
     domainById(table, accountId, domainId),
     getZone(table, accountId, domainId),
   ]);
   if (!domain || !zone) throw notFound();
   if (!domain.is_open) throw notOpen(domain);
+  return { domain, zone };
+}
+
+/**
+ * Reads a domain and its zone for a transaction that adds or changes records. Throws the errors of `openForRemoval`, and
+ * 409 `dns_external` if our nameservers do not serve the records.
+ */
+export async function openDomain(table: Reader, accountId: string, domainId: string): Promise<OpenDomain> {
+  const { domain, zone } = await openForRemoval(table, accountId, domainId);
   if (domain.dns_mode === "external" && !zone.wanted) throw dnsExternal(domain);
   return { domain, zone };
 }

@@ -11,7 +11,7 @@ import type { StoredDomain } from "../domain.ts";
 import { domainKey } from "../domain.ts";
 import { domainById, scopesOfDomain } from "../find.ts";
 import { zoneKey, getZone } from "../zone.ts";
-import { openDomain, readRecord, recordCountWrite, requireRoom, type ChangedRecord } from "./add.ts";
+import { openDomain, openForRemoval, readRecord, recordCountWrite, requireRoom, type ChangedRecord } from "./add.ts";
 import { parsedOf, planRecords } from "./plan.ts";
 import type { RecordInput } from "./record.ts";
 import { largestId, recordById, StoredRecord, recordKey, recordsOf } from "./stored-record.ts";
@@ -118,10 +118,11 @@ export async function changeRecord(found: FoundRecord, change: RecordChange, con
 }
 
 /**
- * Removes a record, and returns whether the nameservers should have the record's zone. Throws:
+ * Removes a record, and returns whether the nameservers should have the record's zone. Works also if our nameservers do
+ * not serve the record, because the record may be in the way of a setting. Throws:
  * - 404 if the record was deleted;
  * - 409 `system_managed` if the record is a system record;
- * - the errors of `openDomain`.
+ * - the errors of `openForRemoval`.
  */
 export async function removeRecord(found: FoundRecord, context: Context): Promise<{ isServed: boolean }> {
   const { table, commit, now } = context;
@@ -129,7 +130,7 @@ export async function removeRecord(found: FoundRecord, context: Context): Promis
   await commit(async () => {
     const record = await currentRecord(found.record, context);
     requireOwn(record);
-    const { domain, zone } = await openDomain(table, record.account_id, record.domain_id);
+    const { domain, zone } = await openForRemoval(table, record.account_id, record.domain_id);
     isServed = zone.wanted;
     const { sole, changes } = await planRecords(table, record.account_id, [{ zone, removed: [record] }], now());
     return { value: undefined, writes: [recordCountWrite(domain, -1)], sole, changes };

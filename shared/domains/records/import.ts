@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { InvalidInput } from "../../core/errors.ts";
+import { firstStorable } from "../../core/page.ts";
 import type { ZoneResolver } from "../../dns/answer.ts";
 import type { Context } from "../../http/route.ts";
 import type { StoredDomain } from "../domain.ts";
@@ -17,10 +18,7 @@ import { reservedFor } from "./system-records.ts";
 import { quoted } from "./values.ts";
 import { longestShown, readZoneFile } from "./zone-file.ts";
 
-/**
- * How many records, and how many skipped entries, an answer shows at most. The answer is stored for its
- * Idempotency-Key, and the table limits the size of an item.
- */
+/** How many records, and how many skipped entries, an answer shows at most. It shows fewer if they are large. */
 const shownAtMost = 100;
 
 const Skipped = z
@@ -52,14 +50,13 @@ export const ImportAnswer = z
       .int()
       .min(0)
       .meta({ description: "How many questions to the DNS got no answer. Import again later if there are any." }),
-    planned: z
-      .array(PlannedRecord)
-      .max(shownAtMost)
-      .meta({ description: "The first 100 records that would be created. Empty if this was no dry run." }),
-    created: z
-      .array(DnsRecord)
-      .max(shownAtMost)
-      .meta({ description: "The first 100 records that were created. Empty in a dry run." }),
+    planned: z.array(PlannedRecord).max(shownAtMost).meta({
+      description:
+        "The first 100 records that would be created, or fewer if they are large. Empty if this was no dry run.",
+    }),
+    created: z.array(DnsRecord).max(shownAtMost).meta({
+      description: "The first 100 records that were created, or fewer if they are large. Empty in a dry run.",
+    }),
     created_count: z
       .int()
       .min(0)
@@ -249,8 +246,8 @@ export async function importRecords(
       dry_run,
       method,
       unanswered_count: unanswered,
-      planned: (dry_run ? fitting : []).slice(0, shownAtMost).map(({ record }) => ({ priority: null, ...record })),
-      created: created.slice(0, shownAtMost).map(show),
+      planned: firstStorable(dry_run ? fitting.map(({ record }) => ({ priority: null, ...record })) : [], shownAtMost),
+      created: firstStorable(created.slice(0, shownAtMost).map(show), shownAtMost),
       created_count: dry_run ? fitting.length : created.length,
       skipped: left.slice(0, shownAtMost),
       skipped_count: left.length,

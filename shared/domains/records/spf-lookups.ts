@@ -83,14 +83,16 @@ export type SpfLookups = { fault: SpfFault } | { unknown: string } | { lookups: 
  * - A term with a macro counts 1.
  * - `own` is the name of the product's own include. This include counts at least 1, even if it is faulty or cannot be
  *   read. No fault names this include.
+ * - Counting takes 8 seconds at most, and no longer than the budget `within` allows.
  */
 export async function countLookups(
   { domain, text, own }: { domain: string; text: string; own: string },
   resolver: Resolver,
+  within?: Budget,
 ): Promise<SpfLookups> {
   const read = lookupTerms(text);
   if ("fault" in read) return { fault: { term: text, message: `${read.fault}.` } };
-  const walk = { resolver, budget: openBudget(timeoutMs, maxQueries), lookups: 0 };
+  const walk = { resolver, budget: openBudget(timeoutMs, maxQueries, within), lookups: 0 };
   const ownTerm = `include:${own}`;
   const costs = await costsOf(read.terms, domain, ownTerm, walk);
   const faulty = costs.find(({ fault }) => fault !== undefined);

@@ -2,6 +2,7 @@ import * as z from "zod";
 
 import { covers, type Permissions } from "../../auth/permissions.ts";
 import { Id } from "../../core/ids.ts";
+import { firstStorable } from "../../core/page.ts";
 import type { Context, Expected } from "../../http/route.ts";
 import { firstMailboxes } from "../../mail/mailboxes/lookup.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
@@ -26,7 +27,7 @@ const MailboxSummary = z
 
 export const DomainDetail = Domain.extend({
   dns_records: z.array(DnsRecord).meta({
-    description: `The domain's first ${shownMailboxes} DNS records, by name and type. Empty if you cannot see them.`,
+    description: `The domain's first ${shownMailboxes} DNS records, by name and type, or fewer if they are large. Empty if you cannot see them.`,
   }),
   dns_record_count: z
     .int()
@@ -86,7 +87,10 @@ export async function domainDetail(
   ]);
   return DomainDetail.parse({
     ...view,
-    dns_records: records.slice(0, shownMailboxes).map((record) => recordView(record, zone)),
+    dns_records: firstStorable(
+      records.slice(0, shownMailboxes).map((record) => recordView(record, zone)),
+      shownMailboxes,
+    ),
     dns_record_count: seesRecords ? record_count : null,
     mailboxes: mailboxes.map((mailbox) => ({
       id: mailbox.id,

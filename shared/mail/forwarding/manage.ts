@@ -61,22 +61,32 @@ type Places = ReadonlyMap<string, Destination>;
 
 /**
  * Maps the address of each target that is a mailbox of the account to the id of the mailbox's domain. Leaves out a
- * mailbox that the caller may not see: its recipient then has to agree. Throws 422 for an address without a mailbox, if
- * the address's domain is proved and the caller has `mailbox.view` on the domain.
+ * mailbox that the caller may not see: its recipient then has to agree. `faults` has the addresses without a mailbox
+ * whose domain is proved, if the caller has `mailbox.view` on the domain.
  */
-function homesOf({ emails, locOf }: GivenTargets, places: Places, { permissions }: Context): Map<string, string> {
+function findHomes(
+  { emails, locOf }: GivenTargets,
+  places: Places,
+  { permissions }: Context,
+): { homes: Map<string, string>; faults: Map<string, ValidationError> } {
   const homes = new Map<string, string>();
-  const faults: ValidationError[] = [];
+  const faults = new Map<string, ValidationError>();
   for (const email of emails) {
     const { domain, isProved = false, mailbox } = places.get(email) ?? {};
     if (mailbox && covers(permissions, "mailbox.view", scopesOfMailbox(mailbox))) {
       homes.set(email, mailbox.domain.id);
     } else if (domain && !mailbox && isProved && covers(permissions, "mailbox.view", scopesOfDomain(domain))) {
       const msg = `${domain.name} is a domain of this account, and no mailbox has this address. Create the mailbox first`;
-      faults.push({ loc: locOf(email), msg, type: "not_found" });
+      faults.set(email, { loc: locOf(email), msg, type: "not_found" });
     }
   }
-  if (faults.length > 0) throw new InvalidInput(faults);
+  return { homes, faults };
+}
+
+/** The homes of `findHomes`. Throws 422 with its faults. */
+function homesOf(given: GivenTargets, places: Places, context: Context): Map<string, string> {
+  const { homes, faults } = findHomes(given, places, context);
+  if (faults.size > 0) throw new InvalidInput([...faults.values()]);
   return homes;
 }
 
@@ -400,12 +410,13 @@ export function requireTarget(rule: StoredRule, email: string): Target {
  * a mail. Otherwise all recipients who have not agreed get a mail. Mails can be requested again.
  * - A target that has become a mailbox of the account needs no agreement.
  * - A target that is no longer a mailbox of the account needs an agreement.
+ * - A target in a proved domain of the account that is no mailbox gets no mail.
  *
  * Throws:
  * - 404 if there is no such rule;
  * - 409 `mail_unavailable` if recipients are to be asked, and this deployment sends no mail;
  * - 409 `verification_not_needed` if these recipients have agreed already, or are mailboxes of the account;
- * - 422 for an address that is no target, and for the addresses that `homesOf` refuses;
+ * - 422 for an address that is no target, and if all wanted targets are faults of `findHomes`;
  * - 429 if a limit on such mails leaves no mail to send.
  */
 export const requestVerification = (
@@ -425,11 +436,13 @@ export const requestVerification = (
       destinationsOf(table, accountId, emails),
       getProofs(table, accountId, id, slots),
     ]);
-    const homes = homesOf({ emails, locOf: () => ["body", "target_email"] }, places, context);
+    const { homes, faults } = findHomes({ emails, locOf: () => ["body", "target_email"] }, places, context);
+    const reachable = waiting.filter((target) => !faults.has(target.email));
+    if (reachable.length === 0) throw new InvalidInput([...faults.values()]);
     const homeOf = (target: Target) => homes.get(target.email);
-    const internal = waiting.filter((one) => homeOf(one) !== undefined && homeOf(one) !== one.target_domain_id);
-    const external = waiting.filter((one) => homeOf(one) === undefined);
-    if (internal.length + external.length === 0) throw notNeeded(waiting, "is a mailbox of this account");
+    const internal = reachable.filter((one) => homeOf(one) !== undefined && homeOf(one) !== one.target_domain_id);
+    const external = reachable.filter((one) => homeOf(one) === undefined);
+    if (internal.length + external.length === 0) throw notNeeded(reachable, "is a mailbox of this account");
     const of = { accountId, ruleId: id, proofs, now };
     const atHome = internal.map((one) => ({ email: one.email, slot: one.slot, homeId: homeOf(one) }));
     const settled = await planNewTargets(table, atHome, of);

@@ -1,4 +1,5 @@
 import { covers, type Permissions } from "../../auth/permissions.ts";
+import { InvalidInput } from "../../core/errors.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
 import { domainByRef, scopesOfDomain } from "../../domains/find.ts";
 import { visibleDomains } from "../../domains/list.ts";
@@ -39,9 +40,19 @@ type Exporter = { table: Reader; permissions: Permissions };
 
 const manyDomains = 100_000;
 
+const tooBroad = (): InvalidInput =>
+  new InvalidInput([
+    {
+      loc: ["body", "domain"],
+      msg: `The export covers more than ${manyDomains.toLocaleString("en-US")} domains. Choose one domain`,
+      type: "too_broad",
+    },
+  ]);
+
 /**
  * The mailboxes of the account, or of the domain or workspace of the filter, one chunk at a time. Leaves out the
- * mailboxes that the principal may not export.
+ * mailboxes that the principal may not export. Throws 422 `too_broad` if more than 100,000 domains would have to be
+ * searched.
  */
 async function* selected(
   accountId: string,
@@ -58,10 +69,9 @@ async function* selected(
   const wanted = named ? [named] : [];
   const span = { capability: "mailbox.export", limit: manyDomains, workspaceId: workspace_id } as const;
   const domains = ref === undefined ? await visibleDomains(accountId, span, exporter) : wanted;
+  if (!domains) throw tooBroad();
   const isIn = (home: StoredDomain): boolean => workspace_id === undefined || home.workspace_id === workspace_id;
-  const seen = (domains ?? []).filter(
-    (home) => isIn(home) && covers(permissions, "mailbox.export", scopesOfDomain(home)),
-  );
+  const seen = domains.filter((home) => isIn(home) && covers(permissions, "mailbox.export", scopesOfDomain(home)));
   for (const home of seen) if (home.mailbox_count > 0) yield* inDomain(table, accountId, home);
   if (isAll) return;
   const single = await mailboxesNamed(accountId, "mailbox.export", exporter);
@@ -73,7 +83,8 @@ async function* selected(
 
 /**
  * All mailboxes that match a filter and that the principal may export, one chunk at a time. A chunk has up to 250
- * mailboxes. The mailboxes for which the principal has a direct grant and no wider grant come last.
+ * mailboxes. The mailboxes for which the principal has a direct grant and no wider grant come last. Throws the error of
+ * `selected`.
  */
 export async function* eachMailbox(
   accountId: string,

@@ -4,6 +4,7 @@ import { capabilitiesOf, covers, EffectiveGrant, type Permissions, type Scope } 
 import { change, defineKind } from "../../changes/kind.ts";
 import { InvalidInput, notFound } from "../../core/errors.ts";
 import { Id, timeOrderedId } from "../../core/ids.ts";
+import { mostStoredBytes } from "../../core/page.ts";
 import { Timestamp } from "../../core/time.ts";
 import { noSuchDomain } from "../../domains/domain.ts";
 import { domainById, domainByRef, scopesOfDomain } from "../../domains/find.ts";
@@ -78,11 +79,6 @@ export type StoredExport = z.output<typeof StoredExport>;
 
 const inlineRows = 500;
 /**
- * The most bytes of CSV in an answer: the answer is stored for its Idempotency-Key, and an item of the table holds at
- * most 400 KB.
- */
-const inlineBytes = 200_000;
-/**
  * The most chunks that are read while the caller waits. Each chunk takes a few round trips.
  */
 const inlineLooks = 100;
@@ -102,7 +98,7 @@ async function firstOf(
     looks += 1;
     const some = csvLines(mailboxes);
     bytes += Buffer.byteLength(some);
-    if (count > inlineRows || looks > inlineLooks || bytes > inlineBytes) return { isAll: false as const };
+    if (count > inlineRows || looks > inlineLooks || bytes > mostStoredBytes) return { isAll: false as const };
     lines.push(some);
   }
   return { isAll: true as const, csv: lines.join(""), count };

@@ -7,6 +7,7 @@ import { domainById } from "../../domains/find.ts";
 import { planPurge } from "../../grants/assignments.ts";
 import { type Bounds, dueKey, dueTasks, type SweepResult, sweepTasks } from "../../table/due.ts";
 import type { Reader, Table } from "../../table/table.ts";
+import { pastMailboxWrites } from "../../wallet/past-use.ts";
 import { appPasswordsKey } from "../app-passwords/app-password.ts";
 import { planRulePurge } from "../forwarding/remove.ts";
 import { deletedById, deletedRemovals, mailboxQueue } from "./deleted.ts";
@@ -43,6 +44,7 @@ export async function purgeMailbox(
         writes: [
           ...grants.writes,
           ...(await deletedRemovals(table, accountId, deleted)),
+          ...(await pastMailboxWrites(table, accountId, mailbox)),
           { delete: appPasswordsKey(accountId, id) },
         ],
         changes: [...grants.changes, change(mailboxKind, "purged", id, { before })],

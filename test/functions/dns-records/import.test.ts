@@ -2,9 +2,12 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
+import { domainKey } from "../../../shared/domains/domain.ts";
+import { recordLimit } from "../../../shared/domains/records/stored-record.ts";
 import { afterReading } from "../../support/between.ts";
 import { addedRecord, ownRecords } from "../../support/dns-records.ts";
-import { active, connected } from "../../support/domains.ts";
+import { write } from "../../support/domain-work.ts";
+import { active, connected, domainsRequest } from "../../support/domains.ts";
 import { request, type Answer } from "../../support/request.ts";
 import { newAccount, newMember, type Account } from "../../support/world.ts";
 
@@ -66,6 +69,23 @@ test("imports more than one transaction holds, and answers the same to the same 
   expect(second.headers["idempotency-replayed"]).toBe("true");
 });
 
+test("shows fewer records if they are large, so that the answer can be stored for its key", async () => {
+  const account = await newAccount();
+  const { name: domain } = await active(account);
+  const value = "x".repeat(3_900);
+  const zone_file = Array.from({ length: 110 }, (_, index) => `h${index} HTTPS 1 . key65280="${value}"`).join("\n");
+  const { body: dry } = await send(account, { domain, zone_file, dry_run: true }, { "idempotency-key": "dry" });
+  const first = await send(account, { domain, zone_file }, { "idempotency-key": "large" });
+  expect([dry.created_count, first.body.created_count]).toEqual([110, 110]);
+  for (const shown of [dry.planned, first.body.created]) {
+    expect(shown.length).toBeGreaterThan(40);
+    expect(shown.length).toBeLessThan(60);
+  }
+  expect((await send(account, { domain, zone_file }, { "idempotency-key": "large" })).text).toBe(first.text);
+  const rotated = await domainsRequest(account, "POST", `/${domain}/dkim/rotate`, {}, { "idempotency-key": "rotated" });
+  expect([rotated.status, rotated.body.dns_record_count]).toEqual([200, expect.any(Number)]);
+});
+
 test("stops at as many records as a domain can have", async () => {
   const account = await newAccount();
   const { name: domain } = await connected(account);
@@ -118,4 +138,15 @@ test("an import with an idempotency key reports records as skipped if another im
   );
   expect([answer.status, answer.body.created_count, answer.body.skipped_count]).toEqual([200, 0, 2]);
   expect((await send(account, body, key)).text).toBe(answer.text);
+});
+
+test("an import ends with 409 limit_reached if the domain got too many records meanwhile", async () => {
+  const account = await newAccount();
+  const { name: domain, id } = await connected(account);
+  const answer = await afterReading(
+    ({ SK }) => SK.endsWith(`${id}#`),
+    () => write({ update: domainKey(account.id, id), set: { record_count: recordLimit } }),
+    () => send(account, { domain, zone_file: "www IN A 192.0.2.1" }),
+  );
+  expect(answer.body).toMatchObject({ status: 409, code: "limit_reached" });
 });

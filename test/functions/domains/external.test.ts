@@ -6,10 +6,10 @@ import { domainKey } from "../../../shared/domains/domain.ts";
 import { readHolder } from "../../../shared/domains/holder.ts";
 import { unregistered } from "../../../shared/domains/registration-state.ts";
 import { nextRecheck } from "../../../shared/domains/setup/activate.ts";
-import { getZone } from "../../../shared/domains/zone.ts";
+import { getZone, zoneKey } from "../../../shared/domains/zone.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { afterReading } from "../../support/between.ts";
-import { advance, dig, quicklyActive, setStored, storedAs, workAt } from "../../support/domain-work.ts";
+import { advance, dig, quicklyActive, setStored, storedAs, workAt, write } from "../../support/domain-work.ts";
 import {
   connect,
   connected,
@@ -360,6 +360,21 @@ describe("a domain that leaves our nameservers", () => {
     expect(await dig(`www.${name}`, "A")).toEqual(["192.0.2.1"]);
     expect(await dig(`shop.${name}`, "A")).toEqual(["192.0.2.1"]);
     expect(await storedAs(account, name)).toMatchObject({ id, record_count: 10 });
+  });
+
+  test("can delete a stored record that is in the way of a setting, and change no other", async () => {
+    const account = await newAccount();
+    const { id, name } = await quicklyActive(account);
+    const record = { domain: name, name: "www", type: "A", value: "192.0.2.1" };
+    const { body: stored } = await send(account, "POST", "dns-records", record);
+    await setMode(account, name, "external");
+    await write({ update: zoneKey(account.id, id), set: { wanted: false } });
+    const redirect = () => domainsRequest(account, "PATCH", `/${name}`, { redirect_url: "https://www.example.com/" });
+    expect((await redirect()).body).toMatchObject({ code: "record_conflict", conflicts_with: [stored.id] });
+    const own = `dns-records/${stored.id}`;
+    expect((await send(account, "PATCH", own, { ttl: 600 })).body.code).toBe("dns_external");
+    expect((await send(account, "DELETE", own)).status).toBe(200);
+    expect(await redirect()).toMatchObject({ status: 200, body: { redirect_url: "https://www.example.com/" } });
   });
 
   test("is proved by its delegation to us at first, and degraded if it goes without a TXT record", async () => {

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 
+import { domainsIn } from "../../../shared/domains/domain.ts";
+import { write } from "../../support/domain-work.ts";
 import { uniqueName } from "../../support/domains.ts";
 import { askExport, exportedEmails } from "../../support/mailbox-exports.ts";
 import { home, listed, person, stocked } from "../../support/mailboxes.ts";
@@ -98,4 +100,13 @@ test("refuses an invalid filter and a missing place, at its place", async () => 
       [expect.objectContaining({ loc: ["body", member], type })],
     ]);
   }
+});
+
+test("an export over more than 100,000 domains is a 422, and not an empty file", async () => {
+  const account = await newAccount();
+  const { workspace_id } = await home(account);
+  const { partition: PK, name } = domainsIn(account.id, workspace_id);
+  await write({ update: { PK, SK: `LIST#${name}#HEAD` }, set: { live: 100_001 } });
+  const { status, body } = await askExport(account, { workspace_id });
+  expect([status, body.detail[0].type]).toEqual([422, "too_broad"]);
 });

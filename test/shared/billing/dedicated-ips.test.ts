@@ -30,7 +30,7 @@ const accruals = async (account: Account, from: Day, to: Day): Promise<Accrual[]
 };
 
 const usedOn = async (account: Account, day: Day): Promise<number> =>
-  (await readUsage(testTable(), account.id, day)).dedicatedIpsOn(day);
+  (await readUsage(testTable(), account.id, { from: day, today })).dedicatedIpsOn(day);
 
 test("a managed IP costs nothing by the day for thirty days, as they are paid, and then every day", async () => {
   const account = await funded(await newAccount());
@@ -54,7 +54,7 @@ test("counts it whether it is active, degraded or suspended, and nothing that is
   // What an operator of the first edition once set, and what is counted by itself since.
   await write({ put: { PK: `ACCOUNT#${account.id}`, SK: "USAGE", mailboxes: 2, dedicated_ips: 3 } });
   expect(await usedOn(account, day)).toBe(1);
-  expect((await readUsage(testTable(), account.id, day)).mailboxesOn(day)).toBe(0);
+  expect((await readUsage(testTable(), account.id, { from: day, today })).mailboxesOn(day)).toBe(0);
 });
 
 test("days without a plan have the managed IPs that there are all the same, by the default plan, and nothing else", async () => {
@@ -83,4 +83,20 @@ test("a provisioning IP, a deleted IP and a customer's own host cost nothing", a
   const { id } = await activeIp(account);
   await send(account, "DELETE", `/${id}`);
   expect(await usedOn(account, plusDays(today, 60))).toBe(0);
+});
+
+test("the day on which a managed IP is deleted keeps its plan and the charge for the IP, the day after does not", async () => {
+  const account = await funded(await newAccount());
+  const [paid, unpaid] = [await activeIp(account), await activeIp(account)];
+  await use(account, 5);
+  const plans = [{ plan_id: "per_dedicated_ip", from: today }];
+  await write({ put: { ...stateKey(account.id), ...firstState(new Date().toISOString()), plans, version: 1 } });
+  await write({ update: ipKey(account.id, unpaid.id), set: { paid_until: `${today}T00:00:00.000Z` } });
+  for (const { id } of [paid, unpaid]) expect((await send(account, "DELETE", `/${id}`)).status).toBe(200);
+  const tomorrow = plusDays(today, 1);
+  await closeDays(account, tomorrow);
+  expect(await accruals(account, today, tomorrow)).toEqual([
+    { day: today, plan_id: "per_dedicated_ip", mailboxes: 5, dedicated_ips: 1, sent_mails: 0 },
+    { day: tomorrow, plan_id: "per_mailbox", mailboxes: 5, dedicated_ips: 0, sent_mails: 0 },
+  ]);
 });

@@ -3,9 +3,12 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Accrual, accrualKey } from "../../../shared/billing/charges.ts";
 import { dayOf, plusDays, type Day } from "../../../shared/core/time.ts";
 import { deletedMailboxesOf } from "../../../shared/mail/mailboxes/deleted.ts";
-import { appendRows, readWhole, rowKey } from "../../../shared/table/ranked-list.ts";
+import { mailboxesOf } from "../../../shared/mail/mailboxes/mailbox.ts";
+import { appendRows, readList, readWhole, rowKey } from "../../../shared/table/ranked-list.ts";
 import { closeDays, use } from "../../support/billing.ts";
+import { removeForGood } from "../../support/domain-deletions.ts";
 import { write } from "../../support/domain-work.ts";
+import { storedOf } from "../../support/entry-points.ts";
 import { at, home, send, stocked } from "../../support/mailboxes.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { testTable, type Account } from "../../support/world.ts";
@@ -19,7 +22,7 @@ afterEach(() => void vi.useRealTimers());
 async function scene(locals: string[]) {
   const account = await newRoomyAccount();
   const { name } = await home(account);
-  return { account, ids: await stocked(account, name, locals) };
+  return { account, name, ids: await stocked(account, name, locals) };
 }
 
 const remove = (account: Account, id: string) => send(account, "DELETE", at(id));
@@ -81,4 +84,39 @@ test("counts deleted mailboxes over many pages, and reads none from before the p
     });
   }
   expect(await countedUpTo(account, today)).toEqual([811]);
+});
+
+const pastOf = async (account: Account): Promise<string[]> =>
+  (await storedOf(account)).map(({ SK }) => SK).filter((key) => key.startsWith("PAST_MAILBOXES#"));
+
+test("a day counts the mailboxes that were purged on it with their domain, the day after does not", async () => {
+  const { account, name, ids } = await scene(["ada", "bob", "cy"]);
+  for (const id of ids) await remove(account, id);
+  expect((await removeForGood(account, name)).status).toBe(200);
+  expect((await send(account, "GET", "mailboxes/deleted")).body.total).toBe(0);
+  expect(await pastOf(account)).toHaveLength(1);
+  expect(await countedUpTo(account, plusDays(today, 1))).toEqual([3, 0]);
+});
+
+test("a purge after the day is recorded stores nothing for this day", async () => {
+  const { account, name, ids } = await scene(["ada", "bob"]);
+  for (const id of ids) await remove(account, id);
+  expect(await countedUpTo(account, today)).toEqual([2]);
+  await removeForGood(account, name);
+  expect(await pastOf(account)).toEqual([]);
+});
+
+test("a day does not count the mailboxes that were created after it and before the daily run", async () => {
+  const account = await newRoomyAccount();
+  const table = testTable();
+  const tomorrow = plusDays(today, 1);
+  for (const [day, rows] of [[today, 1], ...Array.from({ length: 6 }, () => [tomorrow, 90] as const)] as const) {
+    const created = Array.from({ length: rows }, () => ({ created_at: `${day}T00:10:00.000Z` }));
+    await table.commit(async () => {
+      const { state } = await readList(table, mailboxesOf(account.id));
+      return { value: undefined, writes: appendRows(state, created) };
+    });
+  }
+  expect(await countedUpTo(account, today)).toEqual([1]);
+  expect(await countedUpTo(account, tomorrow)).toEqual([1, 541]);
 });

@@ -112,6 +112,11 @@ test("a declined charge is tried again after 1, 3 and 5 days, and then switched 
     "failed",
     "disabled",
   ]);
+  const failed = await scene.changes("billing.recharge.failed");
+  expect(failed.map(({ after }) => after["retry_at"])).toEqual([
+    ...days.map((day) => expect.stringContaining(day)),
+    null,
+  ]);
   expect(await scene.settings()).toMatchObject({ enabled: false, state: "off" });
   expect(await scene.balance()).toBe("15.00");
 });

@@ -37,7 +37,7 @@ async function sceneThatSends() {
     last_name: "B",
     aliases: [],
     status: "active",
-    created_at: "",
+    created_at: "2020-01-01T00:00:00.000Z",
     updated_at: "",
     version: 1,
   };

@@ -56,6 +56,7 @@ const registration = {
 };
 const domain = {
   id: account.id,
+  workspace_id: account.id,
   name: "xn--bcher-kva.example",
   unicode_name: "bücher.example",
   status_reason: "The MX record is missing.",
@@ -106,7 +107,16 @@ const events: [subject: string, event: NoticeEvent, says: string][] = [
   ],
   ["You have lost bücher.example", domainEvent("domain.released"), "until 23 December 2026"],
   ["bücher.example was deleted", domainEvent("domain.releasing"), "user ada deleted the domain"],
-  ["Another account has taken over bücher.example", domainEvent("domain.taken_over"), "prove it"],
+  [
+    "Another account has taken over bücher.example",
+    domainEvent("domain.taken_over", { name: "xn--bcher-kva.com" }),
+    `/domains {"name":"xn--`,
+  ],
+  [
+    "Another account has taken over bücher.example",
+    domainEvent("domain.taken_over", { registration: null }),
+    "/domains/xn--bcher-kva.example/restore",
+  ],
   ["The DNS of bücher.example has a fault", domainEvent("domain.degraded"), "The MX record is missing."],
   ["The DNS of bücher.example is right again", domainEvent("domain.recovered"), "You need to do nothing"],
   ...(["past_due", "suspended", "active", "closed"] as const).flatMap((status) =>
@@ -198,6 +208,11 @@ const events: [subject: string, event: NoticeEvent, says: string][] = [
     "Your card was declined.",
   ],
   [
+    "The wallet could not be recharged",
+    eventFor(account, "billing.recharge.failed", { data: { ...recharge, retry_at: inDays(1) } }),
+    "We try again on 24 November 2026.",
+  ],
+  [
     "Confirm the recharge of your wallet",
     eventFor(account, "billing.recharge.action_required", {
       data: { ...recharge, action_url: "https://pay.example.com/x" },
@@ -270,6 +285,11 @@ test("a mail about a debt has the amount and the day, while the account has the 
     expect(readingFor("past_due", now)).toContain("If it stays unpaid for 14 days");
     expect(readingFor("past_due", now)).not.toContain("To pay:");
   }
+});
+
+test.each([undefined, null])("the mail about a failed recharge promises no attempt if retry_at is %s", (retry_at) => {
+  const event = eventFor(account, "billing.recharge.failed", { data: { ...recharge, retry_at } });
+  expect(readingOf(event).text).not.toContain("again");
 });
 
 test("a paid top-up is a mail only if the account was closed before it", () => {

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { handler as advanceRecharges } from "../../../../functions/workers/advance-recharges.ts";
 import { handler as watchWallets } from "../../../../functions/workers/watch-wallets.ts";
 import { billing, fund } from "../../../support/billing.ts";
+import { write } from "../../../support/domain-work.ts";
 import { storedOf } from "../../../support/entry-points.ts";
 import { chargeOf, saveTestCard, takePaymentBack, tellProduct } from "../../../support/saved-cards.ts";
 import { newAccount } from "../../../support/world.ts";
@@ -12,6 +13,14 @@ test("members that are left out stay as they are", async () => {
   await billing(account, "PATCH", "auto-recharge", { threshold: "12.50", max_per_month: 2 });
   const { body } = await billing(account, "PATCH", "auto-recharge", { amount: 30 });
   expect(body).toMatchObject({ enabled: false, threshold: "12.50", amount: "30.00", max_per_month: 2 });
+});
+
+test("an amount of an earlier version that is too small stays, until it is changed", async () => {
+  const account = await newAccount();
+  await billing(account, "PATCH", "auto-recharge", { amount: "1.00" });
+  await write({ update: { PK: `ACCOUNT#${account.id}`, SK: "AUTO_RECHARGE" }, set: { amount: 10 } });
+  const { status, body } = await billing(account, "PATCH", "auto-recharge", { threshold: "12.50" });
+  expect([status, body.threshold, body.amount]).toEqual([200, "12.50", "0.10"]);
 });
 
 test("without a saved card it is not switched on: 409, and nothing changes", async () => {
@@ -25,6 +34,8 @@ test("without a saved card it is not switched on: 409, and nothing changes", asy
 test.each([
   [{ amount: "2000.01" }, "amount"],
   [{ amount: "0" }, "amount"],
+  [{ amount: "0.99" }, "amount"],
+  [{ amount: 0.5 }, "amount"],
   [{ amount: "100.01" }, "amount"],
   [{ monthly_cap: "5000.01" }, "monthly_cap"],
   [{ monthly_cap: "24.99" }, "monthly_cap"],

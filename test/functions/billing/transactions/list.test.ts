@@ -135,6 +135,9 @@ test("a type, a time and a page choose together, with the total of all that matc
     { type: "purchase", since: times[2], until: times[4] },
     { since: "2001-01-01T00:00:00+02:00", until: "2002-01-01T00:00:00Z" },
     { since: "9000-01-01T00:00:00Z" },
+    // In UTC, these times are in the years 10000 and −1.
+    { until: "9999-12-31T23:59:59-14:00" },
+    { since: "0000-01-01T00:00:00+14:00" },
   ];
   for (const { type, since, until } of conditions) {
     const matching = all.filter(

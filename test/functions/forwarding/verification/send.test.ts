@@ -1,8 +1,19 @@
 import { expect, test } from "vitest";
 
+import { sendVerification } from "../../../../shared/mail/forwarding/send.ts";
 import { mailedKey } from "../../../../shared/mail/forwarding/target.ts";
 import { write } from "../../../support/domain-work.ts";
-import { agreedRule, enter, mailed, mailsTo, ofRule, press, ruleTo, stranger } from "../../../support/forwarding.ts";
+import {
+  agreedRule,
+  enter,
+  mailed,
+  mailsTo,
+  ofRule,
+  press,
+  ruleTo,
+  sendWork,
+  stranger,
+} from "../../../support/forwarding.ts";
 import { home, send, statusesOf, stocked } from "../../../support/mailboxes.ts";
 import { newAccount, type Account } from "../../../support/world.ts";
 
@@ -84,4 +95,25 @@ test("a target that has become a mailbox of the account needs no agreement, and 
     "pending",
     true,
   ]);
+});
+
+test("a target whose mailbox was deleted keeps no other recipient from a mail", async () => {
+  const account = await newAccount();
+  const { name } = await home(account);
+  const [ada = ""] = await stocked(account, name, ["ada"]);
+  const [gone, bob] = [`ada@${name}`, stranger("bob")];
+  const { body: rule } = await send(account, "POST", "forwarding", { target_emails: [gone, bob] });
+  await send(account, "DELETE", `mailboxes/${ada}`);
+  await write({ delete: mailedKey(bob) });
+  expect(await ask(account, rule.id)).toMatchObject({
+    status: 200,
+    body: { targets: [{ email: gone }, { email: bob }] },
+  });
+  await sendVerification(account.id, rule.id, sendWork());
+  expect(await mailsTo(bob)).toHaveLength(1);
+  const named = await send(account, "POST", ofRule(rule.id, "/verification/send"), { target_email: gone });
+  expect(named).toMatchObject({
+    status: 422,
+    body: { detail: [{ loc: ["body", "target_email"], type: "not_found" }] },
+  });
 });

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 
 import type { DnsAnswer, Resolver } from "../../../../shared/dns/answer.ts";
 import { openResolver } from "../../../../shared/dns/resolver.ts";
@@ -138,6 +138,42 @@ test("a nameserver that is silent about one record leaves the others known", asy
   const found = Object.fromEntries(checks.map((check) => [check.name, check.status]));
   expect(found).toMatchObject({ ns: "pass", mx: "unknown", spf: "pass", dkim: "fail", dmarc: "fail" });
   expect(status).toBe("degraded");
+});
+
+test("all checks together share one time of less than five seconds, and a late one is unknown or advice", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  process.env["MTA_STS_SERVER"] = "127.0.0.1:1";
+  onTestFinished(() => {
+    vi.useRealTimers();
+    delete process.env["MTA_STS_SERVER"];
+  });
+  const begunMs = performance.now();
+  const texts: Record<string, string> = {
+    "_mta-sts.shop.test": "v=STSv1; id=1",
+    "shop.test": spf.replace("~all", "include:slow.test ~all"),
+  };
+  const later: number[] = [];
+  const resolver: Resolver = {
+    delegation: async () => ({ status: "none" }),
+    resolve: async (name, type, within) => {
+      if (within) later.push(within.remainingMs());
+      const text = type === "TXT" ? texts[name] : undefined;
+      if (text === undefined) return { status: "unknown", reason: "it is slow" };
+      if (performance.now() - begunMs < 5_000) vi.advanceTimersByTime(5_000);
+      return { status: "found", records: [{ name, type: "TXT", ttl: 60, text }] };
+    },
+  };
+  const { checks } = await healthBy(resolver);
+  expect(later).not.toEqual([]);
+  expect(later.filter((leftMs) => leftMs > 0)).toEqual([]);
+  expect(checks.find(({ name }) => name === "mta_sts")).toMatchObject({
+    status: "unknown",
+    message: expect.stringContaining("too long"),
+  });
+  expect(checks.find(({ name }) => name === "spf")).toMatchObject({
+    status: "warn",
+    message: expect.stringContaining("slow.test cannot be read"),
+  });
 });
 
 const check = (name: "ns" | "mx" | "spf" | "mta_sts" | "blocklist", status: "pass" | "warn" | "fail" | "unknown") => ({

@@ -1,0 +1,80 @@
+import * as z from "zod";
+
+import { Day, dayMs, dayOf, startOf, Timestamp } from "../core/time.ts";
+import type { Reader } from "../table/table.ts";
+import type { Key, Write } from "../table/writes.ts";
+import { BillingState, stateKey } from "./state.ts";
+
+/*
+ * Past use: mailboxes and managed dedicated IPs that were removed for good, as long as days on which they existed may
+ * be unrecorded. The transaction of the removal also writes the past use. Purged mailboxes with the same first and last
+ * day share one item.
+ *
+ * Access patterns
+ *   purged mailboxes, by their last day               ACCOUNT#<id> / PAST_MAILBOXES#<last day>#<first day>
+ *   removed managed dedicated IPs, by their last day  ACCOUNT#<id> / PAST_IP#<last day>#<IP>
+ */
+const mailboxesKey = (accountId: string, last: Day, first = ""): Key => ({
+  PK: `ACCOUNT#${accountId}`,
+  SK: `PAST_MAILBOXES#${last}#${first}`,
+});
+const ipKey = (accountId: string, last: Day, id = ""): Key => ({
+  PK: `ACCOUNT#${accountId}`,
+  SK: `PAST_IP#${last}#${id}`,
+});
+
+/** After every day. */
+const noDay = "~";
+
+/** How long past use is kept after its last day, in milliseconds. The daily run is never so late. */
+const keptMs = 60 * dayMs;
+
+const ttlOf = (last: Day): number => Math.ceil((startOf(last).getTime() + keptMs) / 1_000);
+
+const PastMailboxes = z.object({ first_day: Day, last_day: Day, count: z.int() });
+type PastMailboxes = z.output<typeof PastMailboxes>;
+
+/** Plans the past use of a mailbox that is purged. Plans nothing if the day of the mailbox's deletion is recorded. */
+export async function pastMailboxWrites(
+  table: Reader,
+  accountId: string,
+  { created_at, deleted_at }: { created_at: string; deleted_at: string },
+): Promise<Write[]> {
+  const [first_day, last_day] = [dayOf(new Date(created_at)), dayOf(new Date(deleted_at))];
+  const state = await table.get(stateKey(accountId), BillingState.pick({ accrue_from: true }));
+  // A recorded day stays recorded, so the state may change meanwhile.
+  if (state && last_day < state.accrue_from) return [];
+  const set = { first_day, last_day, ttl: ttlOf(last_day) };
+  return [{ update: mailboxesKey(accountId, last_day, first_day), set, add: { count: 1 } }];
+}
+
+/** The range that `readPastMailboxes` reads. */
+export const rangeOfPastMailboxes = (accountId: string, from: Day): { partition: string; from: string; to: string } => {
+  const [first, last] = [mailboxesKey(accountId, from), mailboxesKey(accountId, noDay)];
+  return { partition: first.PK, from: first.SK, to: last.SK };
+};
+
+/** Reads the purged mailboxes that existed on a day or later. */
+export async function readPastMailboxes(table: Reader, accountId: string, day: Day): Promise<PastMailboxes[]> {
+  const { partition, from, to } = rangeOfPastMailboxes(accountId, day);
+  return (await table.between(partition, from, to)).map((item) => PastMailboxes.parse(item));
+}
+
+const PastIp = z.object({ id: z.string(), created_at: Timestamp, paid_until: Timestamp.optional(), last_day: Day });
+type PastIp = z.output<typeof PastIp>;
+
+/** The write that stores the past use of a managed dedicated IP that is removed. */
+export function pastIpWrite(
+  accountId: string,
+  { id, created_at, paid_until }: Omit<PastIp, "last_day">,
+  now: Date,
+): Write {
+  const last_day = dayOf(now);
+  return { put: { ...ipKey(accountId, last_day, id), id, created_at, paid_until, last_day, ttl: ttlOf(last_day) } };
+}
+
+/** Reads the removed managed dedicated IPs that existed on a day or later. */
+export async function readPastIps(table: Reader, accountId: string, day: Day): Promise<PastIp[]> {
+  const [first, last] = [ipKey(accountId, day), ipKey(accountId, noDay)];
+  return (await table.between(first.PK, first.SK, last.SK)).map((item) => PastIp.parse(item));
+}

@@ -4,8 +4,8 @@ import { accountKey, StoredAccount } from "../../accounts/account.ts";
 import { change } from "../../changes/kind.ts";
 import { recorder } from "../../changes/recorder.ts";
 import { mapConcurrently } from "../../core/concurrency.ts";
-import type { Log } from "../../core/log.ts";
 import { later } from "../../core/time.ts";
+import type { WorkerContext } from "../../http/worker.ts";
 import { domainsByIds } from "../../domains/find.ts";
 import { MailRefused, type Mail } from "../../providers/mail/mail.ts";
 import { readRows } from "../../table/ranked-list.ts";
@@ -29,7 +29,7 @@ import {
 } from "./proof.ts";
 import { ruleKind, rules, ruleView, scopeOf, type StoredRule, targetsOf, waitingTarget, withTarget } from "./rule.ts";
 
-export type SendWork = { table: Table; mail: Mail; publicUrl: string; now: () => Date; log: Log };
+export type SendWork = WorkerContext & { mail: Mail; publicUrl: string };
 
 /** The lease of a worker, in milliseconds: longer than one invocation lasts. */
 const leaseMs = 60_000;

@@ -1,6 +1,7 @@
 import { isLive, type Permissions } from "../../shared/auth/permissions.ts";
 import { filesHere } from "../../shared/billing/services.ts";
 import { change } from "../../shared/changes/kind.ts";
+import { systemAuthor } from "../../shared/changes/record.ts";
 import { recorder } from "../../shared/changes/recorder.ts";
 import { type BusEvent, ResourceEvent, workerContext } from "../../shared/http/worker.ts";
 import { csvHeader, csvLines } from "../../shared/mail/mailboxes/bulk.ts";
@@ -61,8 +62,7 @@ export async function runExport(
   const permissions = permissionsOf(stored.permissions, now());
   const csv = csvOf(stored, { table, permissions }, counted);
   await files.putStream(key, csv, "text/csv; charset=utf-8");
-  const author = { action: "system: mailbox export", actor: { type: "system" as const, id: "exports" }, requestId: id };
-  const commit = recorder({ table, accountId, author, now });
+  const commit = recorder({ table, accountId, author: systemAuthor("mailbox export", "exports", id), now });
   await commit(async () => {
     const current = await table.get(exportKey(accountId, id), StoredExport);
     if (!current || current.status === "done") return { value: undefined, writes: [], changes: [] };

@@ -1,12 +1,11 @@
 import * as z from "zod";
 
 import { change } from "../changes/kind.ts";
-import type { ChangePlan, Commit } from "../changes/recorder.ts";
+import type { ChangePlan, Writer } from "../changes/recorder.ts";
 import { InvalidInput } from "../core/errors.ts";
 import { dayMs } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import type { VatAnswer, VatRegister } from "../providers/vat/vat.ts";
-import type { Reader } from "../table/table.ts";
 import {
   type BillingProfile,
   profileKey,
@@ -105,7 +104,7 @@ const answerMs = 30 * dayMs;
  */
 export async function refreshVatId(
   accountId: string,
-  { table, commit, now }: { table: Reader; commit: Commit; now: () => Date },
+  { table, commit, now }: Writer,
   register: VatRegister | undefined,
 ): Promise<void> {
   if (register === undefined) return;

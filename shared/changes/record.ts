@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+
 import * as z from "zod";
 
 import { timeOrderedId } from "../core/ids.ts";
@@ -44,6 +46,16 @@ export type Author = {
   sourceIp?: string | undefined;
   userAgent?: string | undefined;
 };
+
+/**
+ * The product itself as the author of changes without a caller. `id` is the part of the product. Without `requestId`,
+ * the changes get an id of their own.
+ */
+export const systemAuthor = (action: string, id: string, requestId: string = randomUUID()): Author => ({
+  action: `system: ${action}`,
+  actor: { type: "system", id },
+  requestId,
+});
 
 const StoredView = z.record(z.string(), z.unknown());
 

@@ -1,8 +1,9 @@
 import { recordWrites } from "../changes/record.ts";
+import type { Writer } from "../changes/recorder.ts";
 import { dayMs, later } from "../core/time.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
-import { ipUpdate, ipChange, systemAuthor, type ChangeContext } from "./change.ts";
+import { ipUpdate, ipChange, ipAuthor } from "./change.ts";
 import type { DnsCheck } from "./check-dns.ts";
 import { type StoredIp, ipById, isProof } from "./dedicated-ip.ts";
 import { holdWrite, isOf, isStock, planRelease, readHolders, type HostHolder } from "./holder.ts";
@@ -42,11 +43,7 @@ export async function planFirmHold(table: Reader, ip: StoredIp): Promise<Write[]
  * - for an address in the operator's stock;
  * - for an address whose rival has a firm hold, and still publishes its proof or is suspended.
  */
-export async function takeFromRivals(
-  ip: StoredIp,
-  check: DnsCheck,
-  { table, commit, now }: ChangeContext,
-): Promise<void> {
+export async function takeFromRivals(ip: StoredIp, check: DnsCheck, { table, commit, now }: Writer): Promise<void> {
   const ips = ip.addresses.map((address) => address.ip);
   const holders = await readHolders(table, ips);
   for (const [index, holder] of holders.entries()) {
@@ -103,6 +100,6 @@ async function planTakeover(
   return [
     ...writes,
     ...(await planRelease(table, rival, ips)),
-    ...recordWrites(account_id, [ipChange("taken_over", rival, after)], systemAuthor(), now),
+    ...recordWrites(account_id, [ipChange("taken_over", rival, after)], ipAuthor(), now),
   ];
 }

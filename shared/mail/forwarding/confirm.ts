@@ -1,4 +1,5 @@
 import { change } from "../../changes/kind.ts";
+import type { Writer } from "../../changes/recorder.ts";
 import { InvalidInput, Problem } from "../../core/errors.ts";
 import type { Context, LocatedResource, ResourceLookup, Expected } from "../../http/route.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
@@ -67,13 +68,11 @@ type Proved<T> = {
   answer: (rule: ForwardingRule, email: string) => T;
 };
 
-type AgreementContext = Pick<Context, "table" | "commit" | "now">;
-
 /**
  * Stores the agreement in all rules that the mail listed and that still wait for the recipient. The rule of the proof
  * comes last, in the transaction that deletes the proof. So an interrupted run can be repeated.
  */
-async function agree<T>(proved: Proved<T>, { table, commit, now }: AgreementContext): Promise<T> {
+async function agree<T>(proved: Proved<T>, { table, commit, now }: Writer): Promise<T> {
   const { accountId, ruleId, slot, lost, answer } = proved;
   const readValid = (ids: readonly string[]) => readProof(proved, ids, { table, now });
   const early = await readValid([ruleId]);

@@ -1,12 +1,11 @@
-import { randomUUID } from "node:crypto";
-
 import { accountKey, StoredAccount } from "../../accounts/account.ts";
 import { change } from "../../changes/kind.ts";
+import { systemAuthor } from "../../changes/record.ts";
 import { recorder } from "../../changes/recorder.ts";
 import { mapConcurrently } from "../../core/concurrency.ts";
 import { later } from "../../core/time.ts";
-import type { WorkerContext } from "../../http/worker.ts";
 import { domainsByIds } from "../../domains/find.ts";
+import type { WorkerContext } from "../../http/worker.ts";
 import { MailRefused, type Mail } from "../../providers/mail/mail.ts";
 import { readRows } from "../../table/ranked-list.ts";
 import type { Table } from "../../table/table.ts";
@@ -188,11 +187,7 @@ async function provedNames(table: Table, accountId: string, covered: readonly St
 
 /** Stores a refusal by the recipient's mail server in the rule. The target is then `expired`. */
 function noteRefusal({ accountId, ruleId: id }: Recipient, email: string, { table, now }: SendWork): Promise<void> {
-  const author = {
-    action: "system: forwarding",
-    actor: { type: "system" as const, id: "forwarding" },
-    requestId: randomUUID(),
-  };
+  const author = systemAuthor("forwarding", "forwarding");
   return recorder({ table, accountId, author, now })(async () => {
     const before = await scopedById(rules, table, accountId, id);
     const target = before && waitingTarget(before, email);

@@ -5,7 +5,7 @@ import * as z from "zod";
 import { Scope } from "../auth/permissions.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Claim } from "../changes/recorder.ts";
-import { InvalidInput, Problem } from "../core/errors.ts";
+import { invalidAt, type InvalidInput, Problem } from "../core/errors.ts";
 import { dayMs } from "../core/time.ts";
 import type { Attempt, Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
@@ -41,13 +41,11 @@ export const requestIdOf = ({ PK, SK }: Key, first: string | undefined): string 
 
 /** The 422 for a key that was used for another request. */
 const keyReused = (): InvalidInput =>
-  new InvalidInput([
-    {
-      loc: ["header", "idempotency-key"],
-      msg: "This key was used for another request. Use a new key for each request",
-      type: "idempotency_key_reused",
-    },
-  ]);
+  invalidAt(
+    ["header", "idempotency-key"],
+    "This key was used for another request. Use a new key for each request",
+    "idempotency_key_reused",
+  );
 
 /** The 409 for a key whose first request is still running. */
 const inFlight = (): Problem =>

@@ -5,7 +5,7 @@ import type * as z from "zod";
 
 import { askEmailOf, authenticate, expectedPrincipal } from "../auth/authenticate.ts";
 import type { Principal } from "../auth/principal.ts";
-import { InvalidInput, Problem } from "../core/errors.ts";
+import { invalidAt, InvalidInput, Problem } from "../core/errors.ts";
 import { createLog } from "../core/log.ts";
 import { addressOf } from "../core/product.ts";
 import { clock } from "../core/time.ts";
@@ -210,9 +210,7 @@ function forbiddenKey(error: unknown): InvalidInput | undefined {
   const cause = error instanceof Error ? error.cause : undefined;
   const key = typeof cause === "object" && cause !== null && "data" in cause ? cause.data : undefined;
   if (key !== "__proto__" && key !== "constructor") return undefined;
-  return new InvalidInput([
-    { loc: ["body", key], msg: "A member with this name is never allowed", type: "extra_forbidden" },
-  ]);
+  return invalidAt(["body", key], "A member with this name is never allowed", "extra_forbidden");
 }
 
 function logRequest(

@@ -4,7 +4,7 @@ import * as z from "zod";
 
 import { getAccount } from "../accounts/visible.ts";
 import { change, defineKind, type Change } from "../changes/kind.ts";
-import { InvalidInput, notFound } from "../core/errors.ts";
+import { invalidAt, notFound } from "../core/errors.ts";
 import { Id, timeOrderedId } from "../core/ids.ts";
 import { Currency, money, MoneyText, moneyUpTo } from "../core/money.ts";
 import { Timestamp } from "../core/time.ts";
@@ -203,7 +203,7 @@ export async function createTopup(
   const { session, ...planned } = await opening.catch((error: unknown) => {
     if (!(error instanceof AmountRefused)) throw error;
     const type = error.isTooSmall ? "too_small" : "too_big";
-    throw new InvalidInput([{ loc: ["body", "amount"], msg: error.message, type }]);
+    throw invalidAt(["body", "amount"], error.message, type);
   });
   return context.commit(async () => ({ value: session, ...planned }));
 }

@@ -1,6 +1,6 @@
 import { change } from "../../changes/kind.ts";
 import type { Writer } from "../../changes/recorder.ts";
-import { InvalidInput, Problem } from "../../core/errors.ts";
+import { invalidAt, Problem } from "../../core/errors.ts";
 import type { Context, LocatedResource, ResourceLookup, Expected } from "../../http/route.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
 import { isPassword } from "../mailboxes/password.ts";
@@ -162,7 +162,7 @@ export const agreeByToken = ({ accountId, ruleId, slot, hash }: TokenOwner, cont
       ruleId,
       slot,
       isProof: ({ token_hash, expires_at }, now) => token_hash === hash && expires_at > now.toISOString(),
-      lost: () => new InvalidInput([{ loc: ["body", "token"], msg: deadLink, type: "not_found" }]),
+      lost: () => invalidAt(["body", "token"], deadLink, "not_found"),
       answer: (_, email) => ({ target_email: maskedAddress(email), verification_state: "verified" }),
     },
     context,
@@ -207,7 +207,7 @@ function targetOfCode(rule: StoredRule, email: string | undefined): Target {
   if (!target && others.length > 0) {
     const msg =
       "Several targets of the rule wait for their recipients. Give the address of the target that got the code";
-    throw new InvalidInput([{ loc: ["body", "target_email"], msg, type: "value_error" }]);
+    throw invalidAt(["body", "target_email"], msg);
   }
   if (waiting?.verification_state === "pending") return waiting;
   const detail = `${target?.email ?? rule.target_email} needs no code. Only a pending target can be confirmed.`;

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
-import { InvalidInput, Problem } from "../../core/errors.ts";
+import { invalidAt, InvalidInput, Problem } from "../../core/errors.ts";
 import type { Log, LogFields } from "../../core/log.ts";
 import { internalHandler } from "../../http/internal.ts";
 import { failureResponse, type Response } from "../../http/response.ts";
@@ -61,7 +61,7 @@ export function queryOf<N extends string>(
 export function requireMember<N extends string>(query: Record<N, string | undefined>, name: N): string {
   const text = query[name];
   if (text !== undefined) return text;
-  throw new InvalidInput([{ loc: ["query", name], msg: "This is required", type: "missing" }]);
+  throw invalidAt(["query", name], "This is required", "missing");
 }
 
 /**

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import type { EventDetail } from "../../changes/record.ts";
-import { InvalidInput } from "../../core/errors.ts";
+import { invalidAt } from "../../core/errors.ts";
 import { dayMs, hourMs, minuteMs, Timestamp } from "../../core/time.ts";
 import type { Reader, Table } from "../../table/table.ts";
 import type { Item, Key } from "../../table/writes.ts";
@@ -194,7 +194,7 @@ export async function readRevocations(
   if (now.getTime() - begun.getTime() > keptMs) {
     const msg =
       "The cursor is older than 30 days, so revocations may be lost. End all sessions, and begin without a cursor";
-    throw new InvalidInput([{ loc: ["query", "since"], msg, type: "cursor_expired" }]);
+    throw invalidAt(["query", "since"], msg, "cursor_expired");
   }
   const items: Item[] = [];
   const lastHour = hourOf(now);

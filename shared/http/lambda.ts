@@ -18,7 +18,14 @@ import type { InvocationContext } from "./invoke.ts";
 import { bodyText } from "./json-body.ts";
 import { prime } from "./prime.ts";
 import { metadataUrlOf } from "./protected-resource.ts";
-import { type Response, bearerChallenge, failureResponse, requestIdOf, withStandardHeaders } from "./response.ts";
+import {
+  type Response,
+  bearerChallenge,
+  failureResponse,
+  logUnexpected,
+  requestIdOf,
+  withStandardHeaders,
+} from "./response.ts";
 import { runtime } from "./runtime.ts";
 
 /**
@@ -196,10 +203,7 @@ function callerFailure(error: unknown, { invocation }: Call): Problem | InvalidI
   if (status === 415)
     return new Problem("unsupported_media_type", "Send the body as `Content-Type: application/json`.");
   if (status === 422) return forbiddenKey(error) ?? new Problem("malformed_json", "The body is not valid JSON.");
-  invocation.log.error("unexpected error", {
-    error: error instanceof Error ? (error.stack ?? error.message) : String(error),
-  });
-  return new Problem("internal", "Something went wrong on our side. The request id helps us find it.");
+  return logUnexpected(error, invocation.log);
 }
 
 /**

@@ -5,7 +5,7 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import { invalidAt, InvalidInput, Problem } from "../../core/errors.ts";
 import type { Log, LogFields } from "../../core/log.ts";
 import { internalHandler } from "../../http/internal.ts";
-import { failureResponse, type Response } from "../../http/response.ts";
+import { failureResponse, logUnexpected, type Response } from "../../http/response.ts";
 import { runtime } from "../../http/runtime.ts";
 import { mailKeys } from "../../providers/mail/secret.ts";
 import { secretsHere } from "../../providers/secrets/factory.ts";
@@ -36,8 +36,7 @@ function problemOf(error: unknown, log: Log): Problem | InvalidInput {
     hasLoggedOff = true;
   }
   if (error instanceof Problem || error instanceof InvalidInput) return error;
-  log.error("unexpected error", { error: error instanceof Error ? error.stack : String(error) });
-  return new Problem("internal", "Something went wrong on our side. The request id helps us find it.");
+  return logUnexpected(error, log);
 }
 
 /**

@@ -20,6 +20,12 @@ export function idOfWords(...words: string[]): string {
   return dashed(`${hex.slice(0, 12)}8${hex.slice(13, 16)}${variant}${hex.slice(17, 32)}`);
 }
 
+/** Generates the secret token of a link: 128 random bits. */
+export const newToken = (): string => randomBytes(16).toString("base64url");
+
+/** The hash of a token, which is stored in place of the token: SHA-256, in hex. */
+export const hashOfToken = (token: string): string => createHash("sha256").update(token).digest("hex");
+
 /**
  * A UUIDv8 (RFC 9562 §5.8) with a 40-bit ordinal and 82 random bits. The ordinal gives the key of the row. A reader
  * must compare the whole id with the id in the row, because a caller can make another id with the same ordinal.

@@ -1,11 +1,11 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHash, timingSafeEqual } from "node:crypto";
 
 import * as z from "zod";
 
 import { getAccount } from "../accounts/visible.ts";
 import { change, defineKind, type Change } from "../changes/kind.ts";
 import { invalidAt, notFound } from "../core/errors.ts";
-import { Id, timeOrderedId } from "../core/ids.ts";
+import { Id, newToken, timeOrderedId } from "../core/ids.ts";
 import { Currency, money, MoneyText, moneyUpTo } from "../core/money.ts";
 import { Timestamp } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
@@ -112,7 +112,7 @@ const hashOf = (secret: string): Buffer => createHash("sha256").update(secret).d
 /** Generates a new reference, the token of its result page, and the hash to store of the secret in the token. */
 export function newCheckoutToken(at: Date): { reference: string; token: string; token_hash: string } {
   const reference = timeOrderedId(at);
-  const secret = randomBytes(16).toString("base64url");
+  const secret = newToken();
   return { reference, token: `${reference}.${secret}`, token_hash: hashOf(secret).toString("hex") };
 }
 

@@ -20,7 +20,7 @@ import { covers, isLive, type Permissions } from "../../auth/permissions.ts";
 import { profileOf, verifiedEmailOf, type Principal, type Profile } from "../../auth/principal.ts";
 import { type Change, change } from "../../changes/kind.ts";
 import { invalidAt, Problem } from "../../core/errors.ts";
-import { Id } from "../../core/ids.ts";
+import { hashOfToken, Id } from "../../core/ids.ts";
 import { Timestamp } from "../../core/time.ts";
 import { getAssignments, planAssignments, planNewEnd, type Grantable } from "../../grants/assignments.ts";
 import { readHeld, type Subject } from "../../grants/holders.ts";
@@ -36,7 +36,6 @@ import {
   accessView,
   findInvitation,
   grantableOf,
-  hashOfToken,
   invitationKey,
   invitationKind,
   invitationView,

@@ -1,5 +1,3 @@
-import { createHash, randomBytes } from "node:crypto";
-
 import * as z from "zod";
 
 import { AccountParams } from "../../accounts/account.ts";
@@ -33,10 +31,6 @@ export const invitedKey = (accountId: string, email: string): Key => ({
   SK: `INVITED#${email}`,
 });
 export const tokenKey = (tokenHash: string): Key => ({ PK: `INVITATION#${tokenHash}`, SK: "TOKEN" });
-
-export const hashOfToken = (token: string): string => createHash("sha256").update(token).digest("hex");
-/** Generates the token of a link: 128 random bits. */
-export const newToken = (): string => randomBytes(16).toString("base64url");
 
 const validDays = 7;
 

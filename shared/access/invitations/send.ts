@@ -1,12 +1,11 @@
 import { accountKey, StoredAccount } from "../../accounts/account.ts";
+import { hashOfToken, newToken } from "../../core/ids.ts";
 import { later } from "../../core/time.ts";
 import type { WorkerContext } from "../../http/worker.ts";
 import { MailRefused, type Mail } from "../../providers/mail/mail.ts";
 import {
   findInvitation,
-  hashOfToken,
   invitationKey,
-  newToken,
   invitationStatus,
   type StoredInvitation,
   tokenKey,

@@ -1,21 +1,13 @@
 import { change } from "../../changes/kind.ts";
 import type { Writer } from "../../changes/recorder.ts";
 import { invalidAt, Problem } from "../../core/errors.ts";
+import { hashOfToken } from "../../core/ids.ts";
 import type { Context, LocatedResource, ResourceLookup, Expected } from "../../http/route.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
 import { isPassword } from "../mailboxes/password.ts";
 import { scopedById, aheadOfScoped } from "../scoped/family.ts";
 import { ruleUpdate, currentRule, expectedRule, requireTarget } from "./manage.ts";
-import {
-  endedWrite,
-  getProof,
-  hashOfToken,
-  proofKey,
-  StoredToken,
-  tokenKey,
-  triesPerCode,
-  type StoredProof,
-} from "./proof.ts";
+import { endedWrite, getProof, proofKey, StoredToken, tokenKey, triesPerCode, type StoredProof } from "./proof.ts";
 import {
   ruleKind,
   rules,

@@ -3,6 +3,7 @@ import { change } from "../../changes/kind.ts";
 import { systemAuthor } from "../../changes/record.ts";
 import { recorder } from "../../changes/recorder.ts";
 import { mapConcurrently } from "../../core/concurrency.ts";
+import { hashOfToken, newToken } from "../../core/ids.ts";
 import { later } from "../../core/time.ts";
 import { domainsByIds } from "../../domains/find.ts";
 import type { WorkerContext } from "../../http/worker.ts";
@@ -14,18 +15,7 @@ import { hashPassword } from "../mailboxes/password.ts";
 import { domainIdOf, scopedById } from "../scoped/family.ts";
 import { verificationLetter } from "./letter.ts";
 import { ruleUpdate } from "./manage.ts";
-import {
-  codeMinutes,
-  getProof,
-  hashOfToken,
-  linkHours,
-  newCode,
-  newToken,
-  proofKey,
-  tokenKey,
-  ttlOf,
-  type StoredProof,
-} from "./proof.ts";
+import { codeMinutes, getProof, linkHours, newCode, proofKey, tokenKey, ttlOf, type StoredProof } from "./proof.ts";
 import { ruleKind, rules, ruleView, scopeOf, type StoredRule, targetsOf, waitingTarget, withTarget } from "./rule.ts";
 
 export type SendWork = WorkerContext & { mail: Mail; publicUrl: string };

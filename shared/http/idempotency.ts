@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomUUID } from "node:crypto";
+import { createHmac, hash, randomUUID } from "node:crypto";
 
 import * as z from "zod";
 
@@ -34,10 +34,7 @@ export const fingerprintOf = (
  * table, and the owner of the first claim (`first`). Records of earlier versions have no `first`.
  */
 export const requestIdOf = ({ PK, SK }: Key, first: string | undefined): string =>
-  createHash("sha256")
-    .update([PK, SK, ...(first === undefined ? [] : [first])].join(" "))
-    .digest("base64url")
-    .slice(0, 16);
+  hash("sha256", [PK, SK, ...(first === undefined ? [] : [first])].join(" "), "base64url").slice(0, 16);
 
 /** The 422 for a key that was used for another request. */
 const keyReused = (): InvalidInput =>
@@ -72,7 +69,7 @@ function notStored({ codeMode: { storesAnswer } }: KeyedRoute): Problem {
  */
 const recordKey = (principalId: string, route: string, key: string): Key => ({
   PK: `PRINCIPAL#${principalId}`,
-  SK: `IDEMPOTENCY#${route}#${createHash("sha256").update(key).digest("hex")}`,
+  SK: `IDEMPOTENCY#${route}#${hash("sha256", key)}`,
 });
 
 /** How long a claim lasts, in milliseconds: longer than the timeout of every Lambda of a route. */

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 import * as z from "zod";
 
@@ -27,7 +27,7 @@ const dayKey = ({ account_id, timestamp }: NoticeEvent, category: NoticeCategory
   SK: `NOTICES#${timestamp.slice(0, 10)}#${category}`,
 });
 
-const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 24);
+const hashOf = (text: string): string => hash("sha256", text).slice(0, 24);
 
 export type NoticeWork = WorkerContext & { mail: Mail };
 

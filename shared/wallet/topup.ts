@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { hash, timingSafeEqual } from "node:crypto";
 
 import * as z from "zod";
 
@@ -107,7 +107,7 @@ export const TopupSession = z
   })
   .meta({ id: "TopupSession", description: "A payment page to top up the wallet." });
 
-const hashOf = (secret: string): Buffer => createHash("sha256").update(secret).digest();
+const hashOf = (secret: string): Buffer => hash("sha256", secret, "buffer");
 
 /** Generates a new reference, the token of its result page, and the hash to store of the secret in the token. */
 export function newCheckoutToken(at: Date): { reference: string; token: string; token_hash: string } {

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 import * as z from "zod";
 
@@ -21,7 +21,7 @@ import type { MailRequest } from "./handler.ts";
  *   the pieces of a batch that are done   MAIL_BATCH#<SHA-256 of the batch's id> / PIECE#<number>
  */
 const pieceKey = (batchId: string, piece: string): Key => ({
-  PK: `MAIL_BATCH#${createHash("sha256").update(batchId).digest("hex")}`,
+  PK: `MAIL_BATCH#${hash("sha256", batchId)}`,
   SK: `PIECE#${piece}`,
 });
 
@@ -68,7 +68,7 @@ export function readBatch<S extends z.ZodObject>(schema: S, request: MailRequest
     const msg = `A batch has at most ${batchLimit} entries. Send the rest in another batch`;
     throw invalidAt(["body"], msg, "too_long");
   }
-  return { content: result.data, fingerprint: createHash("sha256").update(JSON.stringify(result.data)).digest("hex") };
+  return { content: result.data, fingerprint: hash("sha256", JSON.stringify(result.data)) };
 }
 
 function jsonOf(text: string): unknown {

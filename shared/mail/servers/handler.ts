@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { hash, timingSafeEqual } from "node:crypto";
 
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
@@ -15,7 +15,7 @@ import type { LoginWork } from "./log-in.ts";
 export type MailWork = LoginWork & { memory: LimiterMemory };
 export type MailRequest = Pick<APIGatewayProxyEventV2, "headers" | "rawQueryString" | "body" | "isBase64Encoded">;
 
-const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+const digest = (text: string): Buffer => hash("sha256", text, "buffer");
 
 /** Throws 401 unless the request has a key of the deployment's mail servers. */
 async function requireMailServer({ headers }: MailRequest): Promise<void> {

@@ -64,9 +64,6 @@ export function dateText(time: string): string {
 export const timeText = (time: string): string =>
   `${dateText(time)}, ${new Date(time).toISOString().slice(11, 16)} UTC`;
 
-/** A number of things: `1 day`, `7 days`. */
-export const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
-
 export const amountText = (amount: string, currency: string): string => `${amount} ${currency}`;
 
 /** The blocks that say how to top up the wallet. `amount` is the amount in the shown call. */

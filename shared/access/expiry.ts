@@ -2,7 +2,7 @@ import { systemAuthor } from "../changes/record.ts";
 import { recorder } from "../changes/recorder.ts";
 import { getAssignments, grantQueue, planExpiry } from "../grants/assignments.ts";
 import type { WorkerContext } from "../http/worker.ts";
-import { type Bounds, dueKey, dueTasks, type SweepResult, sweepTasks } from "../table/due.ts";
+import { dueKey, dueTasks, type SweepResult, sweepTasks } from "../table/due.ts";
 import { planExpiryNotice } from "./service-account.ts";
 
 /**
@@ -29,5 +29,5 @@ async function endDue(accountId: string, id: string, at: string, { table, now }:
 }
 
 /** Runs the tasks of assignments that have ended and of service accounts that expire soon, through `sweepTasks`. */
-export const sweepGrants = async (work: WorkerContext, bounds: Bounds = {}): Promise<SweepResult> =>
-  sweepTasks(await dueTasks(grantQueue, endDue, work), work.log, bounds);
+export const sweepGrants = async (work: WorkerContext): Promise<SweepResult> =>
+  sweepTasks(await dueTasks(grantQueue, endDue, work), work.log);

@@ -4,7 +4,7 @@ import { type Writer, writerOf } from "../../changes/recorder.ts";
 import { domainById } from "../../domains/find.ts";
 import { planPurge } from "../../grants/assignments.ts";
 import type { WorkerContext } from "../../http/worker.ts";
-import { type Bounds, dueKey, dueTasks, type SweepResult, sweepTasks } from "../../table/due.ts";
+import { dueKey, dueTasks, type SweepResult, sweepTasks } from "../../table/due.ts";
 import { appPasswordsKey } from "../app-passwords/app-password.ts";
 import { planRulePurge } from "../forwarding/remove.ts";
 import { deletedById, deletedRemovals, mailboxQueue } from "./deleted.ts";
@@ -57,5 +57,5 @@ async function purgeDue(accountId: string, id: string, at: string, { table, now 
 }
 
 /** Purges the mailboxes that are due, through `sweepTasks`. */
-export const sweepMailboxes = async (work: WorkerContext, bounds: Bounds = {}): Promise<SweepResult> =>
-  sweepTasks(await dueTasks(mailboxQueue, purgeDue, work), work.log, bounds);
+export const sweepMailboxes = async (work: WorkerContext): Promise<SweepResult> =>
+  sweepTasks(await dueTasks(mailboxQueue, purgeDue, work), work.log);

@@ -13,7 +13,7 @@ export const later = (from: Date, ms: number): string => new Date(from.getTime()
 /** The waits between checks after failures, in milliseconds: from a minute to a day. */
 export const checkWaitsMs = [1, 2, 5, 10, 30, 60, 180, 360, 720, 1_440].map((minutes) => minutes * minuteMs);
 
-/** The time of the next check after `failures` failed checks in a row. */
+/** The time of the next check. The wait grows with the number of failed checks in a row. */
 export const nextCheckAt = (failures: number, now: Date): string =>
   later(now, checkWaitsMs[Math.min(failures, checkWaitsMs.length - 1)] ?? dayMs);
 

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { hash, timingSafeEqual } from "node:crypto";
 
 import type { APIGatewayRequestAuthorizerEventV2, APIGatewaySimpleAuthorizerResult } from "aws-lambda";
 import * as z from "zod";
@@ -12,7 +12,7 @@ const Environment = z.object({ ORIGIN_SECRET_NAME: z.string().min(1) });
  */
 const OriginSecret = z.record(z.string(), z.string().min(32));
 
-const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+const digest = (text: string): Buffer => hash("sha256", text, "buffer");
 
 let secret: (() => Promise<string[]>) | undefined;
 

@@ -5,7 +5,7 @@ import { isInUse } from "../shared/domains/domain.ts";
 import { mtaStsPolicy } from "../shared/domains/records/mta-sts.ts";
 import { sitesOf, type Site } from "../shared/domains/site.ts";
 import { internalHandler } from "../shared/http/internal.ts";
-import { json, type Response } from "../shared/http/response.ts";
+import { json, logUnexpected, type Response } from "../shared/http/response.ts";
 import { readAddress } from "../shared/mail/mailboxes/local-part.ts";
 import type { Table } from "../shared/table/table.ts";
 import { addressIn, autoconfigXml, autodiscoverError, autodiscoverXml } from "../shared/web/client-settings.ts";
@@ -128,7 +128,7 @@ async function answer(
 }
 
 function internalError(error: unknown, _: string, log: Log): Response {
-  log.error("unexpected error", { error: error instanceof Error ? error.stack : String(error) });
+  logUnexpected(error, log);
   return plainText(500, "Something went wrong on our side. Try again.\n");
 }
 

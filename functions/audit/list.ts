@@ -32,8 +32,7 @@ export const route = defineRoute({
   }),
   run: async ({ params, query }, context) => ({
     ...(await (context.wantsFile ? auditEntriesForFile : listAuditEntries)(params.account_id, query, context)),
-    page: query.page,
-    page_size: query.page_size,
+    ...query,
   }),
 });
 

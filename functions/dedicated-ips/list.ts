@@ -25,10 +25,7 @@ export const route = defineRoute({
     description: "A page of dedicated IPs.",
   }),
   ahead: ({ params }) => aheadOfRows(ipsOf(params.account_id), { skip: 0, take: accountLimit }),
-  run: async ({ params, query }, context) => {
-    const { page, page_size } = query;
-    return { ...(await listIps(params.account_id, query, context)), page, page_size };
-  },
+  run: async ({ params, query }, context) => ({ ...(await listIps(params.account_id, query, context)), ...query }),
 });
 
 export const handler = http(route);

@@ -21,10 +21,7 @@ export const route = defineRoute({
   query: z.strictObject({ ...pageQuery, ...recordQuery }),
   output: pageOf(DnsRecord, "records").meta({ id: "DnsRecordListResponse", description: "A page of DNS records." }),
   ahead: ({ params, query }, expected) => aheadOfRecords(params.account_id, query, expected),
-  run: async ({ params, query }, context) => {
-    const { page, page_size } = query;
-    return { ...(await listRecords(params.account_id, query, context)), page, page_size };
-  },
+  run: async ({ params, query }, context) => ({ ...(await listRecords(params.account_id, query, context)), ...query }),
 });
 
 export const handler = http(route);

@@ -21,10 +21,7 @@ export const route = defineRoute({
   query: z.strictObject({ ...pageQuery, ...domainQuery, ...domainOrder }),
   output: pageOf(Domain, "domains").meta({ id: "DomainListResponse", description: "A page of domains." }),
   ahead: ({ params, query }, expected) => aheadOfDomains(params.account_id, query, expected),
-  run: async ({ params, query }, context) => {
-    const { page, page_size } = query;
-    return { ...(await listDomains(params.account_id, query, context)), page, page_size };
-  },
+  run: async ({ params, query }, context) => ({ ...(await listDomains(params.account_id, query, context)), ...query }),
 });
 
 export const handler = http(route);

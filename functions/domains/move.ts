@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { covers } from "../../shared/auth/permissions.ts";
-import { InvalidInput, Problem } from "../../shared/core/errors.ts";
+import { invalidAt, Problem } from "../../shared/core/errors.ts";
 import { Id } from "../../shared/core/ids.ts";
 import { Domain } from "../../shared/domains/domain.ts";
 import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
@@ -40,7 +40,7 @@ async function requireTarget(accountId: string, id: string, { table, permissions
   const mayMove = covers(permissions, "domain.move", target);
   if (exists && mayMove) return;
   if (!exists || !covers(permissions, "workspace.view", target)) {
-    throw new InvalidInput([{ loc: ["body", "workspace_id"], msg: noSuchWorkspace, type: "not_found" }]);
+    throw invalidAt(["body", "workspace_id"], noSuchWorkspace, "not_found");
   }
   throw new Problem("forbidden", "This needs the capability domain.move on the target workspace.", {
     required_capability: "domain.move",

@@ -34,7 +34,7 @@ export const route = defineRoute({
     const found = covers(permissions, "auth.manage", [])
       ? await listFeedback(table, filter, query)
       : await listOwnFeedback(table, { ...filter, submitter: principal.id }, query);
-    return { ...found, page: query.page, page_size: query.page_size };
+    return { ...found, ...query };
   },
 });
 

@@ -21,10 +21,7 @@ export const route = defineRoute({
     description: "A page of forwarding rules.",
   }),
   ahead: ({ params, query }, expected) => aheadOfRules(params.account_id, query, expected),
-  run: async ({ params, query }, context) => {
-    const { page, page_size } = query;
-    return { ...(await listRules(params.account_id, query, context)), page, page_size };
-  },
+  run: async ({ params, query }, context) => ({ ...(await listRules(params.account_id, query, context)), ...query }),
 });
 
 export const handler = http(route);

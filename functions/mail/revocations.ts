@@ -1,4 +1,4 @@
-import { InvalidInput } from "../../shared/core/errors.ts";
+import { invalidAt } from "../../shared/core/errors.ts";
 import { json } from "../../shared/http/response.ts";
 import { mailServerHandler, queryOf } from "../../shared/mail/servers/handler.ts";
 import { isCursor, readRevocations } from "../../shared/mail/servers/revocations.ts";
@@ -9,16 +9,14 @@ const [usualItems, mostItems] = [100, 500];
 function limitOf(text = String(usualItems)): number {
   const limit = /^[1-9]\d{0,2}$/.test(text) ? Number(text) : 0;
   if (limit >= 1 && limit <= mostItems) return limit;
-  throw new InvalidInput([
-    { loc: ["query", "limit"], msg: `Write a number from 1 to ${mostItems}`, type: "value_error" },
-  ]);
+  throw invalidAt(["query", "limit"], `Write a number from 1 to ${mostItems}`);
 }
 
 /** The cursor in a query. Throws 422 for any other text. */
 function cursorOf(text: string | undefined): string | undefined {
   if (text === undefined || isCursor(text)) return text;
   const msg = "Write the `next` of an earlier answer, or leave out `since` to begin now";
-  throw new InvalidInput([{ loc: ["query", "since"], msg, type: "value_error" }]);
+  throw invalidAt(["query", "since"], msg);
 }
 
 /**

@@ -21,10 +21,10 @@ export const route = defineRoute({
   query: z.strictObject({ ...pageQuery, ...mailboxQuery, ...mailboxOrder }),
   output: pageOf(Mailbox, "mailboxes").meta({ id: "MailboxListResponse", description: "A page of mailboxes." }),
   ahead: ({ params, query }, expected) => aheadOfMailboxes(params.account_id, query, expected),
-  run: async ({ params, query }, context) => {
-    const { page, page_size } = query;
-    return { ...(await listMailboxes(params.account_id, query, context)), page, page_size };
-  },
+  run: async ({ params, query }, context) => ({
+    ...(await listMailboxes(params.account_id, query, context)),
+    ...query,
+  }),
 });
 
 export const handler = http(route);

@@ -30,10 +30,10 @@ export const route = defineRoute({
     description: "A page of suppressions.",
   }),
   ahead: ({ params, query }) => aheadOfSuppressions(params.account_id, query),
-  run: async ({ params, query }, context) => {
-    const { page, page_size } = query;
-    return { ...(await listSuppressions(params.account_id, query, context)), page, page_size };
-  },
+  run: async ({ params, query }, context) => ({
+    ...(await listSuppressions(params.account_id, query, context)),
+    ...query,
+  }),
 });
 
 export const handler = http(route);

@@ -1,7 +1,6 @@
 import { sweepCheckouts } from "../../shared/billing/ask.ts";
 import { askingHere } from "../../shared/billing/services.ts";
-import { createLog } from "../../shared/core/log.ts";
-import { runtime } from "../../shared/http/runtime.ts";
+import { workerContext } from "../../shared/http/worker.ts";
 
 /**
  * Asks the payment provider about due checkouts, in case a webhook was lost. Scheduled every minute. With `early`, also
@@ -9,8 +8,7 @@ import { runtime } from "../../shared/http/runtime.ts";
  * most.
  */
 export async function handler({ early = false }: { early?: boolean } = {}): Promise<void> {
-  const { env } = runtime();
-  const log = createLog(env.LOG_LEVEL, { worker: "ask_checkouts" }, env.LOG_FORMAT);
+  const { log } = workerContext("ask_checkouts");
   const swept = await sweepCheckouts(askingHere(log), { early });
   log[swept.due > 0 ? "info" : "debug"]("swept", { ...swept });
 }

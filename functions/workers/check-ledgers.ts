@@ -1,11 +1,11 @@
 import { AccountPointer, accountsMatching } from "../../shared/accounts/account.ts";
 import { mapConcurrently } from "../../shared/core/concurrency.ts";
-import { createLog, type Log } from "../../shared/core/log.ts";
-import { clock, hourMs } from "../../shared/core/time.ts";
-import { runtime } from "../../shared/http/runtime.ts";
+import type { Log } from "../../shared/core/log.ts";
+import { hourMs } from "../../shared/core/time.ts";
+import { workerContext } from "../../shared/http/worker.ts";
 import { checkLedger } from "../../shared/ledger/check.ts";
 import { readRows } from "../../shared/table/ranked-list.ts";
-import { openTable, type Reader } from "../../shared/table/table.ts";
+import type { Reader } from "../../shared/table/table.ts";
 import { walletOf } from "../../shared/wallet/wallet.ts";
 
 type CheckContext = { table: Reader; log: Log; now: () => Date };
@@ -68,9 +68,6 @@ export async function checkLedgers({ table, log, now }: CheckContext, bounds: Bo
 
 /** Checks the ledgers of this hour's accounts, and changes nothing. Scheduled every hour. */
 export async function handler(): Promise<void> {
-  const { env, client } = runtime();
-  const log = createLog(env.LOG_LEVEL, { worker: "check_ledgers" }, env.LOG_FORMAT);
-  log.info("ledgers checked", {
-    ...(await checkLedgers({ table: openTable(client, env.TABLE_NAME), log, now: clock })),
-  });
+  const work = workerContext("check_ledgers");
+  work.log.info("ledgers checked", { ...(await checkLedgers(work)) });
 }

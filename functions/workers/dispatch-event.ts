@@ -1,7 +1,7 @@
-import type { EventBridgeEvent } from "aws-lambda";
 import * as z from "zod";
 
 import { clock } from "../../shared/core/time.ts";
+import type { BusEvent } from "../../shared/http/worker.ts";
 import { openWork } from "../../shared/webhooks/deliver.ts";
 import { dispatch } from "../../shared/webhooks/dispatch.ts";
 import type { PublishedEvent } from "../../shared/webhooks/signing.ts";
@@ -24,7 +24,7 @@ const Detail: z.ZodType<PublishedEvent> = z.object({
  * Delivers one event from the bus to the webhooks that subscribe to its type. Rejects if a delivery could not be
  * written. The bus then sends the event again.
  */
-export async function handler({ detail }: Pick<EventBridgeEvent<string, unknown>, "detail">): Promise<void> {
+export async function handler({ detail }: BusEvent): Promise<void> {
   const work = openWork("dispatch_event");
   const startedMs = performance.now();
   const event = Detail.parse(detail);

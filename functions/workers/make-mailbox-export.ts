@@ -1,18 +1,14 @@
-import type { EventBridgeEvent } from "aws-lambda";
-import * as z from "zod";
-
 import { isLive, type Permissions } from "../../shared/auth/permissions.ts";
 import { filesHere } from "../../shared/billing/services.ts";
 import { change } from "../../shared/changes/kind.ts";
+import { systemAuthor } from "../../shared/changes/record.ts";
 import { recorder } from "../../shared/changes/recorder.ts";
-import { createLog } from "../../shared/core/log.ts";
-import { clock } from "../../shared/core/time.ts";
-import { runtime } from "../../shared/http/runtime.ts";
+import { type BusEvent, ResourceEvent, workerContext } from "../../shared/http/worker.ts";
 import { csvHeader, csvLines } from "../../shared/mail/mailboxes/bulk.ts";
 import { eachMailbox } from "../../shared/mail/mailboxes/each.ts";
 import { StoredExport, exportKey, exportKind } from "../../shared/mail/mailboxes/export.ts";
 import type { Files } from "../../shared/providers/files/files.ts";
-import { openTable, type Table } from "../../shared/table/table.ts";
+import type { Table } from "../../shared/table/table.ts";
 
 /** The permissions at the time of the request, without the grants whose `expires_at` has passed since. */
 const permissionsOf = ({ everything, grants }: StoredExport["permissions"], now: Date): Permissions => ({
@@ -66,8 +62,7 @@ export async function runExport(
   const permissions = permissionsOf(stored.permissions, now());
   const csv = csvOf(stored, { table, permissions }, counted);
   await files.putStream(key, csv, "text/csv; charset=utf-8");
-  const author = { action: "system: mailbox export", actor: { type: "system" as const, id: "exports" }, requestId: id };
-  const commit = recorder({ table, accountId, author, now });
+  const commit = recorder({ table, accountId, author: systemAuthor("mailbox export", "exports", id), now });
   await commit(async () => {
     const current = await table.get(exportKey(accountId, id), StoredExport);
     if (!current || current.status === "done") return { value: undefined, writes: [], changes: [] };
@@ -88,16 +83,10 @@ export async function runExport(
   });
 }
 
-const Detail = z.object({ account_id: z.string(), resource: z.object({ id: z.string() }) });
-
 /** Makes the file of a requested mailbox export. Triggered by the export's event from the bus. */
-export async function handler({ detail }: Pick<EventBridgeEvent<string, unknown>, "detail">): Promise<void> {
-  const { account_id, resource } = Detail.parse(detail);
-  const { env, client } = runtime();
-  const table = openTable(client, env.TABLE_NAME);
-  await runExport(account_id, resource.id, { table, files: filesHere(), now: clock });
-  createLog(env.LOG_LEVEL, { worker: "make_mailbox_export" }, env.LOG_FORMAT).info("export made", {
-    account_id,
-    export_id: resource.id,
-  });
+export async function handler({ detail }: BusEvent): Promise<void> {
+  const { account_id, resource } = ResourceEvent.parse(detail);
+  const work = workerContext("make_mailbox_export");
+  await runExport(account_id, resource.id, { ...work, files: filesHere() });
+  work.log.info("export made", { account_id, export_id: resource.id });
 }

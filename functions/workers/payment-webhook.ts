@@ -5,7 +5,7 @@ import { paymentsHere } from "../../shared/billing/services.ts";
 import { Problem } from "../../shared/core/errors.ts";
 import type { Log, LogFields } from "../../shared/core/log.ts";
 import { internalHandler, type InternalContext } from "../../shared/http/internal.ts";
-import { failureResponse, json } from "../../shared/http/response.ts";
+import { failureResponse, json, logUnexpected } from "../../shared/http/response.ts";
 import { payments } from "../../shared/providers/payments/factory.ts";
 
 const bodyLimitBytes = 262_144;
@@ -30,7 +30,7 @@ const sendAgain = (): Problem =>
 function problemFor(error: unknown, log: Log): Problem {
   if (error instanceof Problem && (error.status === 400 || error.status === 413)) return error;
   const isUnavailable = error instanceof Problem && error.status === 503;
-  if (!isUnavailable) log.error("unexpected error", { error: error instanceof Error ? error.stack : String(error) });
+  if (!isUnavailable) logUnexpected(error, log);
   return isUnavailable ? error : sendAgain();
 }
 

@@ -3,7 +3,7 @@ import type * as z from "zod";
 import { noRoles, type RolesRecord } from "../accounts/standing.ts";
 import { RoleKey } from "../auth/capabilities.ts";
 import { isLive, ResourceType, type HeldGrant, type Scope } from "../auth/permissions.ts";
-import { InvalidInput, notFound } from "../core/errors.ts";
+import { invalidAt, notFound } from "../core/errors.ts";
 import { Id } from "../core/ids.ts";
 import { clock, FutureTime, yearsAfter } from "../core/time.ts";
 import type { Assignment } from "../grants/assignment.ts";
@@ -179,7 +179,7 @@ async function namedRoles(table: Reader, accountId: string, grantable: Grantable
   if (!Object.hasOwn(own.roles, grantable.custom_role)) {
     const keys = [...RoleKey.options, ...Object.keys(own.roles).toSorted()];
     const msg = `There is no such role in this account. The roles are: ${keys.join(", ")}`;
-    throw new InvalidInput([{ loc: ["body", "role_key"], msg, type: "not_found" }]);
+    throw invalidAt(["body", "role_key"], msg, "not_found");
   }
   return own;
 }

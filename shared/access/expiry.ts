@@ -1,13 +1,9 @@
-import { randomUUID } from "node:crypto";
-
+import { systemAuthor } from "../changes/record.ts";
 import { recorder } from "../changes/recorder.ts";
-import type { Log } from "../core/log.ts";
 import { getAssignments, grantQueue, planExpiry } from "../grants/assignments.ts";
-import { type Bounds, dueKey, dueTasks, type SweepResult, sweepTasks } from "../table/due.ts";
-import type { Table } from "../table/table.ts";
+import type { WorkerContext } from "../http/worker.ts";
+import { dueKey, dueTasks, type SweepResult, sweepTasks } from "../table/due.ts";
 import { planExpiryNotice } from "./service-account.ts";
-
-type ExpiryWork = { table: Table; now: () => Date; log: Log };
 
 /**
  * Runs a due task.
@@ -16,9 +12,8 @@ type ExpiryWork = { table: Table; now: () => Date; log: Log };
  * - If the assignment is gone or ends at another time: only removes the task.
  * - If the task is about a service account: records that the service account expires soon.
  */
-async function endDue(accountId: string, id: string, at: string, { table, now }: ExpiryWork): Promise<void> {
-  const actor = { type: "system" as const, id: "grants" };
-  const author = { action: "system: end of access", actor, requestId: randomUUID() };
+async function endDue(accountId: string, id: string, at: string, { table, now }: WorkerContext): Promise<void> {
+  const author = systemAuthor("end of access", "grants");
   const due = { delete: dueKey(grantQueue, [accountId, id], at) };
   const [, serviceAccountId] = /^token\/(.+)$/.exec(id) ?? [];
   await recorder({ table, accountId, author, now })(async () => {
@@ -34,5 +29,5 @@ async function endDue(accountId: string, id: string, at: string, { table, now }:
 }
 
 /** Runs the tasks of assignments that have ended and of service accounts that expire soon, through `sweepTasks`. */
-export const sweepGrants = async (work: ExpiryWork, bounds: Bounds = {}): Promise<SweepResult> =>
-  sweepTasks(await dueTasks(grantQueue, endDue, work), work.log, bounds);
+export const sweepGrants = async (work: WorkerContext): Promise<SweepResult> =>
+  sweepTasks(await dueTasks(grantQueue, endDue, work), work.log);

@@ -16,7 +16,7 @@ import { capabilities, Capability } from "../auth/capabilities.ts";
 import { covers, isLive, type Permissions, ResourceType, type Scope } from "../auth/permissions.ts";
 import { Id } from "../core/ids.ts";
 import { type PageQuery, spanOf } from "../core/page.ts";
-import { Timestamp } from "../core/time.ts";
+import { permissionMembers } from "../grants/assignment.ts";
 import type { Subject } from "../grants/holders.ts";
 import type { Context, Expected } from "../http/route.ts";
 import { rangeOfRows } from "../table/ranked-list.ts";
@@ -36,18 +36,7 @@ const MemberType = z.enum(["user", "service_account"]);
 const HeldAccess = z
   .object({
     id: Id.meta({ description: "The id of the grant or of the role assignment." }),
-    kind: z.enum(["account_owner", "capability", "role"]).meta({ description: "The kind of the permission." }),
-    capability_key: Capability.nullable().meta({ description: "The capability. Null for a role and for ownership." }),
-    role_key: z.string().nullable().meta({ description: "The role. Null for a capability and for ownership." }),
-    resource_type: ResourceType.nullable().meta({
-      description: "The type of the resource to which the permission is limited. Null for the whole account.",
-    }),
-    resource_id: z.string().nullable().meta({
-      description: "The id of the resource to which the permission is limited. Null for the whole account.",
-    }),
-    expires_at: Timestamp.nullable().meta({
-      description: "When the permission ends by itself. Null if it does not end.",
-    }),
+    ...permissionMembers,
     group_id: Id.nullable().meta({
       description: "The group that holds the permission. Null if the member holds it directly.",
     }),

@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { ActorType, changeJournalOf, StoredChange } from "../changes/record.ts";
 import { csvOf } from "../core/csv.ts";
-import { InvalidInput } from "../core/errors.ts";
+import { invalidAt } from "../core/errors.ts";
 import { Id } from "../core/ids.ts";
 import { orderQuery, spanOf, type OrderedPage } from "../core/page.ts";
 import { Timestamp } from "../core/time.ts";
@@ -121,7 +121,7 @@ export async function auditEntriesForFile(
   if (!isTooMany && !isTooLarge) return found;
   const limit = isTooMany ? `a file has at most ${mostInFile}` : "together they are too large for a file";
   const msg = `${found.total} entries match, and ${limit}. Write a shorter time from \`since\` to \`until\``;
-  throw new InvalidInput([{ loc: ["query", "since"], msg, type: "too_many" }]);
+  throw invalidAt(["query", "since"], msg, "too_many");
 }
 
 const columns = [

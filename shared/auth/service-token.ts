@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 
 import * as z from "zod";
 
@@ -50,8 +50,6 @@ function checksum(body: string): string {
   return digits;
 }
 
-const hash = (secret: string): string => createHash("sha256").update(secret).digest("hex");
-
 /** Whether a bearer token has the prefix of service account tokens. */
 export const isServiceToken = (token: string): boolean => token.startsWith("sat_");
 
@@ -65,7 +63,7 @@ export function mintServiceToken(seed: Buffer = randomBytes(112)): MintedToken {
   const publicId = base62(seed, 16);
   const secret = base62(seed.subarray(32), 40);
   const body = `sat_${publicId}_${secret}`;
-  return { token: body + checksum(body), publicId, secretHash: hash(secret) };
+  return { token: body + checksum(body), publicId, secretHash: hash("sha256", secret) };
 }
 
 /** The write that stores a minted token, with only the SHA-256 of its secret. */
@@ -135,7 +133,7 @@ function partsOf(token: string): { publicId: string; secret: string } | undefine
 }
 
 const isSecretOf = (secret: string, stored: StoredToken): boolean =>
-  timingSafeEqual(Buffer.from(hash(secret)), Buffer.from(stored.secret_hash));
+  timingSafeEqual(Buffer.from(hash("sha256", secret)), Buffer.from(stored.secret_hash));
 
 const principalOf = ({ id, account_id, public_id }: StoredToken): Principal => ({
   type: "service_account",

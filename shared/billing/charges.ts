@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { divideHalfUp, money, MoneyText } from "../core/money.ts";
+import { countText } from "../core/text.ts";
 import { Day, daysInMonth } from "../core/time.ts";
 import type { Key } from "../table/writes.ts";
 import { PlanId, planAt } from "../wallet/catalogue.ts";
@@ -104,9 +105,6 @@ export function usageCost(
   return { groups, net, vat: sumOf(groups.map(({ lines, rule }) => vatOn(totalAmount(lines), rule))) };
 }
 
-/** A number of things: `1 mail`, `2 mails`. */
-const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
-
 function planLines(id: PlanId, days: readonly Accrual[], currency: string): Line[] {
   const first = days[0]?.day ?? "1970-01-01";
   const [plan, monthDays] = [planAt(id, first, currency), daysInMonth(first)];
@@ -116,7 +114,7 @@ function planLines(id: PlanId, days: readonly Accrual[], currency: string): Line
     return [
       {
         description: `${plan.name}: ${item}`,
-        quantity: `${counted(quantity, `${unit}-day`)} / ${monthDays}`,
+        quantity: `${countText(quantity, `${unit}-day`)} / ${monthDays}`,
         unit_price: price,
         amount: divideHalfUp(quantity * price, monthDays),
       },
@@ -141,7 +139,7 @@ function planLines(id: PlanId, days: readonly Accrual[], currency: string): Line
       : [
           {
             description: `${plan.name}: sent mails, by the thousand`,
-            quantity: counted(mails, "mail"),
+            quantity: countText(mails, "mail"),
             unit_price: plan.prices.sentMails,
             amount: divideHalfUp(mails * plan.prices.sentMails, 1_000),
           },

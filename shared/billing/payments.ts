@@ -1,6 +1,7 @@
 import { accountKey, StoredAccount } from "../accounts/account.ts";
 import { getAccount } from "../accounts/visible.ts";
 import { change, type Change } from "../changes/kind.ts";
+import { systemAuthor } from "../changes/record.ts";
 import { recorder, type Commit } from "../changes/recorder.ts";
 import type { Log } from "../core/log.ts";
 import { money } from "../core/money.ts";
@@ -73,12 +74,7 @@ export async function payOwed(accountId: string, requestId: string, context: Pay
 }
 
 const committer = (accountId: string, requestId: string, { table, now }: PaymentContext): Commit =>
-  recorder({
-    table,
-    accountId,
-    author: { action: "system: payment", actor: { type: "system", id: "payments" }, requestId },
-    now,
-  });
+  recorder({ table, accountId, author: systemAuthor("payment", "payments", requestId), now });
 
 type PlannedCredit = { value: "credited" | "known" | "ignored"; writes: Write[]; changes: Change[] };
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { InvalidInput } from "../core/errors.ts";
+import { invalidAt, type InvalidInput } from "../core/errors.ts";
 import { Currency, money, MoneyText } from "../core/money.ts";
 import { Day, dayOf, daysBetween, monthOf, nextMonth, plusDays } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
@@ -107,13 +107,7 @@ export async function usageOf(accountId: string, period: string | undefined, con
 }
 
 const notBegun = (): InvalidInput =>
-  new InvalidInput([
-    {
-      loc: ["query", "period"],
-      msg: "This month has not begun. Write this month or an earlier one",
-      type: "value_error",
-    },
-  ]);
+  invalidAt(["query", "period"], "This month has not begun. Write this month or an earlier one");
 
 const chargesOf = (lines: readonly Line[], invoiced: readonly Line[]) => ({
   lines: lines.map(lineView),

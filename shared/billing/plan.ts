@@ -3,7 +3,7 @@ import * as z from "zod";
 import { AccountStatus } from "../accounts/account.ts";
 import { change } from "../changes/kind.ts";
 import type { ChangePlan } from "../changes/recorder.ts";
-import { InvalidInput, Problem } from "../core/errors.ts";
+import { invalidAt, type InvalidInput, Problem } from "../core/errors.ts";
 import { clock, type Day, Timestamp, dayOf, daysBetween, nextMonth, plusDays, startOf } from "../core/time.ts";
 import { ipsOf } from "../dedicated-ips/dedicated-ip.ts";
 import type { Context } from "../http/route.ts";
@@ -145,8 +145,7 @@ const planChange = (
 /** A change of plan can be this many days ahead. The state has an entry for each change, and must fit into one item. */
 const maxDaysAhead = 366;
 
-const invalidDay = (msg: string): InvalidInput =>
-  new InvalidInput([{ loc: ["body", "effective_date"], msg, type: "value_error" }]);
+const invalidDay = (msg: string): InvalidInput => invalidAt(["body", "effective_date"], msg);
 
 /** The items that `cancelPlan` reads first. */
 export const aheadOfCancelling = (accountId: string): Ahead =>

@@ -1,12 +1,11 @@
 import * as z from "zod";
 
 import { change } from "../changes/kind.ts";
-import type { ChangePlan, Commit } from "../changes/recorder.ts";
-import { InvalidInput } from "../core/errors.ts";
+import type { ChangePlan, Writer } from "../changes/recorder.ts";
+import { invalidAt } from "../core/errors.ts";
 import { dayMs } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import type { VatAnswer, VatRegister } from "../providers/vat/vat.ts";
-import type { Reader } from "../table/table.ts";
 import {
   type BillingProfile,
   profileKey,
@@ -27,9 +26,6 @@ type ProfileUpdate = z.output<typeof ProfileUpdate>;
 export const getProfile = (accountId: string, { table }: Pick<Context, "table">): Promise<BillingProfile> =>
   readProfile(table, accountId);
 
-const invalid = (member: string, msg: string): InvalidInput =>
-  new InvalidInput([{ loc: ["body", member], msg, type: "value_error" }]);
-
 /**
  * The profile after a change. Throws 422 if the VAT id is not valid in the profile's country, or if a profile with a
  * VAT id has no name, city or country.
@@ -41,10 +37,10 @@ function merged(profile: StoredProfile, update: ProfileUpdate): StoredProfile {
   if (vat_id === null) return { ...next, vat_id_status: null, vat_id_checked_at: null };
   for (const member of ["country", "name", "city"] as const) {
     if (next[member] === null)
-      throw invalid(member, "A VAT id needs the name and the address of its holder. Write this member too");
+      throw invalidAt(["body", member], "A VAT id needs the name and the address of its holder. Write this member too");
   }
   const fault = vatIdFault(vat_id, country ?? "");
-  if (fault !== undefined) throw invalid("vat_id", fault);
+  if (fault !== undefined) throw invalidAt(["body", "vat_id"], fault);
   if (vat_id === profile.vat_id && country === profile.country) return next;
   return { ...next, vat_id_status: "unchecked", vat_id_checked_at: null };
 }
@@ -88,7 +84,8 @@ export async function updateProfile(
   const { vat_id, vat_id_status } = merged(await readProfile(table, accountId), update);
   const asked = register && vat_id !== null && isOfEu(vat_id) && vat_id_status !== "valid" ? vat_id : undefined;
   const answer = asked === undefined ? undefined : await register?.ask(asked);
-  if (answer === "invalid") throw invalid("vat_id", "VIES does not know this VAT id. Is there a typing mistake?");
+  if (answer === "invalid")
+    throw invalidAt(["body", "vat_id"], "VIES does not know this VAT id. Is there a typing mistake?");
   return commit(async () => {
     const before = await readProfile(table, accountId);
     const next = merged(before, update);
@@ -105,7 +102,7 @@ const answerMs = 30 * dayMs;
  */
 export async function refreshVatId(
   accountId: string,
-  { table, commit, now }: { table: Reader; commit: Commit; now: () => Date },
+  { table, commit, now }: Writer,
   register: VatRegister | undefined,
 ): Promise<void> {
   if (register === undefined) return;

@@ -1,6 +1,6 @@
 import { accountIds } from "../accounts/account.ts";
-import { changeJournalOf } from "../changes/record.ts";
-import { recorder } from "../changes/recorder.ts";
+import { changeJournalOf, systemAuthor } from "../changes/record.ts";
+import { recorder, writerOf } from "../changes/recorder.ts";
 import { mapConcurrently } from "../core/concurrency.ts";
 import type { Log } from "../core/log.ts";
 import { type Day, dayMs, dayOf, later } from "../core/time.ts";
@@ -18,8 +18,6 @@ import { accrueThrough, nextPayable, payOpen, settlePurchases, settleThrough } f
 
 export type RunContext = { table: Table; now: () => Date; requestId: string };
 
-const system = { type: "system" as const, id: "billing" };
-
 /**
  * Closes an account's days up to `last`: records their usage, invoices every month that ended, and pays the invoices
  * that the wallet can pay. Takes one transaction for each month. A repeated or concurrent run changes nothing more.
@@ -29,8 +27,7 @@ const system = { type: "system" as const, id: "billing" };
  */
 export async function runAccount(accountId: string, last: Day, context: RunContext): Promise<void> {
   const { table, now, requestId } = context;
-  const author = { action: "system: billing day", actor: system, requestId };
-  const commit = recorder({ table, accountId, author, now });
+  const commit = recorder({ table, accountId, author: systemAuthor("billing day", "billing", requestId), now });
   for (let isMore = true; isMore;) {
     isMore = await commit(async () => {
       const { book, ...plan } = await planBilling(table, accountId, now(), async (opened) => {
@@ -54,13 +51,9 @@ export async function runAccount(accountId: string, last: Day, context: RunConte
  * Asks the register about the VAT id of an account. `closeDay` does this before it makes invoices, so that the invoices
  * use the answer.
  */
-function askAboutVatId(accountId: string, { table, now, requestId }: RunContext): Promise<void> {
-  const author = { action: "system: VAT id", actor: system, requestId };
-  return refreshVatId(
-    accountId,
-    { table, commit: recorder({ table, accountId, author, now }), now },
-    vatRegisterHere(),
-  );
+function askAboutVatId(accountId: string, context: RunContext): Promise<void> {
+  const author = systemAuthor("VAT id", "billing", context.requestId);
+  return refreshVatId(accountId, writerOf(context, accountId, author), vatRegisterHere());
 }
 
 /** Runs the daily tasks of an account. */

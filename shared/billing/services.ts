@@ -2,22 +2,21 @@ import type { Log } from "../core/log.ts";
 import { publicUrl } from "../core/product.ts";
 import { clock } from "../core/time.ts";
 import { runtime } from "../http/runtime.ts";
+import { tableHere } from "../http/worker.ts";
 import { FilesEnvironment, filesOf } from "../providers/files/factory.ts";
 import type { Files } from "../providers/files/files.ts";
 import { payments } from "../providers/payments/factory.ts";
 import type { Payments } from "../providers/payments/payments.ts";
 import { vatRegisterOf } from "../providers/vat/factory.ts";
 import type { VatRegister } from "../providers/vat/vat.ts";
-import { openTable, type Table } from "../table/table.ts";
+import type { Table } from "../table/table.ts";
 import { vatSettings } from "../wallet/vat.ts";
 import type { AskContext } from "./ask.ts";
 import type { RechargeContext } from "./recharges/recharge.ts";
 
 /** The payment services of this process. Reads the environment when it is called, not at import. */
 export function paymentsHere(): { payments: Payments; publicUrl: string } {
-  const { env, client } = runtime();
-  const table = openTable(client, env.TABLE_NAME);
-  return { payments: payments(table), publicUrl: publicUrl() };
+  return { payments: payments(tableHere()), publicUrl: publicUrl() };
 }
 
 /**
@@ -33,8 +32,7 @@ export function askingHere(log: Log): AskContext & RechargeContext {
  * configured address.
  */
 export function invoicesHere(address: string | undefined): { table: Table; now: () => Date; address: string } {
-  const { env, client } = runtime();
-  return { table: openTable(client, env.TABLE_NAME), now: clock, address: address ?? publicUrl() };
+  return { table: tableHere(), now: clock, address: address ?? publicUrl() };
 }
 
 /** The register that this deployment asks about VAT ids; undefined if this deployment asks no register. */
@@ -47,7 +45,6 @@ export const filesHere = (): Files => (files ??= filesOf(FilesEnvironment.parse(
 
 /** The services with which this process charges saved cards. Reads the environment when it is called, not at import. */
 export function rechargingHere(log: Log): RechargeContext {
-  const { env, client } = runtime();
-  const table = openTable(client, env.TABLE_NAME);
+  const table = tableHere();
   return { table, payments: payments(table), publicUrl: publicUrl(), now: clock, log };
 }

@@ -191,7 +191,7 @@ const queuedAtOnce = 50;
  */
 export async function queueAccounts(
   { table, now }: Pick<SweepContext, "table" | "now">,
-  isOver: () => boolean = () => false,
+  isOver: () => boolean,
 ): Promise<number> {
   let queued = 0;
   for (let isMore = true; isMore && !isOver();) {

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { csvOf } from "../core/csv.ts";
-import { InvalidInput } from "../core/errors.ts";
+import { invalidAt, type InvalidInput } from "../core/errors.ts";
 import { orderQuery, pageQuery, spanOf, type OrderedPage } from "../core/page.ts";
 import type { Context } from "../http/route.ts";
 import { movementKey } from "../ledger/ledger.ts";
@@ -86,13 +86,11 @@ export async function transactionsForFile(
 }
 
 const tooMany = (member: string, problem: string, most: number): InvalidInput =>
-  new InvalidInput([
-    {
-      loc: ["query", member],
-      msg: `${problem}, and at most ${most} are possible. Write a shorter time from \`since\` to \`until\``,
-      type: "too_many",
-    },
-  ]);
+  invalidAt(
+    ["query", member],
+    `${problem}, and at most ${most} are possible. Write a shorter time from \`since\` to \`until\``,
+    "too_many",
+  );
 
 /** The position of the first transaction in a range of time, and the number of transactions in the range. */
 async function rangeOf(

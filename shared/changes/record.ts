@@ -1,7 +1,9 @@
+import { randomUUID } from "node:crypto";
+
 import * as z from "zod";
 
 import { timeOrderedId } from "../core/ids.ts";
-import { dayMs } from "../core/time.ts";
+import { dayMs, Timestamp } from "../core/time.ts";
 import { entryKey, type Journal } from "../table/journal-keys.ts";
 import { appendEntries } from "../table/journal.ts";
 import type { Key, Write } from "../table/writes.ts";
@@ -44,6 +46,16 @@ export type Author = {
   sourceIp?: string | undefined;
   userAgent?: string | undefined;
 };
+
+/**
+ * The product itself as the author of changes without a caller. `id` is the part of the product. Without `requestId`,
+ * the changes get an id of their own.
+ */
+export const systemAuthor = (action: string, id: string, requestId: string = randomUUID()): Author => ({
+  action: `system: ${action}`,
+  actor: { type: "system", id },
+  requestId,
+});
 
 const StoredView = z.record(z.string(), z.unknown());
 
@@ -110,6 +122,18 @@ export type Event = {
   /** The resource before the change. Absent if the resource was created or deleted. */
   previous_data?: Record<string, unknown>;
 };
+
+/** The members of an event from the bus that workers read. A truncated event has no `data`. */
+export const EventDetail = z.object({
+  id: z.string(),
+  type: z.string(),
+  timestamp: Timestamp,
+  account_id: z.string(),
+  resource: z.object({ id: z.string() }),
+  data: z.record(z.string(), z.unknown()).default({}),
+  previous_data: z.record(z.string(), z.unknown()).default({}),
+});
+export type EventDetail = z.output<typeof EventDetail>;
 
 /** Converts a recorded change into its event. */
 export const eventOf = (change: StoredChange): Event => ({

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { type IfMatch, requireMatch } from "../core/etag.ts";
 import type { Plan } from "../table/commit.ts";
-import type { Table } from "../table/table.ts";
+import type { Reader, Table } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import type { Change } from "./kind.ts";
 import { type Author, recordWrites } from "./record.ts";
@@ -90,6 +90,16 @@ export function recorder({ table, accountId, author, now, claim, ifMatch, target
     return result;
   };
 }
+
+/** The table and the commit of one author of changes: a caller, or the product itself. */
+export type Writer = { table: Reader; commit: Commit; now: () => Date };
+
+/** Creates the writer of one author for one account. */
+export const writerOf = (
+  { table, now }: Pick<Recording, "table" | "now">,
+  accountId: string,
+  author: Author,
+): Writer => ({ table, now, commit: recorder({ table, accountId, author, now }) });
 
 /**
  * The claim of a request on its idempotency key. The claim ends when a transaction stores the answer, or when the key

@@ -137,6 +137,13 @@ export class InvalidInput extends Error {
   }
 }
 
+/** Invalid input at one place. `loc` is the path to the invalid member. */
+export const invalidAt = (
+  loc: ValidationError["loc"],
+  msg: string,
+  type: ValidationError["type"] = "value_error",
+): InvalidInput => new InvalidInput([{ loc, msg, type }]);
+
 /**
  * The 404 for a resource that does not exist or that the caller may not see. Both have the same body, so that the
  * caller cannot tell them apart.

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 import type * as z from "zod";
 
@@ -14,8 +14,7 @@ export type Tags = "*" | readonly string[];
 export type TagSchemas = { view: z.ZodObject; own?: z.ZodObject };
 
 /** The strong entity tag of a view (RFC 9110 §8.8.3): different views have different tags. */
-export const etagOf = (view: unknown): string =>
-  `"${createHash("sha256").update(JSON.stringify(view)).digest("base64url").slice(0, 22)}"`;
+export const etagOf = (view: unknown): string => `"${hash("sha256", JSON.stringify(view), "base64url").slice(0, 22)}"`;
 
 /** One element of a list of tags, with the comma after it. An element may be empty (RFC 9110 §5.6.1, §8.8.3). */
 const element = /[ \t]*(?:((?:W\/)?"[\x21\x23-\x7e\x80-\xff]*")[ \t]*)?(?:,|$)/y;

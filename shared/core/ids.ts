@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 
 import * as z from "zod";
 
@@ -15,10 +15,16 @@ const dashed = (hex: string): string => hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.
 
 /** A UUIDv8 (RFC 9562 §5.8) from the SHA-256 of words. The same words always give the same id. */
 export function idOfWords(...words: string[]): string {
-  const hex = createHash("sha256").update(JSON.stringify(words)).digest("hex");
+  const hex = hash("sha256", JSON.stringify(words));
   const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);
   return dashed(`${hex.slice(0, 12)}8${hex.slice(13, 16)}${variant}${hex.slice(17, 32)}`);
 }
+
+/** Generates the secret token of a link: 128 random bits. */
+export const newToken = (): string => randomBytes(16).toString("base64url");
+
+/** The hash of a token, which is stored in place of the token: SHA-256, in hex. */
+export const hashOfToken = (token: string): string => hash("sha256", token);
 
 /**
  * A UUIDv8 (RFC 9562 §5.8) with a 40-bit ordinal and 82 random bits. The ordinal gives the key of the row. A reader

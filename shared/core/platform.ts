@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { isIP } from "node:net";
 
 import * as z from "zod";
@@ -54,7 +54,7 @@ export function platform() {
  * delegation of a domain proves to which account the domain belongs.
  */
 const shortId = (accountId: string): string =>
-  BigInt(`0x${createHash("sha256").update(accountId).digest("hex").slice(0, 15)}`)
+  BigInt(`0x${hash("sha256", accountId).slice(0, 15)}`)
     .toString(36)
     .padStart(12, "0");
 

@@ -55,6 +55,9 @@ const withLimits = (text: z.ZodString, { least = 1, most }: Text, faultOf: (text
     if (message !== undefined) context.addIssue({ code: "custom", message });
   });
 
+/** A number of things: `1 day`, `7 days`. */
+export const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
 /** Formats a whole number with commas. `toLocaleString` would load ICU's data, which takes longer than to load zod. */
 const withCommas = (count: number): string => String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
 

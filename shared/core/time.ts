@@ -10,6 +10,19 @@ export const dayMs = 24 * hourMs;
 /** The time `ms` milliseconds after `from`, as a `Timestamp`. */
 export const later = (from: Date, ms: number): string => new Date(from.getTime() + ms).toISOString();
 
+/** The waits between checks after failures, in milliseconds: from a minute to a day. */
+export const checkWaitsMs = [1, 2, 5, 10, 30, 60, 180, 360, 720, 1_440].map((minutes) => minutes * minuteMs);
+
+/** The time of the next check. The wait grows with the number of failed checks in a row. */
+export const nextCheckAt = (failures: number, now: Date): string =>
+  later(now, checkWaitsMs[Math.min(failures, checkWaitsMs.length - 1)] ?? dayMs);
+
+/**
+ * The time of the next daily check, with a random spread: 0.9 to 1.1 days later. So domains or dedicated IPs that were
+ * added at the same time are not checked at the same time for ever.
+ */
+export const inAboutADay = (now: Date): string => later(now, dayMs * (0.9 + Math.random() / 5));
+
 /**
  * The same day, `years` years later, in UTC. The 29th of February becomes the 1st of March in a year that is not a leap
  * year.

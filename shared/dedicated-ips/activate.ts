@@ -1,15 +1,13 @@
 import { recordWrites } from "../changes/record.ts";
-import { dayMs, later } from "../core/time.ts";
+import type { Writer } from "../changes/recorder.ts";
+import { inAboutADay } from "../core/time.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
-import { ipUpdate, ipChange, systemAuthor, type ChangeContext } from "./change.ts";
+import { ipUpdate, ipChange, ipAuthor } from "./change.ts";
 import type { DnsCheck } from "./check-dns.ts";
 import { type StoredIp, ipById, isProof } from "./dedicated-ip.ts";
 import { holdWrite, isOf, isStock, planRelease, readHolders, type HostHolder } from "./holder.ts";
 import { addressTaken } from "./register.ts";
-
-/** A time 0.9 to 1.1 days later, at random, so that the checks of many dedicated IPs spread over the day. */
-const aboutADayLater = (now: Date): string => later(now, dayMs * (0.9 + Math.random() / 5));
 
 /**
  * The members that change when a dedicated IP has passed its check. Each address stores the reverse name with which the
@@ -21,7 +19,7 @@ export const passedCheck = ({ addresses }: DnsCheck, now: Date) =>
     status_reason: null,
     addresses: addresses.map((one) => (one.rdns === null ? one : { ...one, proved_name: one.rdns })),
     failures: 0,
-    due_at: aboutADayLater(now),
+    due_at: inAboutADay(now),
   }) as const;
 
 /** Plans a host's firm hold on its addresses. Throws 409 `ip_taken` for an address with another holder. */
@@ -42,11 +40,7 @@ export async function planFirmHold(table: Reader, ip: StoredIp): Promise<Write[]
  * - for an address in the operator's stock;
  * - for an address whose rival has a firm hold, and still publishes its proof or is suspended.
  */
-export async function takeFromRivals(
-  ip: StoredIp,
-  check: DnsCheck,
-  { table, commit, now }: ChangeContext,
-): Promise<void> {
+export async function takeFromRivals(ip: StoredIp, check: DnsCheck, { table, commit, now }: Writer): Promise<void> {
   const ips = ip.addresses.map((address) => address.ip);
   const holders = await readHolders(table, ips);
   for (const [index, holder] of holders.entries()) {
@@ -103,6 +97,6 @@ async function planTakeover(
   return [
     ...writes,
     ...(await planRelease(table, rival, ips)),
-    ...recordWrites(account_id, [ipChange("taken_over", rival, after)], systemAuthor(), now),
+    ...recordWrites(account_id, [ipChange("taken_over", rival, after)], ipAuthor(), now),
   ];
 }

@@ -2,7 +2,7 @@ import { accountKey, StoredStatus, type AccountStatus } from "../accounts/accoun
 import { change } from "../changes/kind.ts";
 import type { ChangePlan } from "../changes/recorder.ts";
 import { Problem } from "../core/errors.ts";
-import { dayMs, later, minuteMs } from "../core/time.ts";
+import { dayMs, later, minuteMs, nextCheckAt } from "../core/time.ts";
 import { dueKey, forgetDue } from "../table/due.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
@@ -16,15 +16,10 @@ import { planRelease, planLoosening } from "./holder.ts";
 import { planRemoval, takeBackIp } from "./removal.ts";
 import { ipView } from "./view.ts";
 
-/** The waits between checks after failures, in milliseconds: from a minute to a day. */
-const waitsMs = [1, 2, 5, 10, 30, 60, 180, 360, 720, 1_440].map((minutes) => minutes * minuteMs);
 /** After this many failed checks in a row the dedicated IP is `degraded`. */
 const failuresUntilDegraded = 2;
 /** How long a host can take to prove its addresses before its setup key expires, in milliseconds. */
 const proofTimeoutMs = 30 * dayMs;
-
-const nextCheckAt = (failures: number, now: Date): string =>
-  later(now, waitsMs[Math.min(failures, waitsMs.length - 1)] ?? dayMs);
 
 const accountStatusOf = async (table: Reader, accountId: string): Promise<AccountStatus | undefined> =>
   (await table.get(accountKey(accountId), StoredStatus))?.status;

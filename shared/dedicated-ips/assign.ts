@@ -9,7 +9,7 @@ import { DomainRef } from "../domains/name.ts";
 import type { Context, Expected } from "../http/route.ts";
 import { backOff } from "../table/failures.ts";
 import type { Ahead } from "../table/read-ahead.ts";
-import { systemAuthor } from "./change.ts";
+import { ipAuthor } from "./change.ts";
 import { type DedicatedIpWithDomains, type StoredIp, ipById, ipKey } from "./dedicated-ip.ts";
 import {
   type Kind,
@@ -93,7 +93,7 @@ const asSystem =
   (plan) =>
     commit(async () => {
       const { changes, ...planned } = await plan();
-      const recorded = recordWrites(accountId, changes, systemAuthor(), now());
+      const recorded = recordWrites(accountId, changes, ipAuthor(), now());
       const writes = [...planned.writes, ...recorded];
       return { ...planned, writes, changes: [], housekeeping: true, partial: true };
     });

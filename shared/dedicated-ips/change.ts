@@ -1,15 +1,13 @@
-import { randomUUID } from "node:crypto";
-
 import { change, type Change } from "../changes/kind.ts";
-import type { Author } from "../changes/record.ts";
-import { recorder, type ChangePlan, type Commit } from "../changes/recorder.ts";
+import { type Author, systemAuthor } from "../changes/record.ts";
+import { type ChangePlan, type Writer, writerOf } from "../changes/recorder.ts";
 import { notFound } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
 import type { Resolver } from "../dns/answer.ts";
 import type { Context } from "../http/route.ts";
 import { MovementConflict } from "../ledger/movement.ts";
 import { moveDue } from "../table/due.ts";
-import type { Reader, Table } from "../table/table.ts";
+import type { Table } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { type DedicatedIp, ipById, ipKey, ipKind, ipQueue, type IpVerb, type StoredIp } from "./dedicated-ip.ts";
 import { ipView, ipViewFor } from "./view.ts";
@@ -17,22 +15,12 @@ import { ipView, ipViewFor } from "./view.ts";
 /** The services of the workers for dedicated IPs. */
 export type IpContext = { table: Table; now: () => Date; log: Log; resolver: Resolver };
 
-/** The services that change a dedicated IP. A caller or the system is the author of the changes. */
-export type ChangeContext = { table: Reader; commit: Commit; now: () => Date };
+/** The author of changes of dedicated IPs without a caller. */
+export const ipAuthor = (): Author => systemAuthor("dedicated IP", "dedicated_ips");
 
-/** The system as the author of changes without a caller. */
-export const systemAuthor = (): Author => ({
-  action: "system: dedicated IP",
-  actor: { type: "system", id: "dedicated_ips" },
-  requestId: randomUUID(),
-});
-
-/** The services that change a dedicated IP with the system as the author. */
-export const systemContext = ({ table, now }: Pick<IpContext, "table" | "now">, accountId: string): ChangeContext => ({
-  table,
-  now,
-  commit: recorder({ table, accountId, author: systemAuthor(), now }),
-});
+/** The writer for scheduled work. The author of its changes is the product itself. */
+export const systemContext = (work: Pick<IpContext, "table" | "now">, accountId: string): Writer =>
+  writerOf(work, accountId, ipAuthor());
 
 /** The members of a dedicated IP to change; undefined removes a member. */
 export type ChangedMembers = { [M in keyof Omit<StoredIp, "id" | "account_id" | "version">]?: StoredIp[M] | undefined };

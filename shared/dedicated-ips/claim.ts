@@ -1,5 +1,5 @@
 import { change } from "../changes/kind.ts";
-import { InvalidInput, Problem } from "../core/errors.ts";
+import { invalidAt, Problem } from "../core/errors.ts";
 import { idWithOrdinal } from "../core/ids.ts";
 import { dayOf } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
@@ -95,13 +95,11 @@ export const ipLimitReached = (): Problem =>
 
 async function requireOption(table: Reader, optionId: string): Promise<void> {
   if (await table.get(optionKey(optionId), StoredOption)) return;
-  throw new InvalidInput([
-    {
-      loc: ["body", "option_id"],
-      msg: "There is no such option. List the options with dedicated_ips.available_options",
-      type: "not_found",
-    },
-  ]);
+  throw invalidAt(
+    ["body", "option_id"],
+    "There is no such option. List the options with dedicated_ips.available_options",
+    "not_found",
+  );
 }
 
 /** The price of the first days, and the write that makes a transaction fail if the account's plan has changed. */

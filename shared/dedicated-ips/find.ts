@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import type { Capability } from "../auth/capabilities.ts";
 import { covers } from "../auth/permissions.ts";
-import { InvalidInput, notFound } from "../core/errors.ts";
+import { invalidAt, notFound } from "../core/errors.ts";
 import { Id } from "../core/ids.ts";
 import type { StoredDomain } from "../domains/domain.ts";
 import { domainsByIds, scopesOfDomain } from "../domains/find.ts";
@@ -43,13 +43,11 @@ export async function domainsWithCapability(
 ): Promise<StoredDomain[]> {
   const domains = await visibleDomains(accountId, { capability, limit: domainLimit }, context);
   if (domains) return domains;
-  throw new InvalidInput([
-    {
-      loc: ["path", "account_id"],
-      msg: `You can see more than ${domainLimit.toLocaleString("en-US")} of the account's domains, but not all. This needs the capability ${capability} on the account`,
-      type: "too_broad",
-    },
-  ]);
+  throw invalidAt(
+    ["path", "account_id"],
+    `You can see more than ${domainLimit.toLocaleString("en-US")} of the account's domains, but not all. This needs the capability ${capability} on the account`,
+    "too_broad",
+  );
 }
 
 /**

@@ -1,5 +1,5 @@
 import { change } from "../changes/kind.ts";
-import type { ChangePlan, Planned, SoleWrites } from "../changes/recorder.ts";
+import type { ChangePlan, Planned, SoleWrites, Writer } from "../changes/recorder.ts";
 import { Problem, notFound } from "../core/errors.ts";
 import { ordinalOf } from "../core/ids.ts";
 import { domainKind, type StoredDomain } from "../domains/domain.ts";
@@ -14,7 +14,7 @@ import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { pastIpWrite } from "../wallet/past-use.ts";
 import { planWallet } from "../wallet/wallet.ts";
-import { ipChange, retryOnConflict, type ChangeContext } from "./change.ts";
+import { ipChange, retryOnConflict } from "./change.ts";
 import { StoredIp, ipById, ipDomainKey, ipKey, ipKind, ipQueue, ipsOf, notReady } from "./dedicated-ip.ts";
 import { planRelease, holderKey } from "./holder.ts";
 import { moveWrites } from "./moves.ts";
@@ -171,7 +171,7 @@ async function planDeletion(table: Reader, ip: StoredIp, now: Date, inUse: () =>
  * unassigns domains, and unassigns all domains, one after the other. If the process dies, the next check of the
  * dedicated IP continues this work.
  */
-export async function takeBackIp({ account_id, id }: StoredIp, context: ChangeContext): Promise<void> {
+export async function takeBackIp({ account_id, id }: StoredIp, context: Writer): Promise<void> {
   const { table, commit, now } = context;
   const operation = await readOperation(table, account_id, id);
   if (operation) await resumeOperation(operation, context);
@@ -191,7 +191,7 @@ const moving = ({ name }: StoredIp): Problem =>
   new Problem("busy", `Domains of ${name} are being moved.`, { retry_after: 1 });
 
 /** Unassigns a domain from a dedicated IP, if the domain is still assigned to this dedicated IP. */
-const unassign = (accountId: string, ipId: string, domainId: string, context: ChangeContext): Promise<void> =>
+const unassign = (accountId: string, ipId: string, domainId: string, context: Writer): Promise<void> =>
   context.commit(async () => {
     const { table, now } = context;
     const [domain] = await domainsByIds(table, accountId, [domainId]);

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 
 import { change, type Change } from "../changes/kind.ts";
-import type { ChangePlan } from "../changes/recorder.ts";
+import type { ChangePlan, Writer } from "../changes/recorder.ts";
 import { Problem } from "../core/errors.ts";
 import { domainKey, domainKind, type StoredDomain } from "../domains/domain.ts";
 import { domainsByIds } from "../domains/find.ts";
@@ -9,7 +9,7 @@ import { planRecords, type RecordEdit } from "../domains/records/plan.ts";
 import { domainViews } from "../domains/view.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
-import { ipChange, type ChangeContext } from "./change.ts";
+import { ipChange } from "./change.ts";
 import { ipById, ipDomainKey, ipKey, type StoredIp } from "./dedicated-ip.ts";
 import { hasMoved } from "./moves.ts";
 import { readOperation, shrinkWrites, type StoredOperation } from "./operation.ts";
@@ -139,7 +139,7 @@ async function planDomain(
  */
 export const dropOperation = (
   operation: StoredOperation,
-  { table, commit }: ChangeContext,
+  { table, commit }: Writer,
   fence?: StoredDomain,
 ): Promise<void> =>
   commit(async () => {
@@ -166,7 +166,7 @@ export const dropOperation = (
   });
 
 /** Drops an abandoned operation that has moved no domain. Finishes any other abandoned operation. */
-export async function resumeOperation(operation: StoredOperation, context: ChangeContext): Promise<void> {
+export async function resumeOperation(operation: StoredOperation, context: Writer): Promise<void> {
   const { table, commit, now } = context;
   const domains = await domainsByIds(table, operation.account_id, operation.left);
   const [fence] = domains;

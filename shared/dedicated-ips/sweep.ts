@@ -1,20 +1,18 @@
 import { mapConcurrently } from "../core/concurrency.ts";
 import { syncNow } from "../domains/records/sync-now.ts";
 import type { Context } from "../http/route.ts";
-import { type Bounds, type SweepResult, dueKey, dueTasks, forgetDue, sweepTasks } from "../table/due.ts";
+import { type SweepResult, dueKey, dueTasks, forgetDue, sweepTasks } from "../table/due.ts";
 import { advanceIp } from "./advance.ts";
 import { type IpContext, systemContext } from "./change.ts";
 import { ipQueue, operationQueue } from "./dedicated-ip.ts";
 import { operationKey, readOperation } from "./operation.ts";
 import { resumeOperation } from "./settle.ts";
 
-/**
- * Resumes the operations that are due, and checks the dedicated IPs that are due, within the bounds of `sweepTasks`.
- */
-export async function sweepIps(context: IpContext, bounds: Bounds = {}): Promise<SweepResult> {
+/** Resumes the operations that are due, and checks the dedicated IPs that are due, through `sweepTasks`. */
+export async function sweepIps(context: IpContext): Promise<SweepResult> {
   const abandoned = await dueTasks(operationQueue, resumeOne, context);
   const due = await dueTasks(ipQueue, advanceIp, context);
-  return sweepTasks([...abandoned, ...due], context.log, bounds);
+  return sweepTasks([...abandoned, ...due], context.log);
 }
 
 /** Resumes an abandoned operation, or removes its task from the queue if the operation has ended. */

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { change } from "../changes/kind.ts";
-import type { ChangePlan } from "../changes/recorder.ts";
+import type { ChangePlan, Writer } from "../changes/recorder.ts";
 import { notFound, Problem } from "../core/errors.ts";
 import { ordinalOf } from "../core/ids.ts";
 import { later } from "../core/time.ts";
@@ -31,7 +31,7 @@ import { recordsIn } from "../domains/records/stored-record.ts";
 import { maySeeMailboxes } from "../domains/setup/detail.ts";
 import { lookalikeRemoval } from "../domains/setup/lookalikes.ts";
 import { keptUntil, planReleasing } from "../domains/setup/releasing.ts";
-import { domainUpdate, type DomainWriter } from "../domains/setup/work.ts";
+import { domainUpdate } from "../domains/setup/work.ts";
 import { domainViews } from "../domains/view.ts";
 import { subzoneRemovals } from "../domains/zone-neighbours.ts";
 import { getZone, zoneDueKey, zoneKey } from "../domains/zone.ts";
@@ -172,11 +172,7 @@ export class MoreToDelete extends Problem {
  * when an outside service does not answer, while another process syncs the zone, and when the time is over. The work then
  * stays due.
  */
-export async function advanceRelease(
-  domain: StoredDomain,
-  writer: DomainWriter,
-  services: ReleaseServices,
-): Promise<void> {
+export async function advanceRelease(domain: StoredDomain, writer: Writer, services: ReleaseServices): Promise<void> {
   const until = keptUntil(domain);
   if (until !== undefined && until > writer.now().toISOString()) {
     if (domain.due_at === until) return;
@@ -192,7 +188,7 @@ export async function advanceRelease(
  * Ends the time for which a domain is kept. After this its account cannot restore the domain. False if another process
  * has changed the domain, or a transfer of the name is running.
  */
-function endKeeping({ account_id, id, version }: StoredDomain, { table, commit }: DomainWriter): Promise<boolean> {
+function endKeeping({ account_id, id, version }: StoredDomain, { table, commit }: Writer): Promise<boolean> {
   return commit(async () => {
     const domain = await domainById(table, account_id, id);
     // If the transfer succeeds, the domain gets its name back.
@@ -203,11 +199,7 @@ function endKeeping({ account_id, id, version }: StoredDomain, { table, commit }
 }
 
 /** Records that the zone of a kept domain is removed, and makes the rest of the release due at `until`. */
-function noteZoneRemoved(
-  { account_id, id }: StoredDomain,
-  until: string,
-  { table, commit }: DomainWriter,
-): Promise<void> {
+function noteZoneRemoved({ account_id, id }: StoredDomain, until: string, { table, commit }: Writer): Promise<void> {
   return commit(async () => {
     const [domain, zone] = await Promise.all([domainById(table, account_id, id), getZone(table, account_id, id)]);
     // Meanwhile the account may have restored the domain, or have deleted it for good.
@@ -240,7 +232,7 @@ function noteZoneRemoved(
 export async function finishRelease(
   accountId: string,
   id: string,
-  writer: DomainWriter,
+  writer: Writer,
   { dns, registrar, budgetMs = Infinity }: ReleaseServices,
 ): Promise<void> {
   const endsAtMs = performance.now() + budgetMs;
@@ -263,17 +255,13 @@ export async function finishRelease(
 }
 
 /** Deletes one mailbox. False if there is none. Only a domain that has lost its name can still have mailboxes here. */
-async function removeFirstMailbox(domain: StoredDomain, writer: DomainWriter): Promise<boolean> {
+async function removeFirstMailbox(domain: StoredDomain, writer: Writer): Promise<boolean> {
   const [mailbox] = await firstMailboxes(writer.table, domain.account_id, domain.id, 1);
   return mailbox !== undefined && dropMailbox(domain, mailbox.id, writer);
 }
 
 /** Purges some of the domain's deleted mailboxes, and calls `after` after each; false if there are none. */
-async function purgeMailboxes(
-  { account_id, id }: StoredDomain,
-  writer: DomainWriter,
-  after: () => void,
-): Promise<boolean> {
+async function purgeMailboxes({ account_id, id }: StoredDomain, writer: Writer, after: () => void): Promise<boolean> {
   const deleted = await deletedIn(writer.table, account_id, id);
   for (const { mailbox } of deleted) {
     await purgeMailbox(account_id, mailbox.id, writer);
@@ -285,7 +273,7 @@ async function purgeMailboxes(
 /** How many records one transaction deletes. A record takes three or four writes, with its entry in the audit log. */
 const recordsAtOnce = 20;
 
-function removeRecords(accountId: string, id: string, { table, commit, now }: DomainWriter): Promise<boolean> {
+function removeRecords(accountId: string, id: string, { table, commit, now }: Writer): Promise<boolean> {
   return commit(async () => {
     const [records, zone] = await Promise.all([recordsIn(table, accountId, id), getZone(table, accountId, id)]);
     const removed = records.slice(0, recordsAtOnce);
@@ -309,7 +297,7 @@ const NameHolder = z.object({ domain_id: z.string() });
  * domain's own rows: the domain, its name, its zone, its DKIM keys, and its entries in lists and queues. The domain
  * then also leaves its dedicated IP. Returns whether the domain is gone.
  */
-function deleteRows(accountId: string, id: string, { table, commit, now }: DomainWriter): Promise<boolean> {
+function deleteRows(accountId: string, id: string, { table, commit, now }: Writer): Promise<boolean> {
   return commit(async () => {
     const domain = await domainById(table, accountId, id);
     if (!domain) return { value: true, writes: [], changes: [] };
@@ -374,9 +362,9 @@ async function listRemovals(domain: StoredDomain, table: Reader): Promise<Write[
 export async function removeFailed(
   accountId: string,
   { id }: StoredDomain,
-  { table, commit, now }: DomainWriter,
+  { table, commit, now }: Writer,
 ): Promise<void> {
-  const writer: DomainWriter = {
+  const writer: Writer = {
     table,
     now,
     commit: (plan) => commit(async () => ({ ...(await plan()), partial: true })),

@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
 
+import type { Writer } from "../changes/recorder.ts";
 import { Problem } from "../core/errors.ts";
 import { dayMs } from "../core/time.ts";
 import { domainKey, type StoredDomain } from "../domains/domain.ts";
 import { domainById } from "../domains/find.ts";
-import { domainUpdate, systemWriter, type DomainWork, type DomainWriter } from "../domains/setup/work.ts";
+import { domainUpdate, systemWriter, type DomainWork } from "../domains/setup/work.ts";
 import { allRrsets, getZone, zoneDueKey, zoneKey, type StoredZone } from "../domains/zone.ts";
 import { type Dns, ZoneExists } from "../providers/dns/dns.ts";
 import type { Write } from "../table/writes.ts";
@@ -14,7 +15,7 @@ import type { Write } from "../table/writes.ts";
  * could not store. To find such a zone, this asks the provider to create the zone with the same reference again. Throws
  * 503 when the provider does not answer, and while another process syncs the zone.
  */
-export async function removeZone(domain: StoredDomain, writer: DomainWriter, dns: Dns): Promise<void> {
+export async function removeZone(domain: StoredDomain, writer: Writer, dns: Dns): Promise<void> {
   const { account_id, id, name, nameservers, verified_at, dns_mode, handover } = domain;
   if (dns_mode === "external" && handover === null) return;
   const marked = await markUnwanted(domain, writer);
@@ -38,7 +39,7 @@ export async function removeZone(domain: StoredDomain, writer: DomainWriter, dns
  */
 async function markUnwanted(
   { account_id, id }: StoredDomain,
-  { table, commit, now }: DomainWriter,
+  { table, commit, now }: Writer,
 ): Promise<StoredZone | undefined> {
   let marked: StoredZone | undefined;
   const isBusy = await commit(async () => {

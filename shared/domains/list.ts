@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import type { Capability } from "../auth/capabilities.ts";
 import { covers, type Permissions, idsHeld } from "../auth/permissions.ts";
-import { InvalidInput } from "../core/errors.ts";
+import { invalidAt, type InvalidInput } from "../core/errors.ts";
 import { Id } from "../core/ids.ts";
 import { orderQuery, type PageQuery, type RowSource, spanOf, totalOf } from "../core/page.ts";
 import { line } from "../core/text.ts";
@@ -112,13 +112,11 @@ export async function listDomains(
 }
 
 const tooMany = (): InvalidInput =>
-  new InvalidInput([
-    {
-      loc: ["query"],
-      msg: `A filter or a sort looks at ${filterLimit.toLocaleString("en-US")} domains at most. Give a workspace_id too, or leave the filter or the sort out`,
-      type: "too_broad",
-    },
-  ]);
+  invalidAt(
+    ["query"],
+    `A filter or a sort looks at ${filterLimit.toLocaleString("en-US")} domains at most. Give a workspace_id too, or leave the filter or the sort out`,
+    "too_broad",
+  );
 
 /** The conditions of the given filters; undefined if no domain can fulfil them. */
 async function filterOf(

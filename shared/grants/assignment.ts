@@ -31,6 +31,22 @@ export const StoredAssignment = z.object({
 });
 export type Assignment = z.output<typeof StoredAssignment>;
 
+/** The members of a permission in a list of what a person has or gets: ownership, a capability or a role. */
+export const permissionMembers = {
+  kind: z.enum(["account_owner", "capability", "role"]).meta({ description: "The kind of the permission." }),
+  capability_key: Capability.nullable().meta({ description: "The capability. Null for a role and for ownership." }),
+  role_key: z.string().nullable().meta({ description: "The role. Null for a capability and for ownership." }),
+  resource_type: ResourceType.nullable().meta({
+    description: "The type of the resource to which the permission is limited. Null for the whole account.",
+  }),
+  resource_id: z.string().nullable().meta({
+    description: "The id of the resource to which the permission is limited. Null for the whole account.",
+  }),
+  expires_at: Timestamp.nullable().meta({
+    description: "When the permission ends by itself. Null if it does not end.",
+  }),
+};
+
 export const GrantKind = z.enum(["capability", "account_owner", "super_admin"]);
 
 export const Grant = z

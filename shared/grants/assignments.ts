@@ -6,7 +6,7 @@ import { type HeldGrant, isLive, type Scope, capabilitiesOf, type ResourceType }
 import type { Profile } from "../auth/principal.ts";
 import type { Change } from "../changes/kind.ts";
 import { ttlOfEnded } from "../changes/record.ts";
-import { notFound, InvalidInput } from "../core/errors.ts";
+import { invalidAt, notFound } from "../core/errors.ts";
 import { timeOrderedId } from "../core/ids.ts";
 import { dueWrite, type Queue } from "../table/due.ts";
 import type { Ahead } from "../table/read-ahead.ts";
@@ -448,5 +448,5 @@ export function requireEffect(
       : ["role_key", grantable.kind === "role" ? grantable.role : grantable.custom_role];
   const narrower = types.length > 0 ? `, or on one ${types.join(" or ")}` : "";
   const msg = `${name} has no effect on a ${scope.type}. Give it on the account${narrower}`;
-  throw new InvalidInput([{ loc: ["body", member], msg, type: "value_error" }]);
+  throw invalidAt(["body", member], msg);
 }

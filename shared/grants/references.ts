@@ -1,4 +1,4 @@
-import { InvalidInput, Problem } from "../core/errors.ts";
+import { invalidAt, type InvalidInput, Problem } from "../core/errors.ts";
 import { idWithMessage } from "../core/ids.ts";
 
 const whereToFind =
@@ -12,7 +12,7 @@ export const SubjectId = idWithMessage(`This is not a UUID: ${whereToFind}`);
  * resource, in words for people.
  */
 export const missingReference = (member: string, type: string): InvalidInput =>
-  new InvalidInput([{ loc: ["body", member], msg: `There is no such ${type} in this account`, type: "not_found" }]);
+  invalidAt(["body", member], `There is no such ${type} in this account`, "not_found");
 
 /** Awaits a plan for a subject that the body names. Turns a 404 of the plan into a 422 at `subject_id`. */
 export async function forSubject<T>({ type }: { type: string }, plan: Promise<T>): Promise<T> {

@@ -3,7 +3,7 @@ import { asSuperAdmin, standingOf, type AccessRecord } from "../accounts/standin
 import { viewCapability, type Capability } from "../auth/capabilities.ts";
 import { covers, holdsAnywhere, noPermissions, type Permissions, type Scope } from "../auth/permissions.ts";
 import type { Principal } from "../auth/principal.ts";
-import { InvalidInput, notFound, Problem } from "../core/errors.ts";
+import { invalidAt, type InvalidInput, notFound, Problem } from "../core/errors.ts";
 import { money } from "../core/money.ts";
 import type { Table } from "../table/table.ts";
 import type { ParsedInput } from "./input.ts";
@@ -167,5 +167,5 @@ function stopped(status: AccountStatus | undefined, debt: Debt | undefined, perm
 function missingResource({ subject }: Route, input: ParsedInput): Problem | InvalidInput {
   if (subject === undefined || subject.at === "path") return notFound();
   const { at, missing: msg = "There is no such resource in this account, or you cannot see it" } = subject;
-  return new InvalidInput([{ loc: [...(typeof at === "function" ? at(input) : at)], msg, type: "not_found" }]);
+  return invalidAt([...(typeof at === "function" ? at(input) : at)], msg, "not_found");
 }

@@ -1,11 +1,11 @@
-import { createHash, createHmac, randomUUID } from "node:crypto";
+import { createHmac, hash, randomUUID } from "node:crypto";
 
 import * as z from "zod";
 
 import { Scope } from "../auth/permissions.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Claim } from "../changes/recorder.ts";
-import { InvalidInput, Problem } from "../core/errors.ts";
+import { invalidAt, type InvalidInput, Problem } from "../core/errors.ts";
 import { dayMs } from "../core/time.ts";
 import type { Attempt, Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
@@ -34,20 +34,15 @@ export const fingerprintOf = (
  * table, and the owner of the first claim (`first`). Records of earlier versions have no `first`.
  */
 export const requestIdOf = ({ PK, SK }: Key, first: string | undefined): string =>
-  createHash("sha256")
-    .update([PK, SK, ...(first === undefined ? [] : [first])].join(" "))
-    .digest("base64url")
-    .slice(0, 16);
+  hash("sha256", [PK, SK, ...(first === undefined ? [] : [first])].join(" "), "base64url").slice(0, 16);
 
 /** The 422 for a key that was used for another request. */
 const keyReused = (): InvalidInput =>
-  new InvalidInput([
-    {
-      loc: ["header", "idempotency-key"],
-      msg: "This key was used for another request. Use a new key for each request",
-      type: "idempotency_key_reused",
-    },
-  ]);
+  invalidAt(
+    ["header", "idempotency-key"],
+    "This key was used for another request. Use a new key for each request",
+    "idempotency_key_reused",
+  );
 
 /** The 409 for a key whose first request is still running. */
 const inFlight = (): Problem =>
@@ -74,7 +69,7 @@ function notStored({ codeMode: { storesAnswer } }: KeyedRoute): Problem {
  */
 const recordKey = (principalId: string, route: string, key: string): Key => ({
   PK: `PRINCIPAL#${principalId}`,
-  SK: `IDEMPOTENCY#${route}#${createHash("sha256").update(key).digest("hex")}`,
+  SK: `IDEMPOTENCY#${route}#${hash("sha256", key)}`,
 });
 
 /** How long a claim lasts, in milliseconds: longer than the timeout of every Lambda of a route. */

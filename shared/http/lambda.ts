@@ -5,7 +5,7 @@ import type * as z from "zod";
 
 import { askEmailOf, authenticate, expectedPrincipal } from "../auth/authenticate.ts";
 import type { Principal } from "../auth/principal.ts";
-import { InvalidInput, Problem } from "../core/errors.ts";
+import { invalidAt, InvalidInput, Problem } from "../core/errors.ts";
 import { createLog } from "../core/log.ts";
 import { addressOf } from "../core/product.ts";
 import { clock } from "../core/time.ts";
@@ -18,7 +18,14 @@ import type { InvocationContext } from "./invoke.ts";
 import { bodyText } from "./json-body.ts";
 import { prime } from "./prime.ts";
 import { metadataUrlOf } from "./protected-resource.ts";
-import { type Response, bearerChallenge, failureResponse, requestIdOf, withStandardHeaders } from "./response.ts";
+import {
+  type Response,
+  bearerChallenge,
+  failureResponse,
+  logUnexpected,
+  requestIdOf,
+  withStandardHeaders,
+} from "./response.ts";
 import { runtime } from "./runtime.ts";
 
 /**
@@ -202,10 +209,7 @@ function callerFailure(error: unknown, { invocation }: Call): Problem | InvalidI
   if (status === 415)
     return new Problem("unsupported_media_type", "Send the body as `Content-Type: application/json`.");
   if (status === 422) return forbiddenKey(error) ?? new Problem("malformed_json", "The body is not valid JSON.");
-  invocation.log.error("unexpected error", {
-    error: error instanceof Error ? (error.stack ?? error.message) : String(error),
-  });
-  return new Problem("internal", "Something went wrong on our side. The request id helps us find it.");
+  return logUnexpected(error, invocation.log);
 }
 
 /**
@@ -216,9 +220,7 @@ function forbiddenKey(error: unknown): InvalidInput | undefined {
   const cause = error instanceof Error ? error.cause : undefined;
   const key = typeof cause === "object" && cause !== null && "data" in cause ? cause.data : undefined;
   if (key !== "__proto__" && key !== "constructor") return undefined;
-  return new InvalidInput([
-    { loc: ["body", key], msg: "A member with this name is never allowed", type: "extra_forbidden" },
-  ]);
+  return invalidAt(["body", key], "A member with this name is never allowed", "extra_forbidden");
 }
 
 function logRequest(

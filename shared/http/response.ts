@@ -1,6 +1,7 @@
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from "aws-lambda";
 
-import { InvalidInput, type Problem, problemBody } from "../core/errors.ts";
+import { InvalidInput, Problem, problemBody } from "../core/errors.ts";
+import type { Log } from "../core/log.ts";
 import { compressed } from "./negotiation.ts";
 
 export type Response = APIGatewayProxyStructuredResultV2;
@@ -37,6 +38,12 @@ const readableId = /^[\x21-\x7e]{1,128}$/;
 export function requestIdOf({ headers, requestContext }: APIGatewayProxyEventV2): string {
   const sent = headers["x-request-id"] ?? "";
   return readableId.test(sent) ? sent : requestContext.requestId;
+}
+
+/** Logs an error that is not for the caller. Returns the problem that the caller gets instead. */
+export function logUnexpected(error: unknown, log: Log): Problem {
+  log.error("unexpected error", { error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+  return new Problem("internal", "Something went wrong on our side. The request id helps us find it.");
 }
 
 /**

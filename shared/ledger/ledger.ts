@@ -180,10 +180,6 @@ export async function readBalance(table: Reader, ledger: Ledger, account: string
   return (await table.get(balanceKey(ledger, account), Balance)) ?? emptyBalance;
 }
 
-/** Reads the movement with this id; undefined if there is none. */
-export const readMovement = (table: Reader, ledger: Ledger, id: string): Promise<StoredMovement | undefined> =>
-  table.get(movementKey(ledger, id), StoredMovement);
-
 /** Reads the entries of an account from one ordinal to another, both included, oldest first. */
 export async function readEntries(
   table: Reader,

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { covers } from "../auth/permissions.ts";
-import { InvalidInput } from "../core/errors.ts";
+import { invalidAt } from "../core/errors.ts";
 import { Id, idWithMessage } from "../core/ids.ts";
 import { clock, Day, dayOf, daysBetween } from "../core/time.ts";
 import { ipKey } from "../dedicated-ips/dedicated-ip.ts";
@@ -69,16 +69,13 @@ type Statistics = z.output<typeof Statistics>;
 
 const noSuchIp = "There is no such dedicated IP in this account, or you cannot see it";
 
-const refused = (name: string, msg: string, type = "value_error"): InvalidInput =>
-  new InvalidInput([{ loc: ["query", name], msg, type }]);
-
 /** The days of a query. Throws 422 if they are in the wrong order or too many. */
 function daysOf({ since, until }: StatisticsQuery, now: Date): Day[] {
   const last = until ?? dayOf(now);
   const first = since ?? firstOfLast(usualDays, last);
-  if (first > last) throw refused("since", "This is after `until`. Write an earlier day");
+  if (first > last) throw invalidAt(["query", "since"], "This is after `until`. Write an earlier day");
   // The days are compared before they are listed, because the list of the days of a thousand years is long.
-  if (first < firstOfLast(mostDays, last)) throw refused("since", `Ask for ${mostDays} days at most`);
+  if (first < firstOfLast(mostDays, last)) throw invalidAt(["query", "since"], `Ask for ${mostDays} days at most`);
   return daysBetween(first, last);
 }
 
@@ -92,16 +89,16 @@ async function subjectOf(
   context: Context,
 ): Promise<StatisticsSubject> {
   if (ref !== undefined && dedicated_ip_id !== undefined)
-    throw refused("dedicated_ip_id", "Write either `domain` or `dedicated_ip_id`, not both");
+    throw invalidAt(["query", "dedicated_ip_id"], "Write either `domain` or `dedicated_ip_id`, not both");
   if (ref !== undefined) {
     const domain = await domainByRef(context.table, accountId, ref);
     if (domain && covers(context.permissions, "domain.view", scopesOfDomain(domain)))
       return { type: "domain", id: domain.id };
-    throw refused("domain", noSuchDomain, "not_found");
+    throw invalidAt(["query", "domain"], noSuchDomain, "not_found");
   }
-  if (dedicated_ip_id === undefined) throw refused("domain", "Write `domain` or `dedicated_ip_id`", "value_error");
+  if (dedicated_ip_id === undefined) throw invalidAt(["query", "domain"], "Write `domain` or `dedicated_ip_id`");
   const ip = await findVisibleIp({ account_id: accountId, dedicated_ip_id }, ["domain.view"], context);
-  if (!ip) throw refused("dedicated_ip_id", noSuchIp, "not_found");
+  if (!ip) throw invalidAt(["query", "dedicated_ip_id"], noSuchIp, "not_found");
   return { type: "dedicated_ip", id: dedicated_ip_id };
 }
 

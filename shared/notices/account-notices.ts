@@ -2,6 +2,7 @@ import * as z from "zod";
 
 import { AccountStatus, type Debt } from "../accounts/account.ts";
 import { money } from "../core/money.ts";
+import { countText } from "../core/text.ts";
 import { dayMs, Timestamp } from "../core/time.ts";
 import { Grant } from "../grants/assignment.ts";
 import { type Block, type Sentence, sentence } from "../letters/letter.ts";
@@ -9,7 +10,6 @@ import { graceDays } from "../wallet/catalogue.ts";
 import {
   amountText,
   callOf,
-  countText,
   dateText,
   type Notice,
   type NoticeEvent,

@@ -1,9 +1,10 @@
 import type * as z from "zod";
 
+import { countText } from "../core/text.ts";
 import { dayMs } from "../core/time.ts";
 import { Domain } from "../domains/domain.ts";
 import { type Block, sentence } from "../letters/letter.ts";
-import { callOf, countText, type Notice, type NoticeEvent, type NoticeMaker, paragraph, timeText } from "./notice.ts";
+import { callOf, type Notice, type NoticeEvent, type NoticeMaker, paragraph, timeText } from "./notice.ts";
 
 const EventDomain = Domain.pick({
   id: true,

@@ -4,6 +4,7 @@ import * as z from "zod";
 
 import { accessKey } from "../accounts/standing.ts";
 import { change } from "../changes/kind.ts";
+import type { Writer } from "../changes/recorder.ts";
 import { InvalidInput } from "../core/errors.ts";
 import { Id } from "../core/ids.ts";
 import { aheadOfOwners, readOwners } from "../grants/holders.ts";
@@ -87,7 +88,7 @@ export const NoticesUpdate = NoticeSettings.partial()
 export async function updateNotices(
   accountId: string,
   given: z.output<typeof NoticesUpdate>,
-  { table, commit, now }: Pick<Context, "table" | "commit" | "now">,
+  { table, commit, now }: Writer,
 ): Promise<Notices> {
   return commit(async () => {
     const [{ version, ...before }, owners] = await Promise.all([

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import type { StoredAccount } from "../accounts/account.ts";
-import { Timestamp } from "../core/time.ts";
+import { EventDetail } from "../changes/record.ts";
 import { type Block, type Sentence, sentence } from "../letters/letter.ts";
 
 /**
@@ -12,16 +12,7 @@ export const NoticeCategory = z.enum(["account", "security", "wallet", "invoices
 export type NoticeCategory = z.output<typeof NoticeCategory>;
 
 /** The members of an event that notices are made from. */
-export const NoticeEvent = z.object({
-  id: z.string(),
-  type: z.string(),
-  timestamp: Timestamp,
-  account_id: z.string(),
-  actor: z.object({ type: z.string(), id: z.string() }),
-  resource: z.object({ id: z.string() }),
-  data: z.record(z.string(), z.unknown()).default({}),
-  previous_data: z.record(z.string(), z.unknown()).default({}),
-});
+export const NoticeEvent = EventDetail.extend({ actor: z.object({ type: z.string(), id: z.string() }) });
 export type NoticeEvent = z.output<typeof NoticeEvent>;
 
 /** A subject that an event names by its type and id. */
@@ -72,9 +63,6 @@ export function dateText(time: string): string {
 /** A time, to the minute: `7 March 2027, 14:05 UTC`. */
 export const timeText = (time: string): string =>
   `${dateText(time)}, ${new Date(time).toISOString().slice(11, 16)} UTC`;
-
-/** A number of things: `1 day`, `7 days`. */
-export const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 export const amountText = (amount: string, currency: string): string => `${amount} ${currency}`;
 

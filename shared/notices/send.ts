@@ -1,14 +1,13 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 import * as z from "zod";
 
 import { accountKey, StoredAccount } from "../accounts/account.ts";
 import { mapConcurrently } from "../core/concurrency.ts";
-import type { Log } from "../core/log.ts";
 import { dayMs, later } from "../core/time.ts";
+import type { WorkerContext } from "../http/worker.ts";
 import { letterOf, sentence, shortened } from "../letters/letter.ts";
 import { type Letter, type Mail, MailRefused } from "../providers/mail/mail.ts";
-import type { Table } from "../table/table.ts";
 import type { Key } from "../table/writes.ts";
 import { callOf, type Notice, type NoticeCategory, type NoticeEvent, paragraph } from "./notice.ts";
 import { noticeMakers } from "./notices.ts";
@@ -28,9 +27,9 @@ const dayKey = ({ account_id, timestamp }: NoticeEvent, category: NoticeCategory
   SK: `NOTICES#${timestamp.slice(0, 10)}#${category}`,
 });
 
-const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 24);
+const hashOf = (text: string): string => hash("sha256", text).slice(0, 24);
 
-export type NoticeWork = { table: Table; mail: Mail; now: () => Date; log: Log };
+export type NoticeWork = WorkerContext & { mail: Mail };
 
 /** The age, in milliseconds, from which on an event is not news any more. The operator can replay events of any age. */
 const newsMs = 3 * dayMs;

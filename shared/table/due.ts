@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 import { mapConcurrently, roundRobin } from "../core/concurrency.ts";
 import type { Log } from "../core/log.ts";
@@ -25,7 +25,7 @@ const keptSeconds = 400 * 86_400;
 const partition = ({ name }: Queue, shard: number): string => `${name}#${shard}`;
 
 const shardOf = ({ shards }: Queue, accountId: string): number =>
-  createHash("sha256").update(accountId).digest().readUInt8(0) % shards;
+  hash("sha256", accountId, "buffer").readUInt8(0) % shards;
 
 /** The key of a task that is due at a given time (RFC 3339, UTC, milliseconds). */
 export const dueKey = (queue: Queue, subject: TaskSubject, at: string): Key => ({

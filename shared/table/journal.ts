@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { InvalidInput } from "../core/errors.ts";
+import { invalidAt } from "../core/errors.ts";
 import { timeOf } from "../core/ids.ts";
 import type { Order } from "../core/page.ts";
 import { dayMs } from "../core/time.ts";
@@ -274,7 +274,7 @@ async function readKept(
 function requireScannable(count: number): void {
   if (count <= scanLimit) return;
   const msg = `This range has ${count} entries, and a search covers ${scanLimit} at most. Narrow the range with since and until`;
-  throw new InvalidInput([{ loc: ["query", "since"], msg, type: "value_error" }]);
+  throw invalidAt(["query", "since"], msg);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 import { foldedName } from "../core/text.ts";
 import type { Reader } from "./table.ts";
@@ -15,7 +15,7 @@ import type { Key, Write } from "./writes.ts";
 export function reservedNameKeys(accountId: string, kind: string, name: string): [Key, ...Key[]] {
   const keyOf = (text: string): Key => ({
     PK: `ACCOUNT#${accountId}`,
-    SK: `${kind}_NAME#${createHash("sha256").update(text).digest("hex")}`,
+    SK: `${kind}_NAME#${hash("sha256", text)}`,
   });
   const folded = foldedName(name);
   const composed = folded.normalize("NFKC");

@@ -1,11 +1,11 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { hash, timingSafeEqual } from "node:crypto";
 
 import * as z from "zod";
 
 import { getAccount } from "../accounts/visible.ts";
 import { change, defineKind, type Change } from "../changes/kind.ts";
-import { InvalidInput, notFound } from "../core/errors.ts";
-import { Id, timeOrderedId } from "../core/ids.ts";
+import { invalidAt, notFound } from "../core/errors.ts";
+import { Id, newToken, timeOrderedId } from "../core/ids.ts";
 import { Currency, money, MoneyText, moneyUpTo } from "../core/money.ts";
 import { Timestamp } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
@@ -86,6 +86,16 @@ export const NewTopup = z
   .strictObject({ amount: TopupAmount, return_url: ReturnUrl.nullish() })
   .meta({ id: "TopupSessionCreate", description: "How much to top up." });
 
+/** A page of the payment provider, as an answer shows it. */
+export const hostedPage = (description: string) =>
+  z
+    .object({
+      id: z.string().meta({ description: "The provider's id of the page." }),
+      url: z.string().meta({ description: "The address of the page." }),
+      expires_at: Timestamp.meta({ description: "When the page expires." }),
+    })
+    .meta({ description });
+
 export const TopupSession = z
   .object({
     amount: MoneyText.meta({ description: "The amount that the wallet gets after the payment." }),
@@ -93,19 +103,28 @@ export const TopupSession = z
       description:
         "The token for `billing.checkout_result.get`. The token gives access to the result of this checkout only.",
     }),
-    hosted_page: z
-      .object({
-        id: z.string().meta({ description: "The provider's id of the page." }),
-        url: z.string().meta({ description: "The address of the page." }),
-        expires_at: Timestamp.meta({ description: "When the page expires." }),
-      })
-      .meta({ description: "The page of the payment provider on which the payer pays." }),
+    hosted_page: hostedPage("The page of the payment provider on which the payer pays."),
   })
   .meta({ id: "TopupSession", description: "A payment page to top up the wallet." });
 
-const hashOf = (secret: string): Buffer => createHash("sha256").update(secret).digest();
+const hashOf = (secret: string): Buffer => hash("sha256", secret, "buffer");
 
-const tokenPattern = /^([0-9a-f-]{36})\.([\w-]{22})$/;
+/** Generates a new reference, the token of its result page, and the hash to store of the secret in the token. */
+export function newCheckoutToken(at: Date): { reference: string; token: string; token_hash: string } {
+  const reference = timeOrderedId(at);
+  const secret = newToken();
+  return { reference, token: `${reference}.${secret}`, token_hash: hashOf(secret).toString("hex") };
+}
+
+/** The row of a result page's token. `read` finds the row by its reference. Undefined if the token is not of the row. */
+export async function rowOfToken<T extends { token_hash: string }>(
+  token: string,
+  read: (reference: string) => Promise<T | undefined>,
+): Promise<T | undefined> {
+  const [, reference = "", secret = ""] = /^([0-9a-f-]{36})\.([\w-]{22})$/.exec(token) ?? [];
+  const row = reference === "" ? undefined : await read(reference);
+  return row && timingSafeEqual(hashOf(secret), Buffer.from(row.token_hash, "hex")) ? row : undefined;
+}
 
 /**
  * The result page of a checkout, to which the payer returns: infra/docs/checkout.html. `isCancelled` is for a payer who
@@ -146,9 +165,7 @@ export async function openTopup(
 ): Promise<OpenedTopup> {
   const { currency } = await getAccount(table, accountId);
   const at = now();
-  const reference = timeOrderedId(at);
-  const secret = randomBytes(16).toString("base64url");
-  const token = `${reference}.${secret}`;
+  const { reference, token, token_hash } = newCheckoutToken(at);
   const checkout = await payments.createCheckout({
     reference,
     accountId,
@@ -167,7 +184,7 @@ export async function openTopup(
     status: "pending",
     created_at: at.toISOString(),
     checkout_id: checkout.id,
-    token_hash: hashOf(secret).toString("hex"),
+    token_hash,
     ...(batchId === undefined ? {} : { purchase_batch_id: batchId }),
     ...(rechargeId === undefined ? {} : { recharge_id: rechargeId }),
     ...(returnUrl === undefined ? {} : { return_url: returnUrl }),
@@ -203,15 +220,14 @@ export async function createTopup(
   const { session, ...planned } = await opening.catch((error: unknown) => {
     if (!(error instanceof AmountRefused)) throw error;
     const type = error.isTooSmall ? "too_small" : "too_big";
-    throw new InvalidInput([{ loc: ["body", "amount"], msg: error.message, type }]);
+    throw invalidAt(["body", "amount"], error.message, type);
   });
   return context.commit(async () => ({ value: session, ...planned }));
 }
 
 /** The top-up of a result page's token. Throws 404 for a token that is not of this account. */
 export async function topupOfToken(table: Reader, accountId: string, checkoutToken: string): Promise<StoredTopup> {
-  const [, reference = "", secret = ""] = tokenPattern.exec(checkoutToken) ?? [];
-  const topup = reference === "" ? undefined : await table.get(topupKey(accountId, reference), StoredTopup);
-  if (!topup || !timingSafeEqual(hashOf(secret), Buffer.from(topup.token_hash, "hex"))) throw notFound();
+  const topup = await rowOfToken(checkoutToken, (reference) => table.get(topupKey(accountId, reference), StoredTopup));
+  if (!topup) throw notFound();
   return topup;
 }

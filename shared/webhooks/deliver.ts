@@ -1,7 +1,6 @@
-import { type Log, createLog } from "../core/log.ts";
-import { clock } from "../core/time.ts";
-import { runtime } from "../http/runtime.ts";
-import { type Table, openTable } from "../table/table.ts";
+import type { Log } from "../core/log.ts";
+import { workerContext } from "../http/worker.ts";
+import type { Table } from "../table/table.ts";
 import { type LoadedDelivery, type StoredDelivery, deliveryKey, leaseFrom, updateWrite } from "./delivery.ts";
 import {
   type AttemptResult,
@@ -134,12 +133,4 @@ export async function deliverClaimed(
 }
 
 /** The services of the delivery workers in this process. Reads the environment when called, not at import. */
-export function openWork(worker: string): DeliveryContext {
-  const { env, client } = runtime();
-  return {
-    ...webhookServices(),
-    table: openTable(client, env.TABLE_NAME),
-    log: createLog(env.LOG_LEVEL, { worker }, env.LOG_FORMAT),
-    now: clock,
-  };
-}
+export const openWork = (worker: string): DeliveryContext => ({ ...webhookServices(), ...workerContext(worker) });

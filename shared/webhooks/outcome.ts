@@ -1,8 +1,7 @@
-import { randomUUID } from "node:crypto";
-
 import * as z from "zod";
 
 import { type Change, change } from "../changes/kind.ts";
+import { systemAuthor } from "../changes/record.ts";
 import { type Commit, recorder } from "../changes/recorder.ts";
 import type { Reader, Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
@@ -145,16 +144,7 @@ export async function failingAmong(table: Reader, webhooks: readonly WebhookRef[
 
 /** A `commit` for changes without a caller, such as disabling a webhook. Their actor is the system. */
 export const systemCommit = (table: Table, accountId: string, now: () => Date): Commit =>
-  recorder({
-    table,
-    accountId,
-    author: {
-      action: "system: webhooks.deliver",
-      actor: { type: "system", id: "webhooks" },
-      requestId: randomUUID(),
-    },
-    now,
-  });
+  recorder({ table, accountId, author: systemAuthor("webhooks.deliver", "webhooks"), now });
 
 /**
  * Why a failed delivery disables its webhook: `gone` if the receiver answered 410, `failing` if the receiver has

@@ -10,9 +10,6 @@ const jitter = 0.1;
 /** The longest wait that a receiver can ask for, in seconds. */
 const longestRetryAfterSeconds = 86_400;
 
-/** The number of scheduled attempts of a delivery. */
-export const attemptLimit = waitsMinutes.length + 1;
-
 /**
  * The time of the next attempt after the failed attempt with this number (from 1); undefined after the last attempt.
  * The wait varies by ±10 %. The wait is at least `retryAfterSeconds`; more than a day counts as a day. `random` is in

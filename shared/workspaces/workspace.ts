@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { type Scope, covers, idsHeld } from "../auth/permissions.ts";
 import { change, defineKind } from "../changes/kind.ts";
-import { InvalidInput, Problem, notFound } from "../core/errors.ts";
+import { invalidAt, notFound, Problem } from "../core/errors.ts";
 import { Id, idWithOrdinal, ordinalOf } from "../core/ids.ts";
 import { type PageQuery, spanOf } from "../core/page.ts";
 import { line } from "../core/text.ts";
@@ -123,7 +123,7 @@ export const domainCountWrite = (accountId: string, workspaceId: string, by: num
   update: workspaceKey(accountId, workspaceId),
   add: { domain_count: by, version: 1 },
   if: { id: workspaceId },
-  orElse: () => new InvalidInput([{ loc: ["body", "workspace_id"], msg: noSuchWorkspace, type: "not_found" }]),
+  orElse: () => invalidAt(["body", "workspace_id"], noSuchWorkspace, "not_found"),
 });
 
 /** The items that `listWorkspaces` reads. */

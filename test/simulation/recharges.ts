@@ -7,7 +7,8 @@ import { updateAutoRecharge } from "../../shared/billing/recharges/auto-recharge
 import { openCardSetup } from "../../shared/billing/recharges/payment-method.ts";
 import { handleProviderEvent, sweepRecharges } from "../../shared/billing/recharges/provider-events.ts";
 import { watchWallet } from "../../shared/billing/recharges/watch.ts";
-import { readMovement } from "../../shared/ledger/ledger.ts";
+import { movementKey } from "../../shared/ledger/ledger.ts";
+import { StoredMovement } from "../../shared/ledger/movement.ts";
 import type { Write } from "../../shared/table/writes.ts";
 import { topupKey } from "../../shared/wallet/topup.ts";
 import { walletOf } from "../../shared/wallet/wallet.ts";
@@ -178,7 +179,9 @@ async function workOff(scene: RechargeScene, world: World): Promise<void> {
 /** Checks that every succeeded charge is credited, and that all returned money is out of the wallet. */
 async function checkBooked({ accounts, charges, refunds, disputes }: RechargeScene, { table }: World): Promise<void> {
   const movement = async (id: string): Promise<number> => {
-    const found = await Promise.all(accounts.map((account) => readMovement(table, walletOf(account), id)));
+    const found = await Promise.all(
+      accounts.map((account) => table.get(movementKey(walletOf(account), id), StoredMovement)),
+    );
     return found.find((one) => one !== undefined)?.amount ?? 0;
   };
   for (const { reference, status, amount } of charges) {

@@ -29,8 +29,7 @@ export const route = defineRoute({
   ahead: ({ params, query }) => aheadOfInvitations(params.account_id, query),
   run: async ({ params, query }, context) => ({
     ...(await listInvitations(params.account_id, query, context)),
-    page: query.page,
-    page_size: query.page_size,
+    ...query,
   }),
 });
 

@@ -27,8 +27,7 @@ export const route = defineRoute({
   ahead: ({ params, query }) => aheadOfCreditNotes(params.account_id, query),
   run: async ({ params, query }, context) => ({
     ...(await listCreditNotes(params.account_id, query, context.table, invoicesHere(context.address))),
-    page: query.page,
-    page_size: query.page_size,
+    ...query,
   }),
 });
 

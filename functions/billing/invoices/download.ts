@@ -9,7 +9,7 @@ import { Problem } from "../../../shared/core/errors.ts";
 import { Id } from "../../../shared/core/ids.ts";
 import type { Log } from "../../../shared/core/log.ts";
 import { internalHandler } from "../../../shared/http/internal.ts";
-import { failureResponse, type Response } from "../../../shared/http/response.ts";
+import { failureResponse, logUnexpected, type Response } from "../../../shared/http/response.ts";
 import { attachment } from "../../../shared/providers/files/files.ts";
 
 const LinkQuery = z.object({
@@ -43,8 +43,7 @@ const pdf = (content: Buffer, filename: string): Response => ({
 
 function problemFor(error: unknown, log: Log): Problem {
   if (error instanceof Problem) return error;
-  log.error("unexpected error", { error: error instanceof Error ? error.stack : String(error) });
-  return new Problem("internal", "Something went wrong on our side. The request id helps us find it.");
+  return logUnexpected(error, log);
 }
 
 /**

@@ -24,8 +24,7 @@ export const route = defineRoute({
   ahead: ({ params, query }) => aheadOfInvoices(params.account_id, query),
   run: async ({ params, query }, context) => ({
     ...(await listInvoices(params.account_id, query, context.table, invoicesHere(context.address))),
-    page: query.page,
-    page_size: query.page_size,
+    ...query,
   }),
 });
 

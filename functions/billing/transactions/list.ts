@@ -49,8 +49,7 @@ export const route = defineRoute({
   ahead: ({ params, query }) => aheadOfTransactions(params.account_id, query),
   run: async ({ params, query }, context) => ({
     ...(await (context.wantsFile ? transactionsForFile : listTransactions)(params.account_id, query, context)),
-    page: query.page,
-    page_size: query.page_size,
+    ...query,
   }),
 });
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { StoredAccount, accountKey } from "../../../shared/accounts/account.ts";
-import { InvalidInput, problemOf } from "../../../shared/core/errors.ts";
+import { invalidAt, problemOf } from "../../../shared/core/errors.ts";
 import { Id } from "../../../shared/core/ids.ts";
 import { mayCall } from "../../../shared/http/may-call.ts";
 import { type Route, defineRoute } from "../../../shared/http/route.ts";
@@ -152,9 +152,7 @@ function functionNamed(name: string, path: (string | number)[], catalogue: Catal
   if (fn) return fn;
   const meant = closestName(name, catalogue.keys()) ?? searchFunctions(catalogue, name)[0]?.route.name;
   const hint = meant === undefined ? "" : `: did you mean ${meant}?`;
-  throw new InvalidInput([
-    { loc: ["query", ...path], msg: `There is no function of this name${hint}`, type: "not_found" },
-  ]);
+  throw invalidAt(["query", ...path], `There is no function of this name${hint}`, "not_found");
 }
 
 const summaryOf = (fn: CodeFunction) => ({

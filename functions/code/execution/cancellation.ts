@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 import * as z from "zod";
 
@@ -21,9 +21,7 @@ import type { Key } from "../../../shared/table/writes.ts";
  */
 const cancellationKey = (principalId: string, requestId: string | number, sourceIp = ""): Key => ({
   PK: `PRINCIPAL#${principalId}`,
-  SK: `CANCELLED#${createHash("sha256")
-    .update(JSON.stringify([clientNetwork(sourceIp), requestId]))
-    .digest("base64url")}`,
+  SK: `CANCELLED#${hash("sha256", JSON.stringify([clientNetwork(sourceIp), requestId]), "base64url")}`,
 });
 
 const Cancellation = z.object({ cancelled_at: z.number() });

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 import { InvalidInput, Problem, problemBody } from "../../../shared/core/errors.ts";
 import { type InvocationContext, invoke } from "../../../shared/http/invoke.ts";
@@ -137,9 +137,7 @@ const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? n
  * the item in each comprehension around the call.
  */
 const callKey = (key: string, index: number, path: readonly number[]): string =>
-  createHash("sha256")
-    .update(`${[index, ...path].join(".")}/${key}`)
-    .digest("base64url");
+  hash("sha256", `${[index, ...path].join(".")}/${key}`, "base64url");
 
 /**
  * The last value of a program: the value of the last statement that contains a call or is not an assignment. For a

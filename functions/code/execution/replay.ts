@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { promisify } from "node:util";
 import { brotliCompress, brotliDecompress, constants } from "node:zlib";
 
@@ -124,9 +124,7 @@ const programRoute = {
 
 /** Identifies a program by its text, session and mode. The idempotency keys of its calls are derived from this hash. */
 const programOf = ({ code, sessionId, readOnly }: Run): string =>
-  createHash("sha256")
-    .update(JSON.stringify([sessionId, readOnly === true, code]))
-    .digest("base64url");
+  hash("sha256", JSON.stringify([sessionId, readOnly === true, code]), "base64url");
 
 /** The program is part of the key, because a model may correct a program and send the new program with the same id. */
 function byRequestId(run: Run) {

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 
 import * as z from "zod";
 
@@ -81,8 +81,7 @@ const sessionKey = (principalId: string, name: string): Key => ({
 });
 
 /** The name of a session in the table: 132 bits of a hash. */
-const sessionName = (sessionId: string): string =>
-  createHash("sha256").update(sessionId).digest("base64url").slice(0, 22);
+const sessionName = (sessionId: string): string => hash("sha256", sessionId, "base64url").slice(0, 22);
 
 /**
  * Once this many bytes of new variables have been measured, each further value counts as too large without being

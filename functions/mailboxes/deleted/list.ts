@@ -28,10 +28,7 @@ export const route = defineRoute({
     description: "A page of deleted mailboxes.",
   }),
   ahead: ({ params, query }, expected) => aheadOfDeleted(params.account_id, query, expected),
-  run: async ({ params, query }, context) => {
-    const { page, page_size } = query;
-    return { ...(await listDeleted(params.account_id, query, context)), page, page_size };
-  },
+  run: async ({ params, query }, context) => ({ ...(await listDeleted(params.account_id, query, context)), ...query }),
 });
 
 export const handler = http(route);

@@ -24,8 +24,7 @@ export const route = defineRoute({
   }),
   run: async ({ params, query }, context) => ({
     ...(await listDeliveries(params.account_id, params.webhook_id, query, context)),
-    page: query.page,
-    page_size: query.page_size,
+    ...query,
   }),
 });
 

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 import { CfnOutput, Fn } from "aws-cdk-lib";
 import { CfnApi, CfnApiMapping, CfnDomainName, CfnStage } from "aws-cdk-lib/aws-apigatewayv2";
@@ -285,10 +285,7 @@ export function addInvocations(
 
 /** A text that depends only on the names of the functions, and on whether each of them is invoked by an alias. */
 const digestOf = (group: readonly [name: string, target: Invocable][]): string =>
-  createHash("sha256")
-    .update(JSON.stringify(group.map(([name, target]) => [name, target instanceof Alias])))
-    .digest("hex")
-    .slice(0, 12);
+  hash("sha256", JSON.stringify(group.map(([name, target]) => [name, target instanceof Alias]))).slice(0, 12);
 
 const allowInvoke = (functionArns: string[]): PolicyDocument =>
   new PolicyDocument({

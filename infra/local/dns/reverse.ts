@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 
 import * as z from "zod";
 
+import { holderKey, rdnsKey } from "../../../shared/dedicated-ips/holder.ts";
 import { addressAt, reverseName } from "../../../shared/dns/reverse.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import type { Key, Write } from "../../../shared/table/writes.ts";
@@ -12,13 +13,11 @@ import type { DnsZone } from "./zone-match.ts";
  * Access patterns
  *   the name that was set for an address                 PTR#<ip> / PTR
  *   the addresses and the TXT that were set for a name   RDNS#<name> / PTR
- *   the name of an address in the operator's stock       IP#<ip> / HOLDER     written in shared/dedicated-ips
- *   the stock address with this reverse name             RDNS#<name> / HOLDER written in shared/dedicated-ips
+ *   the name of an address in the operator's stock       IP#<ip> / HOLDER     (shared/dedicated-ips/holder.ts)
+ *   the stock address with this reverse name             RDNS#<name> / HOLDER (shared/dedicated-ips/holder.ts)
  */
 const pointerKey = (ip: string): Key => ({ PK: `PTR#${ip}`, SK: "PTR" });
 const hostKey = (name: string): Key => ({ PK: `RDNS#${name}`, SK: "PTR" });
-const stockKey = (ip: string): Key => ({ PK: `IP#${ip}`, SK: "HOLDER" });
-const stockNameKey = (name: string): Key => ({ PK: `RDNS#${name}`, SK: "HOLDER" });
 
 const ReverseName = z.object({ version: z.int(), rdns: z.string() });
 const Host = z.object({ version: z.int(), ips: z.array(z.string()), txt: z.string().nullable() });
@@ -100,14 +99,14 @@ export function setReverseDns(table: Table, { ip, rdns, forward = false, txt }: 
 
 /** The name that was set for an address. If no name was set, the name in the operator's stock. */
 async function shownName(table: Table, ip: string): Promise<string | undefined> {
-  const [pointer, stock] = await table.getMany([pointerKey(ip), stockKey(ip)]);
+  const [pointer, stock] = await table.getMany([pointerKey(ip), holderKey(ip)]);
   if (pointer) return ReverseName.parse(pointer).rdns;
   return stock && Stock.parse(stock).rdns;
 }
 
 /** The addresses and the text that were set for a host. If nothing was set, the address in the operator's stock. */
 async function hostAt(table: Table, name: string): Promise<Omit<Host, "version">> {
-  const [host, stock] = await table.getMany([hostKey(name), stockNameKey(name)]);
+  const [host, stock] = await table.getMany([hostKey(name), rdnsKey(name)]);
   if (host) return Host.parse(host);
   return stock ? { ips: [StockName.parse(stock).ip], txt: null } : none;
 }

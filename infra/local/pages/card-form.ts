@@ -66,7 +66,7 @@ function field(name: Field, values: CardValues, fault: CardFault | undefined): s
 }
 
 /** The HTML form for a card. The browser posts the form to `action`. */
-export function cardForm(action: string, button: string, values: CardValues, fault?: CardFault): string {
+export function cardForm(action: string, button: string, values: CardValues, fault: CardFault | undefined): string {
   const alert = fault && fault.field === undefined ? `<div role="alert"><p>${escapeHtml(fault.message)}</p></div>` : "";
   const fields = (["number", "expiry", "cvc"] as const).map((name) => field(name, values, fault));
   return `${alert}<form method="post" action="${escapeHtml(action)}">

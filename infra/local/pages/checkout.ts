@@ -172,11 +172,11 @@ const bankPage = (checkout: StoredCheckout): Answer =>
       </div>`,
   });
 
-type CheckoutPageOptions = {
+type CheckoutSettings = {
   table: Table;
   /** The secret that signs webhooks. The product verifies webhooks with the same secret. */
   webhookSecret: string;
-  now?: () => Date;
+  now: () => Date;
 };
 
 /** The path to which Stripe would send webhooks. */
@@ -215,8 +215,6 @@ async function orMissing(show: () => Promise<Answer>): Promise<Answer> {
     return payerPage({ status: 404, title: "No such checkout", content });
   }
 }
-
-type CheckoutSettings = Required<CheckoutPageOptions>;
 
 const refuseForeignForm = (): Answer =>
   jsonAnswer(403, { message: "The form was refused, because another site sent it." });
@@ -296,8 +294,7 @@ async function answerOfBank(request: LocalRequest, settings: CheckoutSettings): 
  * - Pay late sends the event of a payment after the checkout has ended. If the event was sent before, sends the same
  *   event again.
  */
-export function checkoutPaths(options: CheckoutPageOptions): LocalPath[] {
-  const settings: CheckoutSettings = { now: () => new Date(), ...options };
+export function checkoutPaths(settings: CheckoutSettings): LocalPath[] {
   const { table, now } = settings;
   const button = (path: Act | "pay-twice", act: Act, count = 1): LocalPath => ({
     method: "POST",

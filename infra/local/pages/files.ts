@@ -5,7 +5,7 @@ import { attachment, contentTypeOf } from "../../../shared/providers/files/files
 import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
 
-type FileStore = { folder: string; key: Buffer; now?: () => Date };
+type FileStore = { folder: string; key: Buffer; now: () => Date };
 
 const Ticket = z.object({
   key: z.string(),
@@ -23,10 +23,7 @@ export const filePaths = (store: FileStore): LocalPath[] => [
   { method: "GET", path: "/_local/files/{key+}", handle: (request) => download(store, request) },
 ];
 
-async function download(
-  { folder, key, now = () => new Date() }: FileStore,
-  { params, query }: LocalRequest,
-): Promise<Answer> {
+async function download({ folder, key, now }: FileStore, { params, query }: LocalRequest): Promise<Answer> {
   const { data: ticket } = Ticket.safeParse({ ...Object.fromEntries(query), ...params });
   if (!ticket || !isGenuine(key, ticket))
     return jsonAnswer(403, { message: "The address has no valid signature of this server." });

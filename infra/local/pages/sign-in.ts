@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 
 import * as z from "zod";
 
@@ -138,7 +138,7 @@ function exchange({ body }: LocalRequest, codes: Codes, issuer: TokenIssuer): An
     pending &&
     pending.until > Date.now() &&
     pending.asked.redirect_uri === data.redirect_uri &&
-    pending.asked.code_challenge === createHash("sha256").update(data.code_verifier).digest("base64url");
+    pending.asked.code_challenge === hash("sha256", data.code_verifier, "base64url");
   if (!isValid)
     return tokenError("invalid_grant", "The code was already used, is too old, or was issued for another request.");
   const access_token = issuer.mint(pending.person, { expiresInSeconds: tokenSeconds });

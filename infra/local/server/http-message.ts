@@ -80,16 +80,16 @@ export function sendAnswer(response: ServerResponse, { status, headers, body }: 
 export const maxBodyBytes = 10 * 1024 * 1024;
 
 /**
- * Reads the body of a request. Returns null as soon as the body exceeds `maxBytes`. Still reads and discards the rest,
+ * Reads the body of a request. Returns null as soon as the body exceeds `maxBodyBytes`. Still reads and discards the rest,
  * because some senders read the answer only after they have sent the whole body. Rejects if the sender disconnects.
  */
-export function readBody(request: IncomingMessage, maxBytes: number = maxBodyBytes): Promise<Buffer | null> {
+export function readBody(request: IncomingMessage): Promise<Buffer | null> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
     request.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes > maxBytes) {
+      if (bytes > maxBodyBytes) {
         chunks.length = 0;
         resolve(null);
       } else chunks.push(chunk);

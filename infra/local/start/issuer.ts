@@ -1,8 +1,8 @@
 import {
   type JsonWebKey,
-  createHash,
   createPrivateKey,
   generateKeyPairSync,
+  hash,
   randomUUID,
   sign as signBytes,
 } from "node:crypto";
@@ -72,7 +72,7 @@ function newKey(): JsonWebKey {
 export function createIssuer(jwk: JsonWebKey = newKey()): TokenIssuer {
   const { crv, kty, x, y } = PrivateKey.parse(jwk);
   const key = createPrivateKey({ key: jwk, format: "jwk" });
-  const kid = createHash("sha256").update(JSON.stringify({ crv, kty, x, y })).digest("base64url");
+  const kid = hash("sha256", JSON.stringify({ crv, kty, x, y }), "base64url");
 
   const sign: TokenIssuer["sign"] = (header, payload) => {
     const signed = `${encode(header)}.${encode(payload)}`;

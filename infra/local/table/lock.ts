@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { type Server, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -36,7 +36,7 @@ const askHolder = (address: string): Promise<number | undefined> =>
  * - on other systems a socket file; a killed process leaves the file behind.
  */
 function lockAddress(name: string): string {
-  const id = `hosted-mail-api-${createHash("sha256").update(name).digest("hex").slice(0, 32)}`;
+  const id = `hosted-mail-api-${hash("sha256", name).slice(0, 32)}`;
   if (process.platform === "linux") return `\0${id}`;
   return process.platform === "win32" ? `\\\\.\\pipe\\${id}` : join(tmpdir(), `${id}.sock`);
 }

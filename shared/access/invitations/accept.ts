@@ -17,8 +17,8 @@ import {
 import { covers, isLive, type Permissions } from "../../auth/permissions.ts";
 import { profileOf, verifiedEmailOf, type Principal, type Profile } from "../../auth/principal.ts";
 import { type Change, change } from "../../changes/kind.ts";
-import { InvalidInput, Problem } from "../../core/errors.ts";
-import { Id } from "../../core/ids.ts";
+import { invalidAt, Problem } from "../../core/errors.ts";
+import { hashOfToken, Id } from "../../core/ids.ts";
 import { Timestamp } from "../../core/time.ts";
 import { getAssignments, planAssignments, planNewEnd, type Grantable, type NewEnd } from "../../grants/assignments.ts";
 import { readHeld, type Subject } from "../../grants/holders.ts";
@@ -34,7 +34,6 @@ import {
   accessView,
   findInvitation,
   grantableOf,
-  hashOfToken,
   invitationKey,
   invitationKind,
   invitationView,
@@ -147,7 +146,7 @@ export async function acceptInvitation({ accountId, invitation }: Invited, conte
   return commit(async () => {
     const before = await findInvitation(table, accountId, invitation.id);
     if (before?.token_hash !== invitation.token_hash || before === undefined) {
-      throw new InvalidInput([{ loc: ["body", "token"], msg: deadLink, type: "not_found" }]);
+      throw invalidAt(["body", "token"], deadLink, "not_found");
     }
     if (isOwnRepeat(before)) return { value: answer(before), writes: [], changes: [] };
     const acceptedAt = now();

@@ -1,14 +1,13 @@
-import { createHash, randomBytes } from "node:crypto";
-
 import * as z from "zod";
 
 import { AccountParams } from "../../accounts/account.ts";
 import { Capability, RoleKey } from "../../auth/capabilities.ts";
-import { ResourceType, Scope } from "../../auth/permissions.ts";
+import { Scope } from "../../auth/permissions.ts";
 import { defineKind } from "../../changes/kind.ts";
 import { Id, ordinalOf } from "../../core/ids.ts";
 import { lines, orNothing } from "../../core/text.ts";
 import { dayMs, later, Timestamp } from "../../core/time.ts";
+import { permissionMembers } from "../../grants/assignment.ts";
 import type { Grantable } from "../../grants/assignments.ts";
 import { TargetEmail } from "../../mail/forwarding/target.ts";
 import { rowKey, type List } from "../../table/ranked-list.ts";
@@ -33,10 +32,6 @@ export const invitedKey = (accountId: string, email: string): Key => ({
   SK: `INVITED#${email}`,
 });
 export const tokenKey = (tokenHash: string): Key => ({ PK: `INVITATION#${tokenHash}`, SK: "TOKEN" });
-
-export const hashOfToken = (token: string): string => createHash("sha256").update(token).digest("hex");
-/** Generates the token of a link: 128 random bits. */
-export const newToken = (): string => randomBytes(16).toString("base64url");
 
 const validDays = 7;
 
@@ -168,18 +163,7 @@ type Status = z.output<typeof InvitationStatus>;
 
 export const InvitedAccess = z
   .object({
-    kind: z.enum(["account_owner", "capability", "role"]).meta({ description: "The kind of the permission." }),
-    capability_key: Capability.nullable().meta({ description: "The capability. Null for a role and for ownership." }),
-    role_key: z.string().nullable().meta({ description: "The role. Null for a capability and for ownership." }),
-    resource_type: ResourceType.nullable().meta({
-      description: "The type of the resource to which the permission is limited. Null for the whole account.",
-    }),
-    resource_id: z.string().nullable().meta({
-      description: "The id of the resource to which the permission is limited. Null for the whole account.",
-    }),
-    expires_at: Timestamp.nullable().meta({
-      description: "When the permission ends by itself. Null if it does not end.",
-    }),
+    ...permissionMembers,
     is_given: z.boolean().nullable().meta({
       description:
         "Whether the person got the permission. Null until the invitation is accepted. False if, at that time, the inviter did not hold the permission any more, the permission had ended, or its resource or role was deleted.",

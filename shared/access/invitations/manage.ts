@@ -3,7 +3,7 @@ import * as z from "zod";
 import { claimedGroups, noRoles, type RolesRecord } from "../../accounts/standing.ts";
 import { emailOf } from "../../auth/principal.ts";
 import { change } from "../../changes/kind.ts";
-import { InvalidInput, notFound, Problem } from "../../core/errors.ts";
+import { invalidAt, InvalidInput, notFound, Problem } from "../../core/errors.ts";
 import { requireFeature } from "../../core/features.ts";
 import { idWithOrdinal } from "../../core/ids.ts";
 import { type OrderedPage, spanOf } from "../../core/page.ts";
@@ -76,13 +76,13 @@ async function checkAccess(accountId: string, body: NewInvitation, context: Cont
   for (const { access, path } of invited) {
     if (access.kind === "custom_role" && !Object.hasOwn(own.roles, access.custom_role)) {
       const msg = "There is no such role in this account (auth.roles.list shows the roles)";
-      throw new InvalidInput([{ loc: ["body", ...path, "role_key"], msg, type: "not_found" }]);
+      throw invalidAt(["body", ...path, "role_key"], msg, "not_found");
     }
     at(path, () => requireEffect(access, capabilitiesGiven(access, own)));
     const scope = "scope" in access ? access.scope : undefined;
     if (scope && !(await locate(context.table, accountId, scope))) {
       const msg = `There is no such ${scope.type} in this account`;
-      throw new InvalidInput([{ loc: ["body", ...path, "resource_id"], msg, type: "not_found" }]);
+      throw invalidAt(["body", ...path, "resource_id"], msg, "not_found");
     }
   }
   const permissions = invited.map(({ access }) => permissionOf(access));

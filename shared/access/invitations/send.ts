@@ -1,13 +1,11 @@
 import { accountKey, StoredAccount } from "../../accounts/account.ts";
-import type { Log } from "../../core/log.ts";
+import { hashOfToken, newToken } from "../../core/ids.ts";
 import { later } from "../../core/time.ts";
+import type { WorkerContext } from "../../http/worker.ts";
 import { MailRefused, type Mail } from "../../providers/mail/mail.ts";
-import type { Table } from "../../table/table.ts";
 import {
   findInvitation,
-  hashOfToken,
   invitationKey,
-  newToken,
   invitationStatus,
   type StoredInvitation,
   tokenKey,
@@ -15,7 +13,7 @@ import {
 } from "./invitation.ts";
 import { invitationLetter } from "./letter.ts";
 
-export type SendWork = { table: Table; mail: Mail; publicUrl: string; now: () => Date; log: Log };
+export type SendWork = WorkerContext & { mail: Mail; publicUrl: string };
 
 /** The lease of a worker, in milliseconds: longer than one invocation lasts. */
 const leaseMs = 60_000;

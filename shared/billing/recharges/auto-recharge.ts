@@ -3,7 +3,7 @@ import * as z from "zod";
 import { accountKey } from "../../accounts/account.ts";
 import { getAccount } from "../../accounts/visible.ts";
 import { change, defineKind, type Change } from "../../changes/kind.ts";
-import { InvalidInput, Problem } from "../../core/errors.ts";
+import { invalidAt, Problem } from "../../core/errors.ts";
 import { Id } from "../../core/ids.ts";
 import { Currency, minorUnits, money, moneyUpTo, MoneyText } from "../../core/money.ts";
 import { dayOf, monthOf, plusDays, startOf, Timestamp, type Day } from "../../core/time.ts";
@@ -273,7 +273,7 @@ function requireBelowCap({ amount, monthly_cap }: StoredSettings, member: "amoun
     member === "amount"
       ? `The amount is above the monthly cap of ${money(monthly_cap)}. Write a smaller amount, or a monthly_cap too`
       : `The monthly cap is below the amount of one recharge, ${money(amount)}`;
-  throw new InvalidInput([{ loc: ["body", member], msg, type: "value_error" }]);
+  throw invalidAt(["body", member], msg);
 }
 
 const methodRequired = (): Problem =>

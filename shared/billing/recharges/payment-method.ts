@@ -1,11 +1,9 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-
 import * as z from "zod";
 
 import { getAccount } from "../../accounts/visible.ts";
 import { change, defineKind } from "../../changes/kind.ts";
 import type { ChangePlan } from "../../changes/recorder.ts";
-import { Id, timeOrderedId } from "../../core/ids.ts";
+import { Id } from "../../core/ids.ts";
 import { hourMs, later, minuteMs, Timestamp } from "../../core/time.ts";
 import type { Context } from "../../http/route.ts";
 import type { CardSetupState, Payments, SavedCard } from "../../providers/payments/payments.ts";
@@ -14,7 +12,7 @@ import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
 import { checkoutHours } from "../../wallet/catalogue.ts";
 import { ReturnUrl } from "../../wallet/return-url.ts";
-import { resultPage, type Checkouts } from "../../wallet/topup.ts";
+import { hostedPage, newCheckoutToken, resultPage, rowOfToken, type Checkouts } from "../../wallet/topup.ts";
 
 /*
  * The card that an account's automatic recharges are charged to. The payment provider keeps the card.
@@ -96,13 +94,7 @@ export const PaymentMethodSession = z
     checkout_token: z
       .string()
       .meta({ description: "The token with which `billing.checkout_result.get` tells the result." }),
-    hosted_page: z
-      .object({
-        id: z.string().meta({ description: "The provider's id of the page." }),
-        url: z.string().meta({ description: "The address of the page." }),
-        expires_at: Timestamp.meta({ description: "When the page expires." }),
-      })
-      .meta({ description: "The page of the payment provider on which the payer saves a card." }),
+    hosted_page: hostedPage("The page of the payment provider on which the payer saves a card."),
   })
   .meta({ id: "PaymentMethodSession", description: "A page for saving a card." });
 
@@ -117,8 +109,6 @@ export async function getPaymentMethod(
 ): Promise<z.input<typeof PaymentMethodAnswer>> {
   return { payment_method: (await readMethod(table, accountId))?.card ?? null };
 }
-
-const secretHash = (secret: string): Buffer => createHash("sha256").update(secret).digest();
 
 /**
  * The wait before the provider is first asked about a new page, in milliseconds. A webhook usually comes within
@@ -149,9 +139,7 @@ export async function openCardSetup(
 ): Promise<z.output<typeof PaymentMethodSession>> {
   const at = now();
   const customer_id = await customerOf(accountId, table, payments);
-  const reference = timeOrderedId(at);
-  const secret = randomBytes(16).toString("base64url");
-  const token = `${reference}.${secret}`;
+  const { reference, token, token_hash } = newCheckoutToken(at);
   const page = await payments.createCardSetup({
     reference,
     accountId,
@@ -166,7 +154,7 @@ export async function openCardSetup(
     id: reference,
     session_id: page.id,
     customer_id,
-    token_hash: secretHash(secret).toString("hex"),
+    token_hash,
     status: "pending",
     ...(returnUrl === undefined ? {} : { return_url: returnUrl }),
     created_at: at.toISOString(),
@@ -197,12 +185,8 @@ export const readSetup = (table: Reader, accountId: string, reference: string): 
 /**
  * Finds a stored page for saving a card, by the token of its result page. Undefined if the account has no such page.
  */
-export async function setupOfToken(table: Reader, accountId: string, token: string): Promise<StoredSetup | undefined> {
-  const [, reference = "", secret = ""] = /^([0-9a-f-]{36})\.([\w-]{22})$/.exec(token) ?? [];
-  const setup = reference === "" ? undefined : await readSetup(table, accountId, reference);
-  const isOwn = setup && timingSafeEqual(secretHash(secret), Buffer.from(setup.token_hash, "hex"));
-  return isOwn ? setup : undefined;
-}
+export const setupOfToken = (table: Reader, accountId: string, token: string): Promise<StoredSetup | undefined> =>
+  rowOfToken(token, (reference) => readSetup(table, accountId, reference));
 
 /**
  * The write that records that the provider was asked for the result page. The write fails if another process has

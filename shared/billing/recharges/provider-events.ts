@@ -1,3 +1,4 @@
+import { systemAuthor } from "../../changes/record.ts";
 import { recorder } from "../../changes/recorder.ts";
 import { Problem } from "../../core/errors.ts";
 import { dayMs, dayOf, hourMs, later, minuteMs } from "../../core/time.ts";
@@ -48,12 +49,7 @@ export async function handleProviderEvent(event: ProviderEvent, context: Recharg
 }
 
 const committer = (accountId: string, requestId: string, { table, now }: Pick<RechargeContext, "table" | "now">) =>
-  recorder({
-    table,
-    accountId,
-    author: { action: "system: saved card", actor: { type: "system", id: "payments" }, requestId },
-    now,
-  });
+  recorder({ table, accountId, author: systemAuthor("saved card", "payments", requestId), now });
 
 /**
  * Stores the card that was saved on a page. Forgets the attempts that failed with an earlier card, and removes that

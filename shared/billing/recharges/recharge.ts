@@ -1,6 +1,7 @@
 import { accountKey, StoredAccount } from "../../accounts/account.ts";
 import { getAccount } from "../../accounts/visible.ts";
 import type { Change } from "../../changes/kind.ts";
+import { systemAuthor } from "../../changes/record.ts";
 import { recorder, type ChangePlan, type Commit } from "../../changes/recorder.ts";
 import { timeOrderedId } from "../../core/ids.ts";
 import type { Log } from "../../core/log.ts";
@@ -43,12 +44,7 @@ export type WatchContext = { table: Table; now: () => Date };
 export type RechargeContext = WatchContext & Checkouts & { log: Log };
 
 const committer = (accountId: string, requestId: string, { table, now }: WatchContext): Commit =>
-  recorder({
-    table,
-    accountId,
-    author: { action: "system: automatic recharge", actor: { type: "system", id: "recharges" }, requestId },
-    now,
-  });
+  recorder({ table, accountId, author: systemAuthor("automatic recharge", "recharges", requestId), now });
 
 /** Whether billing, and not the operator, gave the account its status. */
 const isOurs = ({ account, state }: AccountBilling): boolean =>

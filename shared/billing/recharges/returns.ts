@@ -2,6 +2,7 @@ import * as z from "zod";
 
 import { getAccount } from "../../accounts/visible.ts";
 import { change, defineKind, type Change } from "../../changes/kind.ts";
+import { systemAuthor } from "../../changes/record.ts";
 import { recorder, type ChangePlan } from "../../changes/recorder.ts";
 import { Currency, money, MoneyText } from "../../core/money.ts";
 import type { DisputeEvent, Refund, RefundEvent } from "../../providers/payments/payments.ts";
@@ -106,7 +107,7 @@ async function bookEvent(
     log.error("a payment in another currency was taken back", { event_id: id, currency: given, expected: currency });
     return "ignored";
   }
-  const author = { action: "system: payment", actor: { type: "system" as const, id: "payments" }, requestId: id };
+  const author = systemAuthor("payment", "payments", id);
   const outcome = await recorder({ table, accountId, author, now })(async (): Promise<ChangePlan<Outcome>> => {
     let booking: Booking | undefined;
     // Another process can book the same event meanwhile. In this case the billing is opened again, and the event is

@@ -1,4 +1,5 @@
 import { change } from "../../changes/kind.ts";
+import { systemAuthor } from "../../changes/record.ts";
 import { recorder, type ChangePlan } from "../../changes/recorder.ts";
 import { timeOrderedId } from "../../core/ids.ts";
 import { money } from "../../core/money.ts";
@@ -49,8 +50,7 @@ type Notice = (table: Reader, book: AccountBilling, alerts: StoredAlerts) => Pro
 const nothing: ChangePlan<void> = { value: undefined, writes: [], changes: [] };
 
 async function record(accountId: string, { table, now }: WatchContext, plan: Notice): Promise<void> {
-  const actor = { type: "system" as const, id: "billing" };
-  const author = { action: "system: billing notice", actor, requestId: timeOrderedId(now()) };
+  const author = systemAuthor("billing notice", "billing", timeOrderedId(now()));
   const commit = recorder({ table, accountId, author, now });
   await commit(async () => {
     const alerts = await readAlerts(table, accountId);

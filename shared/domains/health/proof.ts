@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 import * as z from "zod";
 
@@ -56,7 +56,7 @@ const prefix = "hosted-mail-verification=";
 
 /** The TXT record that proves a name without a delegation. Its value belongs to this account and this name alone. */
 export function proofRecord({ account_id, name }: Pick<StoredDomain, "account_id" | "name">): ParsedRecord {
-  const token = createHash("sha256").update(`${account_id} ${name}`).digest("hex").slice(0, 32);
+  const token = hash("sha256", `${account_id} ${name}`).slice(0, 32);
   return { name: "_hosted-mail", type: "TXT", value: `${prefix}${token}`, ttl: 3_600 };
 }
 

@@ -1,5 +1,5 @@
 import type { Change } from "../../changes/kind.ts";
-import type { Commit } from "../../changes/recorder.ts";
+import type { Writer } from "../../changes/recorder.ts";
 import { Problem } from "../../core/errors.ts";
 import { movementKey } from "../../ledger/ledger.ts";
 import { MovementConflict, StoredMovement } from "../../ledger/movement.ts";
@@ -70,8 +70,6 @@ export type OrderKind = {
   describe: (name: string) => string;
 };
 
-/** The means to buy, on behalf of a caller or of the product itself. */
-type Buyer = { table: Reader; commit: Commit; now: () => Date };
 type Order = {
   kind: OrderKind;
   accountId: string;
@@ -92,7 +90,7 @@ const namesAtOnce = 5;
  * that fails does not affect the others. A name that the wallet does not cover gets `insufficient_funds`, and the names
  * after it are still tried.
  */
-export async function buyNames(order: Order, wanted: readonly Wanted[], buyer: Buyer): Promise<Outcome[]> {
+export async function buyNames(order: Order, wanted: readonly Wanted[], buyer: Writer): Promise<Outcome[]> {
   const outcomes = new Map<string, Outcome>();
   let remaining = [...wanted];
   let atOnce = namesAtOnce;
@@ -152,7 +150,7 @@ export const areBought = async (table: Reader, batch: Batch, names: readonly str
 function buyTogether(
   { kind, accountId, workspaceId, batchId, planMore }: Order,
   wanted: readonly Wanted[],
-  { table, commit, now }: Buyer,
+  { table, commit, now }: Writer,
 ): Promise<Outcome[]> {
   return commit(async () => {
     const at = now();

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { InvalidInput } from "../../core/errors.ts";
+import { invalidAt } from "../../core/errors.ts";
 import { firstStorable } from "../../core/page.ts";
 import type { ZoneResolver } from "../../dns/answer.ts";
 import type { Context } from "../../http/route.ts";
@@ -174,7 +174,7 @@ async function entriesFrom({ zone_file, source }: ImportSource, name: string, re
   const isFile = source === "zone_file";
   if (isFile !== (zone_file !== undefined)) {
     const msg = isFile ? "Give the text of the zone file" : "Leave the zone file out if the records come from the DNS";
-    throw new InvalidInput([{ loc: ["body", "zone_file"], msg, type: "value_error" }]);
+    throw invalidAt(["body", "zone_file"], msg);
   }
   if (zone_file !== undefined) {
     return { entries: entriesOfFile(zone_file, name), method: "zone_file", unanswered: 0 } as const;

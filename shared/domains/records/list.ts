@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { covers, idsHeld } from "../../auth/permissions.ts";
-import { InvalidInput } from "../../core/errors.ts";
+import { invalidAt, type InvalidInput } from "../../core/errors.ts";
 import { spanOf, type PageQuery } from "../../core/page.ts";
 import { line, readable } from "../../core/text.ts";
 import { splitName } from "../../dns/labels.ts";
@@ -135,6 +135,4 @@ async function pageOfAccount(accountId: string, page: PageQuery, { table }: Cont
 }
 
 const tooBroad = (): InvalidInput =>
-  new InvalidInput([
-    { loc: ["query", "domain"], msg: "There are too many records for this filter. Give a domain", type: "too_broad" },
-  ]);
+  invalidAt(["query", "domain"], "There are too many records for this filter. Give a domain", "too_broad");

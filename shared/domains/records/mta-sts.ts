@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 import * as z from "zod";
 
@@ -21,7 +21,7 @@ export function mtaStsPolicy(mode: MtaStsMode): string {
 
 /** The text that announces the policy (RFC 8461 §3.1). Its id changes with the policy. */
 export const mtaStsText = (mode: MtaStsMode): string =>
-  `v=STSv1; id=${createHash("sha256").update(mtaStsPolicy(mode)).digest("hex").slice(0, 20)}`;
+  `v=STSv1; id=${hash("sha256", mtaStsPolicy(mode)).slice(0, 20)}`;
 
 /** The mode and the hosts of a policy; undefined if the text is not a policy. */
 export function readPolicy(text: string): { mode: MtaStsMode; hosts: string[] } | undefined {

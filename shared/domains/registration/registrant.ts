@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { change } from "../../changes/kind.ts";
-import { InvalidInput, notFound, Problem } from "../../core/errors.ts";
+import { invalidAt, InvalidInput, notFound, Problem } from "../../core/errors.ts";
 import { isSame } from "../../core/fields.ts";
 import { dayMs, later, Timestamp } from "../../core/time.ts";
 import type { Context } from "../../http/route.ts";
@@ -210,7 +210,7 @@ async function sendContact(name: string, contact: Contact, registrar: Registrar)
     return await registrar.setContact(name, contact);
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    throw new InvalidInput([{ loc: ["body"], msg: error.message, type: "contact_refused" }]);
+    throw invalidAt(["body"], error.message, "contact_refused");
   }
 }
 

@@ -1,6 +1,6 @@
 import { change } from "../../changes/kind.ts";
 import type { Planned, SoleWrites } from "../../changes/recorder.ts";
-import { dayMs, later, minuteMs } from "../../core/time.ts";
+import { inAboutADay, later, minuteMs } from "../../core/time.ts";
 import { sendersOf } from "../../dedicated-ips/spf.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
@@ -15,12 +15,6 @@ import { getZone } from "../zone.ts";
 import { dueBy } from "./expiry.ts";
 import { withoutTaken } from "./setting-records.ts";
 import { domainUpdate } from "./work.ts";
-
-/**
- * The time of the next daily check, with a random spread. So domains that were added at the same time are not checked
- * at the same time for ever.
- */
-export const inAboutADay = (now: Date): string => later(now, dayMs * (0.9 + Math.random() / 5));
 
 /**
  * The time of the next check of a domain without faults: about a day later. An external domain that cannot send yet is

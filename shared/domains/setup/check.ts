@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 
 import { change } from "../../changes/kind.ts";
-import { dayMs, later, minuteMs } from "../../core/time.ts";
+import { checkWaitsMs, inAboutADay, later, minuteMs, nextCheckAt } from "../../core/time.ts";
 import { renewalGraceMs, redemptionMs, type Registration } from "../../providers/registrar/registrar.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
@@ -18,22 +18,20 @@ import { registrationOf, type StoredRegistration } from "../registration-state.t
 import { domainViews } from "../view.ts";
 import { subzoneWrites, zoneObstacle } from "../zone-neighbours.ts";
 import { getZone } from "../zone.ts";
-import { inAboutADay, nextRecheck, planActivation } from "./activate.ts";
+import { nextRecheck, planActivation } from "./activate.ts";
 import { dueBy } from "./expiry.ts";
 import { correctProtection } from "./protection.ts";
 import { hasDeparted } from "./registrar-request.ts";
 import { planReleasing } from "./releasing.ts";
 import { domainUpdate, systemWriter, type DomainWork } from "./work.ts";
 
-/** The waits between checks after failures, in milliseconds: from a minute to a day. */
-const waitsMs = [1, 2, 5, 10, 30, 60, 180, 360, 720, 1_440].map((minutes) => minutes * minuteMs);
 /** How many checks in a row must fail before the domain is `degraded`. */
 const failuresUntilDegraded = 2;
 /**
  * After this many checks in a row that did not see the proof of the name, the account's hold on the name is not firm
  * any more. The last of these checks are a day apart.
  */
-const failuresUntilLoosened = waitsMs.length + 3;
+const failuresUntilLoosened = checkWaitsMs.length + 3;
 
 /** Checks the proof of a domain's name, and its mail records. */
 export async function advanceChecks(domain: StoredDomain, work: DomainWork): Promise<void> {
@@ -185,9 +183,6 @@ async function firmWrites({ id, name }: StoredDomain, firm: boolean, table: Read
   if (holder?.domain_id !== id || holder.firm === firm) return [];
   return [{ update: holderKey(name), set: { firm }, if: { domain_id: id } }];
 }
-
-const nextCheckAt = (failures: number, now: Date): string =>
-  later(now, waitsMs[Math.min(failures, waitsMs.length - 1)] ?? dayMs);
 
 async function awaitProof(domain: StoredDomain, work: DomainWork): Promise<void> {
   const proof = await proofState(work.resolver, domain);

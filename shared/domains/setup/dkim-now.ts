@@ -1,8 +1,7 @@
 import { clock } from "../../core/time.ts";
 import type { Context } from "../../http/route.ts";
-import { runtime } from "../../http/runtime.ts";
+import { tableHere } from "../../http/worker.ts";
 import { secretsHere } from "../../providers/secrets/factory.ts";
-import { openTable } from "../../table/table.ts";
 import type { Domain } from "../domain.ts";
 import { ensureDkim } from "../records/dkim-keys.ts";
 
@@ -17,9 +16,7 @@ export async function makeDkimNow(
 ): Promise<void> {
   if (dns_mode === "hosted") return;
   try {
-    const { env, client } = runtime();
-    const table = openTable(client, env.TABLE_NAME);
-    await ensureDkim({ account_id: accountId, id }, { table, secrets: secretsHere(), now: clock });
+    await ensureDkim({ account_id: accountId, id }, { table: tableHere(), secrets: secretsHere(), now: clock });
   } catch (error) {
     log.error("no DKIM key", { domain_id: id, reason: String(error) });
   }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 import * as z from "zod";
 
@@ -14,7 +14,7 @@ import confusables from "./confusables.json" with { type: "json" };
  */
 const skeletonKey = (accountId: string, skeleton: string, name = ""): Key => ({
   PK: `ACCOUNT#${accountId}`,
-  SK: `LOOKALIKE#${createHash("sha256").update(skeleton).digest("hex")}#${name}`,
+  SK: `LOOKALIKE#${hash("sha256", skeleton)}#${name}`,
 });
 
 /**

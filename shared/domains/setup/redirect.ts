@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { InvalidInput } from "../../core/errors.ts";
+import { invalidAt, type InvalidInput } from "../../core/errors.ts";
 import { textFault } from "../../core/text.ts";
 import type { Reader } from "../../table/table.ts";
 import { isInUse, type StoredDomain } from "../domain.ts";
@@ -82,11 +82,11 @@ const isRedirecting = ({ domain, label }: Site, accountId: string): boolean =>
 
 function tooLong(name: string, passed: readonly string[]): InvalidInput {
   const msg = `${name} would redirect over ${passed.length} hosts or more: ${passed.join(" redirects to ")}. Write the address at the end of this chain`;
-  return new InvalidInput([{ loc: ["body", "redirect_url"], msg, type: "redirect_loop" }]);
+  return invalidAt(["body", "redirect_url"], msg, "redirect_loop");
 }
 
 function loop(name: string, passed: readonly string[]): InvalidInput {
   const way = passed.length < 2 ? "" : `, because ${passed.join(" redirects to ")}`;
   const msg = `${name} would redirect to itself${way}. Write an address elsewhere`;
-  return new InvalidInput([{ loc: ["body", "redirect_url"], msg, type: "redirect_loop" }]);
+  return invalidAt(["body", "redirect_url"], msg, "redirect_loop");
 }

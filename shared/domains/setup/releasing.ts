@@ -1,8 +1,6 @@
-import { randomUUID } from "node:crypto";
-
 import { covers, type Permissions } from "../../auth/permissions.ts";
 import { change } from "../../changes/kind.ts";
-import { recordWrites } from "../../changes/record.ts";
+import { recordWrites, systemAuthor } from "../../changes/record.ts";
 import { dayMs, later } from "../../core/time.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
@@ -118,10 +116,5 @@ export async function planTakeover(
   if (!domain?.is_open || domain.status === "pending_transfer") return [];
   const { before, after, writes } = await planReleasing(table, domain, why, now);
   const taken = change(domainKind, "taken_over", domain_id, { before, after });
-  const author = {
-    action: "system: domain",
-    actor: { type: "system" as const, id: "domains" },
-    requestId: randomUUID(),
-  };
-  return [...writes, ...recordWrites(account_id, [taken], author, now)];
+  return [...writes, ...recordWrites(account_id, [taken], systemAuthor("domain", "domains"), now)];
 }

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { change } from "../../changes/kind.ts";
-import { InvalidInput, notFound, Problem } from "../../core/errors.ts";
+import { invalidAt, InvalidInput, notFound, Problem } from "../../core/errors.ts";
 import { requireFeature } from "../../core/features.ts";
 import { isSame } from "../../core/fields.ts";
 import { Id } from "../../core/ids.ts";
@@ -118,9 +118,6 @@ export const DomainSettings = z
   .meta({ id: "DomainUpdate", description: "The changes to a domain's settings." });
 type DomainSettings = z.output<typeof DomainSettings>;
 
-const invalidSetting = (loc: (string | number)[], msg: string): InvalidInput =>
-  new InvalidInput([{ loc: ["body", ...loc], msg, type: "value_error" }]);
-
 const notRegisteredHere = "The domain was not purchased here, so it cannot be renewed here";
 
 /** The items of the domain and its tags that `domainInPath` and `setDomain` read. */
@@ -158,7 +155,7 @@ export async function setDomain(
   const { table, commit, now, keyId } = context;
   requireOpen(found);
   if (settings.auto_renew === true && !found.registration && !isTransferring(found)) {
-    throw invalidSetting(["auto_renew"], notRegisteredHere);
+    throw invalidAt(["body", "auto_renew"], notRegisteredHere);
   }
   requireWeb(found, settings);
   await Promise.all([
@@ -317,4 +314,4 @@ async function requireCountableSpf(
 }
 
 const invalidInclude = (index: number, msg: string): InvalidInput =>
-  invalidSetting(["spf_includes", Math.max(index, 0)], msg);
+  invalidAt(["body", "spf_includes", Math.max(index, 0)], msg);

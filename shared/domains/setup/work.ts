@@ -1,13 +1,12 @@
-import { randomUUID } from "node:crypto";
-
-import { recorder, type Commit } from "../../changes/recorder.ts";
+import { systemAuthor } from "../../changes/record.ts";
+import { type Writer, writerOf } from "../../changes/recorder.ts";
 import type { Log } from "../../core/log.ts";
 import type { Resolver } from "../../dns/answer.ts";
 import type { Dns } from "../../providers/dns/dns.ts";
 import type { Registrar } from "../../providers/registrar/registrar.ts";
 import type { Secrets } from "../../providers/secrets/secrets.ts";
 import { moveDue } from "../../table/due.ts";
-import type { Reader, Table } from "../../table/table.ts";
+import type { Table } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { domainKey, domainQueue, transferQueue, type StoredDomain } from "../domain.ts";
 
@@ -22,20 +21,9 @@ export type DomainWork = {
   resolver: Resolver;
 };
 
-/** The table and the commit of one author of changes: a caller, or the product itself. */
-export type DomainWriter = { table: Reader; commit: Commit; now: () => Date };
-
 /** The writer for scheduled work. The author of its changes is the product itself. */
-export const systemWriter = ({ table, now }: Pick<DomainWork, "table" | "now">, accountId: string): DomainWriter => ({
-  table,
-  now,
-  commit: recorder({
-    table,
-    accountId,
-    author: { action: "system: domain", actor: { type: "system", id: "domains" }, requestId: randomUUID() },
-    now,
-  }),
-});
+export const systemWriter = (work: Pick<DomainWork, "table" | "now">, accountId: string): Writer =>
+  writerOf(work, accountId, systemAuthor("domain", "domains"));
 
 /** The members of a domain that change. */
 export type ChangedMembers = Partial<Omit<StoredDomain, "id" | "account_id" | "version">>;

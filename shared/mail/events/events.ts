@@ -1,9 +1,7 @@
-import { randomUUID } from "node:crypto";
-
 import * as z from "zod";
 
 import type { Change } from "../../changes/kind.ts";
-import { recordWrites } from "../../changes/record.ts";
+import { recordWrites, systemAuthor } from "../../changes/record.ts";
 import { Id } from "../../core/ids.ts";
 import { dayMs, dayOf, type Day } from "../../core/time.ts";
 import { readHolders } from "../../dedicated-ips/holder.ts";
@@ -218,10 +216,8 @@ async function planUnits(
   return { writes, ignored };
 }
 
-const recorded = (accountId: string, changes: readonly Change[], at: Date): Write[] => {
-  const author = { action: "system: mail events", actor: { type: "system" as const, id: "mail_servers" } };
-  return changes.length === 0 ? [] : recordWrites(accountId, changes, { ...author, requestId: randomUUID() }, at);
-};
+const recorded = (accountId: string, changes: readonly Change[], at: Date): Write[] =>
+  changes.length === 0 ? [] : recordWrites(accountId, changes, systemAuthor("mail events", "mail_servers"), at);
 
 /** The senders of some events, by domain name. A domain has a sender only if an account has proved the domain. */
 async function sendersOf(table: Table, units: readonly Unit[]): Promise<Map<string, Sender>> {

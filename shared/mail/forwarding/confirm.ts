@@ -1,20 +1,13 @@
 import { change } from "../../changes/kind.ts";
-import { InvalidInput, Problem } from "../../core/errors.ts";
+import type { Writer } from "../../changes/recorder.ts";
+import { invalidAt, Problem } from "../../core/errors.ts";
+import { hashOfToken } from "../../core/ids.ts";
 import type { Context, LocatedResource, ResourceLookup, Expected } from "../../http/route.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
 import { isPassword } from "../mailboxes/password.ts";
 import { scopedById, aheadOfScoped } from "../scoped/family.ts";
 import { ruleUpdate, currentRule, expectedRule, requireTarget } from "./manage.ts";
-import {
-  endedWrite,
-  getProof,
-  hashOfToken,
-  proofKey,
-  StoredToken,
-  tokenKey,
-  triesPerCode,
-  type StoredProof,
-} from "./proof.ts";
+import { endedWrite, getProof, proofKey, StoredToken, tokenKey, triesPerCode, type StoredProof } from "./proof.ts";
 import {
   ruleKind,
   rules,
@@ -67,13 +60,11 @@ type Proved<T> = {
   answer: (rule: ForwardingRule, email: string) => T;
 };
 
-type AgreementContext = Pick<Context, "table" | "commit" | "now">;
-
 /**
  * Stores the agreement in all rules that the mail listed and that still wait for the recipient. The rule of the proof
  * comes last, in the transaction that deletes the proof. So an interrupted run can be repeated.
  */
-async function agree<T>(proved: Proved<T>, { table, commit, now }: AgreementContext): Promise<T> {
+async function agree<T>(proved: Proved<T>, { table, commit, now }: Writer): Promise<T> {
   const { accountId, ruleId, slot, lost, answer } = proved;
   const readValid = (ids: readonly string[]) => readProof(proved, ids, { table, now });
   const early = await readValid([ruleId]);
@@ -163,7 +154,7 @@ export const agreeByToken = ({ accountId, ruleId, slot, hash }: TokenOwner, cont
       ruleId,
       slot,
       isProof: ({ token_hash, expires_at }, now) => token_hash === hash && expires_at > now.toISOString(),
-      lost: () => new InvalidInput([{ loc: ["body", "token"], msg: deadLink, type: "not_found" }]),
+      lost: () => invalidAt(["body", "token"], deadLink, "not_found"),
       answer: (_, email) => ({ target_email: maskedAddress(email), verification_state: "verified" }),
     },
     context,
@@ -208,7 +199,7 @@ function targetOfCode(rule: StoredRule, email: string | undefined): Target {
   if (!target && others.length > 0) {
     const msg =
       "Several targets of the rule wait for their recipients. Give the address of the target that got the code";
-    throw new InvalidInput([{ loc: ["body", "target_email"], msg, type: "value_error" }]);
+    throw invalidAt(["body", "target_email"], msg);
   }
   if (waiting?.verification_state === "pending") return waiting;
   const detail = `${target?.email ?? rule.target_email} needs no code. Only a pending target can be confirmed.`;

@@ -1,6 +1,6 @@
 import { covers } from "../../auth/permissions.ts";
 import { change, type Change } from "../../changes/kind.ts";
-import { InvalidInput, notFound, Problem, type ValidationError } from "../../core/errors.ts";
+import { invalidAt, InvalidInput, notFound, Problem, type ValidationError } from "../../core/errors.ts";
 import { idWithOrdinal } from "../../core/ids.ts";
 import { clock } from "../../core/time.ts";
 import { domainById, scopesOfDomain } from "../../domains/find.ts";
@@ -116,7 +116,7 @@ async function requireFit(
   const own = scope.type === "mailbox" && emails.find((email) => places.get(email)?.mailbox?.mailbox.id === scope.id);
   if (own) {
     const msg = "This is an address of the mailbox whose mail the rule sends on. Choose another target";
-    throw new InvalidInput([{ loc: locOf(own), msg, type: "value_error" }]);
+    throw invalidAt(locOf(own), msg);
   }
   const planned = { scope, ...(id === undefined ? {} : { id }) };
   await requireNoLoop(accountId, planned, places, context);
@@ -316,13 +316,7 @@ export const updateRule = (
   });
 
 const nobodyKeeps = (): InvalidInput =>
-  new InvalidInput([
-    {
-      loc: ["body", "keep_copy"],
-      msg: "No mailbox has the addresses of this rule, so no mailbox can keep their mail",
-      type: "value_error",
-    },
-  ]);
+  invalidAt(["body", "keep_copy"], "No mailbox has the addresses of this rule, so no mailbox can keep their mail");
 
 /**
  * The targets that a rule is to have; undefined if the body gives no targets, or only the targets that the rule has.
@@ -402,7 +396,7 @@ export const setActive = (accountId: string, id: string, active: boolean, contex
 export function requireTarget(rule: StoredRule, email: string): Target {
   const target = targetsOf(rule).find((one) => one.email === email);
   if (target) return target;
-  throw new InvalidInput([{ loc: ["body", "target_email"], msg: "The rule has no such target", type: "not_found" }]);
+  throw invalidAt(["body", "target_email"], "The rule has no such target", "not_found");
 }
 
 /**

@@ -1,4 +1,4 @@
-import { createHash, randomBytes, randomInt } from "node:crypto";
+import { randomInt } from "node:crypto";
 
 import * as z from "zod";
 
@@ -77,10 +77,6 @@ export async function getProofs(
   return new Map(items.flatMap((item, index) => (item ? [[slots[index] ?? 0, StoredProof.parse(item)] as const] : [])));
 }
 
-export const hashOfToken = (token: string): string => createHash("sha256").update(token).digest("hex");
-
-/** Generates a link's token: 128 random bits. */
-export const newToken = (): string => randomBytes(16).toString("base64url");
 /** Generates a code to type: six digits. */
 export const newCode = (): string => String(randomInt(1_000_000)).padStart(6, "0");
 

@@ -1,12 +1,12 @@
-import { randomUUID } from "node:crypto";
-
 import { accountKey, StoredAccount } from "../../accounts/account.ts";
 import { change } from "../../changes/kind.ts";
+import { systemAuthor } from "../../changes/record.ts";
 import { recorder } from "../../changes/recorder.ts";
 import { mapConcurrently } from "../../core/concurrency.ts";
-import type { Log } from "../../core/log.ts";
+import { hashOfToken, newToken } from "../../core/ids.ts";
 import { later } from "../../core/time.ts";
 import { domainsByIds } from "../../domains/find.ts";
+import type { WorkerContext } from "../../http/worker.ts";
 import { MailRefused, type Mail } from "../../providers/mail/mail.ts";
 import { readRows } from "../../table/ranked-list.ts";
 import type { Table } from "../../table/table.ts";
@@ -15,21 +15,10 @@ import { hashPassword } from "../mailboxes/password.ts";
 import { domainIdOf, scopedById } from "../scoped/family.ts";
 import { verificationLetter } from "./letter.ts";
 import { ruleUpdate } from "./manage.ts";
-import {
-  codeMinutes,
-  getProof,
-  hashOfToken,
-  linkHours,
-  newCode,
-  newToken,
-  proofKey,
-  tokenKey,
-  ttlOf,
-  type StoredProof,
-} from "./proof.ts";
+import { codeMinutes, getProof, linkHours, newCode, proofKey, tokenKey, ttlOf, type StoredProof } from "./proof.ts";
 import { ruleKind, rules, ruleView, scopeOf, type StoredRule, targetsOf, waitingTarget, withTarget } from "./rule.ts";
 
-export type SendWork = { table: Table; mail: Mail; publicUrl: string; now: () => Date; log: Log };
+export type SendWork = WorkerContext & { mail: Mail; publicUrl: string };
 
 /** The lease of a worker, in milliseconds: longer than one invocation lasts. */
 const leaseMs = 60_000;
@@ -188,11 +177,7 @@ async function provedNames(table: Table, accountId: string, covered: readonly St
 
 /** Stores a refusal by the recipient's mail server in the rule. The target is then `expired`. */
 function noteRefusal({ accountId, ruleId: id }: Recipient, email: string, { table, now }: SendWork): Promise<void> {
-  const author = {
-    action: "system: forwarding",
-    actor: { type: "system" as const, id: "forwarding" },
-    requestId: randomUUID(),
-  };
+  const author = systemAuthor("forwarding", "forwarding");
   return recorder({ table, accountId, author, now })(async () => {
     const before = await scopedById(rules, table, accountId, id);
     const target = before && waitingTarget(before, email);

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 import * as z from "zod";
 
@@ -97,6 +97,6 @@ function personOf(email: string): string {
 
 /** The key of the times at which any account mailed a person. */
 export const mailedKey = (email: string): Key => ({
-  PK: `MAILED#${createHash("sha256").update(personOf(email)).digest("hex")}`,
+  PK: `MAILED#${hash("sha256", personOf(email))}`,
   SK: "MAILED",
 });

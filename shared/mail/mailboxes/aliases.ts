@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { covers } from "../../auth/permissions.ts";
 import { change } from "../../changes/kind.ts";
-import { InvalidInput, notFound, Problem } from "../../core/errors.ts";
+import { invalidAt, notFound, Problem } from "../../core/errors.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
 import { scopesOfDomain } from "../../domains/find.ts";
 import type { Context } from "../../http/route.ts";
@@ -50,9 +50,6 @@ function readAlias(given: string, { name }: Pick<StoredDomain, "name">): { local
   return fault === undefined ? { local } : { fault };
 }
 
-const invalidAlias = (member: string, msg: string): InvalidInput =>
-  new InvalidInput([{ loc: ["body", member], msg, type: "value_error" }]);
-
 /**
  * Requires `mailbox.update` on the domain of a mailbox, on its workspace or on the account. An alias takes an address
  * of the domain, so a grant on the mailbox alone is not enough. Throws 403 `forbidden`.
@@ -80,12 +77,12 @@ export async function addAlias(
   context: Context,
 ): Promise<NewAlias> {
   const read = readAlias(alias, found.domain);
-  if ("fault" in read) throw invalidAlias("alias", read.fault);
+  if ("fault" in read) throw invalidAt(["body", "alias"], read.fault);
   const { local } = read;
   const isCatchAll = local === anyLocal;
   if (is_catch_all !== undefined && is_catch_all !== isCatchAll) {
-    throw invalidAlias(
-      "is_catch_all",
+    throw invalidAt(
+      ["body", "is_catch_all"],
       isCatchAll ? "The alias * is always a catch-all" : "Only the alias * can be a catch-all",
     );
   }

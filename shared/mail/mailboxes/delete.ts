@@ -1,5 +1,5 @@
 import { change, type Change } from "../../changes/kind.ts";
-import type { Commit } from "../../changes/recorder.ts";
+import type { Writer } from "../../changes/recorder.ts";
 import { notFound } from "../../core/errors.ts";
 import { ordinalOf } from "../../core/ids.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
@@ -42,7 +42,7 @@ export async function deleteMailbox({ mailbox, domain }: FoundMailbox, context: 
 export function dropMailbox(
   { account_id, id: domainId }: Pick<StoredDomain, "account_id" | "id">,
   id: string,
-  { table, commit, now }: { table: Reader; commit: Commit; now: () => Date },
+  { table, commit, now }: Writer,
 ): Promise<boolean> {
   return commit(async () => {
     const [mailbox, domain] = await Promise.all([

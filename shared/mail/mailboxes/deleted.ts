@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { covers } from "../../auth/permissions.ts";
-import { InvalidInput } from "../../core/errors.ts";
+import { invalidAt, type InvalidInput } from "../../core/errors.ts";
 import { type OrderedPage, spanOf } from "../../core/page.ts";
 import { dayMs, later, Timestamp } from "../../core/time.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
@@ -186,13 +186,11 @@ export const deletedInPath: ResourceLookup<{ params: { account_id: string; mailb
 const filterLimit = 20_000;
 
 const tooBroad = (): InvalidInput =>
-  new InvalidInput([
-    {
-      loc: ["query", "domain"],
-      msg: `There are more than ${filterLimit.toLocaleString("en-US")} deleted mailboxes, too many to filter. List the deleted mailboxes of the whole account`,
-      type: "too_broad",
-    },
-  ]);
+  invalidAt(
+    ["query", "domain"],
+    `There are more than ${filterLimit.toLocaleString("en-US")} deleted mailboxes, too many to filter. List the deleted mailboxes of the whole account`,
+    "too_broad",
+  );
 
 /** The items that `listDeleted` reads first for a principal who could restore all deleted mailboxes of the account. */
 export const aheadOfDeleted = (

@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { capabilitiesOf, covers, EffectiveGrant, type Permissions, type Scope } from "../../auth/permissions.ts";
 import { change, defineKind } from "../../changes/kind.ts";
-import { InvalidInput, notFound } from "../../core/errors.ts";
+import { invalidAt, notFound } from "../../core/errors.ts";
 import { Id, timeOrderedId } from "../../core/ids.ts";
 import { mostStoredBytes } from "../../core/page.ts";
 import { Timestamp } from "../../core/time.ts";
@@ -104,9 +104,6 @@ async function firstOf(
   return { isAll: true as const, csv: lines.join(""), count };
 }
 
-const missingMember = (member: string, msg: string): InvalidInput =>
-  new InvalidInput([{ loc: ["body", member], msg, type: "not_found" }]);
-
 /** Whether the caller may export at least one mailbox in a domain or workspace. */
 async function hasAny(accountId: string, place: MailboxFilter, context: Context): Promise<boolean> {
   for await (const mailboxes of eachMailbox(accountId, place, context)) if (mailboxes.length > 0) return true;
@@ -125,12 +122,12 @@ async function requirePlace(accountId: string, filter: MailboxFilter, context: C
   if (ref !== undefined) {
     const domain = await domainByRef(table, accountId, ref);
     const isTheirs = domain && (await mayExport(scopesOfDomain(domain), { domain: ref }));
-    if (!isTheirs) throw missingMember("domain", noSuchDomain);
+    if (!isTheirs) throw invalidAt(["body", "domain"], noSuchDomain, "not_found");
   }
   if (workspace_id === undefined) return;
   const isThere = await findWorkspace(table, accountId, workspace_id);
   const isTheirs = isThere && (await mayExport([{ type: "workspace", id: workspace_id }], { workspace_id }));
-  if (!isTheirs) throw missingMember("workspace_id", noSuchWorkspace);
+  if (!isTheirs) throw invalidAt(["body", "workspace_id"], noSuchWorkspace, "not_found");
 }
 
 /**

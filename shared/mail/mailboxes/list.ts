@@ -1,7 +1,7 @@
 import type * as z from "zod";
 
 import { covers } from "../../auth/permissions.ts";
-import { InvalidInput } from "../../core/errors.ts";
+import { invalidAt, type InvalidInput } from "../../core/errors.ts";
 import { Id } from "../../core/ids.ts";
 import { orderQuery, type PageQuery, type RowSource, spanOf, totalOf } from "../../core/page.ts";
 import { line } from "../../core/text.ts";
@@ -215,10 +215,8 @@ async function sourcesOf(
 }
 
 const tooMany = (): InvalidInput =>
-  new InvalidInput([
-    {
-      loc: ["query", "domain"],
-      msg: `The list covers more than ${domainLimit.toLocaleString("en-US")} domains. Choose one domain`,
-      type: "too_broad",
-    },
-  ]);
+  invalidAt(
+    ["query", "domain"],
+    `The list covers more than ${domainLimit.toLocaleString("en-US")} domains. Choose one domain`,
+    "too_broad",
+  );

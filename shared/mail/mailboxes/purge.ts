@@ -1,12 +1,10 @@
-import { randomUUID } from "node:crypto";
-
 import { change } from "../../changes/kind.ts";
-import { type Commit, recorder } from "../../changes/recorder.ts";
-import type { Log } from "../../core/log.ts";
+import { systemAuthor } from "../../changes/record.ts";
+import { type Writer, writerOf } from "../../changes/recorder.ts";
 import { domainById } from "../../domains/find.ts";
 import { planPurge } from "../../grants/assignments.ts";
-import { type Bounds, dueKey, dueTasks, type SweepResult, sweepTasks } from "../../table/due.ts";
-import type { Reader, Table } from "../../table/table.ts";
+import type { WorkerContext } from "../../http/worker.ts";
+import { dueKey, dueTasks, type SweepResult, sweepTasks } from "../../table/due.ts";
 import { pastMailboxWrites } from "../../wallet/past-use.ts";
 import { appPasswordsKey } from "../app-passwords/app-password.ts";
 import { planRulePurge } from "../forwarding/remove.ts";
@@ -18,11 +16,7 @@ import { mailboxCore } from "./view.ts";
  * Purges a deleted mailbox: revokes the grants on the mailbox and deletes its forwarding rules, a few in each
  * transaction. Then deletes the rows and the app passwords of the mailbox. Does nothing if there is no such mailbox.
  */
-export async function purgeMailbox(
-  accountId: string,
-  id: string,
-  { table, commit, now }: { table: Reader; commit: Commit; now: () => Date },
-): Promise<void> {
+export async function purgeMailbox(accountId: string, id: string, { table, commit, now }: Writer): Promise<void> {
   for (let isMore = true; isMore;) {
     isMore = await commit(async () => {
       const deleted = await deletedById(table, accountId, id);
@@ -54,20 +48,16 @@ export async function purgeMailbox(
   }
 }
 
-export type PurgeWork = { table: Table; now: () => Date; log: Log };
-
 /** Purges a mailbox that is due, or removes its task if the mailbox was restored. */
-async function purgeDue(accountId: string, id: string, at: string, { table, now }: PurgeWork): Promise<void> {
+async function purgeDue(accountId: string, id: string, at: string, { table, now }: WorkerContext): Promise<void> {
   const deleted = await deletedById(table, accountId, id);
   if (deleted?.mailbox.restorable_until !== at) {
     await table.attempt({ delete: dueKey(mailboxQueue, [accountId, id], at) });
     return;
   }
-  const actor = { type: "system" as const, id: "mailboxes" };
-  const author = { action: "system: mailbox purge", actor, requestId: randomUUID() };
-  await purgeMailbox(accountId, id, { table, now, commit: recorder({ table, accountId, author, now }) });
+  await purgeMailbox(accountId, id, writerOf({ table, now }, accountId, systemAuthor("mailbox purge", "mailboxes")));
 }
 
 /** Purges the mailboxes that are due, through `sweepTasks`. */
-export const sweepMailboxes = async (work: PurgeWork, bounds: Bounds = {}): Promise<SweepResult> =>
-  sweepTasks(await dueTasks(mailboxQueue, purgeDue, work), work.log, bounds);
+export const sweepMailboxes = async (work: WorkerContext): Promise<SweepResult> =>
+  sweepTasks(await dueTasks(mailboxQueue, purgeDue, work), work.log);

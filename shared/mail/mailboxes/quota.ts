@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { InvalidInput } from "../../core/errors.ts";
+import { invalidAt } from "../../core/errors.ts";
 import { dayOf } from "../../core/time.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key } from "../../table/writes.ts";
@@ -46,5 +46,5 @@ export async function quotaFaults(
 /** Throws 422 if the account's plan of today does not allow the quota of a body. */
 export async function requireQuota(table: Reader, accountId: string, quota: number, now: Date): Promise<void> {
   const msg = (await quotaFaults(table, accountId, now))(quota);
-  if (msg !== undefined) throw new InvalidInput([{ loc: ["body", "quota_allowed"], msg, type: "value_error" }]);
+  if (msg !== undefined) throw invalidAt(["body", "quota_allowed"], msg);
 }

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { InvalidInput } from "../../core/errors.ts";
+import { invalidAt, type InvalidInput } from "../../core/errors.ts";
 import type { Order } from "../../core/page.ts";
 import { domainsIn, domainsOf, type StoredDomain } from "../../domains/domain.ts";
 import { openReferences } from "../../domains/filtered.ts";
@@ -80,13 +80,11 @@ export function selectNamed<N extends NamedMailbox>(
 export const searchLimit = 20_000;
 
 export const tooBroad = (): InvalidInput =>
-  new InvalidInput([
-    {
-      loc: ["query", "search"],
-      msg: `There are more than ${searchLimit.toLocaleString("en-US")} mailboxes to search. Add a domain, or search for a whole address`,
-      type: "too_broad",
-    },
-  ]);
+  invalidAt(
+    ["query", "search"],
+    `There are more than ${searchLimit.toLocaleString("en-US")} mailboxes to search. Add a domain, or search for a whole address`,
+    "too_broad",
+  );
 
 /**
  * The approximate cost of reading one mailbox, in read units of the table:

@@ -1,4 +1,4 @@
-import { InvalidInput, Problem } from "../../core/errors.ts";
+import { invalidAt, Problem } from "../../core/errors.ts";
 import { domainKey, noSuchDomain, notReady } from "../../domains/domain.ts";
 import { domainById, aheadOfDomain } from "../../domains/find.ts";
 import type { Expected } from "../../http/route.ts";
@@ -57,7 +57,7 @@ async function presenceOf(table: Reader, accountId: string, scope: MailScope, no
   if (type === "workspace") return [domainCountWrite(accountId, id, 0)];
   if (type !== "mailbox") return [await openDomain(table, accountId, id, noun)];
   const mailbox = await mailboxById(table, accountId, id);
-  if (!mailbox) throw new InvalidInput([{ loc: ["body", "mailbox"], msg: noSuchMailbox, type: "not_found" }]);
+  if (!mailbox) throw invalidAt(["body", "mailbox"], noSuchMailbox, "not_found");
   return [
     await openDomain(table, accountId, mailbox.domain_id, noun),
     { check: mailboxKey(accountId, id), if: { id } },
@@ -70,7 +70,7 @@ async function presenceOf(table: Reader, accountId: string, scope: MailScope, no
  */
 async function openDomain(table: Reader, accountId: string, id: string, noun: string): Promise<Write> {
   const domain = await domainById(table, accountId, id);
-  if (!domain) throw new InvalidInput([{ loc: ["body", "domain"], msg: noSuchDomain, type: "not_found" }]);
+  if (!domain) throw invalidAt(["body", "domain"], noSuchDomain, "not_found");
   const { is_open, name, status } = domain;
   if (!is_open) throw notReady(status, `The domain ${name} is ${status}. It takes no new ${noun} in this state.`);
   return { check: domainKey(accountId, id), if: { id, is_open } };

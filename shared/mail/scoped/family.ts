@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import type { Capability } from "../../auth/capabilities.ts";
 import type { ResourceType, Scope } from "../../auth/permissions.ts";
-import { InvalidInput } from "../../core/errors.ts";
+import { invalidAt } from "../../core/errors.ts";
 import { Id, ordinalOf } from "../../core/ids.ts";
 import { noSuchDomain, domainKey } from "../../domains/domain.ts";
 import { domainById, domainByRef, scopesOfDomain } from "../../domains/find.ts";
@@ -211,5 +211,5 @@ export const scopeInBody: ResourceLookup<ScopeInput, WideScope> = {
 export function requireOneScope({ domain, workspace_id }: ScopeBody): void {
   if (domain === undefined || workspace_id === undefined) return;
   const msg = "Give either a domain or a workspace, not both";
-  throw new InvalidInput([{ loc: ["body", "workspace_id"], msg, type: "value_error" }]);
+  throw invalidAt(["body", "workspace_id"], msg);
 }

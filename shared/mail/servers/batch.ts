@@ -1,9 +1,9 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 import * as z from "zod";
 
 import { mapConcurrently } from "../../core/concurrency.ts";
-import { InvalidInput, Problem, type ValidationError } from "../../core/errors.ts";
+import { invalidAt, InvalidInput, Problem, type ValidationError } from "../../core/errors.ts";
 import { dayMs } from "../../core/time.ts";
 import { addErrors } from "../../http/input.ts";
 import { bodyText, checkFit } from "../../http/json-body.ts";
@@ -21,7 +21,7 @@ import type { MailRequest } from "./handler.ts";
  *   the pieces of a batch that are done   MAIL_BATCH#<SHA-256 of the batch's id> / PIECE#<number>
  */
 const pieceKey = (batchId: string, piece: string): Key => ({
-  PK: `MAIL_BATCH#${createHash("sha256").update(batchId).digest("hex")}`,
+  PK: `MAIL_BATCH#${hash("sha256", batchId)}`,
   SK: `PIECE#${piece}`,
 });
 
@@ -66,9 +66,9 @@ export function readBatch<S extends z.ZodObject>(schema: S, request: MailRequest
   const lists = Object.values(result.data).filter((value) => Array.isArray(value));
   if (lists.reduce((sum, { length }) => sum + length, 0) > batchLimit) {
     const msg = `A batch has at most ${batchLimit} entries. Send the rest in another batch`;
-    throw new InvalidInput([{ loc: ["body"], msg, type: "too_long" }]);
+    throw invalidAt(["body"], msg, "too_long");
   }
-  return { content: result.data, fingerprint: createHash("sha256").update(JSON.stringify(result.data)).digest("hex") };
+  return { content: result.data, fingerprint: hash("sha256", JSON.stringify(result.data)) };
 }
 
 function jsonOf(text: string): unknown {
@@ -163,7 +163,7 @@ const runPiece = (
 function requireSame(stored: z.output<typeof StoredPiece>, fingerprint: string): void {
   if (stored.fingerprint === fingerprint) return;
   const msg = "Another batch had this id. Give each batch an id of its own";
-  throw new InvalidInput([{ loc: ["body", "batch_id"], msg, type: "value_error" }]);
+  throw invalidAt(["body", "batch_id"], msg);
 }
 
 /**

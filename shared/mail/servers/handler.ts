@@ -1,11 +1,11 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { hash, timingSafeEqual } from "node:crypto";
 
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
-import { InvalidInput, Problem } from "../../core/errors.ts";
+import { invalidAt, InvalidInput, Problem } from "../../core/errors.ts";
 import type { Log, LogFields } from "../../core/log.ts";
 import { internalHandler } from "../../http/internal.ts";
-import { failureResponse, type Response } from "../../http/response.ts";
+import { failureResponse, logUnexpected, type Response } from "../../http/response.ts";
 import { runtime } from "../../http/runtime.ts";
 import { mailKeys } from "../../providers/mail/secret.ts";
 import { secretsHere } from "../../providers/secrets/factory.ts";
@@ -15,7 +15,7 @@ import type { LoginWork } from "./log-in.ts";
 export type MailWork = LoginWork & { memory: LimiterMemory };
 export type MailRequest = Pick<APIGatewayProxyEventV2, "headers" | "rawQueryString" | "body" | "isBase64Encoded">;
 
-const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+const digest = (text: string): Buffer => hash("sha256", text, "buffer");
 
 /** Throws 401 unless the request has a key of the deployment's mail servers. */
 async function requireMailServer({ headers }: MailRequest): Promise<void> {
@@ -36,8 +36,7 @@ function problemOf(error: unknown, log: Log): Problem | InvalidInput {
     hasLoggedOff = true;
   }
   if (error instanceof Problem || error instanceof InvalidInput) return error;
-  log.error("unexpected error", { error: error instanceof Error ? error.stack : String(error) });
-  return new Problem("internal", "Something went wrong on our side. The request id helps us find it.");
+  return logUnexpected(error, log);
 }
 
 /**
@@ -61,7 +60,7 @@ export function queryOf<N extends string>(
 export function requireMember<N extends string>(query: Record<N, string | undefined>, name: N): string {
   const text = query[name];
   if (text !== undefined) return text;
-  throw new InvalidInput([{ loc: ["query", name], msg: "This is required", type: "missing" }]);
+  throw invalidAt(["query", name], "This is required", "missing");
 }
 
 /**

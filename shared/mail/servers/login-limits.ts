@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 import * as z from "zod";
 
@@ -30,7 +30,7 @@ export const sourceKey = ({ address, network }: LoginSource): Key => ({
  */
 export type LoginSource = { address: string; network: string; isNamed: boolean };
 
-const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 32);
+const hashOf = (text: string): string => hash("sha256", text).slice(0, 32);
 
 /** Normalizes the spelling of a user name that is an address. */
 function canonicalUser(user: string): string {

@@ -1,6 +1,7 @@
 import * as z from "zod";
 
-import { InvalidInput } from "../../core/errors.ts";
+import type { EventDetail } from "../../changes/record.ts";
+import { invalidAt } from "../../core/errors.ts";
 import { dayMs, hourMs, minuteMs, Timestamp } from "../../core/time.ts";
 import type { Reader, Table } from "../../table/table.ts";
 import type { Item, Key } from "../../table/writes.ts";
@@ -38,18 +39,6 @@ export const Revocation = z.object({
 });
 export type Revocation = z.output<typeof Revocation>;
 
-/** The members of an event that revocations are made from. A truncated event has no `data`. */
-export const RevokingEvent = z.object({
-  id: z.string(),
-  type: z.string(),
-  timestamp: Timestamp,
-  account_id: z.string(),
-  resource: z.object({ id: z.string() }),
-  data: z.record(z.string(), z.unknown()).default({}),
-  previous_data: z.record(z.string(), z.unknown()).default({}),
-});
-export type RevokingEvent = z.output<typeof RevokingEvent>;
-
 /** The members of a revocation that depend on the kind of event. */
 type Effect = Omit<Revocation, "id" | "at" | "account_id">;
 
@@ -57,7 +46,7 @@ const text = (value: unknown): string | undefined => (typeof value === "string" 
 
 const ofMailbox =
   (action: Revocation["action"], reason: string) =>
-  ({ resource: { id }, data }: RevokingEvent): Effect => ({
+  ({ resource: { id }, data }: EventDetail): Effect => ({
     action,
     scope: "mailbox",
     id_of_scope: id,
@@ -74,7 +63,7 @@ const endedAccount = new Set<unknown>(["suspended", "closed"]);
 
 const ofDomain =
   (reason: string) =>
-  ({ resource: { id }, data }: RevokingEvent): Effect => ({
+  ({ resource: { id }, data }: EventDetail): Effect => ({
     action: "disconnect",
     scope: "domain",
     id_of_scope: id,
@@ -93,7 +82,7 @@ const ofAccount = (accountId: string, reason: string): Effect => ({
  * Ends the sessions that a master password may have begun. Mail servers know no workspaces, so the end of a workspace's
  * master password ends the sessions of the whole account.
  */
-function ofMaster({ account_id, data }: RevokingEvent): Effect {
+function ofMaster({ account_id, data }: EventDetail): Effect {
   const reason = "master_password_ended";
   const scopeId = text(data["scope_id"]);
   if (data["scope_type"] !== "domain" || scopeId === undefined) return ofAccount(account_id, reason);
@@ -101,11 +90,11 @@ function ofMaster({ account_id, data }: RevokingEvent): Effect {
 }
 
 /** Whether an event changed the member `name` to a value that fulfils a condition. */
-const became = ({ data, previous_data }: RevokingEvent, name: string, isWanted: (value: unknown) => boolean): boolean =>
+const became = ({ data, previous_data }: EventDetail, name: string, isWanted: (value: unknown) => boolean): boolean =>
   isWanted(data[name]) && !isWanted(previous_data[name]);
 
 /** The revocation that an event makes, by the type of the event; undefined if this event makes none. */
-const effects: Record<string, (event: RevokingEvent) => Effect | undefined> = {
+const effects: Record<string, (event: EventDetail) => Effect | undefined> = {
   "mailbox.paused": ofMailbox("disconnect", "mailbox_paused"),
   "mailbox.deleted": ofMailbox("disconnect", "mailbox_deleted"),
   "mailbox.password_rotated": ofMailbox("disconnect", "password_rotated"),
@@ -142,7 +131,7 @@ const effects: Record<string, (event: RevokingEvent) => Effect | undefined> = {
 export const revokingTypes: readonly string[] = Object.keys(effects);
 
 /** The revocation that an event makes; undefined if the event makes none. */
-function revocationOf(event: RevokingEvent): Revocation | undefined {
+function revocationOf(event: EventDetail): Revocation | undefined {
   const { id, timestamp: at, account_id } = event;
   const effect = effects[event.type]?.(event);
   return effect && { id, at, account_id, ...effect };
@@ -157,7 +146,7 @@ const keptMs = 30 * dayMs;
  */
 export async function noteRevocation(
   table: Pick<Table, "attempt">,
-  event: RevokingEvent,
+  event: EventDetail,
   now: Date,
 ): Promise<Revocation | undefined> {
   const revocation = revocationOf(event);
@@ -205,7 +194,7 @@ export async function readRevocations(
   if (now.getTime() - begun.getTime() > keptMs) {
     const msg =
       "The cursor is older than 30 days, so revocations may be lost. End all sessions, and begin without a cursor";
-    throw new InvalidInput([{ loc: ["query", "since"], msg, type: "cursor_expired" }]);
+    throw invalidAt(["query", "since"], msg, "cursor_expired");
   }
   const items: Item[] = [];
   const lastHour = hourOf(now);

@@ -1,9 +1,7 @@
-import { randomUUID } from "node:crypto";
-
 import * as z from "zod";
 
 import { type Change, change } from "../../changes/kind.ts";
-import { recordWrites } from "../../changes/record.ts";
+import { recordWrites, systemAuthor } from "../../changes/record.ts";
 import { Id } from "../../core/ids.ts";
 import { dayMs, dayOf, type Day, minuteMs } from "../../core/time.ts";
 import { ipKey } from "../../dedicated-ips/dedicated-ip.ts";
@@ -165,9 +163,8 @@ async function planUnits(
       piece,
     );
   }
-  const author = { action: "system: mail usage", actor: { type: "system" as const, id: "mail_servers" } };
   const recorded = [...piece.changes].flatMap(([accountId, changes]) =>
-    recordWrites(accountId, changes, { ...author, requestId: randomUUID() }, piece.now),
+    recordWrites(accountId, changes, systemAuthor("mail usage", "mail_servers"), piece.now),
   );
   return { writes: [...piece.writes, ...piece.counters.writes(), ...recorded], ignored: piece.ignored };
 }

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 
 import * as z from "zod";
@@ -25,7 +25,7 @@ const bucketKey = (zone: string, bucket: number): Key => ({
   PK: partition(zone),
   SK: `RRSETS#${String(bucket).padStart(2, "0")}`,
 });
-const bucketOf = (owner: string): number => createHash("sha256").update(owner).digest().readUInt8(0) % buckets;
+const bucketOf = (owner: string): number => hash("sha256", owner, "buffer").readUInt8(0) % buckets;
 
 const Zone = z.object({
   name: z.string(),

@@ -215,9 +215,9 @@ export async function getStoredCharge(table: Reader, id: string): Promise<Stored
   return charge;
 }
 
-/** The newest charges, the newest first. */
-export async function listCharges(table: Reader, limit = 50): Promise<StoredCharge[]> {
-  const rows = await table.between("CHARGES", "CHARGE#", "CHARGE#~", { limit, newestFirst: true });
+/** The newest 50 charges, the newest first. */
+export async function listCharges(table: Reader): Promise<StoredCharge[]> {
+  const rows = await table.between("CHARGES", "CHARGE#", "CHARGE#~", { limit: 50, newestFirst: true });
   return rows.map((row) => StoredCharge.parse(row));
 }
 

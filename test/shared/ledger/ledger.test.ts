@@ -1,13 +1,14 @@
 import { expect, test } from "vitest";
 
 import { availableOf, postedOf } from "../../../shared/ledger/balance.ts";
-import { movementKey, readBalance, readEntries, readMovement } from "../../../shared/ledger/ledger.ts";
-import { MovementConflict, Overdrawn, type Operation } from "../../../shared/ledger/movement.ts";
+import { type Ledger, movementKey, readBalance, readEntries } from "../../../shared/ledger/ledger.ts";
+import { MovementConflict, Overdrawn, StoredMovement, type Operation } from "../../../shared/ledger/movement.ts";
 import { afterReading } from "../../support/between.ts";
 import { testTable } from "../../support/world.ts";
 import { booksOf, hold, newLedger, operate, spend, topUp } from "./scene.ts";
 
 const table = testTable();
+const movementOf = (ledger: Ledger, id: string) => table.get(movementKey(ledger, id), StoredMovement);
 
 /** A ledger whose wallet holds this much. */
 async function ledgerWith(amount: number) {
@@ -72,7 +73,7 @@ test("a hold reserves without moving, and a capture of a part moves that and fre
   await expect(operate(spend("too much", 31))).rejects.toMatchObject({ available: 30 });
   await operate({ kind: "capture", id: "h", amount: 20 });
   expect([await posted(), await available()]).toEqual([80, 80]);
-  expect(await readMovement(table, ledger, "h")).toMatchObject({ status: "captured", amount: 70, captured: 20 });
+  expect(await movementOf(ledger, "h")).toMatchObject({ status: "captured", amount: 70, captured: 20 });
   expect(await readBalance(table, ledger, "revenue")).toMatchObject({ credits_posted: 20, credits_pending: 0 });
 });
 
@@ -100,7 +101,7 @@ test("a capture, a void and an expiry of one hold at once: one of them comes to 
   const kinds = ["capture", "void", "expire"] as const;
   const outcomes = await Promise.allSettled(kinds.map((kind) => operate({ kind, id: "h" })));
   expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
-  const status = (await readMovement(table, ledger, "h"))?.status;
+  const status = (await movementOf(ledger, "h"))?.status;
   expect(await available()).toBe(status === "captured" ? 30 : 100);
   expect(await posted()).toBe(await available());
 });
@@ -132,7 +133,7 @@ test("operations of one plan are all done or none, and each sees the effects of 
   const books = await booksOf(table, ledger);
   await expect(operate(spend("a", 60), topUp("b", 10), spend("c", 60))).rejects.toMatchObject({ available: 50 });
   expect(await booksOf(table, ledger)).toEqual(books);
-  expect(await readMovement(table, ledger, "a")).toBeUndefined();
+  expect(await movementOf(ledger, "a")).toBeUndefined();
   await operate(topUp("b", 30), hold("h", 130), { kind: "capture", id: "h", amount: 120 }, spend("c", 10));
   expect(await posted()).toBe(0);
 });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { deliveryKey } from "../../../shared/webhooks/delivery.ts";
 import { dispatch } from "../../../shared/webhooks/dispatch.ts";
-import { attemptLimit, readDue } from "../../../shared/webhooks/schedule.ts";
+import { readDue } from "../../../shared/webhooks/schedule.ts";
 import { sweep } from "../../../shared/webhooks/sweep.ts";
 import { deleteWebhook, updateWebhook } from "../../../shared/webhooks/webhook-changes.ts";
 import { webhookKey } from "../../../shared/webhooks/webhook.ts";
@@ -10,6 +10,8 @@ import { keepingReceiver, newScene, verified } from "../../support/webhooks.ts";
 
 type Scene = Awaited<ReturnType<typeof newScene>>;
 
+/** The number of scheduled attempts of a delivery. */
+const attemptLimit = 10;
 const farFuture = new Date(Date.now() + 100 * 86_400_000);
 const stillDue = async ({ work }: Scene): Promise<number> => (await readDue(work.table, farFuture)).length;
 

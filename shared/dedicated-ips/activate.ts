@@ -5,8 +5,7 @@ import type { Write } from "../table/writes.ts";
 import { ipUpdate, ipChange, systemAuthor, type ChangeContext } from "./change.ts";
 import type { DnsCheck } from "./check-dns.ts";
 import { type StoredIp, ipById, isProof } from "./dedicated-ip.ts";
-import { holdWrite, isOf, isStock, planRelease, readHolders, type HostHolder } from "./holder.ts";
-import { addressTaken } from "./register.ts";
+import { addressTaken, holdWrite, isOf, isStock, planRelease, readHolders, type HostHolder } from "./holder.ts";
 
 /** A time 0.9 to 1.1 days later, at random, so that the checks of many dedicated IPs spread over the day. */
 const aboutADayLater = (now: Date): string => later(now, dayMs * (0.9 + Math.random() / 5));

@@ -7,7 +7,7 @@ import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import { ipLimitReached } from "./claim.ts";
 import { accountLimit, ipKind, ipsOf, type DedicatedIp, type StoredIp } from "./dedicated-ip.ts";
-import { isStock, readHolders, holderKey } from "./holder.ts";
+import { addressTaken, isStock, readHolders, holderKey } from "./holder.ts";
 import { allIps } from "./list.ts";
 import { ipView } from "./view.ts";
 
@@ -87,7 +87,3 @@ async function requireFree(table: Reader, accountId: string, ips: readonly strin
   });
   if (taken !== undefined) throw addressTaken(taken);
 }
-
-/** The 409 for an address that is in the operator's stock, or that a host of another account holds. */
-export const addressTaken = (ip: string): Problem =>
-  new Problem("ip_taken", `${ip} is taken. The address belongs to another account or to us.`, { ip });

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test, vi } from "vitest";
 
 import { checkoutPaths } from "../../infra/local/pages/checkout.ts";
+import { clock } from "../../shared/core/time.ts";
 import { billing } from "../support/billing.ts";
 import { newAccount, testTable } from "../support/world.ts";
 import { hasBrowser, openProduct, type Product } from "./browser.ts";
@@ -36,7 +37,7 @@ async function newPage(options: { width?: number } = {}) {
 describe.skipIf(!hasBrowser)("the pages of a checkout", { timeout: 60_000 }, () => {
   beforeAll(async () => {
     const webhookSecret = process.env["PAYMENTS_WEBHOOK_SECRET"] ?? "";
-    product = await openProduct(checkoutPaths({ table: testTable(), webhookSecret }));
+    product = await openProduct(checkoutPaths({ table: testTable(), webhookSecret, now: clock }));
     vi.stubEnv("PUBLIC_URL", product.base);
     return async () => {
       vi.unstubAllEnvs();

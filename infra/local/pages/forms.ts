@@ -1,3 +1,4 @@
+import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalRequest } from "../server/respond.ts";
 
 /** Whether the request's body is JSON. The answer to such a request is JSON too. */
@@ -28,6 +29,11 @@ export function isOwnForm({ headers }: LocalRequest): boolean {
   if (site !== undefined) return site === "same-origin";
   return origin === undefined || origin === `http://${headers.get("host") ?? ""}`;
 }
+
+/** Why a form of another site is refused. */
+export const foreignForm = "The form was refused, because another site sent it.";
+
+export const refuseForeignForm = (): Answer => jsonAnswer(403, { message: foreignForm });
 
 /** Whether a request asks for JSON instead of a page. */
 export const wantsJson = ({ headers, query }: Pick<LocalRequest, "headers" | "query">): boolean =>

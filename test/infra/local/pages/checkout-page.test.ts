@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { handler } from "../../../../functions/workers/payment-webhook.ts";
 import { checkoutPaths } from "../../../../infra/local/pages/checkout.ts";
 import type { Handler } from "../../../../infra/local/server/invoke.ts";
+import { clock } from "../../../../shared/core/time.ts";
 import { embeddedPayments } from "../../../../shared/providers/payments/embedded.ts";
 import type { CheckoutInput } from "../../../../shared/providers/payments/payments.ts";
 import { readWallet } from "../../../../shared/wallet/wallet.ts";
@@ -30,7 +31,7 @@ async function scene(given: Partial<CheckoutInput> = {}, endpoint: Handler = han
   const { id: accountId } = await newAccount();
   const port = await gatewayFor({
     functions: [{ name: "payment_webhook", triggers: [trigger], handler: endpoint }],
-    localPaths: checkoutPaths({ table, webhookSecret }),
+    localPaths: checkoutPaths({ table, webhookSecret, now: clock }),
   });
   const checkout = await embeddedPayments(table, { webhookSecret, baseUrl: `http://127.0.0.1:${port}` }).createCheckout(
     {
@@ -165,7 +166,7 @@ test("answers JSON to a request for JSON", async () => {
 });
 
 test.each(["cs_local_0", `cs_local_${"0".repeat(36)}`, "KEY%231"])("there is no checkout %s", async (id) => {
-  const port = await gatewayFor({ localPaths: checkoutPaths({ table, webhookSecret }) });
+  const port = await gatewayFor({ localPaths: checkoutPaths({ table, webhookSecret, now: clock }) });
   expect((await sendRequest(port, { path: `/_local/checkout/${id}` })).status).toBe(404);
   expect((await sendRequest(port, { path: `/_local/checkout/${id}/pay`, method: "POST" })).status).toBe(404);
 });

@@ -1,21 +1,12 @@
-import { type Answer, jsonAnswer } from "../server/http-message.ts";
+import { type Answer, isJson, jsonAnswer, parseJson } from "../server/http-message.ts";
 import type { LocalRequest } from "../server/respond.ts";
-
-/** Whether the request's body is JSON. The answer to such a request is JSON too. */
-export const isJson = ({ headers }: LocalRequest): boolean =>
-  /^application\/json\s*(?:;|$)/i.test(headers.get("content-type") ?? "");
 
 /**
  * Parses a body. Returns the value of JSON, or undefined for malformed JSON. For a form, returns the result of `read`.
  */
 export function formOrJson(request: LocalRequest, read: (form: URLSearchParams) => unknown): unknown {
   const text = request.body.toString();
-  if (!isJson(request)) return read(new URLSearchParams(text));
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return isJson(request) ? parseJson(text) : read(new URLSearchParams(text));
 }
 
 /**

@@ -13,9 +13,9 @@ import { delegate, delegationOf, registerElsewhere } from "../../../shared/provi
 import { embeddedRegistrar } from "../../../shared/providers/registrar/embedded.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import { externalNameservers, publishRecords } from "../dns/external.ts";
-import { type Answer, jsonAnswer } from "../server/http-message.ts";
+import { type Answer, isJson, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
-import { foreignForm, formOrJson, isJson, isOwnForm } from "./forms.ts";
+import { foreignForm, formOrJson, isOwnForm } from "./forms.ts";
 import { htmlAnswer } from "./html.ts";
 
 const content = `
@@ -70,8 +70,8 @@ const registryPage = (status: number, notice = ""): Answer =>
 type Told = { status?: number; message: string; more?: object };
 
 /**
- * Answers a form of the registry's page, or the same input as JSON, with the result of `act`. Refuses the form of
- * another site (403), and an input that does not match the schema (422).
+ * Answers a form of the registry's page, or the same input as JSON, with the result of `act`. JSON is answered
+ * with JSON. Refuses the form of another site (403), and an input that does not match the schema (422).
  */
 export async function formAnswer<T>(
   request: LocalRequest,

@@ -11,7 +11,7 @@ import { startDynamoDbLocal } from "../../../infra/local/table/dynamodb-local.ts
 import { binaryPath } from "../../../infra/local/table/engine-process.ts";
 import { newFolder } from "../../support/folder.ts";
 import { listen } from "../../support/listen.ts";
-import { pretending } from "../../support/pretend-platform.ts";
+import { pretending } from "./pretend-platform.ts";
 import { failMain, get, startMain } from "./product.ts";
 
 const project = resolve(import.meta.dirname, "../../..");

@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 
 import { routes } from "../functions/routes.ts";
 import { Problem } from "../shared/core/errors.ts";
+import { listScenes, type Happening, type Reading, type Scene } from "./lists-scenes.ts";
 import { withStep } from "./support/between-calls.ts";
-import { listScenes, type Happening, type Reading, type Scene } from "./support/list-scenes.ts";
 import { request, type Answer } from "./support/request.ts";
 import { isExhaustive, sampleOf } from "./support/sample.ts";
 

@@ -176,7 +176,7 @@ test("in code mode a name is exported by one file only, but for `route` and `han
 
 /** Names that mean the same in every file: the parts of a route, a provider's factory, a command, and work in steps. */
 const sameEverywhere = new Set(
-  "route handler usage readOptions Options say calls notConfigured ofProcess loadSdk concurrency leaseMs pageSize budgetMs root parseJson Schema".split(
+  "route handler usage readOptions Options say calls notConfigured ofProcess loadSdk concurrency leaseMs pageSize budgetMs root Schema".split(
     " ",
   ),
 );

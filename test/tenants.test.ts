@@ -7,11 +7,11 @@ import type { Route } from "../shared/http/route.ts";
 import { newGroup, newWorkspace } from "./support/auth.ts";
 import { masked, storedOf } from "./support/entry-points.ts";
 import { exampleOf, type Example } from "./support/examples.ts";
-import { idPlacesOf, kindsAt, withBeside, withId, type Kind, type Place } from "./support/forgery.ts";
 import { runInput, sendInput, type Input } from "./support/generated.ts";
 import type { Answer } from "./support/request.ts";
 import { newRoomyAccount } from "./support/roomy.ts";
 import { newMember, newServiceAccount, type Account, type User } from "./support/world.ts";
+import { idPlacesOf, kindsAt, withBeside, withId, type Kind, type Place } from "./tenants-forgery.ts";
 
 const pick = (example: Example, names: object): Example =>
   Object.fromEntries(Object.entries(example).filter(([name]) => Object.hasOwn(names, name)));

@@ -1,9 +1,8 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
-import { HostAddresses } from "../../shared/dedicated-ips/address.ts";
 import { DedicatedIp, IpName } from "../../shared/dedicated-ips/dedicated-ip.ts";
-import { addHost, aheadOfHost } from "../../shared/dedicated-ips/register.ts";
+import { addHost, aheadOfHost, HostAddresses } from "../../shared/dedicated-ips/register.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 import { planRequired } from "../../shared/wallet/state.ts";

@@ -1,10 +1,18 @@
-import { createHash } from "node:crypto";
-import { chmod, cp, mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { chmod, readFile, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
 
 import { build } from "esbuild";
 
-import { type Api, clientFolder, generateClient, readApi, writeSources } from "../client/generate.ts";
+import {
+  type Api,
+  clientFolder,
+  generateClient,
+  productVersion,
+  readApi,
+  stamp,
+  writePackage,
+  writeSources,
+} from "../client/generate.ts";
 import { readWords } from "../openapi/command-line.ts";
 import { commandsSource } from "./emit.ts";
 
@@ -13,8 +21,6 @@ const source = join(import.meta.dirname, "package");
 
 /** The folder to which `npm run client` writes the package of the command. */
 export const cliFolder = join(root, "dist/cli");
-
-const stamp = "generated-from.txt";
 
 /** The npm packages in the bundled program. Their licences are copied into the package. */
 const bundled = ["commander", "csv-parse", "csv-stringify"];
@@ -32,17 +38,6 @@ const manifest = (version: string): object => ({
   publishConfig: { access: "public" },
 });
 
-/** A hash of all sources of the package. Equal hashes mean equal packages. */
-async function sourceHash(commands: string, version: string): Promise<string> {
-  const hash = createHash("sha256").update(commands).update(version);
-  hash.update(await readFile(import.meta.filename)).update(await readFile(join(root, "package-lock.json")));
-  hash.update(await readFile(join(clientFolder, stamp)));
-  for (const entry of (await readdir(source, { withFileTypes: true })).toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
-    if (entry.isFile()) hash.update(entry.name).update(await readFile(join(source, entry.name)));
-  }
-  return hash.digest("hex");
-}
-
 async function writeLicenses(folder: string): Promise<void> {
   const texts = bundled.map(
     async (name) => `${name}\n\n${await readFile(join(root, "node_modules", name, "LICENSE"), "utf8")}`,
@@ -50,45 +45,34 @@ async function writeLicenses(folder: string): Promise<void> {
   await writeFile(join(folder, "LICENSES.txt"), (await Promise.all(texts)).join("\n\n"));
 }
 
-/**
- * Writes the package of the command into `folder`, and replaces the whole folder. Changes nothing and returns false if
- * `folder` already has a package of the same sources. Call `generateClient` first.
- */
+async function writeProgram(folder: string, version: string): Promise<void> {
+  const outfile = join(folder, "hosted-mail.cjs");
+  await build({
+    entryPoints: [join(source, "main.ts")],
+    outfile,
+    bundle: true,
+    platform: "node",
+    format: "cjs",
+    target: "node20",
+    charset: "utf8",
+    legalComments: "none",
+    define: { CLI_VERSION: JSON.stringify(version) },
+    banner: { js: "#!/usr/bin/env node" },
+    tsconfigRaw: {},
+  });
+  await chmod(outfile, 0o755);
+}
+
+/** Writes the package of the command into `folder`, as `writePackage` does. Call `generateClient` first. */
 export async function generateCli(folder: string, { document, isPayload }: Api): Promise<boolean> {
-  const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { version: string };
+  const version = await productVersion();
   const commands = commandsSource(document, isPayload);
   await writeSources(join(source, "generated"), { "commands.ts": commands });
-  const hash = await sourceHash(commands, version);
-  if ((await readFile(join(folder, stamp), "utf8").catch(() => "")) === hash) return false;
-  await mkdir(dirname(folder), { recursive: true });
-  const staging = await mkdtemp(`${folder}-`);
-  try {
-    await build({
-      entryPoints: [join(source, "main.ts")],
-      outfile: join(staging, "hosted-mail.cjs"),
-      bundle: true,
-      platform: "node",
-      format: "cjs",
-      target: "node20",
-      charset: "utf8",
-      legalComments: "none",
-      define: { CLI_VERSION: JSON.stringify(version) },
-      banner: { js: "#!/usr/bin/env node" },
-      tsconfigRaw: {},
-    });
-    await chmod(join(staging, "hosted-mail.cjs"), 0o755);
-    await writeFile(join(staging, "package.json"), `${JSON.stringify(manifest(version), null, 2)}\n`);
+  const inputs = [commands, await readFile(import.meta.filename), await readFile(join(clientFolder, stamp))];
+  return writePackage(folder, { manifest: manifest(version), source, inputs }, async (staging) => {
+    await writeProgram(staging, version);
     await writeLicenses(staging);
-    await cp(join(source, "README.md"), join(staging, "README.md"));
-    await cp(join(root, "LICENSE"), join(staging, "LICENSE"));
-    await writeFile(join(staging, stamp), hash);
-    await chmod(staging, 0o755);
-    await rm(folder, { recursive: true, force: true });
-    await rename(staging, folder);
-  } finally {
-    await rm(staging, { recursive: true, force: true });
-  }
-  return true;
+  });
 }
 
 if (import.meta.main) {

@@ -18,7 +18,8 @@ const source = join(import.meta.dirname, "package");
 /** The folder to which `npm run client` writes the package. `#client` imports the package from there. */
 export const clientFolder = join(root, "dist/client");
 
-const stamp = "generated-from.txt";
+/** The file in a package with the hash of the sources. */
+export const stamp = "generated-from.txt";
 
 const compilerOptions = {
   target: "es2022",
@@ -60,16 +61,6 @@ function generatedSources({ document, isPayload }: Api): Record<string, string> 
     "types.ts": typesSource(document, functions, eventTypesOf(document)),
     "functions.ts": functionsSource(document, functions),
   };
-}
-
-/** A hash of all sources of the package. Equal hashes mean equal packages. */
-async function sourceHash(sources: Record<string, string>, version: string): Promise<string> {
-  const hash = createHash("sha256").update(JSON.stringify(sources)).update(version);
-  hash.update(await readFile(import.meta.filename)).update(await readFile(join(root, "package-lock.json")));
-  for (const entry of (await readdir(source, { withFileTypes: true })).toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
-    if (entry.isFile()) hash.update(entry.name).update(await readFile(join(source, entry.name)));
-  }
-  return hash.digest("hex");
 }
 
 /** Writes the types of the package, for CommonJS and for ES modules. */
@@ -142,24 +133,41 @@ export async function writeSources(folder: string, sources: Record<string, strin
   }
 }
 
+/** The version of the product, which is also the version of the packages. */
+export async function productVersion(): Promise<string> {
+  return (JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { version: string }).version;
+}
+
+/** A package: its package.json, the folder of its sources and its README, and everything else that it is made from. */
+type Package = { manifest: object; source: string; inputs: readonly (string | Buffer)[] };
+
+/** A hash of all sources of a package. Equal hashes mean equal packages. */
+async function sourceHash({ manifest, source, inputs }: Package): Promise<string> {
+  const hash = createHash("sha256").update(JSON.stringify(manifest));
+  for (const input of [...inputs, await readFile(join(root, "package-lock.json"))]) hash.update(input);
+  for (const entry of (await readdir(source, { withFileTypes: true })).toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    if (entry.isFile()) hash.update(entry.name).update(await readFile(join(source, entry.name)));
+  }
+  return hash.digest("hex");
+}
+
 /**
- * Writes the typed client as a compiled package into `folder`, and replaces the whole folder. Changes nothing and
- * returns false if `folder` already has a package of the same sources.
+ * Writes a package into `folder`, and replaces the whole folder. `fill` adds the package's files to a new folder.
+ * Changes nothing and returns false if `folder` already has a package of the same sources.
  */
-export async function generateClient(folder: string, api: Api = readApi()): Promise<boolean> {
-  const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { version: string };
-  const sources = generatedSources(api);
-  await writeSources(join(source, "generated"), sources);
-  const hash = await sourceHash(sources, version);
+export async function writePackage(
+  folder: string,
+  made: Package,
+  fill: (staging: string) => Promise<void>,
+): Promise<boolean> {
+  const hash = await sourceHash(made);
   if ((await readFile(join(folder, stamp), "utf8").catch(() => "")) === hash) return false;
   await mkdir(dirname(folder), { recursive: true });
   const staging = await mkdtemp(`${folder}-`);
   try {
-    await writeFile(join(staging, "package.json"), `${JSON.stringify(manifest(version), null, 2)}\n`);
-    await cp(source, join(staging, "src"), { recursive: true });
-    await Promise.all([writeTypes(staging), writePrograms(staging)]);
-    await rm(join(staging, "src"), { recursive: true });
-    await cp(join(source, "README.md"), join(staging, "README.md"));
+    await writeFile(join(staging, "package.json"), `${JSON.stringify(made.manifest, null, 2)}\n`);
+    await fill(staging);
+    await cp(join(made.source, "README.md"), join(staging, "README.md"));
     await cp(join(root, "LICENSE"), join(staging, "LICENSE"));
     await writeFile(join(staging, stamp), hash);
     await chmod(staging, 0o755);
@@ -169,4 +177,16 @@ export async function generateClient(folder: string, api: Api = readApi()): Prom
     await rm(staging, { recursive: true, force: true });
   }
   return true;
+}
+
+/** Writes the typed client as a compiled package into `folder`, as `writePackage` does. */
+export async function generateClient(folder: string, api: Api = readApi()): Promise<boolean> {
+  const sources = generatedSources(api);
+  await writeSources(join(source, "generated"), sources);
+  const inputs = [JSON.stringify(sources), await readFile(import.meta.filename)];
+  return writePackage(folder, { manifest: manifest(await productVersion()), source, inputs }, async (staging) => {
+    await cp(source, join(staging, "src"), { recursive: true });
+    await Promise.all([writeTypes(staging), writePrograms(staging)]);
+    await rm(join(staging, "src"), { recursive: true });
+  });
 }

@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { readEndpoint } from "../../shared/core/endpoint.ts";
 import { ReadOnlyReason, type Issuer } from "../../shared/core/environment.ts";
-import { MailSender } from "../../shared/providers/mail/sender.ts";
+import { MailSender } from "../../shared/providers/mail/mail.ts";
 import { PriceLists } from "../../shared/wallet/catalogue.ts";
 import { VatSettings } from "../../shared/wallet/vat.ts";
 

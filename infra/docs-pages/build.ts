@@ -1,19 +1,22 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
+import MiniSearch from "minisearch";
+
 import { problemCodes, problemOf } from "../../shared/core/errors.ts";
+import { productName } from "../../shared/core/product.ts";
+import { indexOptions } from "../docs/site/terms.ts";
 import { errorGuidance } from "./errors.ts";
 import { keepHighlighted, loadHighlighted } from "./highlight.ts";
 import { contentsOf, layOut, sitePartOf, neighbourPages } from "./layout.ts";
-import { llmsText } from "./llms.ts";
-import { type DocsPage, docsPages } from "./pages.ts";
+import { type DocsPage, docsPages, groups, operatorGroups, operatorPages } from "./pages.ts";
+import { membersOf } from "./reference/fields.ts";
 import { familyMarkdown, operationMarkdown } from "./reference/markdown.ts";
-import { familiesWithOperations, operations } from "./reference/operations.ts";
+import { familiesWithOperations, operations, type Family, type ReferenceOperation } from "./reference/operations.ts";
 import { familyPage, startPage } from "./reference/overview-pages.ts";
 import { operationPages } from "./reference/page.ts";
-import { renderMarkdown } from "./render.ts";
+import { renderMarkdown, renderText, sectionsOf, textOf } from "./render.ts";
 import { scripts } from "./scripts.ts";
-import { searchIndex, type TextPage } from "./search-index.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
@@ -74,6 +77,55 @@ const playground = (): string =>
     styles: ["playground"],
   });
 
+/** A page of text: its name, title, and HTML. */
+type TextPage = { name: string; title: string; html: string };
+
+type IndexEntry = { title: string; section: string; path: string; kind: string; names: string; text: string };
+
+function sectionsIn({ name, title, html }: TextPage): IndexEntry[] {
+  const kind = operatorPages.some((page) => page.name === name) ? "Operators" : "Docs";
+  return sectionsOf(html).map(({ id, heading, text }) => ({
+    title,
+    section: heading,
+    path: `/docs/${name}${id === "" ? "" : `#${id}`}`,
+    kind,
+    names: name,
+    text: text.slice(0, 1_500),
+  }));
+}
+
+const indexEntryOf = (operation: ReferenceOperation): IndexEntry => ({
+  title: operation.summary,
+  section: "",
+  path: `/docs/reference/${operation.id}`,
+  kind: operation.id,
+  names: [operation.id, ...(operation.route.synonyms ?? [])].join(" "),
+  text: [
+    operation.method,
+    operation.path,
+    textOf(renderText(operation.description)),
+    ...operation.parameters.filter((parameter) => parameter.in !== "header").map(({ name }) => name),
+    ...(operation.body ? membersOf(operation.body.schema).flatMap(({ fields }) => fields.map(({ name }) => name)) : []),
+  ].join(" "),
+});
+
+/** The search index of all pages and operations, as JSON. */
+function searchIndex(pages: readonly TextPage[]): string {
+  const index = new MiniSearch<IndexEntry & { id: number }>(indexOptions);
+  const families = familiesWithOperations.map(({ name, title, description }) => ({
+    title,
+    section: "",
+    path: `/docs/reference/${name}`,
+    kind: "Reference",
+    names: name,
+    text: description,
+  }));
+  const inReference = familiesWithOperations.flatMap(({ operations: own }) => own.map(indexEntryOf));
+  const entries = [...inReference, ...families, ...pages.flatMap(sectionsIn)];
+  index.addAll(entries.map((entry, id) => ({ id, ...entry })));
+  return JSON.stringify(index);
+}
+
 function textFiles(): { files: SiteFile[]; texts: TextPage[] } {
   const rendered = docsPages.map((page) => {
     const markdown = markdownOf(page);
@@ -108,6 +160,28 @@ function referenceFiles(): SiteFile[] {
   }));
   return [...families, ...pages, ...markdown];
 }
+
+const familyLines = ({ title, description, name, operations }: Family): string[] => [
+  `- [${title}](/docs/reference/${name}.md): ${description}`,
+  ...operations.map(({ id, summary, method }) => `  - [${id}](/docs/reference/${id}.md): ${method}. ${summary}`),
+];
+
+const groupLines = (all: typeof groups): string[] =>
+  all.flatMap(({ title, pages }) => pages.map((page) => `- [${page.title}](/docs/${page.name}.md): ${title}`));
+
+/** The list of all pages as Markdown, in the form of llmstxt.org. */
+const llmsText = (): string =>
+  [
+    `# ${productName}`,
+    "> An API to manage hosted mail: domains, DNS records, mailboxes, forwarding, dedicated IPs, billing and permissions. Every operation is a REST route, and a function of code mode under the same name.",
+    "Send `Authorization: Bearer <token>`. The base path is `/v1/public`. The OpenAPI 3.1 document is at `/v1/public/openapi.json`. MCP clients connect to `/v1/public/mcp`, A2A clients to `/v1/public/a2a`.",
+    "## Docs",
+    groupLines(groups).join("\n"),
+    "## Reference",
+    familiesWithOperations.flatMap(familyLines).join("\n"),
+    "## Optional",
+    groupLines(operatorGroups).join("\n"),
+  ].join("\n\n") + "\n";
 
 /** Renders all generated files of the site: pages, scripts, the search index, and texts for agents. */
 export async function buildSite(): Promise<SiteFile[]> {

@@ -1,3 +1,8 @@
+import { execFile } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { promisify } from "node:util";
+
 /** An entry of `packages` in package-lock.json, with only the members that this code uses. */
 type LockEntry = { version?: string; integrity?: string; link?: boolean; inBundle?: boolean };
 
@@ -32,4 +37,22 @@ export async function addIntegrity<L extends LockFile>(
     else packages[path] = { version, integrity, ...rest };
   }
   return { lock: { ...lock, packages }, unknown };
+}
+
+/** The hash of a package in npm's registry. Undefined if the registry does not have the package. */
+async function registryHash(name: string, version: string): Promise<string | undefined> {
+  try {
+    const { stdout } = await promisify(execFile)("npm", ["view", `${name}@${version}`, "dist.integrity"]);
+    return stdout.trim() === "" ? undefined : stdout.trim();
+  } catch (error) {
+    if (error instanceof Error && error.message.includes("E404")) return undefined;
+    throw error;
+  }
+}
+
+if (import.meta.main) {
+  const file = resolve(import.meta.dirname, "../../package-lock.json");
+  const { lock, unknown } = await addIntegrity(JSON.parse(await readFile(file, "utf8")) as LockFile, registryHash);
+  await writeFile(file, `${JSON.stringify(lock, undefined, 2)}\n`);
+  for (const one of unknown) process.stdout.write(`The registry does not have ${one}.\n`);
 }

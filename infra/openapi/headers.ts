@@ -1,8 +1,7 @@
 import * as z from "zod";
 import type { ZodOpenApiResponseObject } from "zod-openapi";
 
-import type { Route } from "../../shared/http/route.ts";
-import { mayReplay } from "../../shared/http/shown-once.ts";
+import { type Route, mayReplay } from "../../shared/http/route.ts";
 
 type Header = { schema: { type: "string" | "integer"; pattern?: string; enum?: string[] }; description: string };
 

@@ -2,8 +2,7 @@ import * as z from "zod";
 import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject } from "zod-openapi";
 
 import { problemCodes, problemOf, type ProblemCode } from "../../shared/core/errors.ts";
-import type { Route } from "../../shared/http/route.ts";
-import { mayReplay } from "../../shared/http/shown-once.ts";
+import { type Route, mayReplay } from "../../shared/http/route.ts";
 import { headersBesideGateway, headersWith, rateLimit } from "./headers.ts";
 
 /** API Gateway's own answer to a request that reaches no function, or whose function does not answer. */

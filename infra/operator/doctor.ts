@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { readIssuers } from "../../shared/core/environment.ts";
-import { domainOf, MailSender, senderIn } from "../../shared/providers/mail/sender.ts";
+import { domainOf, MailSender, senderIn } from "../../shared/providers/mail/mail.ts";
 import { sealingKeyAlias, type Config } from "../config/config.ts";
 import { featureTable } from "../config/features.ts";
 import { readStage } from "../config/stages.ts";

@@ -1,3 +1,5 @@
+import { hash } from "node:crypto";
+
 import { FetchError, JwtExpiredError } from "aws-jwt-verify/error";
 import { SimpleFetcher } from "aws-jwt-verify/https";
 import { SimpleJwksCache } from "aws-jwt-verify/jwk";
@@ -8,10 +10,14 @@ import * as z from "zod";
 import type { Issuer } from "../core/environment.ts";
 import { Problem } from "../core/errors.ts";
 import { idOfWords } from "../core/ids.ts";
+import { remember } from "../core/memory.ts";
 import { placeholderEmail, type Principal } from "./principal.ts";
 
 /** Turns a JWT access token into its principal. Throws 401, or 503 if the issuer's keys cannot be fetched. */
-export type UserVerifier = ((token: string) => Promise<Principal>) & {
+type Verify = (token: string) => Promise<Principal>;
+
+/** A verifier that can load the issuers' keys before the first token. */
+export type UserVerifier = Verify & {
   /**
    * Loads the keys of all issuers. Without a call of `loadKeys`, the first token of each issuer loads the keys of that
    * issuer.
@@ -126,4 +132,30 @@ export function userVerifier(issuers: readonly Issuer[]): UserVerifier {
     }
   };
   return Object.assign(verify, { loadKeys: () => verifier.hydrate() });
+}
+
+const Expiry = z.object({ exp: z.number() });
+
+/** When a verified JWT expires, in milliseconds since 1970. */
+const expiryOf = (token: string): number =>
+  Expiry.parse(JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString())).exp * 1_000;
+
+const rememberedMs = 300_000;
+
+/**
+ * Verifies a token once, and then recognizes the token by its SHA-256. The check of a signature takes more time than
+ * all other computation of a request.
+ * - A token is remembered until it expires, and for five minutes at most. Refused tokens are not remembered.
+ * - If the issuer removes a key, a remembered token with this key is still accepted for up to five minutes.
+ */
+export function rememberTokens(verify: Verify): Verify {
+  const verified = new Map<string, { principal: Principal; untilMs: number }>();
+  return async (token) => {
+    const digest = hash("sha256", token);
+    const earlier = verified.get(digest);
+    if (earlier && Date.now() < earlier.untilMs) return earlier.principal;
+    const principal = await verify(token);
+    remember(verified, digest, { principal, untilMs: Math.min(expiryOf(token), Date.now() + rememberedMs) });
+    return principal;
+  };
 }

@@ -1,16 +1,17 @@
 import { accountIds } from "../accounts/account.ts";
+import { change } from "../changes/kind.ts";
 import { changeJournalOf, systemAuthor } from "../changes/record.ts";
 import { recorder, writerOf } from "../changes/recorder.ts";
 import { mapConcurrently } from "../core/concurrency.ts";
 import type { Log } from "../core/log.ts";
-import { type Day, dayMs, dayOf, later } from "../core/time.ts";
+import { type Day, dayMs, dayOf, later, plusDays } from "../core/time.ts";
 import { removeDeletedNames } from "../mail/mailboxes/names.ts";
 import { indexEntries } from "../table/journal.ts";
 import type { Table } from "../table/table.ts";
-import { periodEnd } from "../wallet/state.ts";
+import { leavingDays } from "../wallet/catalogue.ts";
+import { periodEnd, planKind, planOn, planToday, withoutEnd, type BillingState } from "../wallet/state.ts";
 import { queueOldTopups } from "./ask.ts";
-import { planBilling } from "./book.ts";
-import { notePlanEnd } from "./plan-end.ts";
+import { planBilling, type AccountBilling } from "./book.ts";
 import { refreshVatId } from "./profile.ts";
 import { giveBillingNotices } from "./recharges/watch.ts";
 import { vatRegisterHere } from "./services.ts";
@@ -45,6 +46,36 @@ export async function runAccount(accountId: string, last: Day, context: RunConte
       return { ...plan, value: (isBehind && book.status !== "closed") || nextPayable(book) !== undefined };
     });
   }
+}
+
+/**
+ * Records in a book that the account has no plan.
+ * - The first day without a plan gets an event.
+ * - After `leavingDays` days, another event says that the mail of the account is closed. So members have known about
+ *   the end of the plan for at least this time.
+ * - When the account has a plan again, both records are removed after the first whole day with a plan is closed. So a
+ *   plan that is cancelled on its first day does not start the count of days again.
+ */
+function notePlanEnd(book: AccountBilling): void {
+  const today = dayOf(book.now);
+  if (planToday(book.state, today) !== null) {
+    const yesterday = plusDays(today, -1);
+    if (book.state.accrue_from === today && planOn(book.state, yesterday) !== null) book.state = withoutEnd(book.state);
+    return;
+  }
+  const { ended_on, lapsed_on } = book.state;
+  if (ended_on === undefined) note(book, "ended", { ended_on: today });
+  else if (lapsed_on === undefined && plusDays(ended_on, leavingDays) <= today)
+    note(book, "lapsed", { lapsed_on: today });
+}
+
+/** Adds an event to a book. The event of the end has the first day without a plan, which can be an earlier day. */
+function note(book: AccountBilling, verb: "ended" | "lapsed", members: Partial<BillingState>): void {
+  const today = dayOf(book.now);
+  const end = book.state.plans.findLast(({ from }) => from <= today);
+  book.state = { ...book.state, ...members };
+  const after = { plan_id: null, from: verb === "ended" ? (end?.from ?? today) : today };
+  book.changes.push(change(planKind, verb, book.accountId, { after }));
 }
 
 /**

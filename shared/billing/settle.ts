@@ -9,8 +9,15 @@ import type { AccountBilling } from "./book.ts";
 import { uninvoicedPurchases } from "./captured.ts";
 import { usageCost } from "./charges.ts";
 import { invoiceAmounts, nationalVat, type InvoiceAmounts } from "./invoices/amounts.ts";
-import { newDownloadKey } from "./invoices/download-key.ts";
-import { dueOf, newSeries, numberOf, oldSeries, vatTotal, type StoredInvoice } from "./invoices/invoice.ts";
+import {
+  dueOf,
+  newDownloadKey,
+  newSeries,
+  numberOf,
+  oldSeries,
+  vatTotal,
+  type StoredInvoice,
+} from "./invoices/invoice.ts";
 import { buyerOf, presentSeller } from "./invoices/parties.ts";
 import { payOwedAmount } from "./owed.ts";
 import { usageOfDays } from "./usage.ts";

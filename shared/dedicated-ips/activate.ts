@@ -6,8 +6,7 @@ import type { Write } from "../table/writes.ts";
 import { ipUpdate, ipChange, ipAuthor } from "./change.ts";
 import type { DnsCheck } from "./check-dns.ts";
 import { type StoredIp, ipById, isProof } from "./dedicated-ip.ts";
-import { holdWrite, isOf, isStock, planRelease, readHolders, type HostHolder } from "./holder.ts";
-import { addressTaken } from "./register.ts";
+import { addressTaken, holdWrite, isOf, isStock, planRelease, readHolders, type HostHolder } from "./holder.ts";
 
 /**
  * The members that change when a dedicated IP has passed its check. Each address stores the reverse name with which the

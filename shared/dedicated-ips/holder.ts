@@ -1,5 +1,6 @@
 import * as z from "zod";
 
+import { Problem } from "../core/errors.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 
@@ -51,6 +52,10 @@ export type Holder = z.output<typeof Holder>;
 
 /** Whether an address is in the operator's stock. */
 export const isStock = (holder: Holder): holder is StockHolder => "option_id" in holder;
+
+/** The 409 for an address that is in the operator's stock, or that a host of another account holds. */
+export const addressTaken = (ip: string): Problem =>
+  new Problem("ip_taken", `${ip} is taken. The address belongs to another account or to us.`, { ip });
 
 /** Reads the holders of addresses, in the same order; undefined for an address without a holder. */
 export async function readHolders(table: Reader, ips: readonly string[]): Promise<(Holder | undefined)[]> {

@@ -10,8 +10,7 @@ import { dayMs } from "../core/time.ts";
 import type { Attempt, Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import type { ParsedInput } from "./input.ts";
-import type { Route } from "./route.ts";
-import { holdsSecret } from "./shown-once.ts";
+import { type Route, holdsSecret } from "./route.ts";
 
 /** A replacer for `JSON.stringify` that sorts the members of objects. */
 const sortMembers = (_: string, value: unknown): unknown =>

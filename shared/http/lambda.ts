@@ -16,7 +16,6 @@ import type { Usage } from "../table/client.ts";
 import { openTable } from "../table/table.ts";
 import type { InvocationContext } from "./invoke.ts";
 import { bodyText } from "./json-body.ts";
-import { prime } from "./prime.ts";
 import { metadataUrlOf } from "./protected-resource.ts";
 import {
   type Response,
@@ -128,6 +127,25 @@ export function lambda(
 async function chargeCaller(_: Request, { authenticate, charge }: InvocationContext): Promise<void> {
   const { id: principalId } = await authenticate();
   await charge({ principalId, class: "default", cost: 1 });
+}
+
+/**
+ * Prepares a Lambda for its first request: connects to the table, begins to load the issuers' keys, and prepares
+ * schemas. Does not wait for an issuer, because the issuer can be down. Never throws: if something fails, the first
+ * request fails the same way, and answers with the error.
+ */
+async function prime(schemas: readonly z.ZodType[]): Promise<void> {
+  try {
+    const { env, client, loadIssuerKeys } = runtime();
+    // A request needs two connections: it charges the rate limit while it reads.
+    const connections = [1, 2].map(() => client.connect(env.TABLE_NAME));
+    loadIssuerKeys().catch(() => undefined);
+    // zod prepares a schema at its first use. The connections open meanwhile.
+    for (const schema of schemas) schema.safeParse({});
+    await Promise.all(connections);
+  } catch {
+    // The environment is not valid. The first request fails with the reason.
+  }
 }
 
 /** Creates a function that replaces the text of a request's body by its parsed JSON. An empty body stays as it is. */

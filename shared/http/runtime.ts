@@ -1,6 +1,5 @@
 import type { Principal } from "../auth/principal.ts";
-import { rememberTokens } from "../auth/remembered-tokens.ts";
-import { userVerifier } from "../auth/user-token.ts";
+import { userVerifier, rememberTokens } from "../auth/user-token.ts";
 import { readEnvironment, type Environment } from "../core/environment.ts";
 import { newLimiterMemory, type LimiterMemory } from "../rate-limits/limiter.ts";
 import { TableClient } from "../table/client.ts";

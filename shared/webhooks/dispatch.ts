@@ -1,11 +1,10 @@
 import { mapConcurrently } from "../core/concurrency.ts";
 import { deliverClaimed, type DeliverResult, type DeliveryContext } from "./deliver.ts";
 import { createWrites, deliveryKey, leaseFrom, newDelivery, type LoadedDelivery } from "./delivery.ts";
-import { matches } from "./filters.ts";
 import { scheduleIndexing } from "./index-journals.ts";
 import { failingAmong } from "./outcome.ts";
 import { bodyOf, type PublishedEvent } from "./signing.ts";
-import { allWebhooks, type StoredWebhook } from "./webhook.ts";
+import { allWebhooks, matches, type StoredWebhook } from "./webhook.ts";
 
 const concurrency = 5;
 /**

@@ -6,7 +6,7 @@ import type { Context } from "../http/route.ts";
 import { runtime } from "../http/runtime.ts";
 import { urlFault } from "./address.ts";
 import { eventTypes } from "./event-types.ts";
-import { EventPattern, matches } from "./filters.ts";
+import { EventPattern, matches } from "./webhook.ts";
 
 const allEventTypes = eventTypes();
 

@@ -8,7 +8,6 @@ import { Timestamp } from "../core/time.ts";
 import { readRows, rowKey, type List } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
-import { EventPattern } from "./filters.ts";
 
 /*
  * Access patterns
@@ -26,6 +25,29 @@ export const WebhookParams = z.strictObject({
   account_id: Id.meta({ description: "The account's id." }),
   webhook_id: Id.meta({ description: "The webhook's id." }),
 });
+
+const word = "[a-z][a-z0-9_]*";
+
+const everything = "*";
+
+/** A pattern of event types: one type, all types under a prefix, or all types. */
+export const EventPattern = z
+  .string()
+  .max(100)
+  .regex(new RegExp(`^(?:\\*|${word}(?:\\.${word})*\\.(?:\\*|${word}))$`), {
+    error: "Write *, a prefix with .* at its end, or an event type",
+  })
+  .meta({
+    description:
+      "A pattern of event types: one type (`workspace.created`), every type under a prefix (`auth.*`, `auth.group.*`), or every event (`*`).",
+    examples: ["workspace.*"],
+  });
+
+/** Whether a pattern matches an event type. */
+export function matches(pattern: string, type: string): boolean {
+  if (pattern === everything) return true;
+  return pattern.endsWith(".*") ? type.startsWith(pattern.slice(0, -1)) : type === pattern;
+}
 
 export const Webhook = z
   .object({

@@ -6,9 +6,9 @@ import { startGateway } from "../../infra/local/server/gateway.ts";
 import { newWorkspace } from "../support/auth.ts";
 import { active } from "../support/domains.ts";
 import { imapLogin, popLogin, startImap } from "../support/imap.ts";
-import { hasNginx, proxyName, startProxy, startRelay } from "../support/mail-proxy.ts";
 import { handlerOf, request, type Answer } from "../support/request.ts";
 import { newAccount, type Account } from "../support/world.ts";
+import { hasNginx, proxyName, startProxy, startRelay } from "./mail-proxy.ts";
 
 if (!hasNginx)
   process.stdout.write("skips: no nginx with its mail module; Debian's packages nginx and libnginx-mod-mail have it\n");

@@ -8,7 +8,7 @@ import { closeDay } from "../../shared/billing/run.ts";
 import { sweepBilling } from "../../shared/billing/sweep.ts";
 import { recorder, type Commit } from "../../shared/changes/recorder.ts";
 import { Problem } from "../../shared/core/errors.ts";
-import type { Log } from "../../shared/core/log.ts";
+import { createLog } from "../../shared/core/log.ts";
 import { plusDays, dayOf, type Day } from "../../shared/core/time.ts";
 import type { InvocationContext } from "../../shared/http/invoke.ts";
 import type { Context } from "../../shared/http/route.ts";
@@ -86,7 +86,7 @@ export const yesterdayOf = (scene: Scene, world: World): Day => plusDays(dayOf(n
 
 export const newId = (scene: Scene, kind: string): string => `${kind}-${(scene.ids += 1)}`;
 
-export const silent: Log = { debug: () => undefined, info: () => undefined, error: () => undefined };
+export const silent = createLog("silent", {});
 
 export const committer = (scene: Scene, world: World, accountId: string): Commit =>
   recorder({

@@ -12,7 +12,8 @@ import { resumeOne } from "../../shared/dedicated-ips/sweep.ts";
 import { advanceRelease, beginRelease } from "../../shared/deletion/domain.ts";
 import { actingIn, type Act as ActIn } from "./acting.ts";
 import { contextOf, dayMs, nowOf } from "./billing-scene.ts";
-import { ipWorkOf, resolverOf, stockName, stockOf, type Due, type IpScene } from "./ips-scene.ts";
+import { ipWorkOf, resolverOf, stockName, stockOf, type IpScene } from "./ips-scene.ts";
+import { dueAt, type Due } from "./purchases-facts.ts";
 import type { Random } from "./random.ts";
 import { sealing } from "./sealing.ts";
 import type { Actor, World } from "./world.ts";
@@ -95,19 +96,13 @@ const rename: Act = async (scene, _, random) => {
   else named.rdns = named.rdns === stockName(ip) ? "else.example.net" : stockName(ip);
 };
 
-export function dueNow(scene: IpScene, world: World): Due[] {
-  const now = nowOf(scene, world)().toISOString();
-  const due = [...scene.due.values()].filter(({ at }) => at <= now);
-  return due.toSorted((one, other) => (one.at < other.at ? -1 : Number(one.at > other.at)));
-}
-
 /** Does one due task, as the sweep does. */
 export const doDue = ({ queue, accountId, id, at }: Due, own: IpContext): Promise<void> =>
   (queue === "IP_DUE" ? advanceIp : resumeOne)(accountId, id, at, own);
 
 const work: Act = async (scene, world, random) => {
-  if (dueNow(scene, world).length === 0) await wait(scene, world, random, "");
-  const some = random.shuffle(dueNow(scene, world)).slice(0, random.pick([1, 1, 2, 4]));
+  if (dueAt(scene, nowOf(scene, world)()).length === 0) await wait(scene, world, random, "");
+  const some = random.shuffle(dueAt(scene, nowOf(scene, world)())).slice(0, random.pick([1, 1, 2, 4]));
   const own = ipWorkOf(scene, world, random);
   const results = await Promise.allSettled(some.map((one) => doDue(one, own)));
   const failed = results.find((result) => result.status === "rejected");

@@ -5,8 +5,9 @@ import { isSpf } from "../../shared/domains/records/spf.ts";
 import { recordsIn } from "../../shared/domains/records/stored-record.ts";
 import { spfRecord } from "../../shared/domains/records/system-records.ts";
 import { contextOf, nowOf } from "./billing-scene.ts";
-import { dns, doDue, dueNow, registrar } from "./ips-actors.ts";
+import { dns, doDue, registrar } from "./ips-actors.ts";
 import { ipWorkOf, type IpScene } from "./ips-scene.ts";
+import { dueAt } from "./purchases-facts.ts";
 import type { Random } from "./random.ts";
 import { mustHold, type World } from "./world.ts";
 
@@ -20,7 +21,7 @@ export async function restOfIps(scene: IpScene, world: World, random: Random): P
   scene.isCalm = true;
   for (let round = 0; isOpen(scene); round++) {
     mustHold(round < mostRounds, () => "never comes to an end");
-    const due = dueNow(scene, world);
+    const due = dueAt(scene, nowOf(scene, world)());
     for (const one of due) await doDue(one, ipWorkOf(scene, world, random));
     const next = [...scene.due.values()].map(({ at }) => Date.parse(at)).toSorted((a, b) => a - b)[0];
     mustHold(next !== undefined || !isOpen(scene), () => "something is not over, and nothing is due");

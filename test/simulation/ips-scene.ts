@@ -5,7 +5,7 @@ import { addressAt } from "../../shared/dns/reverse.ts";
 import { StoredDomain } from "../../shared/domains/domain.ts";
 import type { Change } from "../support/memory-table.ts";
 import { nowOf, silent, type Scene } from "./billing-scene.ts";
-import { isDomainRow } from "./purchases-facts.ts";
+import { isDomainRow, type Due } from "./purchases-facts.ts";
 import type { Random } from "./random.ts";
 import type { Invariant, World } from "./world.ts";
 
@@ -14,8 +14,6 @@ import type { Invariant, World } from "./world.ts";
  * name.
  */
 type Named = { rdns: string; leadsBack: boolean; texts: Set<string> };
-
-export type Due = { queue: string; at: string; accountId: string; id: string };
 
 /** The state that all actors of a schedule share: the DNS, and copies of the committed items. */
 export type IpScene = Scene & {

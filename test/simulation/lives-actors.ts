@@ -1,6 +1,5 @@
 import { route } from "../../functions/domains/transfer.ts";
 import { advanceDomain, advanceDueTransfer } from "../../functions/workers/advance-domains.ts";
-import { Problem, type ProblemCode } from "../../shared/core/errors.ts";
 import { nameserversOf } from "../../shared/core/platform.ts";
 import { advanceRelease, beginRelease } from "../../shared/deletion/domain.ts";
 import { restoreDomain } from "../../shared/deletion/restore.ts";
@@ -17,8 +16,8 @@ import type { DomainWork } from "../../shared/domains/setup/work.ts";
 import { invoke } from "../../shared/http/invoke.ts";
 import { contact } from "../support/contact.ts";
 import { actingIn, type Act as ActIn } from "./acting.ts";
-import { ask, deliver, topUp } from "./billing-actors.ts";
-import { contextOf, dayMs, invocationOf, newId, nowOf, providerOf, visitCheckout } from "./billing-scene.ts";
+import { ask, topUp } from "./billing-actors.ts";
+import { contextOf, dayMs, invocationOf, newId, nowOf, providerOf } from "./billing-scene.ts";
 import { lifeRegistrarOf } from "./lives-registrar.ts";
 import {
   authCodeOf,
@@ -31,31 +30,14 @@ import {
   turnsOf,
 } from "./lives-registry.ts";
 import { lifeWorkOf, type LifeScene, type TransferRequest } from "./lives-scene.ts";
-import { placeOf, type Due } from "./purchases-facts.ts";
+import { isAnswer, pay } from "./purchases-actors.ts";
+import { dueAt, placeOf, type Due } from "./purchases-facts.ts";
 import { dns } from "./purchases-scene.ts";
 import type { Random } from "./random.ts";
 import { sealing } from "./sealing.ts";
 import { mustHold, type Actor, type World } from "./world.ts";
 
 type Act = ActIn<LifeScene>;
-
-/** The errors that a caller may get. Any other error is a mistake. */
-const answers = new Set<ProblemCode>([
-  "busy",
-  "upstream_unavailable",
-  "quote_changed",
-  "domain_not_ready",
-  "not_found",
-  "idempotency_in_flight",
-  "domain_exists",
-  "domain_taken",
-  "insufficient_funds",
-  "renewal_running",
-  "too_many_years",
-  "not_registered_here",
-]);
-
-const isAnswer = (error: unknown): error is Problem => error instanceof Problem && answers.has(error.code);
 
 export function lifeActors(scene: LifeScene): Actor[] {
   const acting = actingIn(scene, isAnswer);
@@ -164,13 +146,6 @@ function resolverFor(
   return { ...lifeWorkOf(scene, world, random).resolver, delegation };
 }
 
-/** The tasks that are due now, the earliest first. */
-export function lifeDueNow(scene: LifeScene, world: World): Due[] {
-  const now = nowOf(scene, world)().toISOString();
-  const due = [...scene.facts.due.values()].filter(({ at }) => at <= now);
-  return due.toSorted((one, other) => (one.at < other.at ? -1 : Number(one.at > other.at)));
-}
-
 /** Does one due task, as the sweep does. */
 export function doLife({ queue, accountId, id, at }: Due, work: DomainWork): Promise<void> {
   if (queue === "PURCHASE_DUE") return continueBatch(accountId, id, at, work);
@@ -180,9 +155,9 @@ export function doLife({ queue, accountId, id, at }: Due, work: DomainWork): Pro
 
 /** Does due tasks, as one run of the worker does. */
 const work: Act = async (scene, world, random) => {
-  const due = lifeDueNow(scene, world);
+  const due = dueAt(scene.facts, nowOf(scene, world)());
   if (due.length === 0) await time(scene, world, random, "");
-  const some = random.shuffle(lifeDueNow(scene, world)).slice(0, random.pick([1, 1, 2, 4]));
+  const some = random.shuffle(dueAt(scene.facts, nowOf(scene, world)())).slice(0, random.pick([1, 1, 2, 4]));
   const own = lifeWorkOf(scene, world, random);
   const results = await Promise.allSettled(some.map((one) => doLife(one, own)));
   const failed = results.find((result) => result.status === "rejected");
@@ -263,12 +238,6 @@ const restore: Act = async (scene, world, random) => {
   world.note(`restores ${found.name}, which is ${found.status}`);
   const context = contextOf(scene, world, found.account_id);
   await restoreDomain(found, context, resolverFor(scene, world, random, found));
-};
-
-/** Lets a payer pay, delivers the provider's events, or both. */
-const pay: Act = async (scene, world, random, accountId) => {
-  if (random.chance(0.7)) visitCheckout(scene, world, random);
-  if (scene.events.length > 0) await deliver(scene, world, random, accountId);
 };
 
 /**

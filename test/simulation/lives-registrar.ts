@@ -10,6 +10,7 @@ import {
   type TransferOffer,
 } from "../../shared/providers/registrar/registrar.ts";
 import { walletOf } from "../../shared/wallet/wallet.ts";
+import { silence } from "../support/registrations.ts";
 import { newId, nowOf } from "./billing-scene.ts";
 import { registrar as unreached } from "./ips-actors.ts";
 import {
@@ -31,8 +32,6 @@ import { mustHold, type World } from "./world.ts";
 type Place = { scene: LifeScene; world: World; random: Random };
 type Answer = RegistrarOperation | { refused: string } | "silence";
 
-const unavailable = () => new Problem("upstream_unavailable", "The registrar does not answer.", { retry_after: 2 });
-
 /**
  * The registrar, as one process sees it. Every answer can come late, or never. The request can have its effect all the
  * same.
@@ -45,7 +44,7 @@ export function lifeRegistrarOf(scene: LifeScene, world: World, random: Random):
   const startedMs = nowMs();
   const travel = async (what: string, { silent, slow }: Mood): Promise<void> => {
     await world.pause(`registrar: ${what}`, random.chance(slow) ? random.between(5, 100) : 0);
-    if (random.chance(silent)) throw unavailable();
+    if (random.chance(silent)) throw silence();
   };
   const asking = async <T>(what: string, look: () => T, often = 0.1): Promise<T> => {
     const { silent, slow } = registry.mood;
@@ -58,7 +57,7 @@ export function lifeRegistrarOf(scene: LifeScene, world: World, random: Random):
     try {
       // A call that arrives after the longest lifetime of its process has no effect.
       const answer = await asking(what, () => (nowMs() - startedMs > lifetimeMs ? "silence" : act()), 1);
-      if (answer === "silence") throw unavailable();
+      if (answer === "silence") throw silence();
       if ("refused" in answer) throw new Refused(answer.refused);
       return answer;
     } catch (error) {
@@ -96,7 +95,7 @@ export function lifeRegistrarOf(scene: LifeScene, world: World, random: Random):
         () => nowMs() - startedMs <= lifetimeMs && release(place, name, nowMs()),
         1,
       );
-      if (!isHeard) throw unavailable();
+      if (!isHeard) throw silence();
     },
   };
 }

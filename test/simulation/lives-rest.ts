@@ -6,10 +6,11 @@ import { movementKey } from "../../shared/ledger/ledger.ts";
 import { StoredMovement } from "../../shared/ledger/movement.ts";
 import { walletOf } from "../../shared/wallet/wallet.ts";
 import { askingOf, dayMs, nowOf, silent } from "./billing-scene.ts";
-import { doLife, lifeDueNow, removeLife } from "./lives-actors.ts";
+import { doLife, removeLife } from "./lives-actors.ts";
 import { checkPaid } from "./lives-books.ts";
 import { calmLife, endOfTenure, phaseAt, tenureOf } from "./lives-registry.ts";
 import { lifeWorkOf, type LifeScene } from "./lives-scene.ts";
+import { dueAt } from "./purchases-facts.ts";
 import type { Random } from "./random.ts";
 import { mustHold, type World } from "./world.ts";
 
@@ -44,7 +45,7 @@ const mostRounds = 400;
 
 async function workOff(scene: LifeScene, world: World, random: Random): Promise<void> {
   for (let round = 0; ; round++) {
-    const [open, due] = [openOf(scene), lifeDueNow(scene, world)];
+    const [open, due] = [openOf(scene), dueAt(scene.facts, nowOf(scene, world)())];
     if (open.length === 0 && due.length === 0) return;
     mustHold(round < mostRounds, () => `never comes to an end: ${open.join(", ")}`);
     for (const one of due) await doLife(one, lifeWorkOf(scene, world, random));
@@ -53,7 +54,7 @@ async function workOff(scene: LifeScene, world: World, random: Random): Promise<
     // The next run of the worker, a minute later, does the tasks that stay due.
     const waitMs = Date.parse(next) - nowOf(scene, world)().getTime();
     if (next !== "" && openOf(scene).length > 0) scene.aheadMs += waitMs > 0 ? waitMs : 60_000;
-    else if (lifeDueNow(scene, world).length > 0) scene.aheadMs += 60_000;
+    else if (dueAt(scene.facts, nowOf(scene, world)()).length > 0) scene.aheadMs += 60_000;
   }
 }
 

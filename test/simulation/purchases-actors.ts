@@ -13,7 +13,7 @@ import { isKept } from "../../shared/domains/setup/releasing.ts";
 import type { DomainWork } from "../../shared/domains/setup/work.ts";
 import { actingIn, type Act as ActIn } from "./acting.ts";
 import { ask, deliver, spend, topUp } from "./billing-actors.ts";
-import { contextOf, dayMs, nowOf, visitCheckout } from "./billing-scene.ts";
+import { contextOf, dayMs, nowOf, visitCheckout, type Scene } from "./billing-scene.ts";
 import { Death, mortal } from "./mortal.ts";
 import {
   buy,
@@ -26,7 +26,7 @@ import {
   send,
   sendAgain,
 } from "./purchases-buyers.ts";
-import type { Due } from "./purchases-facts.ts";
+import { dueAt, type Due } from "./purchases-facts.ts";
 import { registrarOf } from "./purchases-registrar.ts";
 import { unsettle } from "./purchases-registry.ts";
 import { dns, workOf, type PurchaseScene } from "./purchases-scene.ts";
@@ -51,7 +51,7 @@ const answers = new Set<ProblemCode>([
   "not_registered_here",
 ]);
 
-const isAnswer = (error: unknown): error is Problem => error instanceof Problem && answers.has(error.code);
+export const isAnswer = (error: unknown): error is Problem => error instanceof Problem && answers.has(error.code);
 
 export function purchaseActors(scene: PurchaseScene): Actor[] {
   const acting = actingIn(scene, isAnswer);
@@ -79,10 +79,12 @@ export function purchaseActors(scene: PurchaseScene): Actor[] {
 
 /** Does due tasks, as one run of the worker does: several at once. Other processes may do the same tasks. */
 const work: Act = async (scene, world, random) => {
-  const due = dueNow(scene, world);
+  const due = dueAt(scene.facts, nowOf(scene, world)());
   if (due.length === 0) await time(scene, world, random, "");
   const [batches, domains] = [true, false].map((isBatch) =>
-    random.shuffle(dueNow(scene, world).filter(({ queue }) => (queue === "PURCHASE_DUE") === isBatch)),
+    random.shuffle(
+      dueAt(scene.facts, nowOf(scene, world)()).filter(({ queue }) => (queue === "PURCHASE_DUE") === isBatch),
+    ),
   );
   const some = [...(batches ?? []), ...(domains ?? [])].slice(0, random.pick([1, 1, 2, 4]));
   const own = workOf(scene, world, random);
@@ -90,13 +92,6 @@ const work: Act = async (scene, world, random) => {
   const failed = results.find((result) => result.status === "rejected");
   if (failed) throw failed.reason;
 };
-
-/** The tasks that are due now, the earliest first. */
-export function dueNow(scene: PurchaseScene, world: World): Due[] {
-  const now = nowOf(scene, world)().toISOString();
-  const due = [...scene.facts.due.values()].filter(({ at }) => at <= now);
-  return due.toSorted((one, other) => (one.at < other.at ? -1 : Number(one.at > other.at)));
-}
 
 /** Does one due task, as the sweep does. */
 export const doDue = ({ queue, accountId, id, at }: Due, work: DomainWork): Promise<void> =>
@@ -211,7 +206,7 @@ const renew: Act = async (scene, world, random) => {
 };
 
 /** Lets a payer pay, delivers the provider's events, or both. */
-const pay: Act = async (scene, world, random, accountId) => {
+export const pay: ActIn<Scene> = async (scene, world, random, accountId) => {
   if (random.chance(0.7)) visitCheckout(scene, world, random);
   if (scene.events.length > 0) await deliver(scene, world, random, accountId);
 };

@@ -28,6 +28,12 @@ export type Facts = {
 
 type Results = readonly { domain_name: string; status: string; error_code: string | null }[];
 
+/** The tasks that are due at a time, the earliest first. */
+export const dueAt = ({ due }: Pick<Facts, "due">, now: Date): Due[] =>
+  [...due.values()]
+    .filter(({ at }) => at <= now.toISOString())
+    .toSorted((one, other) => (one.at < other.at ? -1 : Number(one.at > other.at)));
+
 export const newFacts = (): Facts => ({
   rows: new Map(),
   due: new Map(),

@@ -11,7 +11,7 @@ import {
   type Renewing,
 } from "../../shared/providers/registrar/registrar.ts";
 import { walletOf } from "../../shared/wallet/wallet.ts";
-import { registrationUntil } from "../support/registrations.ts";
+import { registrationUntil, silence } from "../support/registrations.ts";
 import { newId, nowOf } from "./billing-scene.ts";
 import { batchOf, tagOf } from "./purchases-facts.ts";
 import {
@@ -33,8 +33,6 @@ import { mustHold, type World } from "./world.ts";
 
 type Place = { scene: PurchaseScene; world: World; random: Random };
 
-const unavailable = () => new Problem("upstream_unavailable", "The registrar does not answer.", { retry_after: 2 });
-
 /**
  * The registrar, as one process sees it. Every answer can come late, or never. The request can have its effect all the
  * same. A call that arrives after the longest lifetime of its process has no effect.
@@ -49,7 +47,7 @@ export function registrarOf(scene: PurchaseScene, world: World, random: Random):
   /** Takes many steps sometimes. Throws 503 sometimes, as a call without an answer does. */
   const travel = async (what: string, { silent, slow }: Mood): Promise<void> => {
     await world.pause(`registrar: ${what}`, random.chance(slow) ? random.between(5, 100) : 0);
-    if (random.chance(silent)) throw unavailable();
+    if (random.chance(silent)) throw silence();
   };
   const asking = async <T>(what: string, look: () => T, often = 0.1): Promise<T> => {
     const { silent, slow } = registry.mood;
@@ -69,7 +67,7 @@ export function registrarOf(scene: PurchaseScene, world: World, random: Random):
   const request = async (what: string, act: () => Answer): Promise<RegistrarOperation> => {
     try {
       const answer = await asking(what, () => (isLate() ? "silence" : act()), 1);
-      if (answer === "silence") throw unavailable();
+      if (answer === "silence") throw silence();
       if ("refused" in answer) throw new Refused(answer.refused);
       return answer;
     } catch (error) {
@@ -117,7 +115,7 @@ export function registrarOf(scene: PurchaseScene, world: World, random: Random):
     stopAutoRenew: () => asking("stop", () => undefined),
     release: async (name) => {
       const isHeard = await asking(`release ${name}`, () => !isLate() && release(place, name, nowMs()), 1);
-      if (!isHeard) throw unavailable();
+      if (!isHeard) throw silence();
     },
   };
 }

@@ -7,8 +7,8 @@ import { isDetached } from "../../shared/domains/setup/releasing.ts";
 import { movementKey } from "../../shared/ledger/ledger.ts";
 import { walletOf } from "../../shared/wallet/wallet.ts";
 import { askingOf, nowOf, silent } from "./billing-scene.ts";
-import { doDue, dueNow } from "./purchases-actors.ts";
-import { batchOf, boughtBy } from "./purchases-facts.ts";
+import { doDue } from "./purchases-actors.ts";
+import { batchOf, boughtBy, dueAt } from "./purchases-facts.ts";
 import { calm } from "./purchases-registry.ts";
 import { workOf, type PurchaseScene } from "./purchases-scene.ts";
 import type { Random } from "./random.ts";
@@ -41,7 +41,7 @@ const mostRounds = 400;
 
 async function workOff(scene: PurchaseScene, world: World, random: Random): Promise<void> {
   for (let round = 0; ; round++) {
-    const [open, due] = [openOf(scene), dueNow(scene, world)];
+    const [open, due] = [openOf(scene), dueAt(scene.facts, nowOf(scene, world)())];
     if (open.length === 0 && due.length === 0) return;
     mustHold(round < mostRounds, () => `never comes to an end: ${[...open, ...due.map(({ id }) => id)].join(", ")}`);
     // Each run of the worker is a process of its own.

@@ -1,5 +1,5 @@
 import { request, type Answer } from "./request.ts";
-import { newUser, type Account, type User } from "./world.ts";
+import { newAccount, newUser, type Account, type User } from "./world.ts";
 
 type Body = Record<string, unknown>;
 
@@ -11,6 +11,13 @@ export async function asOwner(account: Account, method: string, path: string, bo
   const answer = await request(method, authPath(account, path), { token: account.owner.token, body });
   if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.text}`);
   return answer.body;
+}
+
+/** An account with a role `support`, which only views DNS records. */
+export async function withRole(): Promise<Account> {
+  const account = await newAccount();
+  await asOwner(account, "POST", "roles", { key: "support", name: "Support", capability_keys: ["dns.view"] });
+  return account;
 }
 
 export type Group = { id: string; name: string; idp_name: string };

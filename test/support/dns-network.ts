@@ -5,11 +5,10 @@ import { createServer, type AddressInfo, type Socket } from "node:net";
 import { AUTHORITATIVE_ANSWER, decode, encode, type Answer, type DecodedPacket, type Packet } from "dns-packet";
 import { onTestFinished } from "vitest";
 
-import { authoritative } from "../../infra/local/dns/authority.ts";
+import { authoritative, type DnsZone } from "../../infra/local/dns/authority.ts";
 import type { ServedRRset } from "../../infra/local/dns/records-wire.ts";
 import type { DnsAnswer } from "../../infra/local/dns/respond.ts";
 import { startDnsServer } from "../../infra/local/dns/server.ts";
-import type { DnsZone } from "../../infra/local/dns/zone-match.ts";
 import type { Endpoint } from "../../shared/core/endpoint.ts";
 import { openResolver, type ResolverOptions } from "../../shared/dns/resolver.ts";
 import type { RRset } from "../../shared/dns/rrset.ts";

@@ -45,6 +45,12 @@ export function outcomeOf(route: Route, { status, body }: Answer): Outcome {
 export const storedOf = async ({ id }: Pick<Account, "id">): Promise<Item[]> =>
   (await testTable().between(`ACCOUNT#${id}`, "!", "~")).filter(({ SK }) => SK !== "LOGIN_KEY");
 
+/** The keys of an account's items that name an id, except the history. */
+export const leftOf = async (account: Pick<Account, "id">, id: string): Promise<string[]> =>
+  (await storedOf(account))
+    .filter((item) => !/^(?:JOURNAL|REVOKED)#/.test(item.SK) && JSON.stringify(item).includes(id))
+    .map(({ SK }) => SK);
+
 /** A body without its request id and times, to compare a hidden thing with a missing one. */
 export const masked = (body: unknown): string =>
   JSON.stringify(body, (key, value: unknown) => (key === "request_id" || key.endsWith("_at") ? "" : value));

@@ -4,7 +4,6 @@ import type { Route } from "../../shared/http/route.ts";
 import { billingExamples } from "./billing-examples.ts";
 import { dedicatedIpExamples } from "./dedicated-ip-examples.ts";
 import { domainExamples } from "./domain-examples.ts";
-import { feedbackExamples } from "./feedback-examples.ts";
 import { forwardingExamples } from "./forwarding-examples.ts";
 import { stranger } from "./forwarding.ts";
 import { invited, inviting } from "./invitations.ts";
@@ -171,6 +170,14 @@ export const alsoHeld: Record<string, Given[]> = {
   "webhooks.rotate_secret": [{ capability: "mailbox.view" }, { capability: "domain.view" }],
 };
 
+const feedback = {
+  category: "feature_request",
+  title: "Sort mailboxes by name",
+  description: "With 300 mailboxes\nI look for one too long.",
+  attributes: { browser: "Firefox 150" },
+  paid_product_feature: true,
+};
+
 /**
  * The arguments with which each route succeeds for the account's owner. A route without an entry fails the shared
  * tests.
@@ -205,7 +212,11 @@ export const examples: Record<string, (account: Account) => Promise<Example>> = 
   ...billingExamples,
   ...dedicatedIpExamples,
   ...domainExamples,
-  ...feedbackExamples,
+  "feedback.list": async ({ id, owner }) => {
+    await request("POST", `/v1/public/accounts/${id}/feedback`, { token: owner.token, body: feedback });
+    return { account_id: id, status: "new" };
+  },
+  "feedback.submit": async ({ id }) => ({ account_id: id, ...feedback }),
   ...mailboxExamples,
   ...forwardingExamples,
   ...webhookExamples,

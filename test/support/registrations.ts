@@ -1,5 +1,10 @@
+import { Problem } from "../../shared/core/errors.ts";
 import { later } from "../../shared/core/time.ts";
 import { renewalGraceMs, redemptionMs, type Registration } from "../../shared/providers/registrar/registrar.ts";
+
+/** The error of a registrar that does not answer. */
+export const silence = (): Problem =>
+  new Problem("upstream_unavailable", "The registrar does not answer.", { retry_after: 2 });
 
 /** A registration by us until a time. */
 export const registrationUntil = (expiresAt: string): Registration => ({

@@ -1,16 +1,9 @@
-import { randomBytes } from "node:crypto";
-
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import { lambdas } from "../../infra/entry-points.ts";
 import { startGateway, type GatewayOptions } from "../../infra/local/server/gateway.ts";
+import { newSource } from "./mail-routes.ts";
 import { handlerOf } from "./request.ts";
-
-/**
- * An address in a network from which no other test sends requests. Callers without a credential are limited by their
- * network.
- */
-const newSource = (): string => `2001:db8:${randomBytes(2).toString("hex")}:${randomBytes(2).toString("hex")}::1`;
 
 const cameFrom = (event: APIGatewayProxyEventV2, sourceIp: string): APIGatewayProxyEventV2 => {
   const { requestContext } = event;
@@ -21,6 +14,7 @@ const cameFrom = (event: APIGatewayProxyEventV2, sourceIp: string): APIGatewayPr
 export async function serveProduct(
   localPaths: GatewayOptions["localPaths"] = [],
 ): Promise<{ base: string; close: () => Promise<void> }> {
+  // Callers without a credential are limited by their network.
   const source = newSource();
   const functions = await Promise.all(
     lambdas.map(async (spec) => {

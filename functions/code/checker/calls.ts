@@ -9,9 +9,8 @@ import {
 import type { StaticType } from "../interpreter/types.ts";
 import { unknownValue } from "../interpreter/values.ts";
 import type { Call, Expression } from "../language/ast.ts";
-import type { Diagnostic } from "../language/errors.ts";
+import type { Diagnostic, DiagnosticList } from "../language/errors.ts";
 import { checkArguments, mismatchedArgument } from "./arguments.ts";
-import type { DiagnosticList } from "./diagnostics.ts";
 import type { CheckerContext, LoopVariables, Variables } from "./scope.ts";
 import { unknownFunction } from "./unknown-names.ts";
 

@@ -33,13 +33,12 @@ import {
   literalKey,
   subexpressions,
 } from "../language/ast.ts";
-import type { Diagnostic } from "../language/errors.ts";
+import { type Diagnostic, DiagnosticList } from "../language/errors.ts";
 import { callLimit, scoreLimit } from "../language/limits.ts";
 import { clip } from "../language/messages.ts";
 import { closestName } from "../language/spelling.ts";
 import { CallChecker } from "./calls.ts";
 import { type CallCost, howToLowerScore, costliestOf, scoreOf } from "./cost.ts";
-import { DiagnosticList } from "./diagnostics.ts";
 import { OperatorChecker, accessType, neverEqual, operationType } from "./operations.ts";
 import { type LoopVariables, ConditionScope, type CheckerContext, Variables } from "./scope.ts";
 import { invalidAccess, noVariable } from "./unknown-names.ts";

@@ -16,9 +16,9 @@ import {
 } from "../interpreter/types.ts";
 import { cannotIndex, cannotNegate, cannotOrder, cannotSearch, cannotUseKey } from "../interpreter/values.ts";
 import type { Arithmetic, Dict, Expression, Operation, Position, Unary } from "../language/ast.ts";
+import type { DiagnosticList } from "../language/errors.ts";
 import { clip } from "../language/messages.ts";
 import { closestName } from "../language/spelling.ts";
-import type { DiagnosticList } from "./diagnostics.ts";
 import type { ConditionScope } from "./scope.ts";
 
 /** The types that `<`, `<=`, `>` and `>=` accept on both sides. */

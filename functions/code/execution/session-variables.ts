@@ -1,7 +1,6 @@
 import { Problem } from "../../../shared/core/errors.ts";
 import type { InvocationContext } from "../../../shared/http/invoke.ts";
-import type { Route } from "../../../shared/http/route.ts";
-import { holdsSecret } from "../../../shared/http/shown-once.ts";
+import { type Route, holdsSecret } from "../../../shared/http/route.ts";
 import type { CheckedStatement } from "../checker/checker.ts";
 import type { NotKept } from "../envelope.ts";
 import type { Call } from "../language/ast.ts";

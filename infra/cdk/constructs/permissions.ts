@@ -5,7 +5,7 @@ import type { Bucket } from "aws-cdk-lib/aws-s3";
 import type { Construct } from "constructs";
 
 import type { ProviderName } from "../../../shared/http/route.ts";
-import { MailSender, domainOf, senderIn } from "../../../shared/providers/mail/sender.ts";
+import { MailSender, domainOf, senderIn } from "../../../shared/providers/mail/mail.ts";
 import type { Config } from "../../config/config.ts";
 import { filesBucketId } from "./storage.ts";
 

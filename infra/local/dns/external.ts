@@ -5,7 +5,7 @@ import { lineOf } from "../../../shared/dns/wire-name.ts";
 import { type ParsedRecord, rrsetsOf } from "../../../shared/domains/records/record.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import type { Key } from "../../../shared/table/writes.ts";
-import type { DnsZone } from "./zone-match.ts";
+import type { DnsZone } from "./authority.ts";
 
 /*
  * The zones of another DNS host, which the product does not control.

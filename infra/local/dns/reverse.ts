@@ -6,8 +6,8 @@ import { holderKey, rdnsKey } from "../../../shared/dedicated-ips/holder.ts";
 import { addressAt, reverseName } from "../../../shared/dns/reverse.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import type { Key, Write } from "../../../shared/table/writes.ts";
+import type { DnsZone } from "./authority.ts";
 import type { ServedRRset } from "./records-wire.ts";
-import type { DnsZone } from "./zone-match.ts";
 
 /*
  * Access patterns

@@ -4,7 +4,7 @@ import { escapeHtml } from "../../../shared/core/text.ts";
 type CardOutcome = "works" | "confirm" | "declined" | "expired";
 
 /** The test cards, with Stripe's numbers (https://docs.stripe.com/testing). */
-const testCards: readonly { number: string; outcome: CardOutcome; text: string }[] = [
+export const testCards: readonly { number: string; outcome: CardOutcome; text: string }[] = [
   { number: "4242 4242 4242 4242", outcome: "works", text: "The payment succeeds" },
   { number: "4000 0027 6000 3184", outcome: "confirm", text: "The bank wants a confirmation" },
   { number: "4000 0000 0000 0002", outcome: "declined", text: "The card is declined" },
@@ -75,8 +75,10 @@ export function cardForm(action: string, button: string, values: CardValues, fau
   </form>`;
 }
 
-/** The HTML table of the test cards. */
-export const testCardTable = (): string =>
-  `<table><thead><tr><th scope="col">Test card</th><th scope="col">Result</th></tr></thead><tbody>${testCards
-    .map(({ number, text }) => `<tr><td>${number}</td><td>${text}</td></tr>`)
-    .join("")}</tbody></table><p>Use any date in the future and any three digits.</p>`;
+type TestCard = { number: string; text: string };
+
+/** The HTML table of test cards, with four digits of a number together. `result` is the heading of the cards' texts. */
+export const cardTable = (result: string, cards: readonly TestCard[]): string =>
+  `<table><thead><tr><th scope="col">Test card</th><th scope="col">${result}</th></tr></thead><tbody>${cards
+    .map(({ number, text }) => `<tr><td>${number.replaceAll(/(\d{4})(?=\d)/g, "$1 ")}</td><td>${text}</td></tr>`)
+    .join("")}</tbody></table>`;

@@ -18,13 +18,14 @@ import {
   type CardFault,
   type CardValues,
   cardForm,
+  cardTable,
   cardValues,
   emptyCard,
   readCard,
-  testCardTable,
+  testCards,
 } from "./card-form.ts";
-import { isOwnForm, wantsJson } from "./forms.ts";
-import { payerPage } from "./payer-html.ts";
+import { isOwnForm, refuseForeignForm, wantsJson } from "./forms.ts";
+import { link, payerPage, webAddress } from "./payer-html.ts";
 
 /** The answer of the product's webhook endpoint to one event. The status is 0 if there was no answer. */
 type Delivery = { eventId: string; status: number; body: string };
@@ -89,17 +90,9 @@ function outcome(deliveries: readonly Delivery[]): string {
   return `<section role="${role}"><h3>Webhooks sent</h3><ul>${items.join("\n")}</ul></section>`;
 }
 
-/**
- * The address of the success page or the cancel page. Undefined if it is not a web address, such as a `javascript:`
- * URL.
- */
-function addressOf(template: string | undefined, checkout: StoredCheckout): string | undefined {
-  const url = template?.replaceAll("{CHECKOUT_SESSION_ID}", checkout.id) ?? "";
-  return /^https?:\/\//i.test(url) ? url : undefined;
-}
-
-const link = (text: string, url: string | undefined): string =>
-  url === undefined ? "" : `<p><a href="${escapeHtml(url)}">${escapeHtml(text)}</a></p>`;
+/** The address of the success page or the cancel page. Undefined if it is not a web address. */
+const addressOf = (template: string | undefined, checkout: StoredCheckout): string | undefined =>
+  webAddress(template?.replaceAll("{CHECKOUT_SESSION_ID}", checkout.id));
 
 /** The data that the page shows besides the checkout. */
 type Shown = {
@@ -147,7 +140,7 @@ function checkoutAnswer(checkout: StoredCheckout, now: Date, shown: Shown = {}):
       <section class="wide card" aria-labelledby="testing">
         <h2 id="testing">For testing</h2>
         ${outcome(deliveries)}
-        ${testCardTable()}
+        ${cardTable("Result", testCards)}<p>Use any date in the future and any three digits.</p>
         <details${isOpen}>
           <summary>Results of the payment provider, and the checkout's data</summary>
           <p>Each button sends the product the webhook that Stripe would send.</p>
@@ -172,7 +165,7 @@ const bankPage = (checkout: StoredCheckout): Answer =>
       </div>`,
   });
 
-type CheckoutSettings = {
+export type PaymentSettings = {
   table: Table;
   /** The secret that signs webhooks. The product verifies webhooks with the same secret. */
   webhookSecret: string;
@@ -184,25 +177,41 @@ const webhookPath = "/v1/public/webhooks/payments";
 
 const deliveryTimeoutMs = 20_000;
 
-/** Posts an event to the product over HTTP, like Stripe. A network error also gives a delivery, with status 0. */
-async function deliverEvent(checkout: StoredCheckout, port: number, secret: string, now: Date): Promise<Delivery> {
-  const body = eventBodyOf(checkout);
-  const eventId = String((JSON.parse(body) as { id: unknown }).id);
+/**
+ * Posts an event to the product over HTTP, like Stripe. Returns the answer. The status is 0 if there was no answer, and
+ * the body is then the error.
+ */
+export async function postWebhook(
+  body: string,
+  { port }: LocalRequest,
+  { webhookSecret, now }: PaymentSettings,
+): Promise<{ status: number; body: string }> {
   try {
     const response = await fetch(`http://127.0.0.1:${port}${webhookPath}`, {
       method: "POST",
       headers: {
         "content-type": "application/json; charset=utf-8",
         "user-agent": "Stripe/1.0 (embedded)",
-        "stripe-signature": stripeSignature(body, secret, now),
+        "stripe-signature": stripeSignature(body, webhookSecret, now()),
       },
       body,
       signal: AbortSignal.timeout(deliveryTimeoutMs),
     });
-    return { eventId, status: response.status, body: await response.text() };
+    return { status: response.status, body: await response.text() };
   } catch (error) {
-    return { eventId, status: 0, body: error instanceof Error ? error.message : String(error) };
+    return { status: 0, body: error instanceof Error ? error.message : String(error) };
   }
+}
+
+/** Sends the product the event of a checkout. */
+async function deliverEvent(
+  checkout: StoredCheckout,
+  request: LocalRequest,
+  settings: PaymentSettings,
+): Promise<Delivery> {
+  const body = eventBodyOf(checkout);
+  const eventId = String((JSON.parse(body) as { id: unknown }).id);
+  return { eventId, ...(await postWebhook(body, request, settings)) };
 }
 
 /** Returns the page of `show`, or a 404 page if the checkout does not exist. */
@@ -216,13 +225,10 @@ async function orMissing(show: () => Promise<Answer>): Promise<Answer> {
   }
 }
 
-const refuseForeignForm = (): Answer =>
-  jsonAnswer(403, { message: "The form was refused, because another site sent it." });
-
 const tooLate = "The state of the checkout does not allow this any more.";
 
-async function performAct(act: Act, count: number, request: LocalRequest, settings: CheckoutSettings): Promise<Answer> {
-  const { table, webhookSecret, now } = settings;
+async function performAct(act: Act, count: number, request: LocalRequest, settings: PaymentSettings): Promise<Answer> {
+  const { table, now } = settings;
   const id = request.params["id"] ?? "";
   if (!isOwnForm(request)) return refuseForeignForm();
   return orMissing(async () => {
@@ -231,9 +237,7 @@ async function performAct(act: Act, count: number, request: LocalRequest, settin
       if (wantsJson(request)) return jsonAnswer(409, { message: tooLate });
       return checkoutAnswer(await getStored(table, id), now(), { status: 409, notice: tooLate });
     }
-    const deliveries = await Promise.all(
-      Array.from({ length: count }, () => deliverEvent(settled, request.port, webhookSecret, now())),
-    );
+    const deliveries = await Promise.all(Array.from({ length: count }, () => deliverEvent(settled, request, settings)));
     if (wantsJson(request)) return jsonAnswer(200, { checkout: settled, deliveries });
     return checkoutAnswer(settled, now(), { deliveries });
   });
@@ -243,11 +247,11 @@ async function performAct(act: Act, count: number, request: LocalRequest, settin
  * Pays a checkout like a payer, and leads to the success page. If the webhook fails, shows the answer to the webhook on
  * the checkout's page.
  */
-async function payAndLeave(id: string, request: LocalRequest, settings: CheckoutSettings): Promise<Answer> {
-  const { table, webhookSecret, now } = settings;
+async function payAndLeave(id: string, request: LocalRequest, settings: PaymentSettings): Promise<Answer> {
+  const { table, now } = settings;
   const settled = await settleCheckout(table, id, "pay", now());
   if (!settled) return checkoutAnswer(await getStored(table, id), now(), { status: 409, notice: tooLate });
-  const delivery = await deliverEvent(settled, request.port, webhookSecret, now());
+  const delivery = await deliverEvent(settled, request, settings);
   if (delivery.status !== 200) return checkoutAnswer(settled, now(), { deliveries: [delivery] });
   // Browsers refuse to redirect a form to another origin. So this answer redirects to the checkout's page, which leads
   // to the success page.
@@ -255,7 +259,7 @@ async function payAndLeave(id: string, request: LocalRequest, settings: Checkout
 }
 
 /** Charges the card in the form. Pays, asks for a confirmation, or shows the mistake in the card. */
-async function chargeCard(request: LocalRequest, settings: CheckoutSettings): Promise<Answer> {
+async function chargeCard(request: LocalRequest, settings: PaymentSettings): Promise<Answer> {
   const { table, now } = settings;
   const id = request.params["id"] ?? "";
   if (!isOwnForm(request)) return refuseForeignForm();
@@ -274,7 +278,7 @@ async function chargeCard(request: LocalRequest, settings: CheckoutSettings): Pr
  * Handles the payer's answer to the bank. Pays if the payer confirms. If not, shows the checkout again. The checkout
  * then stays open.
  */
-async function answerOfBank(request: LocalRequest, settings: CheckoutSettings): Promise<Answer> {
+async function answerOfBank(request: LocalRequest, settings: PaymentSettings): Promise<Answer> {
   const { table, now } = settings;
   const id = request.params["id"] ?? "";
   if (!isOwnForm(request)) return refuseForeignForm();
@@ -294,7 +298,7 @@ async function answerOfBank(request: LocalRequest, settings: CheckoutSettings): 
  * - Pay late sends the event of a payment after the checkout has ended. If the event was sent before, sends the same
  *   event again.
  */
-export function checkoutPaths(settings: CheckoutSettings): LocalPath[] {
+export function checkoutPaths(settings: PaymentSettings): LocalPath[] {
   const { table, now } = settings;
   const button = (path: Act | "pay-twice", act: Act, count = 1): LocalPath => ({
     method: "POST",

@@ -4,6 +4,7 @@ import { escapeHtml } from "../../../shared/core/text.ts";
 import { DeadLetter, deadLettersIn, eventsIn, newestOf, PublishedEvent } from "../events/event-log.ts";
 import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
+import { wantsJson } from "./forms.ts";
 import { colors, policyOf } from "./html.ts";
 
 const EventsQuery = z.object({
@@ -28,8 +29,8 @@ async function answerEvents(dataDir: string, { headers, query }: LocalRequest): 
   const { success, data, error } = EventsQuery.safeParse(filters);
   if (!success) return jsonAnswer(422, { message: z.prettifyError(error) });
   const listing = await listEvents(dataDir, data);
-  const wantsJson = data.format ? data.format === "json" : (headers.get("accept") ?? "").includes("application/json");
-  return wantsJson ? jsonAnswer(200, listing) : pageAnswer(page(listing, data));
+  const isJson = wantsJson({ headers, query: new URLSearchParams(filters) });
+  return isJson ? jsonAnswer(200, listing) : pageAnswer(page(listing, data));
 }
 
 async function listEvents(dataDir: string, { page, page_size, type, account_id }: EventsQuery): Promise<Listing> {

@@ -1,20 +1,12 @@
+import { type Answer, isJson, jsonAnswer, parseJson } from "../server/http-message.ts";
 import type { LocalRequest } from "../server/respond.ts";
-
-/** Whether the request's body is JSON. The answer to such a request is JSON too. */
-export const isJson = ({ headers }: LocalRequest): boolean =>
-  /^application\/json\s*(?:;|$)/i.test(headers.get("content-type") ?? "");
 
 /**
  * Parses a body. Returns the value of JSON, or undefined for malformed JSON. For a form, returns the result of `read`.
  */
 export function formOrJson(request: LocalRequest, read: (form: URLSearchParams) => unknown): unknown {
   const text = request.body.toString();
-  if (!isJson(request)) return read(new URLSearchParams(text));
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return isJson(request) ? parseJson(text) : read(new URLSearchParams(text));
 }
 
 /**
@@ -28,6 +20,11 @@ export function isOwnForm({ headers }: LocalRequest): boolean {
   if (site !== undefined) return site === "same-origin";
   return origin === undefined || origin === `http://${headers.get("host") ?? ""}`;
 }
+
+/** Why a form of another site is refused. */
+export const foreignForm = "The form was refused, because another site sent it.";
+
+export const refuseForeignForm = (): Answer => jsonAnswer(403, { message: foreignForm });
 
 /** Whether a request asks for JSON instead of a page. */
 export const wantsJson = ({ headers, query }: Pick<LocalRequest, "headers" | "query">): boolean =>

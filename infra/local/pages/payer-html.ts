@@ -39,6 +39,13 @@ pre { margin: 0.5rem 0; padding: 0.75rem; background: var(--field); white-space:
 summary { cursor: pointer; color: var(--soft); }
 `;
 
+/** A URL, unless it is no web address, such as a `javascript:` URL. */
+export const webAddress = (url = ""): string | undefined => (/^https?:\/\//i.test(url) ? url : undefined);
+
+/** A paragraph with a link. Empty without a URL. */
+export const link = (text: string, url: string | undefined): string =>
+  url === undefined ? "" : `<p><a href="${escapeHtml(url)}">${escapeHtml(text)}</a></p>`;
+
 type PayerPage = {
   status?: number;
   /** Plain text. */

@@ -13,9 +13,9 @@ import { delegate, delegationOf, registerElsewhere } from "../../../shared/provi
 import { embeddedRegistrar } from "../../../shared/providers/registrar/embedded.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import { externalNameservers, publishRecords } from "../dns/external.ts";
-import { type Answer, jsonAnswer } from "../server/http-message.ts";
+import { type Answer, isJson, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
-import { formOrJson, isJson, isOwnForm } from "./forms.ts";
+import { foreignForm, formOrJson, isOwnForm } from "./forms.ts";
 import { htmlAnswer } from "./html.ts";
 
 const content = `
@@ -59,13 +59,32 @@ const content = `
 </form>`;
 
 /** The page of the registry. `notice` is HTML. */
-export const registryPage = (status: number, notice = ""): Answer =>
+const registryPage = (status: number, notice = ""): Answer =>
   htmlAnswer(
     status,
     "Registry",
     `${notice === "" ? "" : `<div role="status"><p>${notice}</p></div>`}
       ${content}`,
   );
+
+type Told = { status?: number; message: string; more?: object };
+
+/**
+ * Answers a form of the registry's page with the page and the result of `act`. Answers the same input as JSON with JSON.
+ * Refuses the form of another site (403), and an input that does not match the schema (422).
+ */
+export async function formAnswer<T>(
+  request: LocalRequest,
+  schema: z.ZodType<T>,
+  fieldsOf: (form: URLSearchParams) => unknown,
+  act: (given: T) => Promise<Told>,
+): Promise<Answer> {
+  const respond = ({ status = 200, message, more }: Told): Answer =>
+    isJson(request) ? jsonAnswer(status, { message, ...more }) : registryPage(status, escapeHtml(message));
+  if (!isOwnForm(request)) return respond({ status: 403, message: foreignForm });
+  const { success, data, error } = schema.safeParse(formOrJson(request, fieldsOf));
+  return respond(success ? await act(data) : { status: 422, message: z.prettifyError(error) });
+}
 
 type Options = { table: Table; onDelegated: () => void };
 
@@ -135,8 +154,6 @@ async function performDelegation(
   return hosts;
 }
 
-type Told = { message: string; more: object };
-
 async function delegated(given: Delegation, options: Options): Promise<Told> {
   const nameservers = await performDelegation(given, options);
   const to = nameservers.length === 0 ? "nobody" : nameservers.join(" and ");
@@ -175,21 +192,13 @@ export function registryPaths(options: Options): LocalPath[] {
     ]);
     return jsonAnswer(200, { name: data, nameservers, registration });
   };
-  const change = async (request: LocalRequest): Promise<Answer> => {
-    const respond = (status: number, message: string, more: object = {}): Answer =>
-      isJson(request) ? jsonAnswer(status, { message, ...more }) : registryPage(status, escapeHtml(message));
-    if (!isOwnForm(request)) return respond(403, "The form was refused, because another site sent it.");
-    const { success, data, error } = RegistryForm.safeParse(formOrJson(request, fieldsOf));
-    if (!success) return respond(422, z.prettifyError(error));
-    try {
-      const { message, more } = data.elsewhere
-        ? await registeredElsewhere(data, options)
-        : await delegated(data, options);
-      return respond(200, message, more);
-    } catch (failure) {
-      return respond(409, failure instanceof Error ? failure.message : String(failure));
-    }
-  };
+  const change = (request: LocalRequest): Promise<Answer> =>
+    formAnswer(request, RegistryForm, fieldsOf, (given) =>
+      (given.elsewhere ? registeredElsewhere(given, options) : delegated(given, options)).catch((failure: unknown) => ({
+        status: 409,
+        message: failure instanceof Error ? failure.message : String(failure),
+      })),
+    );
   return [
     { method: "GET", path: "/_local/registry", handle: show },
     { method: "POST", path: "/_local/registry", handle: change },

@@ -2,15 +2,13 @@ import { isIP } from "node:net";
 
 import * as z from "zod";
 
-import { escapeHtml } from "../../../shared/core/text.ts";
 import { canonicalAddress } from "../../../shared/dns/reverse.ts";
 import { readHostName } from "../../../shared/domains/records/names.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import { type ReverseChange, type ReverseDns, readReverseDns, setReverseDns } from "../dns/reverse.ts";
 import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
-import { formOrJson, isJson, isOwnForm } from "./forms.ts";
-import { registryPage } from "./registry.ts";
+import { formAnswer } from "./registry.ts";
 
 type Options = { table: Table; onChanged: () => void };
 
@@ -76,15 +74,11 @@ export function reversePaths(options: Options): LocalPath[] {
     if (!success) return jsonAnswer(422, { message: z.prettifyError(error) });
     return jsonAnswer(200, await readReverseDns(options.table, data));
   };
-  const change = async (request: LocalRequest): Promise<Answer> => {
-    const respond = (status: number, message: string, more: object = {}): Answer =>
-      isJson(request) ? jsonAnswer(status, { message, ...more }) : registryPage(status, escapeHtml(message));
-    if (!isOwnForm(request)) return respond(403, "The form was refused, because another site sent it.");
-    const { success, data, error } = Change.safeParse(formOrJson(request, fieldsOf));
-    if (!success) return respond(422, z.prettifyError(error));
-    const state = await performChange(data, options);
-    return respond(200, sentenceOf(state), state);
-  };
+  const change = (request: LocalRequest): Promise<Answer> =>
+    formAnswer(request, Change, fieldsOf, async (given) => {
+      const state = await performChange(given, options);
+      return { message: sentenceOf(state), more: state };
+    });
   return [
     { method: "GET", path: "/_local/registry/reverse", handle: show },
     { method: "POST", path: "/_local/registry/reverse", handle: change },

@@ -15,53 +15,16 @@ import {
   type StoredCharge,
   type StoredSetup,
 } from "../../../shared/providers/payments/embedded-cards.ts";
-import { readPayment, stripeSignature } from "../../../shared/providers/payments/embedded.ts";
+import { readPayment } from "../../../shared/providers/payments/embedded.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import { seller } from "../../../shared/wallet/catalogue.ts";
 import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
-import { type CardFault, type CardValues, cardForm, cardValues, emptyCard } from "./card-form.ts";
-import { isOwnForm, wantsJson } from "./forms.ts";
+import { type CardFault, type CardValues, cardForm, cardTable, cardValues, emptyCard } from "./card-form.ts";
+import { postWebhook, type PaymentSettings } from "./checkout.ts";
+import { isOwnForm, refuseForeignForm, wantsJson } from "./forms.ts";
 import { htmlAnswer } from "./html.ts";
-import { payerPage } from "./payer-html.ts";
-
-type CardSettings = { table: Table; webhookSecret: string; now: () => Date };
-
-const deliveryTimeoutMs = 20_000;
-
-/**
- * Posts an event to the product over HTTP, like Stripe. Returns the status of the answer, or 0 if there was no answer.
- */
-async function sendWebhook(
-  body: string,
-  { port }: LocalRequest,
-  { webhookSecret, now }: CardSettings,
-): Promise<number> {
-  const headers = {
-    "content-type": "application/json; charset=utf-8",
-    "stripe-signature": stripeSignature(body, webhookSecret, now()),
-  };
-  const signal = AbortSignal.timeout(deliveryTimeoutMs);
-  const url = `http://127.0.0.1:${port}/v1/public/webhooks/payments`;
-  return fetch(url, { method: "POST", headers, body, signal }).then(
-    ({ status }) => status,
-    () => 0,
-  );
-}
-
-const foreignForm = (): Answer => jsonAnswer(403, { message: "The form was refused, because another site sent it." });
-
-const webAddress = (url = ""): string | undefined => (/^https?:\/\//i.test(url) ? url : undefined);
-
-const link = (text: string, url: string | undefined): string =>
-  url === undefined ? "" : `<p><a href="${escapeHtml(url)}">${escapeHtml(text)}</a></p>`;
-
-const cardTable = (): string =>
-  `<table><thead><tr><th scope="col">Test card</th><th scope="col">What it does</th></tr></thead><tbody>${Object.values(
-    testCards,
-  )
-    .map(({ number, text }) => `<tr><td>${number.replaceAll(/(\d{4})(?=\d)/g, "$1 ")}</td><td>${text}</td></tr>`)
-    .join("")}</tbody></table>`;
+import { link, payerPage, webAddress } from "./payer-html.ts";
 
 type Shown = { status?: number; card?: { values: CardValues; fault: CardFault }; leadTo?: string | undefined };
 
@@ -82,7 +45,7 @@ function setupPage({ id, card_id, success_url, cancel_url }: StoredSetup, shown:
         <p>Nothing is charged now.</p>
       </div>
       <div class="card">${form}</div>
-      <section class="wide card" aria-labelledby="testing"><h2 id="testing">For testing</h2>${cardTable()}
+      <section class="wide card" aria-labelledby="testing"><h2 id="testing">For testing</h2>${cardTable("What it does", Object.values(testCards))}
         <p>Use any date in the future and any three digits.</p></section>`,
   });
 }
@@ -97,9 +60,9 @@ async function orMissing(show: () => Promise<Answer>): Promise<Answer> {
 }
 
 /** Saves the card in the form, sends the product the webhook, and leads to the success page. */
-async function saveFromForm(request: LocalRequest, settings: CardSettings): Promise<Answer> {
+async function saveFromForm(request: LocalRequest, settings: PaymentSettings): Promise<Answer> {
   const { table, now } = settings;
-  if (!isOwnForm(request)) return foreignForm();
+  if (!isOwnForm(request)) return refuseForeignForm();
   return orMissing(async () => {
     const setup = await getSetup(table, request.params["id"] ?? "");
     const values = cardValues(new URLSearchParams(request.body.toString()));
@@ -113,7 +76,7 @@ async function saveFromForm(request: LocalRequest, settings: CardSettings): Prom
       message: "Only test cards work on this page. Each page saves only one card.",
     };
     if (!saved) return setupPage(setup, { status: 422, card: { values, fault: numberFault } });
-    const status = await sendWebhook(savedEventBody(saved, now()), request, settings);
+    const { status } = await postWebhook(savedEventBody(saved, now()), request, settings);
     if (wantsJson(request)) return jsonAnswer(200, { setup: saved, webhook: status });
     return setupPage(saved, { leadTo: webAddress(saved.success_url) });
   });
@@ -157,16 +120,16 @@ async function chargesPage(table: Table, status = 200, notice = ""): Promise<Ans
 }
 
 /** Refunds or disputes a payment. The id in the path is the id of a saved card's charge, or of a paid checkout. */
-async function performReturn(act: ReturnAct, request: LocalRequest, settings: CardSettings): Promise<Answer> {
+async function performReturn(act: ReturnAct, request: LocalRequest, settings: PaymentSettings): Promise<Answer> {
   const { table, now } = settings;
-  if (!isOwnForm(request)) return foreignForm();
+  if (!isOwnForm(request)) return refuseForeignForm();
   const payment = await readPayment(table, request.params["id"] ?? "");
   const returns = payment && (await returnPayment(table, payment, act));
   if (!payment || !returns) {
     const message = "The state of the payment does not allow this.";
     return wantsJson(request) ? jsonAnswer(409, { message }) : chargesPage(table, 409, message);
   }
-  const status = await sendWebhook(returnEventBody(payment, act, returns, now()), request, settings);
+  const { status } = await postWebhook(returnEventBody(payment, act, returns, now()), request, settings);
   return wantsJson(request) ? jsonAnswer(200, { payment, returns, webhook: status }) : chargesPage(table);
 }
 
@@ -175,7 +138,7 @@ async function performReturn(act: ReturnAct, request: LocalRequest, settings: Ca
  * - `/_local/card/{id}` saves a test card, and sends the product the webhook.
  * - `/_local/payments` lists the charges of saved cards. The buttons of the page refund or dispute a charge.
  */
-export function cardPaths(settings: CardSettings): LocalPath[] {
+export function cardPaths(settings: PaymentSettings): LocalPath[] {
   const { table } = settings;
   return [
     {

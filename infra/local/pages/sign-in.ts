@@ -7,7 +7,7 @@ import { escapeHtml } from "../../../shared/core/text.ts";
 import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
 import { clientId, issuerUrl, type Person, type TokenIssuer } from "../start/issuer.ts";
-import { isOwnForm } from "./forms.ts";
+import { isOwnForm, refuseForeignForm } from "./forms.ts";
 import { htmlAnswer } from "./html.ts";
 
 const codeMs = 60_000;
@@ -111,7 +111,7 @@ type People = () => readonly Person[];
 
 /** Issues a code for the person in the form, and redirects to the client with this code. */
 function authorize(request: LocalRequest, codes: Codes, people: People): Answer {
-  if (!isOwnForm(request)) return jsonAnswer(403, { message: "The form was refused, because another site sent it." });
+  if (!isOwnForm(request)) return refuseForeignForm();
   const fields = fieldsOf(new URLSearchParams(request.body.toString()));
   const asked = Authorization.safeParse(fields);
   const chosen = Chosen.safeParse(fields);

@@ -18,6 +18,19 @@ export const jsonAnswer = (status: number, value: unknown, headers: Record<strin
   body: Buffer.from(JSON.stringify(value)),
 });
 
+/** Whether a request's body is JSON. */
+export const isJson = ({ headers }: { headers: ReadonlyMap<string, string> }): boolean =>
+  /^application\/json\s*(?:;|$)/i.test(headers.get("content-type") ?? "");
+
+/** Parses JSON; undefined for malformed JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import * as z from "zod";
 
 import { clock, dayMs, setClockAhead } from "../../../shared/core/time.ts";
-import { type Answer, jsonAnswer } from "../server/http-message.ts";
+import { type Answer, isJson, jsonAnswer, parseJson } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
 
 const ClockState = z.object({ ahead_ms: z.int().min(0) });
@@ -50,9 +50,7 @@ export async function clockPaths(dataDir: string, onMoved: () => void): Promise<
   const timeAnswer = (status: number): Answer =>
     jsonAnswer(status, { now: clock().toISOString(), ahead_seconds: Math.round(aheadMs / 1000) });
   const move = async ({ headers, body }: LocalRequest): Promise<Answer> => {
-    if (!/^application\/json\s*(?:;|$)/i.test(headers.get("content-type") ?? "")) {
-      return jsonAnswer(415, { message: "Send the body as `Content-Type: application/json`." });
-    }
+    if (!isJson({ headers })) return jsonAnswer(415, { message: "Send the body as `Content-Type: application/json`." });
     const { success, data, error } = Advance.safeParse(parseJson(body.toString()));
     if (!success) return jsonAnswer(422, { message: z.prettifyError(error) });
     aheadMs += data.days * dayMs + data.hours * 3_600_000 + data.minutes * 60_000;
@@ -66,12 +64,4 @@ export async function clockPaths(dataDir: string, onMoved: () => void): Promise<
     { method: "GET", path: "/_local/clock", handle: () => timeAnswer(200) },
     { method: "POST", path: "/_local/clock", handle: move },
   ];
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -11,7 +11,7 @@ import { readFile, rename, writeFile } from "node:fs/promises";
 import * as z from "zod";
 
 import type { Issuer } from "../../../shared/core/environment.ts";
-import { type Answer, jsonAnswer } from "../server/http-message.ts";
+import { type Answer, isJson, jsonAnswer, parseJson } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
 
 /** The claims of a person. Absent claims are not in the token. */
@@ -143,22 +143,12 @@ const TokenRequest = z.strictObject({
 
 const refusedAnswer = (status: number, message: string): Answer => jsonAnswer(status, { message });
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 /**
  * Mints a token. Accepts only JSON, because a page of another site could post a form here. Before a page of another
  * site can post JSON, the browser sends a preflight. This server refuses the preflight.
  */
 function mint(issuer: TokenIssuer, { headers, body }: LocalRequest): Answer {
-  if (!/^application\/json\s*(?:;|$)/i.test(headers.get("content-type") ?? "")) {
-    return refusedAnswer(415, "Send the body as `Content-Type: application/json`.");
-  }
+  if (!isJson({ headers })) return refusedAnswer(415, "Send the body as `Content-Type: application/json`.");
   const { success, data, error } = TokenRequest.safeParse(parseJson(body.toString()));
   if (!success) return refusedAnswer(422, z.prettifyError(error));
   const { sub, email, first_name: given_name, last_name: family_name, locale, groups } = data;

@@ -14,12 +14,12 @@ import { planBilling, type AccountBilling } from "../book.ts";
 import { Line, LineView } from "../charges.ts";
 import { payOpen } from "../settle.ts";
 import { nationalVat, VatRow, VatView } from "./amounts.ts";
-import { newDownloadKey } from "./download-key.ts";
 import {
   customerOf,
   documentLine,
   documentVat,
   invoiceKey,
+  newDownloadKey,
   newSeries,
   notesOf,
   sellerOf,

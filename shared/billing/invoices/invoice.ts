@@ -1,3 +1,5 @@
+import { randomBytes } from "node:crypto";
+
 import * as z from "zod";
 
 import { AccountParams } from "../../accounts/account.ts";
@@ -24,6 +26,9 @@ export const invoicesOf = (accountId: string): List => ({ partition: `ACCOUNT#${
 /** The key of the invoice with this id. An id without an ordinal gets a key that no invoice has. */
 export const invoiceKey = (accountId: string, id: string): Key =>
   rowKey(invoicesOf(accountId), ordinalOf(id) ?? 2 ** 40);
+
+/** A new key that signs the addresses of a PDF: 256 random bits. */
+export const newDownloadKey = (): string => randomBytes(32).toString("base64url");
 
 const InvoiceStatus = z.enum(["open", "paid", "void"]);
 

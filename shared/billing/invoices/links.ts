@@ -19,12 +19,12 @@ import {
   type CreditNote,
   type CreditNoteDetail,
 } from "./credit-note.ts";
-import { newDownloadKey } from "./download-key.ts";
 import {
   customerOf,
   dueOf,
   invoiceKey,
   invoicesOf,
+  newDownloadKey,
   notesOf,
   sellerOf,
   StoredInvoice,

@@ -25,7 +25,6 @@ import {
 } from "../servers/batch.ts";
 import { readRecipient } from "../suppressions/recipient.ts";
 import { type Addition, planSuppressions, SuppressedEmail, writesPerSuppression } from "../suppressions/suppression.ts";
-import { isHardBounce } from "./bounce.ts";
 import { readReport, type ReportedFate } from "./report.ts";
 
 const statusCode = z.string().regex(/^[245]\.\d{1,3}\.\d{1,3}$/, {
@@ -134,6 +133,19 @@ async function eventsOf({ events, reports }: EventBatch): Promise<{ events: Mail
   }
   return { events: all, ignored };
 }
+
+/**
+ * Whether a bounce is hard: the address cannot be reached, now or later. These enhanced status codes (RFC 3463) say so:
+ * - `5.1.x`: there is no such address or domain; but not `5.1.7` and `5.1.8`, which blame the sender's address
+ * - `5.2.1`: the mailbox is disabled
+ * - `5.4.4`: the domain has no mail server
+ * - `5.0.0`: a permanent failure without a cause
+ *
+ * A bounce with another code, or without a code, is soft: its cause is the mail, the sender's reputation, a full
+ * mailbox, or a server that may come back.
+ */
+export const isHardBounce = (status: string | undefined): boolean =>
+  status !== undefined && /^5\.(?:1\.(?![78]$)\d+|2\.1|4\.4|0\.0)$/.test(status);
 
 const nameOf = ({ type, status }: MailEvent): CountName =>
   type === "bounced" ? (isHardBounce(status) ? "hard_bounced" : "soft_bounced") : type;

@@ -13,6 +13,7 @@ import type { Table } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { deletedById } from "../mailboxes/deleted.ts";
 import { mailboxKey, mailboxKind, StoredMailbox } from "../mailboxes/mailbox.ts";
+import { quotaStep } from "../mailboxes/quota.ts";
 import { mailboxCore } from "../mailboxes/view.ts";
 import {
   BatchId,
@@ -23,7 +24,6 @@ import {
   ReportedTime,
   runBatch,
 } from "../servers/batch.ts";
-import { quotaStep } from "./quota.ts";
 import { sentByKey, sentExpiry, sentKey } from "./sent.ts";
 
 const mailbox = { mailbox_id: Id, account_id: Id, at: ReportedTime };

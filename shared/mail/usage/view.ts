@@ -7,7 +7,7 @@ import { firstOfLast } from "../../statistics/statistics.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
 import { expectedMailbox, type FoundMailbox } from "../mailboxes/find.ts";
 import { Mailbox } from "../mailboxes/mailbox.ts";
-import { usedPercent } from "./quota.ts";
+import { usedPercent } from "../mailboxes/quota.ts";
 import { readSentBy, sentByKey } from "./sent.ts";
 
 /** The days of sent mail that are shown, today included. */

@@ -5,9 +5,7 @@ import { timeOrderedId } from "../../core/ids.ts";
 import { Timestamp } from "../../core/time.ts";
 import type { Reader, Table } from "../../table/table.ts";
 import type { Key } from "../../table/writes.ts";
-import { messageIdOf } from "./headers.ts";
-import { MailRefused, type Letter, type Mail } from "./mail.ts";
-import { type MailSender, writtenSender } from "./sender.ts";
+import { MailRefused, type Letter, type Mail, type MailSender, writtenSender, messageIdOf } from "./mail.ts";
 
 /*
  * Access patterns

@@ -1,8 +1,7 @@
 import { platform } from "../../core/platform.ts";
 import type { Table } from "../../table/table.ts";
 import { lazy, unconfigured } from "../lazy.ts";
-import { type Letter, type Mail, MailEnvironment } from "./mail.ts";
-import { type MailSender, senderIn } from "./sender.ts";
+import { type Letter, type Mail, MailEnvironment, type MailSender, senderIn } from "./mail.ts";
 
 const calls = { send: true } as const;
 

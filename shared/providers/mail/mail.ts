@@ -1,6 +1,31 @@
 import * as z from "zod";
 
-import { MailSender } from "./sender.ts";
+/** The sender of mail: a name in printable ASCII (it may be empty) and an address. */
+export type MailSender = { name: string; address: string };
+
+const addressPattern = String.raw`[a-z0-9!#$%&'*+/=?^_{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_{|}~-]+)*@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]`;
+const senderForm = new RegExp(
+  String.raw`^(?:(?<name>[^\x00-\x1f"\\<>\x7f-\uffff]{1,100}?) +<(?<of>${addressPattern})>|(?<alone>${addressPattern}))$`,
+);
+
+/** `Hosted Mail <no-reply@example.com>`, or an address alone. */
+export const MailSender = z
+  .string()
+  .regex(senderForm, { error: "Write the sender as in: Hosted Mail <no-reply@example.com>", abort: true })
+  .transform((text): MailSender => {
+    const { name = "", of, alone = "" } = senderForm.exec(text)?.groups ?? {};
+    return { name: name.trim(), address: of ?? alone };
+  });
+
+/** The default sender: an address in the zone of the mail hosts. */
+export const senderIn = (mailZone: string): MailSender => ({ name: "Hosted Mail", address: `no-reply@${mailZone}` });
+
+/** A sender as written in a header: `"Hosted Mail" <no-reply@example.com>`. */
+export const writtenSender = ({ name, address }: MailSender): string =>
+  name === "" ? address : `"${name}" <${address}>`;
+
+/** The domain of an address. */
+export const domainOf = (address: string): string => address.slice(address.lastIndexOf("@") + 1);
 
 /**
  * A mail to one person. A repeat has the same `id`, and so the same Message-ID, by which mail programs recognise the
@@ -19,6 +44,17 @@ export type Mail = { send: (letter: Letter) => Promise<void> };
  * Thrown for a letter that was refused permanently. The message has the codes of the server's reply, and no address.
  */
 export class MailRefused extends Error {}
+
+/** The headers that prevent automatic replies: of RFC 3834 §5, and for older systems and Exchange. */
+export const automaticMailHeaders: Readonly<Record<string, string>> = {
+  "Auto-Submitted": "auto-generated",
+  Precedence: "bulk",
+  "X-Auto-Response-Suppress": "All",
+};
+
+/** The Message-ID of a letter (RFC 5322 §3.6.4), the same each time the letter is sent. */
+export const messageIdOf = ({ id }: Pick<Letter, "id">, sender: MailSender): string =>
+  `<${id}@${domainOf(sender.address)}>`;
 
 export const MailEnvironment = z
   .object({

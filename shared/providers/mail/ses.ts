@@ -2,9 +2,7 @@ import type { SendEmailRequest } from "@aws-sdk/client-sesv2";
 
 import { Problem } from "../../core/errors.ts";
 import { isTransient } from "../aws-failure.ts";
-import { automaticMailHeaders } from "./headers.ts";
-import { MailRefused, type Letter, type Mail } from "./mail.ts";
-import { type MailSender, writtenSender } from "./sender.ts";
+import { MailRefused, type Letter, type Mail, type MailSender, writtenSender, automaticMailHeaders } from "./mail.ts";
 
 export type SesOptions = {
   configurationSet?: string;

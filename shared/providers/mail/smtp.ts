@@ -4,9 +4,16 @@ import * as z from "zod";
 
 import { Problem } from "../../core/errors.ts";
 import { namedSecret } from "../named-secret.ts";
-import { automaticMailHeaders, messageIdOf } from "./headers.ts";
-import { MailRefused, type Letter, type Mail, type MailEnvironment } from "./mail.ts";
-import { domainOf, type MailSender } from "./sender.ts";
+import {
+  MailRefused,
+  type Letter,
+  type Mail,
+  type MailEnvironment,
+  domainOf,
+  type MailSender,
+  automaticMailHeaders,
+  messageIdOf,
+} from "./mail.ts";
 import { readSmtpUrl, type SmtpServer } from "./smtp-url.ts";
 
 export type SmtpOptions = {

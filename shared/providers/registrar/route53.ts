@@ -1,9 +1,22 @@
-import type { DomainAvailability, DomainPrice, PriceWithCurrency } from "@aws-sdk/client-route-53-domains";
+import type {
+  DomainAvailability,
+  DomainPrice,
+  PriceWithCurrency,
+  Transferable,
+} from "@aws-sdk/client-route-53-domains";
 
 import { minorUnits } from "../../core/money.ts";
 import { clock } from "../../core/time.ts";
 import { registrarCurrency, type Fees, type Offer, type Registrar, type TransferOffer } from "./registrar.ts";
-import { callRegistrar, connectDomains, type Domains, codeOf, requireList, requireValue } from "./route53-client.ts";
+import {
+  callRegistrar,
+  connectDomains,
+  type Domains,
+  codeOf,
+  requireList,
+  requireValue,
+  sentenceOf,
+} from "./route53-client.ts";
 import { contact, setContact } from "./route53-contact.ts";
 import { latestOperation, operationOf, register, renew, transfer } from "./route53-operations.ts";
 import {
@@ -15,7 +28,6 @@ import {
   setPrivacy,
   stopAutoRenew,
 } from "./route53-registrations.ts";
-import { transferability } from "./route53-transferability.ts";
 
 export type Route53RegistrarOptions = {
   /**
@@ -97,6 +109,48 @@ async function offerStatus({ client, sdk }: Domains, name: string): Promise<Offe
     if (code === "UnsupportedTLD") return "unsupported_tld";
     if (code === "InvalidInput") return "invalid";
     if (code === "TLDInMaintenance") return "unknown";
+    throw error;
+  }
+}
+
+type Transferability = Pick<TransferOffer, "status" | "reason">;
+
+const transferStatuses: Partial<Record<Transferable, TransferOffer["status"]>> = {
+  TRANSFERABLE: "transferable",
+  DONT_KNOW: "unknown",
+  DOMAIN_IN_OWN_ACCOUNT: "ours",
+  PREMIUM_DOMAIN: "premium",
+};
+
+/**
+ * Patterns of the messages of refusals, each with the status of the refusal. The first pattern that matches counts.
+ * Route 53 has one code for all refusals, and its messages are for people. If no pattern matches, the status is
+ * `refused`, with the message as the reason.
+ */
+const refusalPatterns: readonly [RegExp, TransferOffer["status"]][] = [
+  [/not registered|is available/i, "not_registered"],
+  [/\bauth/i, "auth_code_wrong"],
+  [/\b60 days|recently/i, "too_soon"],
+  [/TransferProhibited|\block/i, "locked"],
+];
+
+const movedBetweenAccounts = "The name is in another account of the same registrar, which has to hand the name over.";
+
+/** Whether Route 53 can transfer a name to our AWS account, with its reason for a refusal. */
+async function transferability({ client, sdk }: Domains, name: string, authCode: string): Promise<Transferability> {
+  try {
+    const command = new sdk.CheckDomainTransferabilityCommand({ DomainName: name, AuthCode: authCode });
+    const { Transferability, Message = "" } = await client.send(command);
+    const transferable = requireValue(Transferability?.Transferable);
+    if (transferable === "DOMAIN_IN_ANOTHER_ACCOUNT") return { status: "refused", reason: movedBetweenAccounts };
+    if (transferable !== "UNTRANSFERABLE") return { status: transferStatuses[transferable] ?? "unknown" };
+    const status = refusalPatterns.find(([pattern]) => pattern.test(Message))?.[1];
+    return status ? { status } : { status: "refused", ...(Message === "" ? {} : { reason: sentenceOf(Message) }) };
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === "UnsupportedTLD") return { status: "unsupported_tld" };
+    if (code === "InvalidInput") return { status: "invalid" };
+    if (code === "TLDInMaintenance") return { status: "unknown" };
     throw error;
   }
 }

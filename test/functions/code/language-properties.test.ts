@@ -2,8 +2,8 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { catalogue } from "../../../functions/code/catalogue.ts";
+import { literalValue } from "../../../functions/code/checker/arguments.ts";
 import { check } from "../../../functions/code/checker/checker.ts";
-import { literalValue } from "../../../functions/code/checker/literals.ts";
 import { explain } from "../../../functions/code/execution/diagnostics.ts";
 import { parseProgram } from "../../../functions/code/interpreter/builtins.ts";
 import { LanguageError, type Diagnostic } from "../../../functions/code/language/errors.ts";

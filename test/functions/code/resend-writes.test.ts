@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 
 import { execute } from "../../../functions/code/execution/execute.ts";
 import { routes } from "../../../functions/routes.ts";
-import { holdsSecret } from "../../../shared/http/shown-once.ts";
+import { holdsSecret } from "../../../shared/http/route.ts";
 import { programOf } from "../../support/call.ts";
 import { codeContext } from "../../support/code-context.ts";
 import { storedOf } from "../../support/entry-points.ts";

@@ -3,8 +3,6 @@ import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 
 import { handler } from "../../../functions/workers/advance-dedicated-ips.ts";
-import { startLocalDns, type LocalDns } from "../../../infra/local/dns/dns.ts";
-import { ensureTable } from "../../../infra/local/table/engine.ts";
 import { accountKey } from "../../../shared/accounts/account.ts";
 import { advanceIp } from "../../../shared/dedicated-ips/advance.ts";
 import { ipQueue, operationQueue } from "../../../shared/dedicated-ips/dedicated-ip.ts";
@@ -32,22 +30,21 @@ import { active, funded } from "../../support/domains.ts";
 import { withFault } from "../../support/faults.ts";
 import { happened, transactions, wallet } from "../../support/purchases.ts";
 import { publicIp, reverseDns } from "../../support/reverse-dns.ts";
+import { openTableAt } from "../../support/table-at.ts";
 import { newAccount, testTable, type Account } from "../../support/world.ts";
 
 const minuteMs = 60_000;
 const dayMs = 1_440 * minuteMs;
 
-let dns: LocalDns;
+let stopDns: () => Promise<void>;
 
 // What is due is looked for in the whole table: these tests have their own, and nameservers that answer from it.
 beforeAll(async () => {
   const name = `dedicated-ips-${randomUUID()}`;
-  await ensureTable(process.env["AWS_ENDPOINT_URL_DYNAMODB"] ?? "", name);
   process.env["TABLE_NAME"] = name;
-  dns = await startLocalDns({ table: testTable(), port: 0, onError: (what, error) => console.error(what, error) });
-  Object.assign(process.env, dns.environment, { TEST_DNS_PORT: String(dns.port) });
+  ({ stopDns } = await openTableAt(process.env["AWS_ENDPOINT_URL_DYNAMODB"] ?? "", name));
 });
-afterAll(() => dns.stop());
+afterAll(() => stopDns());
 afterEach(() => void vi.useRealTimers());
 
 const eventsOf = async (account: Account): Promise<string[]> =>

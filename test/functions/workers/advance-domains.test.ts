@@ -3,8 +3,6 @@ import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 
 import { advanceDomain, handler, sweepDomains } from "../../../functions/workers/advance-domains.ts";
-import { startLocalDns, type LocalDns } from "../../../infra/local/dns/dns.ts";
-import { ensureTable } from "../../../infra/local/table/engine.ts";
 import { changeJournalOf } from "../../../shared/changes/record.ts";
 import { Problem } from "../../../shared/core/errors.ts";
 import type { Resolver } from "../../../shared/dns/answer.ts";
@@ -23,23 +21,22 @@ import { dnsNetwork } from "../../support/dns-network.ts";
 import { advance, dig, quicklyActive, setStored, storedAs, workAt, write } from "../../support/domain-work.ts";
 import { connected, contact, delegated, domainsRequest } from "../../support/domains.ts";
 import { withFault } from "../../support/faults.ts";
+import { openTableAt } from "../../support/table-at.ts";
 import { newAccount, testTable, type Account } from "../../support/world.ts";
 
 const elsewhere = ["ns1.other.example", "ns2.other.example"];
 const minuteMs = 60_000;
 const dayMs = 1_440 * minuteMs;
 
-let dns: LocalDns;
+let stopDns: () => Promise<void>;
 
 // What is due is looked for in the whole table: these tests have their own, and nameservers that answer from it.
 beforeAll(async () => {
   const name = `domains-${randomUUID()}`;
-  await ensureTable(process.env["AWS_ENDPOINT_URL_DYNAMODB"] ?? "", name);
   process.env["TABLE_NAME"] = name;
-  dns = await startLocalDns({ table: testTable(), port: 0, onError: (what, error) => console.error(what, error) });
-  Object.assign(process.env, dns.environment, { TEST_DNS_PORT: String(dns.port) });
+  ({ stopDns } = await openTableAt(process.env["AWS_ENDPOINT_URL_DYNAMODB"] ?? "", name));
 });
-afterAll(() => dns.stop());
+afterAll(() => stopDns());
 afterEach(() => void vi.useRealTimers());
 
 const get = async (account: Account, name: string) => (await domainsRequest(account, "GET", `/${name}`)).body;

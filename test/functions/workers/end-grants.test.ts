@@ -6,7 +6,7 @@ import { hourMs, setClockAhead } from "../../../shared/core/time.ts";
 import { grantQueue } from "../../../shared/grants/assignments.ts";
 import { readDue } from "../../../shared/table/due.ts";
 import { asOwner, capabilityFor, giveGroup, newGroup, statusOf } from "../../support/auth.ts";
-import { storedOf, through } from "../../support/entry-points.ts";
+import { leftOf, storedOf, through } from "../../support/entry-points.ts";
 import { withFault } from "../../support/faults.ts";
 import { useOwnTable } from "../../support/own-table.ts";
 import { recorded } from "../../support/recorded.ts";
@@ -23,12 +23,6 @@ const give = async (account: Account, subject: string, expires_at: string | null
 };
 const dueTasks = async (): Promise<number> =>
   (await readDue(testTable(), grantQueue, new Date(Date.now() + 99 * hourMs))).flat().length;
-
-/** The live rows of an account that name somebody. */
-const leftOf = async (account: Account, id: string): Promise<string[]> =>
-  (await storedOf(account))
-    .filter((item) => !/^(?:JOURNAL|REVOKED)#/.test(item.SK) && JSON.stringify(item).includes(id))
-    .map(({ SK }) => SK);
 
 test("an ended grant is moved to the history once, with an event at the time of its end, and leaves nothing behind", async () => {
   const account = await newAccount();

@@ -4,7 +4,7 @@ import { handler } from "../../../functions/workers/purge-mailboxes.ts";
 import { setClockAhead } from "../../../shared/core/time.ts";
 import { mailboxQueue } from "../../../shared/mail/mailboxes/deleted.ts";
 import { readDue } from "../../../shared/table/due.ts";
-import { storedOf } from "../../support/entry-points.ts";
+import { leftOf, storedOf } from "../../support/entry-points.ts";
 import { withFault } from "../../support/faults.ts";
 import { ruleTo, stranger } from "../../support/forwarding.ts";
 import { at, home, listed, send, stocked } from "../../support/mailboxes.ts";
@@ -31,12 +31,6 @@ async function scene(grants = 0) {
   await send(account, "DELETE", at(ada));
   return { account, name, ada, bob, members };
 }
-
-/** The keys of what is stored of a mailbox and is no history. */
-const leftOf = async (account: Account, id: string): Promise<string[]> =>
-  (await storedOf(account))
-    .filter((item) => !/^(?:JOURNAL|REVOKED)#/.test(item.SK) && JSON.stringify(item).includes(id))
-    .map(({ SK }) => SK);
 
 const isDue = async (id: string): Promise<boolean> => {
   const due = await readDue(testTable(), mailboxQueue, new Date(Date.now() + 2 * weekMs));

@@ -8,7 +8,7 @@ import { parseProgram } from "../../../functions/code/interpreter/builtins.ts";
 import { playgroundFunctions } from "../../../infra/docs-pages/playground.ts";
 import { complete, functionAt } from "../../../infra/docs/playground/completion.ts";
 import { ValueShapes, type Catalogue } from "../../../infra/docs/playground/value-shapes.ts";
-import "../../support/grammar-modules.ts";
+import "./grammar-modules.ts";
 
 const { codeMode } = await import("../../../infra/docs/playground/language.ts");
 

@@ -11,11 +11,16 @@ import { startDynamoDbLocal } from "../../../infra/local/table/dynamodb-local.ts
 import { binaryPath } from "../../../infra/local/table/engine-process.ts";
 import { newFolder } from "../../support/folder.ts";
 import { listen } from "../../support/listen.ts";
-import { pretending } from "../../support/pretend-platform.ts";
 import { failMain, get, startMain } from "./product.ts";
 
 const project = resolve(import.meta.dirname, "../../..");
 const supported = ["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64", "win32-x64"];
+
+/** The environment of a Node process that reports another platform, such as `darwin-arm64`. */
+const pretending = (platform: string): Record<string, string> => ({
+  PRETENDED_PLATFORM: platform,
+  NODE_OPTIONS: `--require "${resolve(import.meta.dirname, "pretend-platform.cjs")}"`,
+});
 
 /** What `npm ci` would install on a platform, by the lock file alone: no registry, and nothing in the cache. */
 async function installedOn(platform: string): Promise<string[]> {

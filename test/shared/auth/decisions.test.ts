@@ -11,11 +11,11 @@ import { covers, holdsAnywhere } from "../../../shared/auth/permissions.ts";
 import { clock, setClockAhead } from "../../../shared/core/time.ts";
 import { listAssignments } from "../../../shared/grants/assignments.ts";
 import { workspaceScope } from "../../../shared/workspaces/workspace.ts";
-import { isKnown, isSuperAdmin, lasts, may, mayAnywhere, placeOf, type Asker } from "../../support/auth-model.ts";
-import { step, type Step } from "../../support/auth-scene.ts";
-import { furnish, take } from "../../support/auth-steps.ts";
-import { askersOf, contextOf, newWorld, permissionsOf, tokenOf, type World } from "../../support/auth-world.ts";
 import { callRest } from "../../support/call.ts";
+import { isKnown, isSuperAdmin, lasts, may, mayAnywhere, placeOf, type Asker } from "./decisions/model.ts";
+import { step, type Step } from "./decisions/scene.ts";
+import { furnish, take } from "./decisions/steps.ts";
+import { askersOf, contextOf, newWorld, permissionsOf, tokenOf, type World } from "./decisions/world.ts";
 
 afterEach(() => setClockAhead(0));
 

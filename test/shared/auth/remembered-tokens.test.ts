@@ -1,8 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 
 import { createIssuer } from "../../../infra/local/start/issuer.ts";
-import { rememberTokens } from "../../../shared/auth/remembered-tokens.ts";
-import { userVerifier } from "../../../shared/auth/user-token.ts";
+import { userVerifier, rememberTokens } from "../../../shared/auth/user-token.ts";
 
 afterEach(() => void vi.useRealTimers());
 

@@ -11,7 +11,7 @@ import { runAccount } from "../../../shared/billing/run.ts";
 import { readChangePages } from "../../../shared/changes/history.ts";
 import { StoredChange } from "../../../shared/changes/record.ts";
 import { recorder } from "../../../shared/changes/recorder.ts";
-import type { Log } from "../../../shared/core/log.ts";
+import { createLog } from "../../../shared/core/log.ts";
 import type { Day } from "../../../shared/core/time.ts";
 import type { Context } from "../../../shared/http/route.ts";
 import type { PaymentEvent } from "../../../shared/providers/payments/payments.ts";
@@ -23,7 +23,7 @@ import { addUsage, type Usage } from "../../support/usage.ts";
 import { testTable } from "../../support/world.ts";
 
 const table = testTable();
-export const log: Log = { debug: () => undefined, info: () => undefined, error: () => undefined };
+export const log = createLog("silent", {});
 
 async function changesOf(accountId: string): Promise<StoredChange[]> {
   const rows = [];

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { expect, test } from "vitest";
 
 import { eventTypes } from "../../../shared/webhooks/event-types.ts";
-import { EventPattern } from "../../../shared/webhooks/filters.ts";
+import { EventPattern } from "../../../shared/webhooks/webhook.ts";
 
 test("the catalogue has every kind that a file declares, each event type once and in the form one subscribes to", () => {
   const root = resolve(import.meta.dirname, "../../../shared");

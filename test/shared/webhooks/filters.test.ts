@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { EventPattern, matches } from "../../../shared/webhooks/filters.ts";
+import { EventPattern, matches } from "../../../shared/webhooks/webhook.ts";
 
 test.each(["*", "workspace.*", "auth.*", "auth.group.*", "workspace.created", "auth.group.member_added", "dns2.x9"])(
   "%s is a pattern",

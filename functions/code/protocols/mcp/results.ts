@@ -1,4 +1,4 @@
-import { holdsSecret } from "../../../../shared/http/shown-once.ts";
+import { holdsSecret } from "../../../../shared/http/route.ts";
 import { catalogue, isWrite } from "../../catalogue.ts";
 import type { CallResponse, CodeResponse, ProgramError } from "../../envelope.ts";
 import { howToAskForLess } from "../../execution/responses.ts";

@@ -1,15 +1,9 @@
 import { describe, expect, test } from "vitest";
 
-import { asOwner } from "../../../support/auth.ts";
+import { asOwner, withRole } from "../../../support/auth.ts";
 import { withStep } from "../../../support/between-calls.ts";
 import { entryPoints, through } from "../../../support/entry-points.ts";
 import { newAccount, newUser, type Account } from "../../../support/world.ts";
-
-async function withRole() {
-  const account = await newAccount();
-  await asOwner(account, "POST", "roles", { key: "support", name: "Support", capability_keys: ["dns.view"] });
-  return account;
-}
 
 const assign = (account: Account, subject_id = newUser().id) =>
   asOwner(account, "POST", "role-assignments", { role_key: "support", subject_id, subject_type: "user" });

@@ -1,16 +1,9 @@
 import { describe, expect, test } from "vitest";
 
-import { asOwner, claiming, giveGroup, newGroup, newWorkspace, statusOf } from "../../../support/auth.ts";
+import { asOwner, claiming, giveGroup, newGroup, newWorkspace, statusOf, withRole } from "../../../support/auth.ts";
 import { entryPoints, storedOf, through } from "../../../support/entry-points.ts";
 import { recorded } from "../../../support/recorded.ts";
 import { newAccount, newMember, newServiceAccount, newUser, type Account } from "../../../support/world.ts";
-
-/** An account with a role `support`, which only views DNS records. */
-async function withRole() {
-  const account = await newAccount();
-  await asOwner(account, "POST", "roles", { key: "support", name: "Support", capability_keys: ["dns.view"] });
-  return account;
-}
 
 const assign = (account: Account, subject_id: string, subject_type = "user", more: object = {}) =>
   asOwner(account, "POST", "role-assignments", { role_key: "support", subject_id, subject_type, ...more });

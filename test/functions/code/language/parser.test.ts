@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { literalValue } from "../../../../functions/code/checker/literals.ts";
+import { literalValue } from "../../../../functions/code/checker/arguments.ts";
 import { parseProgram } from "../../../../functions/code/interpreter/builtins.ts";
 import type { Access, Call, Expression } from "../../../../functions/code/language/ast.ts";
 import { LanguageError } from "../../../../functions/code/language/errors.ts";

@@ -3,7 +3,7 @@ import { Agent, createServer, request as forward, type IncomingMessage, type Ser
 import { buffer } from "node:stream/consumers";
 
 import { changeKeyPrefix } from "../../../../shared/changes/history.ts";
-import { domainOf } from "../../../../shared/providers/mail/sender.ts";
+import { domainOf } from "../../../../shared/providers/mail/mail.ts";
 import { embeddedSecrets } from "../../../../shared/providers/secrets/embedded.ts";
 import { portOf } from "../../../support/listen.ts";
 import type { Call, Rights } from "./rights.ts";

@@ -2,13 +2,13 @@ import { describe, expect, test } from "vitest";
 
 import { advanceDomain } from "../../../../functions/workers/advance-domains.ts";
 import { setAccountStatus } from "../../../../shared/access/operate-accounts.ts";
-import { Problem } from "../../../../shared/core/errors.ts";
 import { embeddedRegistrar } from "../../../../shared/providers/registrar/embedded.ts";
 import { Refused, type Registrar } from "../../../../shared/providers/registrar/registrar.ts";
 import { newWorkspace } from "../../../support/auth.ts";
 import { advance, storedAs, workAt } from "../../../support/domain-work.ts";
 import { connected, domainsRequest, funded, purchase, uniqueName } from "../../../support/domains.ts";
 import { happened, registered, transactions, wallet } from "../../../support/purchases.ts";
+import { silence } from "../../../support/registrations.ts";
 import { newAccount, testTable, type Account } from "../../../support/world.ts";
 
 /** A name that an account with 100.00 in its wallet has bought, and nobody has asked the registrar for. */
@@ -20,8 +20,6 @@ async function bought(prefix = ""): Promise<{ account: Account; name: string }> 
   return { account, name };
 }
 
-const silence = (): Problem =>
-  new Problem("upstream_unavailable", "The registrar does not answer.", { retry_after: 2 });
 const free = { posted: 10_000, available: 10_000 };
 const held = { posted: 10_000, available: 8_600 };
 const paid = { posted: 8_600, available: 8_600 };

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 
 import { advanceDomain } from "../../../../functions/workers/advance-domains.ts";
-import { Problem } from "../../../../shared/core/errors.ts";
 import { yearsAfter } from "../../../../shared/core/time.ts";
 import { renewDomain } from "../../../../shared/domains/renewal/renew.ts";
 import { systemWriter } from "../../../../shared/domains/setup/work.ts";
@@ -11,13 +10,11 @@ import { Refused, type Registrar } from "../../../../shared/providers/registrar/
 import { storedAs, workAt } from "../../../support/domain-work.ts";
 import { domainsRequest } from "../../../support/domains.ts";
 import { happened, transactions, wallet } from "../../../support/purchases.ts";
-import { registrationUntil } from "../../../support/registrations.ts";
+import { registrationUntil, silence } from "../../../support/registrations.ts";
 import { lookWith, ownedName, registrationAt, renew, renewed } from "../../../support/renewals.ts";
 import { thrownBy } from "../../../support/thrown.ts";
 import { testTable, type Account } from "../../../support/world.ts";
 
-const silence = (): Problem =>
-  new Problem("upstream_unavailable", "The registrar does not answer.", { retry_after: 2 });
 const free = { posted: 10_000, available: 10_000 };
 const held = { posted: 10_000, available: 8_600 };
 const paid = { posted: 8_600, available: 8_600 };

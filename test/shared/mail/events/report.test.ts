@@ -3,9 +3,8 @@ import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { isHardBounce } from "../../../../shared/mail/events/bounce.ts";
-import { readFieldGroups } from "../../../../shared/mail/events/fields.ts";
-import { readReport } from "../../../../shared/mail/events/report.ts";
+import { isHardBounce } from "../../../../shared/mail/events/events.ts";
+import { readFieldGroups, readReport } from "../../../../shared/mail/events/report.ts";
 import { base64, bounce, complaint } from "../../../support/mail-reports-raw.ts";
 
 const bob = "bob@far.example";

@@ -4,8 +4,7 @@ import { expect, test } from "vitest";
 
 import { outbox, readOutbox } from "../../../../shared/providers/mail/embedded.ts";
 import { mailOf } from "../../../../shared/providers/mail/factory.ts";
-import { MailEnvironment, MailRefused, type Letter } from "../../../../shared/providers/mail/mail.ts";
-import { MailSender } from "../../../../shared/providers/mail/sender.ts";
+import { MailEnvironment, MailRefused, type Letter, MailSender } from "../../../../shared/providers/mail/mail.ts";
 import { testTable } from "../../../support/world.ts";
 import { startSmtp } from "../mail-services.ts";
 

@@ -3,6 +3,7 @@ import { beforeEach, expect, test, vi } from "vitest";
 import { Problem } from "../../../../shared/core/errors.ts";
 import { MailRefused, type Letter } from "../../../../shared/providers/mail/mail.ts";
 import { sesMail, type SesOptions } from "../../../../shared/providers/mail/ses.ts";
+import { thrownBy } from "../../../support/thrown.ts";
 import { timeoutFor, type Fault } from "../loopback.ts";
 import { sesRefusal, startSes } from "../mail-services.ts";
 
@@ -27,12 +28,6 @@ async function scene(troubles: Fault[] = [], options: SesOptions = {}) {
   const mail = sesMail(sender, { endpoint: url, attemptMs: timeoutFor(troubles), timeoutMs: 20_000, ...options });
   return { recorded, send: () => mail.send(letter) };
 }
-
-const thrownBy = (work: Promise<unknown>): Promise<unknown> =>
-  work.then(
-    () => "nothing",
-    (error: unknown) => error,
-  );
 
 test("a letter is one request of API v2, signed, with both parts and the headers of mail that a machine wrote", async () => {
   const { send, recorded } = await scene();

@@ -4,6 +4,7 @@ import { Problem } from "../../../../shared/core/errors.ts";
 import { MailEnvironment, MailRefused, type Letter } from "../../../../shared/providers/mail/mail.ts";
 import { readSmtpUrl } from "../../../../shared/providers/mail/smtp-url.ts";
 import { smtpMail, smtpServer, type SmtpOptions } from "../../../../shared/providers/mail/smtp.ts";
+import { thrownBy } from "../../../support/thrown.ts";
 import { certificateFor } from "../../webhooks/certificate.ts";
 import { headerOf, partsOf, readEntity, textOf, wordsOf } from "../mail-message.ts";
 import { reply, startRaw, startSmtp, type Received } from "../mail-services.ts";
@@ -20,11 +21,6 @@ const letter: Letter = {
 const tls = certificateFor("localhost");
 
 const mailTo = (url: string, options: SmtpOptions = {}) => smtpMail(async () => readSmtpUrl(url), sender, options);
-const thrownBy = (work: Promise<unknown>): Promise<unknown> =>
-  work.then(
-    () => "nothing",
-    (error: unknown) => error,
-  );
 const unavailable = { code: "upstream_unavailable", status: 503, extras: { retry_after: 30 } };
 
 const only = (received: Received[]): Received => {

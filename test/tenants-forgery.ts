@@ -2,15 +2,15 @@ import { randomUUID } from "node:crypto";
 
 import fc from "fast-check";
 
-import { routes } from "../../functions/routes.ts";
-import type { Route } from "../../shared/http/route.ts";
-import { arbitraryOf, optionsOf, resolved, type Schema } from "./arbitrary.ts";
-import { join, newGroup, newWorkspace } from "./auth.ts";
-import { connected, uniqueName } from "./domains.ts";
-import { examples, type Example } from "./examples.ts";
-import { notNull, replaced, schemasOf, type Input } from "./generated.ts";
-import { newRoomyAccount } from "./roomy.ts";
-import { newMember, newServiceAccount, type Account } from "./world.ts";
+import { routes } from "../functions/routes.ts";
+import type { Route } from "../shared/http/route.ts";
+import { arbitraryOf, optionsOf, resolved, type Schema } from "./support/arbitrary.ts";
+import { join, newGroup, newWorkspace } from "./support/auth.ts";
+import { connected, uniqueName } from "./support/domains.ts";
+import { examples, type Example } from "./support/examples.ts";
+import { notNull, replaced, schemasOf, type Input } from "./support/generated.ts";
+import { newRoomyAccount } from "./support/roomy.ts";
+import { newMember, newServiceAccount, type Account } from "./support/world.ts";
 
 /** A kind of thing that an id can name. */
 export type Kind = {
@@ -84,7 +84,7 @@ export function kindsAt(route: Route, { name }: Place): Kind[] {
   const owner = [route, ...routes].find((candidate) => name in candidate.params.shape);
   const example = owner && examples[owner.name];
   if (!example) {
-    throw new Error(`${route.name} takes an id named ${name}: say in test/support/forgery.ts how to make one`);
+    throw new Error(`${route.name} takes an id named ${name}: say in test/tenants-forgery.ts how to make one`);
   }
   const make = async (owned: Account): Promise<string> => String((await example(owned))[name]);
   return [{ is: name.replace(/_id$/, ""), make: owner === route ? make : elsewhere(make) }];

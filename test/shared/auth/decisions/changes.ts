@@ -1,6 +1,6 @@
-import type { Capability } from "../../shared/auth/capabilities.ts";
-import type { Grantable } from "../../shared/grants/assignments.ts";
-import type { Subject } from "../../shared/grants/holders.ts";
+import type { Capability } from "../../../../shared/auth/capabilities.ts";
+import type { Grantable } from "../../../../shared/grants/assignments.ts";
+import type { Subject } from "../../../../shared/grants/holders.ts";
 import {
   capabilitiesGiven,
   givenTo,
@@ -17,7 +17,7 @@ import {
   type AuthModel,
   type Lasting,
   type Named,
-} from "./auth-model.ts";
+} from "./model.ts";
 
 /** The answer to a change: `done`, or the code of its refusal. */
 export type Outcome = string;

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 
-import type { Route } from "../../shared/http/route.ts";
-import { arbitraryOf, json, optionsOf, patiently, resolved, type Schema } from "./arbitrary.ts";
-import { schemaCheck } from "./contract.ts";
-import { absent, notNull, replaced, schemasOf, type Input, type Part, type Values } from "./generated.ts";
+import type { Route } from "../shared/http/route.ts";
+import { arbitraryOf, json, optionsOf, patiently, resolved, type Schema } from "./support/arbitrary.ts";
+import { schemaCheck } from "./support/contract.ts";
+import { absent, notNull, replaced, schemasOf, type Input, type Part, type Values } from "./support/generated.ts";
 
 /** A change of one place of an input, which makes the input invalid. */
 export type Mutation = {

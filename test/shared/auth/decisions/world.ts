@@ -1,16 +1,16 @@
-import { asSuperAdmin, standingOf } from "../../shared/accounts/standing.ts";
-import { noPermissions, type Permissions } from "../../shared/auth/permissions.ts";
-import type { Principal } from "../../shared/auth/principal.ts";
-import { servicePrincipal } from "../../shared/auth/service-token.ts";
-import { recorder } from "../../shared/changes/recorder.ts";
-import { Problem } from "../../shared/core/errors.ts";
-import { createLog } from "../../shared/core/log.ts";
-import { clock, hourMs, setClockAhead } from "../../shared/core/time.ts";
-import { listAssignments } from "../../shared/grants/assignments.ts";
-import type { Subject } from "../../shared/grants/holders.ts";
-import type { Context } from "../../shared/http/route.ts";
-import { newModel, type Asker, type AuthModel } from "./auth-model.ts";
-import { issuer, newAccount, newSuperAdmin, newUser, testTable } from "./world.ts";
+import { asSuperAdmin, standingOf } from "../../../../shared/accounts/standing.ts";
+import { noPermissions, type Permissions } from "../../../../shared/auth/permissions.ts";
+import type { Principal } from "../../../../shared/auth/principal.ts";
+import { servicePrincipal } from "../../../../shared/auth/service-token.ts";
+import { recorder } from "../../../../shared/changes/recorder.ts";
+import { Problem } from "../../../../shared/core/errors.ts";
+import { createLog } from "../../../../shared/core/log.ts";
+import { clock, hourMs, setClockAhead } from "../../../../shared/core/time.ts";
+import { listAssignments } from "../../../../shared/grants/assignments.ts";
+import type { Subject } from "../../../../shared/grants/holders.ts";
+import type { Context } from "../../../../shared/http/route.ts";
+import { issuer, newAccount, newSuperAdmin, newUser, testTable } from "../../../support/world.ts";
+import { newModel, type Asker, type AuthModel } from "./model.ts";
 
 export type Made = { id: string; accountId: string; name: string };
 

@@ -1,6 +1,6 @@
-import { capabilities, type Capability, type RoleKey } from "../../shared/auth/capabilities.ts";
-import type { Grantable } from "../../shared/grants/assignments.ts";
-import type { Subject } from "../../shared/grants/holders.ts";
+import { capabilities, type Capability, type RoleKey } from "../../../../shared/auth/capabilities.ts";
+import type { Grantable } from "../../../../shared/grants/assignments.ts";
+import type { Subject } from "../../../../shared/grants/holders.ts";
 
 export type Assignment = { accountId: string; subject: Subject; given: Grantable };
 export type Named = { accountId: string; name: string };

@@ -12,8 +12,8 @@ import { SMTPServer } from "smtp-server";
 
 import { startDnsServer } from "../../infra/local/dns/server.ts";
 import { certificateFor } from "../shared/webhooks/certificate.ts";
-import { a, serving } from "./dns-network.ts";
-import { freePorts, portOf } from "./listen.ts";
+import { a, serving } from "../support/dns-network.ts";
+import { freePorts, portOf } from "../support/listen.ts";
 
 const nginx = "/usr/sbin/nginx";
 const mailModule = "/usr/lib/nginx/modules/ngx_mail_module.so";

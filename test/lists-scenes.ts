@@ -1,16 +1,25 @@
 import { randomUUID } from "node:crypto";
 
-import { setAccountStatus } from "../../shared/access/operate-accounts.ts";
-import { asOwner, claiming, newGroup, newWorkspace } from "./auth.ts";
-import { addCreditNote, addInvoice, fund } from "./billing.ts";
-import { firstOf, host } from "./dedicated-ips.ts";
-import { connected, uniqueName } from "./domains.ts";
-import { stranger } from "./forwarding.ts";
-import { added, home, send } from "./mailboxes.ts";
-import type { Answer } from "./request.ts";
-import { newRoomyAccount } from "./roomy.ts";
-import { acceptingUrl } from "./webhook-receiver.ts";
-import { grant, newAccount, newMember, newSuperAdmin, newUser, testTable, type Account, type User } from "./world.ts";
+import { setAccountStatus } from "../shared/access/operate-accounts.ts";
+import { asOwner, claiming, newGroup, newWorkspace } from "./support/auth.ts";
+import { addCreditNote, addInvoice, fund } from "./support/billing.ts";
+import { firstOf, host } from "./support/dedicated-ips.ts";
+import { connected, uniqueName } from "./support/domains.ts";
+import { stranger } from "./support/forwarding.ts";
+import { added, home, send } from "./support/mailboxes.ts";
+import type { Answer } from "./support/request.ts";
+import { newRoomyAccount } from "./support/roomy.ts";
+import { acceptingUrl } from "./support/webhook-receiver.ts";
+import {
+  grant,
+  newAccount,
+  newMember,
+  newSuperAdmin,
+  newUser,
+  testTable,
+  type Account,
+  type User,
+} from "./support/world.ts";
 
 /** A list for one caller. `stable` are the ids that are in the list from the beginning to the end. */
 export type Reading = { route: string; path: string; as: User; stable: string[] };

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 
-import { capabilities, roles, type RoleKey } from "../../shared/auth/capabilities.ts";
-import type { Grantable } from "../../shared/grants/assignments.ts";
-import type { Subject } from "../../shared/grants/holders.ts";
-import type { Context } from "../../shared/http/route.ts";
-import type { Asker } from "./auth-model.ts";
-import { askersOf, contextOf, halfHourBefore, type Made, type World } from "./auth-world.ts";
+import { capabilities, roles, type RoleKey } from "../../../../shared/auth/capabilities.ts";
+import type { Grantable } from "../../../../shared/grants/assignments.ts";
+import type { Subject } from "../../../../shared/grants/holders.ts";
+import type { Context } from "../../../../shared/http/route.ts";
+import type { Asker } from "./model.ts";
+import { askersOf, contextOf, halfHourBefore, type Made, type World } from "./world.ts";
 
 const scoped = fc.boolean();
 const given = fc.oneof(

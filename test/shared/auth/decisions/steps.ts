@@ -1,18 +1,18 @@
-import * as grants from "../../shared/access/authorizations.ts";
-import { sweepGrants } from "../../shared/access/expiry.ts";
-import { deleteGroup } from "../../shared/access/groups/deletion.ts";
-import * as groups from "../../shared/access/groups/group.ts";
-import * as members from "../../shared/access/groups/members.ts";
-import * as roles from "../../shared/access/roles.ts";
-import { createServiceAccount, revokeServiceAccount } from "../../shared/access/service-account.ts";
-import { InvalidInput, Problem } from "../../shared/core/errors.ts";
-import { clock } from "../../shared/core/time.ts";
-import { deleteWorkspace } from "../../shared/deletion/workspace.ts";
-import * as workspaces from "../../shared/workspaces/workspace.ts";
-import * as changes from "./auth-model-changes.ts";
-import { sceneOf, type Scene, type Step } from "./auth-scene.ts";
-import { passHour, type World } from "./auth-world.ts";
-import { testTable } from "./world.ts";
+import * as grants from "../../../../shared/access/authorizations.ts";
+import { sweepGrants } from "../../../../shared/access/expiry.ts";
+import { deleteGroup } from "../../../../shared/access/groups/deletion.ts";
+import * as groups from "../../../../shared/access/groups/group.ts";
+import * as members from "../../../../shared/access/groups/members.ts";
+import * as roles from "../../../../shared/access/roles.ts";
+import { createServiceAccount, revokeServiceAccount } from "../../../../shared/access/service-account.ts";
+import { InvalidInput, Problem } from "../../../../shared/core/errors.ts";
+import { clock } from "../../../../shared/core/time.ts";
+import { deleteWorkspace } from "../../../../shared/deletion/workspace.ts";
+import * as workspaces from "../../../../shared/workspaces/workspace.ts";
+import { testTable } from "../../../support/world.ts";
+import * as changes from "./changes.ts";
+import { sceneOf, type Scene, type Step } from "./scene.ts";
+import { passHour, type World } from "./world.ts";
 
 /** A change in the product and in the model. The product returns the id of a new thing, and the model uses this id. */
 type Doing = { real: () => Promise<string | void>; model: (id: string) => changes.Outcome };

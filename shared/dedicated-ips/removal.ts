@@ -26,7 +26,7 @@ import { ipViewFor, ipView } from "./view.ts";
 
 /**
  * Plans to remove a dedicated IP. The writes fail if the dedicated IP has changed since it was read. The address of a
- * managed dedicated IP gets the state `state`, and today stays a day on which the account had this IP.
+ * managed dedicated IP gets the state `state`. If the IP was ever ready, today stays a day on which the account had it.
  */
 export async function planRemoval(table: Reader, ip: StoredIp, state: ReleasedState, now: Date): Promise<Write[]> {
   const { account_id, id, type, version, due_at, addresses, option_id = "" } = ip;
@@ -41,7 +41,8 @@ export async function planRemoval(table: Reader, ip: StoredIp, state: ReleasedSt
   return [
     ...removeRows(list.state, [ordinal], { if: { id, version } }),
     ...releases,
-    ...(type === "managed" ? [pastIpWrite(account_id, ip, now)] : []),
+    // An IP that was never ready costs nothing, so it must not make the mailboxes of its day free.
+    ...(type === "managed" && ip.paid_until !== undefined ? [pastIpWrite(account_id, ip, now)] : []),
     ...(due_at === null ? [] : [{ delete: dueKey(ipQueue, [account_id, id], due_at) }]),
   ];
 }

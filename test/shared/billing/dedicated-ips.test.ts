@@ -100,3 +100,16 @@ test("the day on which a managed IP is deleted keeps its plan and the charge for
     { day: tomorrow, plan_id: "per_mailbox", mailboxes: 5, dedicated_ips: 0, sent_mails: 0 },
   ]);
 });
+
+test("a managed IP that is deleted before it is ready does not keep the plan of its day", async () => {
+  const account = await funded(await newAccount());
+  const { id } = await claimed(account);
+  await use(account, 5);
+  const plans = [{ plan_id: "per_dedicated_ip", from: today }];
+  await write({ put: { ...stateKey(account.id), ...firstState(new Date().toISOString()), plans, version: 1 } });
+  expect((await send(account, "DELETE", `/${id}`)).status).toBe(200);
+  await closeDays(account, today);
+  expect(await accruals(account, today, today)).toEqual([
+    { day: today, plan_id: "per_mailbox", mailboxes: 5, dedicated_ips: 0, sent_mails: 0 },
+  ]);
+});

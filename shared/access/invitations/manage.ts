@@ -143,7 +143,7 @@ export async function createInvitation(accountId: string, body: NewInvitation, c
 type InvitationPage = OrderedPage & { status?: Invitation["status"] | undefined };
 
 /** The most invitations that are filtered by their status, one by one. */
-const filterLimit = 20_000;
+const mostFiltered = 20_000;
 
 /**
  * The items that `listInvitations` reads. With a status, these are all invitations, because a pending invitation
@@ -152,13 +152,13 @@ const filterLimit = 20_000;
 export function aheadOfInvitations(accountId: string, { status, ...page }: InvitationPage): Ahead {
   const list = invitationsOf(accountId);
   if (status === undefined) return aheadOfRows(list, spanOf(page));
-  const { keys = [], ...rows } = aheadOfRows(list, { skip: 0, take: filterLimit });
+  const { keys = [], ...rows } = aheadOfRows(list, { skip: 0, take: mostFiltered });
   return { ...rows, keys: [...keys, ...keys] };
 }
 
 function requireFew(count: number): void {
-  if (count <= filterLimit) return;
-  const msg = `There are more than ${filterLimit.toLocaleString("en-US")} invitations, too many to filter. List the invitations without a status`;
+  if (count <= mostFiltered) return;
+  const msg = `There are more than ${mostFiltered.toLocaleString("en-US")} invitations, too many to filter. List the invitations without a status`;
   throw new InvalidInput([{ loc: ["query", "status"], msg, type: "too_broad" }]);
 }
 
@@ -179,7 +179,7 @@ export async function listInvitations(
   }
   const [head] = await readHeads(table, [list]);
   requireFew(head?.live ?? 0);
-  const { rows, total } = await readRows(table, list, { skip: 0, take: filterLimit });
+  const { rows, total } = await readRows(table, list, { skip: 0, take: mostFiltered });
   requireFew(total);
   const matching = rows.map(view).filter((one) => one.status === status);
   const { skip, take } = spanOf(page);

@@ -27,9 +27,9 @@ const ipKey = (accountId: string, last: Day, id = ""): Key => ({
 const noDay = "~";
 
 /** How long past use is kept after its last day, in milliseconds. The daily run is never so late. */
-const keptMs = 60 * dayMs;
+const pastKeptMs = 60 * dayMs;
 
-const ttlOf = (last: Day): number => Math.ceil((startOf(last).getTime() + keptMs) / 1_000);
+const ttlOf = (last: Day): number => Math.ceil((startOf(last).getTime() + pastKeptMs) / 1_000);
 
 const PastMailboxes = z.object({ first_day: Day, last_day: Day, count: z.int() });
 type PastMailboxes = z.output<typeof PastMailboxes>;

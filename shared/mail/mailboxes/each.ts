@@ -40,7 +40,7 @@ type Exporter = { table: Reader; permissions: Permissions };
 
 const manyDomains = 100_000;
 
-const tooBroad = (): InvalidInput =>
+const tooManyDomains = (): InvalidInput =>
   new InvalidInput([
     {
       loc: ["body", "domain"],
@@ -69,7 +69,7 @@ async function* selected(
   const wanted = named ? [named] : [];
   const span = { capability: "mailbox.export", limit: manyDomains, workspaceId: workspace_id } as const;
   const domains = ref === undefined ? await visibleDomains(accountId, span, exporter) : wanted;
-  if (!domains) throw tooBroad();
+  if (!domains) throw tooManyDomains();
   const isIn = (home: StoredDomain): boolean => workspace_id === undefined || home.workspace_id === workspace_id;
   const seen = domains.filter((home) => isIn(home) && covers(permissions, "mailbox.export", scopesOfDomain(home)));
   for (const home of seen) if (home.mailbox_count > 0) yield* inDomain(table, accountId, home);

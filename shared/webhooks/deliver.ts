@@ -128,7 +128,7 @@ export async function deliverClaimed(
   const tried = await tryOnce(webhook, delivery, body, context);
   const result = await settleDelivery(delivery, afterTry(delivery, tried, now(), random), context);
   if (tried.attempt.error === null) await noteSuccess(table, delivery, now());
-  else if (isReceiverFault(tried.attempt)) await noteFailure(table, delivery, now());
+  else if (isReceiverFault(tried.attempt)) await noteFailure(table, webhook, now());
   return result;
 }
 

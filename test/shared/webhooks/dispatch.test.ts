@@ -171,3 +171,21 @@ test("a webhook gets the events from the moment of its creation, and none from b
   expect(await dispatch(scene.event("workspace.created", at(0)), scene.work)).toEqual(["succeeded"]);
   expect(received).toHaveLength(1);
 });
+
+test("a webhook that is enabled again gets the events from that moment on, and none from the time when it was disabled", async () => {
+  const scene = await newScene();
+  const { url, received } = await keepingReceiver();
+  const { id } = await scene.subscribe(url);
+  await updateWebhook(scene.accountId, id, { active: false }, scene.context);
+  scene.passMinutes(1);
+  const missed = scene.event();
+  scene.passMinutes(1);
+  await updateWebhook(scene.accountId, id, { active: true }, scene.context);
+  const [enabling] = await scene.changes("webhook.updated");
+  expect(await dispatch(missed, scene.work)).toEqual([]);
+  expect(await scene.deliveries(id)).toEqual([]);
+  expect(await dispatch(scene.event("webhook.updated", { timestamp: enabling?.["at"] }), scene.work)).toEqual([
+    "succeeded",
+  ]);
+  expect(received).toHaveLength(1);
+});

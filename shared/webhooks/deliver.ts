@@ -77,15 +77,10 @@ async function settleDelivery(
   after: StoredDelivery,
   { table, now }: DeliveryContext,
 ): Promise<DeliverResult> {
-  const at = now();
-  const { account_id } = before;
+  const commit = systemCommit(table, before.account_id, now);
   try {
-    return await systemCommit(
-      table,
-      account_id,
-      () => at,
-    )(async () => {
-      const { writes, changes } = await planDisabling(table, after, at);
+    return await commit(async () => {
+      const { writes, changes } = await planDisabling(table, after, now());
       const update = { ...updateWrite(after), orElse: () => new Superseded() };
       const due = moveDue(before, before.next_attempt_at, after.next_attempt_at);
       return { value: after.status, writes: [update, ...due, ...writes], changes, housekeeping: true };

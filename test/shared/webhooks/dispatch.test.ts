@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { dispatch } from "../../../shared/webhooks/dispatch.ts";
 import { deleteWebhook, rotateSecret, updateWebhook } from "../../../shared/webhooks/webhook-changes.ts";
 import { webhookKey } from "../../../shared/webhooks/webhook.ts";
+import { afterReading } from "../../support/between.ts";
 import { holdsFor, keepingReceiver, newScene, verified, type Received } from "../../support/webhooks.ts";
 
 const first = ([one]: Received[]): Received => one ?? { headers: {}, body: "" };
@@ -117,6 +118,23 @@ test("a receiver that answers 410 is disabled as gone, by the system, and the ot
   expect(JSON.stringify(change)).not.toMatch(/whsec_|sealed/);
   expect(await dispatch(scene.event("webhook.disabled"), scene.work)).toEqual(["succeeded"]);
   expect([gone.received.length, good.received.length]).toEqual([1, 1]);
+});
+
+test("a webhook that a caller changes while it is being disabled is disabled after this change", async () => {
+  const scene = await newScene();
+  const { url } = await keepingReceiver(() => ({ status: 410 }));
+  await scene.subscribe(url, "auth.*");
+  const { id } = await scene.subscribe(url, "workspace.*");
+  const { SK } = webhookKey(scene.accountId, id);
+  const change = () => {
+    scene.passMinutes(1);
+    return updateWebhook(scene.accountId, id, { description: "Ours" }, scene.context);
+  };
+  const run = () => dispatch(scene.event(), scene.work);
+  expect(await afterReading((key) => key.SK === SK, change, run)).toEqual(["failed"]);
+  const at = scene.work.now().toISOString();
+  expect(await scene.find(id)).toMatchObject({ description: "Ours", disabled_at: at, updated_at: at });
+  expect(await scene.changes("webhook.disabled")).toMatchObject([{ at }]);
 });
 
 test("a webhook that fails for several events at once is disabled once", async () => {

@@ -4,8 +4,8 @@ import { gracePeriodSeconds } from "../../shared/core/fields.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 import { webhookServices } from "../../shared/webhooks/services.ts";
-import { rotateSecret, aheadOfRotation } from "../../shared/webhooks/webhook-changes.ts";
-import { WebhookParams, WebhookWithSecret } from "../../shared/webhooks/webhook.ts";
+import { rotateSecret } from "../../shared/webhooks/webhook-changes.ts";
+import { webhookKey, WebhookParams, WebhookWithSecret } from "../../shared/webhooks/webhook.ts";
 
 export const route = defineRoute({
   name: "webhooks.rotate_secret",
@@ -27,7 +27,7 @@ export const route = defineRoute({
     .meta({ id: "WebhookSecretRotate", description: "How to rotate the secret." }),
   output: WebhookWithSecret,
   problems: ["would_escalate", "upstream_unavailable"],
-  ahead: ({ params }) => aheadOfRotation(params.account_id, params.webhook_id),
+  ahead: ({ params }) => ({ keys: [webhookKey(params.account_id, params.webhook_id)] }),
   run: ({ params, body }, context) =>
     rotateSecret(params.account_id, params.webhook_id, body.overlap_seconds, context, webhookServices()),
 });

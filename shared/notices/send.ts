@@ -73,7 +73,7 @@ export async function sendNotice(event: NoticeEvent, work: NoticeWork): Promise<
   ]);
   const notice = account && maker(event, (person) => nameOf(person, members), account);
   // A closed account has no use for mails about its domains.
-  if (!notice || (account.status === "closed" && notice.category.startsWith("domain"))) return;
+  if (!notice || (account.status === "closed" && event.type.startsWith("domain."))) return;
   const recipients = await recipientsOf(table, account.id, notice, now());
   if (recipients.length === 0) return;
   const matter = hashOf(`${account.id} ${notice.matter ?? event.id}`);

@@ -80,7 +80,8 @@ export type LimiterMemory = {
 export const newLimiterMemory = (): LimiterMemory => ({ buckets: new Map(), ownLimits: new Map() });
 
 const ownLimitsTtlMs = 60_000;
-const bucketTtlSeconds = 3_600;
+/** The shortest time for which a bucket is kept after a charge, in milliseconds. */
+const bucketKeptMs = 3_600_000;
 
 export type LimiterContext = { table: Table; memory: LimiterMemory; log: Log; now: () => Date };
 
@@ -266,12 +267,21 @@ async function addCharge(
     const idle = Math.max(0, now - tat);
     attempt = await table.attempt({
       update: rateKey(name),
+      set: { ttl: ttlFor(addition, reserved) },
       add: { tat: addMs + idle },
       if: { tat: idle > 0 ? stored : { above: now, atMost: ceiling + reserved } },
     });
     if (attempt.done) return { done: true, tat: Number(attempt.updated["tat"]) - reserved };
   }
 }
+
+/**
+ * The time until which a bucket is kept after a charge, in seconds since 1970. A full bucket of a low limit drains for
+ * longer than an hour. Such a bucket is kept until it is empty, because a bucket that is not stored counts as empty.
+ * `reserved` is the part of the arrival time, in milliseconds, that `ceiling` does not include.
+ */
+const ttlFor = ({ addMs, ceiling, now }: Addition, reserved = 0): number =>
+  Math.ceil(Math.max(now + bucketKeptMs, Math.max(now, ceiling) + reserved + addMs) / 1_000);
 
 /**
  * The write that charges a bucket, and adds a reservation if there is one. `tat` is the last known theoretical arrival
@@ -281,15 +291,11 @@ async function addCharge(
  *
  * The condition fails if the stored arrival time does not agree, or if the charge does not fit.
  */
-export function chargingWrite(
-  name: string,
-  tat: number,
-  { addMs, ceiling, now }: Addition,
-  reservation?: Reservation,
-): Write {
+export function chargingWrite(name: string, tat: number, addition: Addition, reservation?: Reservation): Write {
+  const { addMs, ceiling, now } = addition;
   const update = rateKey(name);
   const reserved = reservation ? { [reservation.attribute]: reservation.stored } : {};
-  const set = { ...reserved, ttl: Math.ceil(now / 1000) + bucketTtlSeconds };
+  const set = { ...reserved, ttl: ttlFor(addition) };
   const add: Record<string, number> = reservation ? { reservations: 1 } : {};
   return tat <= now
     ? { update, set: { ...set, tat: now + addMs, idle_at: now }, add, if: { absentOr: { tat: { atMost: now } } } }

@@ -136,29 +136,39 @@ const stepSize = 2_000;
 
 /**
  * Extends the index of a day to the entries that are old enough at `now`. Makes the index again if it does not agree
- * with the day's counters. Each step is a transaction, so an interrupted call loses one step.
+ * with the day's counters. Each step is a transaction, so an interrupted call loses one step. A call begins the index
+ * at most once: if the index still does not agree then, the counters are out of date, and the next call makes the index
+ * again.
  */
 export async function extendIndex(table: Table, journal: Journal, day: WholeDay, now: Date): Promise<void> {
   const toMs = Math.min(now.getTime() - settledMs, day.startMs + dayMs);
+  let hasBegun = false;
   for (let isMore = toMs > day.startMs && day.count > minExtension; isMore;) {
-    isMore = await table.commit(async () => {
-      const plan = await planStep(table, journal, day, toMs);
-      return { writes: plan?.writes ?? [], value: plan?.isMore ?? false };
+    const step = await table.commit(async () => {
+      const plan = await planStep(table, journal, day, toMs, !hasBegun);
+      return { writes: plan?.writes ?? [], value: plan };
     });
+    hasBegun ||= step?.begins ?? false;
+    isMore = step?.isMore ?? false;
   }
 }
 
-/** Plans one step; undefined if there is nothing to extend. */
+/**
+ * Plans one step; undefined if there is nothing to extend. `begins` says whether the step begins the index. Without
+ * `mayBegin`, only an index that agrees with the day's counters is extended.
+ */
 async function planStep(
   table: Reader,
   journal: Journal,
   day: WholeDay,
   toMs: number,
-): Promise<{ writes: Write[]; isMore: boolean } | undefined> {
+  mayBegin: boolean,
+): Promise<{ writes: Write[]; begins: boolean; isMore: boolean } | undefined> {
   const { startMs, late } = day;
   const stored = await table.get(indexKey(journal, startMs), StoredIndex);
   const version = stored?.version ?? 0;
   const isKept = stored !== undefined && isExact(stored, day);
+  if (!isKept && !mayBegin) return undefined;
   const { count, until, firsts } = isKept ? stored : { count: 0, until: idAt(startMs), firsts: new Uint8Array() };
   const to = idAt(toMs);
   const isDayOver = to === idAt(startMs + dayMs);
@@ -190,6 +200,7 @@ async function planStep(
       { put: { ...indexKey(journal, startMs), ...index, ttl }, if: version === 0 ? "absent" : { version } },
       ...(marked.length === 0 ? [] : [{ put: { ...shelfKey(journal, startMs, shelf), marks: packed, ttl } }]),
     ],
+    begins: !isKept,
     isMore: isMore || isIncomplete,
   };
 }

@@ -77,15 +77,10 @@ async function settleDelivery(
   after: StoredDelivery,
   { table, now }: DeliveryContext,
 ): Promise<DeliverResult> {
-  const at = now();
-  const { account_id } = before;
+  const commit = systemCommit(table, before.account_id, now);
   try {
-    return await systemCommit(
-      table,
-      account_id,
-      () => at,
-    )(async () => {
-      const { writes, changes } = await planDisabling(table, after, at);
+    return await commit(async () => {
+      const { writes, changes } = await planDisabling(table, after, now());
       const update = { ...updateWrite(after), orElse: () => new Superseded() };
       const due = moveDue(before, before.next_attempt_at, after.next_attempt_at);
       return { value: after.status, writes: [update, ...due, ...writes], changes, housekeeping: true };
@@ -128,7 +123,7 @@ export async function deliverClaimed(
   const tried = await tryOnce(webhook, delivery, body, context);
   const result = await settleDelivery(delivery, afterTry(delivery, tried, now(), random), context);
   if (tried.attempt.error === null) await noteSuccess(table, delivery, now());
-  else if (isReceiverFault(tried.attempt)) await noteFailure(table, delivery, now());
+  else if (isReceiverFault(tried.attempt)) await noteFailure(table, webhook, now());
   return result;
 }
 

@@ -14,8 +14,8 @@ const concurrency = 5;
 const firstDueMs = 120_000;
 
 /**
- * Creates the missing deliveries of an event, one for each active webhook that subscribes to the event and is not newer
- * than the event. Returns the statuses of the new deliveries.
+ * Creates the missing deliveries of an event, one for each active webhook that subscribes to the event, and was neither
+ * created nor enabled again after the event. Returns the statuses of the new deliveries.
  * - All deliveries are written before the first delivery is sent.
  * - A new delivery is tried once. The delivery of a failing webhook waits for the next sweep, so that it does not delay
  *   the other deliveries.
@@ -24,9 +24,9 @@ const firstDueMs = 120_000;
  */
 export async function dispatch(event: PublishedEvent, context: DeliveryContext): Promise<DeliverResult[]> {
   const subscribed = (await allWebhooks(context.table, event.account_id)).filter(
-    ({ status, event_types, created_at }) =>
+    ({ status, event_types, created_at, enabled_at = created_at }) =>
       status === "active" &&
-      created_at <= event.timestamp &&
+      enabled_at <= event.timestamp &&
       event_types.some((pattern) => matches(pattern, event.type)),
   );
   const failing = await failingAmong(

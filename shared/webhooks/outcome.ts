@@ -3,10 +3,11 @@ import * as z from "zod";
 import { type Change, change } from "../changes/kind.ts";
 import { systemAuthor } from "../changes/record.ts";
 import { type Commit, recorder } from "../changes/recorder.ts";
+import { later } from "../core/time.ts";
 import type { Reader, Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import type { DeliveryAttempt, StoredDelivery } from "./delivery.ts";
-import { nextAttempt } from "./schedule.ts";
+import { nextAttempt, retriedForMs } from "./schedule.ts";
 import { type StoredWebhook, findWebhook, putWebhook, webhookKind } from "./webhook.ts";
 
 /** One attempt, and the wait that the receiver asks for. */
@@ -121,18 +122,16 @@ export async function noteSuccess(table: Table, webhook: WebhookRef, now: Date):
   if (!isNoted || success.failing_since !== undefined) await table.attempt(successWrite(webhook, now));
 }
 
-/** Records that a webhook is failing, unless that is recorded already. */
-export async function noteFailure(table: Table, webhook: WebhookRef, now: Date): Promise<void> {
-  const success = await readOutcome(table, webhook);
-  if (success?.failing_since !== undefined) return;
-  const update = successKey(webhook.account_id, webhook.webhook_id);
+/** Records that a webhook is failing, unless that is recorded already since the webhook was last enabled again. */
+export async function noteFailure(
+  table: Table,
+  { account_id, id, enabled_at = "" }: StoredWebhook,
+  now: Date,
+): Promise<void> {
+  const outcome = await readOutcome(table, { account_id, webhook_id: id });
+  if (outcome?.failing_since !== undefined && outcome.failing_since >= enabled_at) return;
+  const update = successKey(account_id, id);
   await table.attempt({ update, set: { failing_since: now.toISOString(), ttl: ttlFrom(now) } });
-}
-
-/** Whether the last recorded success is at or after a time. */
-async function hasSucceededSince(table: Reader, webhook: WebhookRef, since: string): Promise<boolean> {
-  const { last_success_at } = (await readOutcome(table, webhook)) ?? {};
-  return last_success_at !== undefined && last_success_at >= since;
 }
 
 /** The ids of the webhooks that are recorded as failing. `webhooks` must not contain a webhook twice. */
@@ -147,34 +146,46 @@ export const systemCommit = (table: Table, accountId: string, now: () => Date): 
   recorder({ table, accountId, author: systemAuthor("webhooks.deliver", "webhooks"), now });
 
 /**
- * Why a failed delivery disables its webhook: `gone` if the receiver answered 410, `failing` if the receiver has
- * accepted nothing since the delivery was created. Undefined if the delivery does not disable its webhook.
+ * Whether a failed attempt disables its webhook as failing:
+ * - if it was the last attempt of the delivery, and the receiver has accepted nothing since the delivery was created
+ * - if the webhook has been failing for as long as a delivery is retried. Few deliveries of a failing webhook are tried,
+ *   so if it has many events, no delivery reaches its last attempt in time. Failures from before the webhook was enabled
+ *   again do not count.
  */
-async function disablingReason(table: Reader, delivery: StoredDelivery): Promise<"gone" | "failing" | undefined> {
-  const last = delivery.attempts.at(-1);
-  if (delivery.status !== "failed" || !last) return undefined;
-  if (isGone(last)) return "gone";
-  if (!isReceiverFault(last)) return undefined;
-  return (await hasSucceededSince(table, delivery, delivery.created_at)) ? undefined : "failing";
+function isOverdue(
+  { status, created_at }: StoredDelivery,
+  { failing_since, last_success_at = "" }: z.output<typeof Success>,
+  { enabled_at = "" }: StoredWebhook,
+  now: Date,
+): boolean {
+  if (status === "failed" && last_success_at < created_at) return true;
+  const latest = later(now, -retriedForMs);
+  const isSinceEnabled = failing_since !== undefined && failing_since >= enabled_at;
+  return isSinceEnabled && failing_since <= latest && last_success_at <= latest;
 }
 
 /**
- * The writes and the change that disable the webhook of a failed delivery; none if the delivery does not disable the
- * webhook.
+ * The writes and the change that disable the webhook of a delivery after an attempt: as `gone` if the receiver answered
+ * 410, and as `failing` as `isOverdue` says. None if the attempt does not disable the webhook.
  */
 export async function planDisabling(
   table: Reader,
   delivery: StoredDelivery,
   now: Date,
 ): Promise<{ writes: Write[]; changes: Change[] }> {
-  const reason = await disablingReason(table, delivery);
-  const old = reason && (await findWebhook(table, delivery.account_id, delivery.webhook_id));
-  if (!reason || old?.status !== "active") return { writes: [], changes: [] };
+  const last = delivery.attempts.at(-1);
+  if (!last || !isReceiverFault(last)) return { writes: [], changes: [] };
+  const [outcome = {}, old] = await Promise.all([
+    readOutcome(table, delivery),
+    findWebhook(table, delivery.account_id, delivery.webhook_id),
+  ]);
+  const isDisabling = isGone(last) || (old && isOverdue(delivery, outcome, old, now));
+  if (old?.status !== "active" || !isDisabling) return { writes: [], changes: [] };
   const at = now.toISOString();
   const disabled: StoredWebhook = {
     ...old,
     status: "disabled",
-    disabled_reason: reason,
+    disabled_reason: isGone(last) ? "gone" : "failing",
     disabled_at: at,
     updated_at: at,
     version: old.version + 1,

@@ -9,6 +9,7 @@ import { type AttemptResult, afterManual, successWrite } from "./outcome.ts";
 import { moveDue } from "./schedule.ts";
 import type { WebhookServices } from "./services.ts";
 import { bodyOf } from "./signing.ts";
+import { requireToSee } from "./subscription.ts";
 import { getWebhook, Webhook, webhookKey, webhookKind, type StoredWebhook } from "./webhook.ts";
 
 /** The write that records a success, if the receiver accepted the attempt. */
@@ -66,7 +67,8 @@ export async function testWebhook(
 
 /**
  * Sends a delivery once more, in any status, with the same body and `webhook-id`. Returns the delivery. If the attempt
- * fails, the delivery keeps its status, and its retries continue as planned. Throws 404.
+ * fails, the delivery keeps its status, and its retries continue as planned. Throws 404. Throws 403 `would_escalate`
+ * unless the caller may see the delivery's event, because the webhook can have another URL now than at the event.
  */
 export async function redeliver(
   ref: { account_id: string; webhook_id: string; id: string },
@@ -80,6 +82,7 @@ export async function redeliver(
     return { ...loaded, webhook: loaded.webhook };
   };
   const { webhook, delivery, body } = await load();
+  await requireToSee(ref.account_id, [delivery.event_type], context);
   const tried = await tryOnce(webhook, delivery, body, { ...services, log, now });
   const { check, changes } = manualAttempt(webhook, "redelivered");
   return commit(async () => {

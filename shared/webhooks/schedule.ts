@@ -1,3 +1,4 @@
+import { minuteMs } from "../core/time.ts";
 import * as due from "../table/due.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
@@ -6,6 +7,8 @@ import type { Key, Write } from "../table/writes.ts";
  * The wait after each failed attempt, in minutes: ten attempts over about 75 hours, as Standard Webhooks recommends.
  */
 const waitsMinutes = [1, 5, 30, 120, 300, 600, 840, 1_200, 1_440];
+/** How long a delivery is retried, in milliseconds, without the variation and without `Retry-After`. */
+export const retriedForMs = waitsMinutes.reduce((sum, wait) => sum + wait, 0) * minuteMs;
 const jitter = 0.1;
 /** The longest wait that a receiver can ask for, in seconds. */
 const longestRetryAfterSeconds = 86_400;

@@ -71,7 +71,8 @@ function statusChange({ status }: StoredWebhook, active: boolean | undefined, at
 
 /**
  * Changes the members of a webhook that `patch` has. Throws 404. If `patch` sets the URL or the event types, or enables
- * the webhook, the caller must be allowed to see all of the webhook's events: throws 403 `would_escalate`.
+ * the webhook, the caller must be allowed to see all of the webhook's events, those before the change and those after
+ * it: throws 403 `would_escalate`. The events before the change count, because their retries go to the new URL.
  */
 export function updateWebhook(
   accountId: string,
@@ -87,7 +88,7 @@ export function updateWebhook(
     const set = { url, event_types, description, ...statusChange(old, active, at) };
     const changed = { ...old, ...set, updated_at: at };
     const mustSeeEvents = patch.url !== undefined || patch.event_types !== undefined || active === true;
-    if (mustSeeEvents) await requireToSee(accountId, event_types, context);
+    if (mustSeeEvents) await requireToSee(accountId, [...old.event_types, ...event_types], context);
     if (isSame(old, set)) return { value: old, writes: [], changes: [], current: old };
     const updated: StoredWebhook = { ...changed, version: old.version + 1 };
     return {
@@ -120,11 +121,6 @@ export async function deleteWebhook(accountId: string, id: string, { table, comm
   });
 }
 
-/** The items that `rotateSecret` reads. */
-export const aheadOfRotation = (accountId: string, id: string): Ahead => ({
-  keys: [webhookKey(accountId, id), webhookKey(accountId, id)],
-});
-
 /**
  * Gives a webhook a new secret, and returns the webhook with the secret. No other answer shows the secret. For
  * `overlapSeconds` the previous secret signs too. Older secrets do not sign. Throws:
@@ -140,13 +136,12 @@ export async function rotateSecret(
   { secrets }: WebhookServices,
 ): Promise<WithSecret> {
   const { table, commit, now } = context;
-  // With the secret, the caller can forge every event of the webhook. So the caller must be allowed to see all of these
-  // events.
-  const { event_types } = await getWebhook(table, accountId, id);
-  await requireToSee(accountId, event_types, context);
-  const { secret, sealed } = await mintSecret(secrets, { account_id: accountId, id });
   return commit(async () => {
     const old = await getWebhook(table, accountId, id);
+    // With the secret, the caller can forge every event of the webhook. So the caller must be allowed to see all of
+    // these events.
+    await requireToSee(accountId, old.event_types, context);
+    const { secret, sealed } = await mintSecret(secrets, { account_id: accountId, id });
     const at = now();
     const end = overlapSeconds === 0 ? null : new Date(at.getTime() + overlapSeconds * 1_000).toISOString();
     const rotated: StoredWebhook = {

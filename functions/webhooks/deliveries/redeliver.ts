@@ -13,13 +13,14 @@ export const route = defineRoute({
   summary: "Send a delivery again",
   synonyms: ["resend", "retry", "repeat", "failed", "notification"],
   description:
-    "Sends the same body with the same `webhook-id` now, whatever the status of the delivery is, and returns the delivery. If this attempt fails, the status stays as it was.",
+    "Sends the same body with the same `webhook-id` now, whatever the status of the delivery is, and returns the delivery. If this attempt fails, the status stays as it was. You must be allowed to see the resources of the delivery's event.",
   capability: "webhook.manage",
   access: "write",
   lambda: { uses: ["secrets"] },
   limit: "outbound",
   params: DeliveryParams,
   output: Delivery,
+  problems: ["would_escalate"],
   ahead: ({ params: { account_id, webhook_id, delivery_id: id } }) => aheadOfDelivery({ account_id, webhook_id, id }),
   run: ({ params: { account_id, webhook_id, delivery_id: id } }, context) =>
     redeliver({ account_id, webhook_id, id }, context, webhookServices()),

@@ -12,8 +12,8 @@ import type { Deliver } from "./event-source.ts";
 /*
  * Replaces the table's stream on a local machine. The stream of the embedded engine would slow down every write.
  *
- * The time in a row's id is the time when its request began. The row becomes readable only after the commit, up to 30
- * seconds later. So each poll also reads older rows:
+ * The time in a row's id is the time when its transaction was planned. The row becomes readable only after the commit,
+ * up to 30 seconds later. So each poll also reads older rows:
  * - Every poll reads the rows since one second before the last poll.
  * - Every ten seconds, a poll is a sweep. It reads the rows since 30 seconds before the last sweep.
  */

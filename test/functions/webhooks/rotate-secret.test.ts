@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 
+import { webhookKey } from "../../../shared/webhooks/webhook.ts";
+import { afterReading } from "../../support/between.ts";
 import { storedOf } from "../../support/entry-points.ts";
 import { call, holdsFor, keepingReceiver } from "../../support/webhooks.ts";
 import { newAccount, newMember } from "../../support/world.ts";
@@ -61,4 +63,18 @@ test("who may not see all that a webhook is told of does not get the secret to s
   const { body } = await call(account, "POST", `/${id}/rotate-secret`, {}, manager);
   expect(body).toMatchObject({ status: 403, code: "would_escalate" });
   expect((await call(account, "GET", `/${id}`)).body.previous_secret_expires_at).toBeNull();
+});
+
+test("nor if the webhook gets more event types between the check and the rotation", async () => {
+  const account = await newAccount();
+  const { url } = await keepingReceiver();
+  const { id } = (await call(account, "POST", "", { url, event_types: ["workspace.*"] })).body;
+  const manager = await newMember(account, { role: "manager" });
+  const { SK } = webhookKey(account.id, id);
+  const { body } = await afterReading(
+    (key) => key.SK === SK,
+    () => call(account, "PATCH", `/${id}`, { event_types: ["*"] }),
+    () => call(account, "POST", `/${id}/rotate-secret`, {}, manager),
+  );
+  expect(body).toMatchObject({ status: 403, code: "would_escalate" });
 });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import { accountKey } from "../../../shared/accounts/account.ts";
 import { accessKey } from "../../../shared/accounts/standing.ts";
 import { dayMs } from "../../../shared/core/time.ts";
 import { sendNotice } from "../../../shared/notices/send.ts";
@@ -237,4 +238,28 @@ test("a muted category is not sent, and a chosen user gets the mails of their ca
   expect([await countTo(address), await countTo(books)]).toEqual([0, 0]);
   await sendNotice(pastDue(account), noticeWork());
   expect([await countTo(address), await countTo(books)]).toEqual([1, 1]);
+});
+
+test("the domains of a closed account cause no mails, in no category", async () => {
+  const { account, address } = await accountWithAddress();
+  const data = {
+    id: account.id,
+    name: "example.org",
+    unicode_name: "example.org",
+    status_reason: null,
+    deletes_at: null,
+    registration: null,
+    renewal: null,
+    transfer: null,
+    auto_renew: false,
+  };
+  const types = ["domain.taken_over", "domain.transferred_out", "domain.auth_code_created", "domain.degraded"];
+  const send = async () => {
+    for (const type of types) await sendNotice(eventFor(account, type, { data }), noticeWork());
+  };
+  await send();
+  expect(await countTo(address)).toBe(types.length);
+  await write({ update: accountKey(account.id), set: { status: "closed" } });
+  await send();
+  expect(await countTo(address)).toBe(types.length);
 });

@@ -10,6 +10,7 @@ import {
   limitsKey,
   newLimiterMemory,
   rateHeaders,
+  rateKey,
   type LimiterMemory,
 } from "../../../shared/rate-limits/limiter.ts";
 import { setOwnLimit } from "../../../shared/rate-limits/own-limits.ts";
@@ -335,6 +336,22 @@ test("an unreadable request without a credential is charged to its network", asy
   const { status, headers } = await request("POST", "/v1/public/forwarding/verify", { body });
   expect(status).toBe(400);
   expect(headers["ratelimit"]).toContain(`"sensitive";r=${limitClasses.sensitive.burst - 1};`);
+});
+
+test("a bucket is kept until it is empty, and for an hour at least", async () => {
+  const { id: accountId } = await newAccount();
+  await setOwnLimit(testTable(), accountId, "default", { perMinute: 1, burst: 1_000 });
+  const [principalId, at] = [randomUUID(), Date.now()];
+  const context = { table: testTable(), memory: newLimiterMemory(), log, now: () => new Date(at) };
+  for (const [cost, hours] of [
+    [1, 1],
+    [900, 901 / 60],
+    [99, 1_000 / 60],
+  ] as const) {
+    await charge({ principalId, class: "default", cost, accountId, isExact: true }, context);
+    const [bucket] = await testTable().getMany([rateKey(`${principalId}#default#${accountId}`)]);
+    expect(Number(bucket?.["ttl"]) * 1_000).toBeGreaterThanOrEqual(at + hours * 3_600_000);
+  }
 });
 
 test("an account's own limit holds for any case of its id", async () => {

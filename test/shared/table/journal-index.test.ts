@@ -74,11 +74,11 @@ test("shows the pages that a sorted array would, before and after a day is index
   );
 });
 
-/** Ten thousand entries of one day, in bursts of many in a millisecond, and the time after them. */
-async function fullDay() {
+/** Entries of one day, by default ten thousand, in bursts of many in a millisecond, and the time after them. */
+async function fullDay(bursts = 100) {
   const journal = newJournal();
   const ids: string[] = [];
-  for (let burst = 0; burst < 100; burst++) {
+  for (let burst = 0; burst < bursts; burst++) {
     const at = new Date(midnightMs + burst * 10 * minuteMs);
     const some = Array.from({ length: 98 }, () => timeOrderedId(at));
     await append(journal, some, at);
@@ -152,6 +152,25 @@ test("an index that lacks an entry is made again by the call that finishes its d
   expect(usage.writeUnits).toBe(before);
   const [day] = await table.between(journal.partition, "JOURNAL#entries#INDEX#", "JOURNAL#entries#INDEX#~");
   expect(day).toMatchObject({ count: 91 });
+});
+
+test("an entry that is appended late while its day is indexed is left to the next call", async () => {
+  const { journal, ids, now } = await fullDay(30);
+  const late = timeOrderedId(new Date(midnightMs + 255 * minuteMs));
+  let steps = 0;
+  const commit: typeof table.commit = async (plan) => {
+    const done = await table.commit(plan);
+    steps += 1;
+    if (steps === 1) await append(journal, [late], now);
+    if (steps > 10) throw new Error("the call does not end");
+    return done;
+  };
+  await indexEntries({ ...table, commit }, journal, { since: new Date(midnightMs) }, now);
+  await index(journal, now);
+  const [day] = await table.between(journal.partition, "JOURNAL#entries#INDEX#", "JOURNAL#entries#INDEX#~");
+  expect(day).toMatchObject({ count: ids.length + 1, late: 1 });
+  const { rows } = await readEntries(table, journal, { skip: 400, take: 25 }, now);
+  expect(rows.map(({ id }) => id)).toEqual(newestFirst([...ids, late]).slice(400, 425));
 });
 
 test("several workers may index a journal at once, while entries are appended", async () => {

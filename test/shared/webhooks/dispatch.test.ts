@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { dispatch } from "../../../shared/webhooks/dispatch.ts";
 import { deleteWebhook, rotateSecret, updateWebhook } from "../../../shared/webhooks/webhook-changes.ts";
 import { webhookKey } from "../../../shared/webhooks/webhook.ts";
+import { afterReading } from "../../support/between.ts";
 import { holdsFor, keepingReceiver, newScene, verified, type Received } from "../../support/webhooks.ts";
 
 const first = ([one]: Received[]): Received => one ?? { headers: {}, body: "" };
@@ -119,6 +120,23 @@ test("a receiver that answers 410 is disabled as gone, by the system, and the ot
   expect([gone.received.length, good.received.length]).toEqual([1, 1]);
 });
 
+test("a webhook that a caller changes while it is being disabled is disabled after this change", async () => {
+  const scene = await newScene();
+  const { url } = await keepingReceiver(() => ({ status: 410 }));
+  await scene.subscribe(url, "auth.*");
+  const { id } = await scene.subscribe(url, "workspace.*");
+  const { SK } = webhookKey(scene.accountId, id);
+  const change = () => {
+    scene.passMinutes(1);
+    return updateWebhook(scene.accountId, id, { description: "Ours" }, scene.context);
+  };
+  const run = () => dispatch(scene.event(), scene.work);
+  expect(await afterReading((key) => key.SK === SK, change, run)).toEqual(["failed"]);
+  const at = scene.work.now().toISOString();
+  expect(await scene.find(id)).toMatchObject({ description: "Ours", disabled_at: at, updated_at: at });
+  expect(await scene.changes("webhook.disabled")).toMatchObject([{ at }]);
+});
+
 test("a webhook that fails for several events at once is disabled once", async () => {
   const scene = await newScene();
   const { url } = await keepingReceiver(() => ({ status: 410 }));
@@ -169,5 +187,23 @@ test("a webhook gets the events from the moment of its creation, and none from b
   expect(await dispatch(scene.event("workspace.created", at(-1)), scene.work)).toEqual([]);
   expect([await scene.deliveries(id), received]).toEqual([[], []]);
   expect(await dispatch(scene.event("workspace.created", at(0)), scene.work)).toEqual(["succeeded"]);
+  expect(received).toHaveLength(1);
+});
+
+test("a webhook that is enabled again gets the events from that moment on, and none from the time when it was disabled", async () => {
+  const scene = await newScene();
+  const { url, received } = await keepingReceiver();
+  const { id } = await scene.subscribe(url);
+  await updateWebhook(scene.accountId, id, { active: false }, scene.context);
+  scene.passMinutes(1);
+  const missed = scene.event();
+  scene.passMinutes(1);
+  await updateWebhook(scene.accountId, id, { active: true }, scene.context);
+  const [enabling] = await scene.changes("webhook.updated");
+  expect(await dispatch(missed, scene.work)).toEqual([]);
+  expect(await scene.deliveries(id)).toEqual([]);
+  expect(await dispatch(scene.event("webhook.updated", { timestamp: enabling?.["at"] }), scene.work)).toEqual([
+    "succeeded",
+  ]);
   expect(received).toHaveLength(1);
 });

@@ -88,6 +88,36 @@ test("a failure on our side does not make a webhook a failing one", async () => 
   expect((await scene.deliveries(id)).map(({ attempt_count }) => attempt_count)).toEqual([1, 1]);
 });
 
+test("a webhook that accepts nothing for three days is disabled, however many events it has, and after it is enabled again has as long once more", async () => {
+  const scene = await newScene();
+  const { url } = await keepingReceiver(() => ({ status: 500 }));
+  const { id } = await scene.subscribe(url);
+  await dispatch(scene.event(), scene.work);
+  for (let hours = 0; hours < 75; hours += 3) {
+    await dispatch(scene.event(), scene.work);
+    expect(await sweep(scene.work)).toMatchObject({ pending: 1 });
+    scene.passMinutes(180);
+  }
+  expect(await scene.find(id)).toMatchObject({ status: "active" });
+  scene.passMinutes(60);
+  await sweep(scene.work);
+  expect(await scene.find(id)).toMatchObject({ status: "disabled", disabled_reason: "failing" });
+  expect(await scene.changes("webhook.disabled")).toHaveLength(1);
+  scene.passMinutes(24 * 60);
+  await sweep(scene.work);
+  expect((await scene.deliveries(id)).every(({ status }) => status === "failed")).toBe(true);
+  await updateWebhook(scene.accountId, id, { active: true }, scene.context);
+  scene.passMinutes(5 * 24 * 60);
+  await dispatch(scene.event(), scene.work);
+  expect(await sweep(scene.work)).toEqual({ due: 1, pending: 1 });
+  scene.passMinutes(60);
+  expect(await sweep(scene.work)).toEqual({ due: 1, pending: 1 });
+  expect(await scene.find(id)).toMatchObject({ status: "active" });
+  scene.passMinutes(76 * 60);
+  await sweep(scene.work);
+  expect(await scene.find(id)).toMatchObject({ status: "disabled", disabled_reason: "failing" });
+});
+
 test("the due deliveries of a failing webhook are given up in one run once it is disabled", async () => {
   const scene = await newScene();
   const { url } = await keepingReceiver(() => ({ status: 500 }));

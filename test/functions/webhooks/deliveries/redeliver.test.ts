@@ -5,7 +5,7 @@ import { redeliver } from "../../../../shared/webhooks/redeliver.ts";
 import { readDue } from "../../../../shared/webhooks/schedule.ts";
 import { storedOf } from "../../../support/entry-points.ts";
 import { call, eventIn, keepingReceiver, newScene, verified, workOn } from "../../../support/webhooks.ts";
-import { newAccount, testTable } from "../../../support/world.ts";
+import { newAccount, newMember, testTable } from "../../../support/world.ts";
 
 /** A webhook that was sent one event; the receiver answers with the statuses in turn. */
 async function scene(...statuses: number[]) {
@@ -87,6 +87,25 @@ test("a delivery that succeeded by hand stays succeeded after any result of a ru
   expect(await dispatching).toEqual(["skipped"]);
   expect(await on.deliveries(webhook.id)).toMatchObject([{ status: "succeeded", next_attempt_at: null }]);
   expect(await readDue(work.table, new Date(Date.now() + 10 * 86_400_000))).toEqual([]);
+});
+
+test("who may not see an event cannot have it sent again, whatever the webhook's event types are now", async () => {
+  const account = await newAccount();
+  const { url, received } = await keepingReceiver();
+  const { id } = (await call(account, "POST", "", { url, event_types: ["auth.*", "workspace.*"] })).body;
+  const work = workOn(testTable());
+  const [secretOne, plainOne] = ["auth.grant.created", "workspace.created"].map((type) =>
+    eventIn(account.id, type, work.now()),
+  );
+  for (const event of [secretOne, plainOne]) if (event) await dispatch(event, work);
+  await call(account, "PATCH", `/${id}`, { event_types: ["workspace.*"] });
+  const manager = await newMember(account, { role: "manager" });
+  const again = (event = secretOne) =>
+    call(account, "POST", `/${id}/deliveries/${event?.id}/redeliver`, undefined, manager);
+  const sent = received.length;
+  expect((await again()).body).toMatchObject({ status: 403, code: "would_escalate", missing: ["auth.manage"] });
+  expect(received).toHaveLength(sent);
+  expect((await again(plainOne)).status).toBe(200);
 });
 
 test("answers 404 for a delivery that is not there or is another webhook's", async () => {

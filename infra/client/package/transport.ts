@@ -1,4 +1,4 @@
-import { ApiError, ConnectionError, TimeoutError } from "./errors.ts";
+import { ApiError, ConnectionError, HostedMailError, TimeoutError } from "./errors.ts";
 import type { WithResponse } from "./promises.ts";
 import { retrying } from "./retrying.ts";
 
@@ -162,14 +162,41 @@ function requestBody({ body }: FunctionRoute, rest: ReadonlyMap<string, unknown>
   return { body: { ...members, ...others } };
 }
 
-const parsedContent = (text: string, { headers }: Response): unknown => {
-  if (!/\bjson\b/.test(headers.get("content-type") ?? "")) return text;
+/** A body, and whether it is JSON. The content of a body that is not JSON is its text. */
+type Content = { content: unknown; isJson: boolean };
+
+/** The media type of an answer, without parameters, such as `application/json`. */
+const mediaTypeOf = ({ headers }: Response): string =>
+  (headers.get("content-type") ?? "").replace(/;.*/s, "").trim().toLowerCase();
+
+const isJsonType = (mediaType: string): boolean => /\bjson\b/.test(mediaType);
+
+function parsedContent(text: string, response: Response): Content {
+  const asText = { content: text, isJson: false };
+  if (!isJsonType(mediaTypeOf(response))) return asText;
   try {
-    return JSON.parse(text) as unknown;
+    return { content: JSON.parse(text) as unknown, isJson: true };
   } catch {
-    return text;
+    return asText;
   }
+}
+
+/** Whether the header `Accept` names the media type, or a range that contains it, such as `text/*`. */
+const accepts = (accept: string, mediaType: string): boolean => {
+  const wanted = accept.split(",").map((one) => one.replace(/;.*/s, "").trim().toLowerCase());
+  return [mediaType, mediaType.replace(/\/.*/, "/*"), "*/*"].some((one) => one !== "" && wanted.includes(one));
 };
+
+/**
+ * Throws a `HostedMailError` if a successful answer is not JSON, unless the request's `Accept` names the answer's media
+ * type. Such an answer comes from another server than the API, for example from a proxy or a web site.
+ */
+function checkContent({ isJson, response }: Content & { response: Response }, accept: string, request: string): void {
+  const mediaType = mediaTypeOf(response);
+  if (isJson || (!isJsonType(mediaType) && accepts(accept, mediaType))) return;
+  const found = isJsonType(mediaType) ? "JSON that is not valid" : `${mediaType || "no content type"}, not JSON`;
+  throw new HostedMailError(`${request} answered ${found}. Check the address of the API.`);
+}
 
 /**
  * Sends requests. Adds the token and the idempotency key, limits the time of each try, and repeats requests after
@@ -185,8 +212,8 @@ export class Transport {
   }
 
   /**
-   * Sends a request, and returns its data with the response. Throws an `ApiError`, a `ConnectionError`, or the reason of
-   * the caller's signal.
+   * Sends a request, and returns its data with the response. Throws an `ApiError`, a `ConnectionError`, the reason of
+   * the caller's signal, or a `HostedMailError` if the answer is not JSON.
    */
   async send<Data>(request: ReadyRequest, options: RequestOptions = {}): Promise<WithResponse<Data>> {
     const { method, body, takesKey, programRequestId } = request;
@@ -200,13 +227,15 @@ export class Transport {
     if (options.idempotencyKey !== undefined) headers.set("idempotency-key", options.idempotencyKey);
     if (takesKey && !headers.has("idempotency-key")) headers.set("idempotency-key", randomId());
     const key = headers.get("idempotency-key") ?? undefined;
-    const { response, content } = await retrying(() => this.#try(request, headers, options), {
+    const answer = await retrying(() => this.#try(request, headers, options), {
       retries: options.retries ?? this.#options.retries ?? 4,
       longestWaitMs: this.#options.longestWaitMs ?? 20_000,
       isSafeToRepeat: method === "GET" || key !== undefined || programRequestId !== undefined,
       signal: options.signal,
     });
+    const { response, content } = answer;
     if (!response.ok) throw new ApiError(response, content, { idempotencyKey: key, programRequestId });
+    checkContent(answer, headers.get("accept") ?? "", `${method} ${this.#base}${request.path}`);
     return { data: content as Data, response, requestId: response.headers.get("x-request-id") ?? undefined };
   }
 
@@ -237,9 +266,9 @@ export class Transport {
     }
   }
 
-  async #fetch(url: string, init: RequestInit): Promise<{ response: Response; content: unknown }> {
+  async #fetch(url: string, init: RequestInit): Promise<Content & { response: Response }> {
     const response = await (this.#options.fetch ?? globalThis.fetch)(url, init);
-    return { response, content: parsedContent(await response.text(), response) };
+    return { response, ...parsedContent(await response.text(), response) };
   }
 
   async #authorize(headers: Headers): Promise<void> {

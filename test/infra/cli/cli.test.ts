@@ -103,6 +103,15 @@ describe("logging in", () => {
     const input = account.owner.token;
     await hostedMail(["login", "--token-stdin", "--base-url", product.base], { input, env });
     const other = newUser();
+  test("stores no token of an address that answers something else than JSON", async () => {
+    const server = createServer((_, response) => response.setHeader("content-type", "text/html").end("<p>Sign in</p>"));
+    const base = `http://127.0.0.1:${await portOf(server)}`;
+    onTestFinished(() => void server.close());
+    const failed = await hostedMail(["login", "--token-stdin", "--base-url", base], { input: "secret-token", env });
+    expect(failed).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("text/html, not JSON") });
+    expect(existsSync(configFile()) ? readFileSync(configFile(), "utf8") : "").not.toContain("secret-token");
+  });
+
     const { stdout } = await hostedMail(["me", "get"], { env: { HOSTED_MAIL_TOKEN: other.token } });
     expect(JSON.parse(stdout)).toMatchObject({ id: other.id });
     const elsewhere = await hostedMail(["me", "get", "--base-url", "http://127.0.0.1:1"], { env });

@@ -167,6 +167,36 @@ describe("an error", () => {
     expect((error as Error).message).toMatch(/^GET http:\/\/127\.0\.0\.1:1\/v1\/public\/me had no answer: .+/);
     expect((error as Error).cause).toBeInstanceOf(TypeError);
   });
+  test.each([
+    ["text/html", "<p>Sign in</p>", "text/html, not JSON"],
+    ["application/json", "{", "JSON that is not valid"],
+    ["application/json", "", "JSON that is not valid"],
+    [undefined, "", "no content type, not JSON"],
+  ])("of a success that is not JSON (%s %j) names the address, and is not repeated", async (type, body, found) => {
+    let times = 0;
+    const fetch = () => {
+      times += 1;
+      const headers = type === undefined ? {} : { "content-type": type };
+      return Promise.resolve(new Response(new TextEncoder().encode(body), { headers }));
+    };
+    const client = new HostedMail({ baseUrl: "http://127.0.0.1:1", token: "t", fetch });
+    const error = await client.tags.delete({ account_id, tag_id: "t" }).catch((one: unknown) => one);
+    expect(error).toBeInstanceOf(HostedMailError);
+    expect((error as Error).message).toBe(
+      `DELETE http://127.0.0.1:1/v1/public/accounts/a/tags/t answered ${found}. Check the address of the API.`,
+    );
+    expect(times).toBe(1);
+  });
+
+  test("is no answer of a type that Accept names, and every other type is an error", async () => {
+    const csv = { headers: { "content-type": "text/csv; charset=utf-8" }, body: "a" };
+    const html = { headers: { "content-type": "text/html" }, body: "a" };
+    const { client } = await connected(csv, csv, csv, html);
+    for (const Accept of ["text/csv", "application/json;q=0.5, text/*", "*/*"])
+      expect(await client.audit.list({ account_id }, { headers: { Accept } })).toBe('"a"');
+    await expect(client.audit.list({ account_id }, { headers: { Accept: "text/csv" } })).rejects.toThrow("text/html");
+  });
+
 
   test("after the time of a try is a TimeoutError, and the next try can succeed", async () => {
     let hangs = 2;

@@ -16,7 +16,7 @@ export interface ClientOptions {
   baseUrl?: string | undefined;
   /** The largest number of repeats of a request after temporary failures. @default 4 */
   retries?: number | undefined;
-  /** The longest time for one try, in milliseconds. @default 30000 */
+  /** The longest time for one try, in milliseconds. `Infinity` sets no limit. @default 30000 */
   timeoutMs?: number | undefined;
   /**
    * The longest wait before a repeat, in milliseconds. If `Retry-After` asks for a longer wait, the error is thrown at
@@ -50,7 +50,7 @@ export interface RequestOptions {
   headers?: Record<string, string> | undefined;
   /** Aborts the request. The call then throws the reason of the signal. */
   signal?: AbortSignal | undefined;
-  /** The longest time for one try, in milliseconds. */
+  /** The longest time for one try, in milliseconds. `Infinity` sets no limit. */
   timeoutMs?: number | undefined;
   /** The largest number of repeats of the request after temporary failures. */
   retries?: number | undefined;
@@ -198,6 +198,9 @@ function checkContent({ isJson, response }: Content & { response: Response }, ac
   throw new HostedMailError(`${request} answered ${found}. Check the address of the API.`);
 }
 
+/** The longest time of a timer, in milliseconds (24.8 days). A timer with a longer time fires at once. */
+const longestTimerMs = 2 ** 31 - 1;
+
 /**
  * Sends requests. Adds the token and the idempotency key, limits the time of each try, and repeats requests after
  * temporary failures.
@@ -239,18 +242,22 @@ export class Transport {
     return { data: content as Data, response, requestId: response.headers.get("x-request-id") ?? undefined };
   }
 
-  /** Sends the request once. Throws a `TimeoutError`, a `ConnectionError`, or the reason of the caller's signal. */
+  /**
+   * Sends the request once. Throws a `TimeoutError`, a `ConnectionError`, the reason of the caller's signal, or a
+   * `TypeError` if `timeoutMs` is not above 0.
+   */
   async #try(request: ReadyRequest, headers: Headers, { signal, timeoutMs }: RequestOptions) {
     const { method, path, body, programRequestId } = request;
     signal?.throwIfAborted();
     const limitMs = timeoutMs ?? this.#options.timeoutMs ?? 30_000;
+    if (!(limitMs > 0)) throw new TypeError(`timeoutMs is a number of milliseconds above 0, not ${limitMs}.`);
     const ids = { idempotencyKey: headers.get("idempotency-key") ?? undefined, programRequestId };
     const url = this.#base + path;
     const stopping = new AbortController();
     const stop = (): void => stopping.abort(signal?.reason);
     const expire = (): void =>
       stopping.abort(new TimeoutError(`${method} ${url} had no answer within ${limitMs} ms.`, ids));
-    const timer = setTimeout(expire, limitMs);
+    const timer = limitMs > longestTimerMs ? undefined : setTimeout(expire, limitMs);
     signal?.addEventListener("abort", stop, { once: true });
     try {
       await unlessAborted(this.#authorize(headers), stopping.signal);

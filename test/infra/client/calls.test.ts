@@ -197,6 +197,13 @@ describe("an error", () => {
     await expect(client.audit.list({ account_id }, { headers: { Accept: "text/csv" } })).rejects.toThrow("text/html");
   });
 
+  test("without an answer is a ConnectionError with the reason", async () => {
+    const client = new HostedMail({ baseUrl: "http://127.0.0.1:1", token: "t", retries: 0 });
+    const error = await client.me.get().catch((one: unknown) => one);
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect((error as Error).message).toMatch(/^GET http:\/\/127\.0\.0\.1:1\/v1\/public\/me had no answer: .+[^.]\.$/);
+    expect((error as Error).cause).toBeInstanceOf(TypeError);
+  });
 
   test("after the time of a try is a TimeoutError, and the next try can succeed", async () => {
     let hangs = 2;

@@ -263,7 +263,7 @@ export class Transport {
       await unlessAborted(this.#authorize(headers), stopping.signal);
       const sent = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
       return await this.#fetch(url, { ...sent, signal: stopping.signal }).catch((cause: unknown) => {
-        throw new ConnectionError(`${method} ${url} had no answer: ${reasonOf(cause)}`, { ...ids, cause });
+        throw new ConnectionError(`${method} ${url} had no answer: ${reasonOf(cause).replace(/\.?$/, ".")}`, { ...ids, cause });
       });
     } catch (error) {
       throw stopping.signal.aborted ? stopping.signal.reason : error;

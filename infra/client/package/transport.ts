@@ -111,8 +111,11 @@ function apiAddress(baseUrl: string | undefined): string {
 }
 
 /** The text of an argument in path or query. The text of null and undefined is empty. */
-const argumentText = (value: unknown): string =>
-  typeof value === "string" ? value : value === null || value === undefined ? "" : JSON.stringify(value);
+function argumentText(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  if (value instanceof Date) return value.toISOString();
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
 
 /**
  * Whether a text can reach another route as a part of the path. `fetch` removes dot segments even if they are encoded.
@@ -263,7 +266,10 @@ export class Transport {
       await unlessAborted(this.#authorize(headers), stopping.signal);
       const sent = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
       return await this.#fetch(url, { ...sent, signal: stopping.signal }).catch((cause: unknown) => {
-        throw new ConnectionError(`${method} ${url} had no answer: ${reasonOf(cause).replace(/\.?$/, ".")}`, { ...ids, cause });
+        throw new ConnectionError(`${method} ${url} had no answer: ${reasonOf(cause).replace(/\.?$/, ".")}`, {
+          ...ids,
+          cause,
+        });
       });
     } catch (error) {
       throw stopping.signal.aborted ? stopping.signal.reason : error;

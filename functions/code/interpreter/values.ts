@@ -47,6 +47,9 @@ export const isDict = (value: unknown): value is Record<string, unknown> => type
 export const isPageValue = (value: unknown): boolean =>
   isDict(value) && Object.hasOwn(value, "items") && Array.isArray(value["items"]);
 
+/** The message for an index or a slice of a page. `of` is the page as the program writes it. */
+export const pageHasNoIndex = (of: string): string => `${of} is a page: its items are in ${of}.items.`;
+
 /** Makes a dict without a prototype, so that it holds only the program's own keys. */
 export function dictOf(members: Iterable<readonly [string, unknown]>): Record<string, unknown> {
   const dict = Object.create(null) as Record<string, unknown>;
@@ -193,7 +196,10 @@ export function itemOf(value: unknown, index: unknown, of: () => string, budget:
     throw noSuchMember(at, cannotIndex(typeof index === "number" ? String(index) : `a ${typeOf(index)}`));
   }
   const items: unknown = typeof value === "string" ? charactersOf(value, budget, at) : value;
-  if (!Array.isArray(items)) throw noSuchMember(at, `${of()} is a ${typeOf(value)}, which has no item ${index}.`);
+  if (!Array.isArray(items)) {
+    const message = `${of()} is a ${typeOf(value)}, which has no item ${index}.`;
+    throw noSuchMember(at, isPageValue(value) ? pageHasNoIndex(of()) : message);
+  }
   const offset = index < 0 ? items.length + index : index;
   if (offset >= 0 && offset < items.length) return items[offset];
   throw noSuchMember(at, noItem(of(), items.length, index));

@@ -55,6 +55,7 @@ describe("an expression has the value that Starlark gives it:", () => {
 
 describe("an invalid operation is reported with its place and the value's members:", () => {
   const note = "x = notes.get(id='a/b')\n";
+  const page = "x = notes.echo(value={'items': []})\n";
   test.each([
     [
       "'a' + 1",
@@ -89,6 +90,12 @@ describe("an invalid operation is reported with its place and the value's member
     ["x = notes.echo(value={'a': 1})\nx[1.5]", "2:2 no_such_member An index is a whole number or a key, not 1.5."],
     ["[x for x in notes.echo(value='abc')]", "1:13 type_error A comprehension goes over a list, not a string."],
     [
+    [`${page}x[0]`, "2:2 no_such_member x is a page: its items are in x.items."],
+    [`${page}x[:1]`, "2:2 type_error x is a page: its items are in x.items."],
+    [
+      `${page}x + x`,
+      "2:1 type_error `+` takes two numbers, two texts or two lists, not a dict and a dict. The items of a page are in its member items: `a.items + b.items`.",
+    ],
       "x = notes.echo(value={'items': []})\n[y for y in x]",
       "2:13 type_error A comprehension goes over a list, not a dict: its items are in x.items.",
     ],

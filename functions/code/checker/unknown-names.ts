@@ -1,7 +1,7 @@
 import type { Catalogue } from "../catalogue/function.ts";
 import { parametersOf, signatureOf } from "../catalogue/signature.ts";
 import { formOf } from "../interpreter/builtin.ts";
-import { builtinMethods, missingBuiltins } from "../interpreter/builtins.ts";
+import { builtinMethods, builtins, missingBuiltins, missingModules } from "../interpreter/builtins.ts";
 import { type InvalidAccess, isPage, type StaticType } from "../interpreter/types.ts";
 import { didYouMean, listHasNoMember, pageHasNoIndex } from "../interpreter/values.ts";
 import type { Call } from "../language/ast.ts";
@@ -37,7 +37,7 @@ export function unknownFunction(call: Call, catalogue: Catalogue, isVariable: (n
       : methodHintOf(last, of, builtinMethods.keys());
     return { ...diagnostic, message };
   }
-  const builtin = missingBuiltins.get(name);
+  const builtin = missingBuiltins.get(name) ?? (members.length > 0 ? missingModules.get(root) : undefined);
   if (builtin !== undefined) return { ...diagnostic, message: builtin };
   const sentence = `There is no function ${clip(name)}.`;
   if (name.length > searchedChars) return { ...diagnostic, message: `${sentence} ${searchHint}` };
@@ -135,6 +135,8 @@ export function noVariable(
 ): string {
   const sentence = `There is no variable ${clip(name)}.`;
   if (gone !== undefined) return `${sentence} ${gone}`;
+  const builtin = builtins.get(name);
+  if (builtin) return `${name} is a built-in function: call it as ${formOf(builtin)}.`;
   const dotted = [name, ...members.slice(0, 5)];
   const prefixes = dotted.map((_, index) => dotted.slice(0, dotted.length - index).join("."));
   const called = prefixes.find((prefix) => catalogue.has(prefix));
@@ -176,7 +178,7 @@ export function invalidAccess(
   if ("index" in access) return access.index;
   if ("members" in access) return `${of} has no member ${shownKey}.${didYouMean(String(key), access.members())}`;
   if (access.typeName === "list") return listHasNoMember(of, String(key), access.ofItems?.() ?? []);
+  if (isPage(type)) return pageHasNoIndex(of);
   const missing = key === undefined ? "items" : `${typeof key === "number" ? "item" : "member"} ${shownKey}`;
   return `${of} is a ${access.typeName}, which has no ${missing}.`;
-  if (isPage(type)) return pageHasNoIndex(of);
 }

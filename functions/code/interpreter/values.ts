@@ -92,8 +92,10 @@ export const valueError = (at: Position, message: string): LanguageError =>
   new LanguageError(at, message, { code: "value_error" });
 
 /** The message for ordering values of two types. */
-export const cannotOrder = (a: string, b: string): string =>
-  `Only two numbers or two texts can be put in order, not a ${a} and a ${b}.`;
+export function cannotOrder(a: string, b: string): string {
+  const hint = [a, b].toSorted().join() === "number,string" ? " `float(x)` is the number in a text." : "";
+  return `Only two numbers or two texts can be put in order, not a ${a} and a ${b}.${hint}`;
+}
 
 /**
  * Tells whether number `a` is less than number `b`, or text `a` comes before text `b` by code points. Throws
@@ -176,6 +178,8 @@ export function memberOf(value: unknown, name: string, of: () => string, at: Pos
  * that was probably meant, or else the first member. `members` are the members of an item; empty if they are not known.
  */
 export function listHasNoMember(of: string, name: string, members: readonly string[]): string {
+  // `the list` is a list that the program writes out.
+  if (of === "the list") return listHasNoMember("xs", name, members).replace("xs is a list", "This value is a list");
   const [first] = members;
   if (/^(?:length|size)$/i.test(name) && !members.includes(name)) return `${of} is a list: write len(${of}).`;
   const member = members.includes(name) ? name : (closestName(name, members) ?? first);

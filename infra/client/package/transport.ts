@@ -186,8 +186,8 @@ function parsedContent(text: string, response: Response): Content {
 
 /** Whether the header `Accept` names the media type, or a range that contains it, such as `text/*`. */
 const accepts = (accept: string, mediaType: string): boolean => {
-  const wanted = accept.split(",").map((one) => one.replace(/;.*/s, "").trim().toLowerCase());
-  return [mediaType, mediaType.replace(/\/.*/, "/*"), "*/*"].some((one) => one !== "" && wanted.includes(one));
+  const wanted = new Set(accept.split(",").map((one) => one.replace(/;.*/s, "").trim().toLowerCase()));
+  return [mediaType, mediaType.replace(/\/.*/, "/*"), "*/*"].some((one) => one !== "" && wanted.has(one));
 };
 
 /**

@@ -13,10 +13,10 @@ test("every code of a program's error is listed, and docs/code-mode.md explains 
     (file) => !file.endsWith("session-variables.ts"),
   );
   const used = files.flatMap((file) =>
-    [...textOf(file).matchAll(/(?:code: |diagnostics\.add\(|report\()"([a-z_]+)"/g)].map(([, code]) => code),
+    [...textOf(file).matchAll(/(?:code: |diagnostics\.add\(|report\()"([a-z_]+)"/g)].map(([, code = ""]) => code),
   );
   expect([...new Set(used)].toSorted()).toEqual(programErrorCodes);
   const [section = ""] = /^## Error codes\n[^]*?(?=^## )/m.exec(textOf("docs/code-mode.md")) ?? [];
-  const explained = [...section.matchAll(/^\| `([a-z_]+)`/gm)].map(([, code]) => code);
+  const explained = [...section.matchAll(/^\| `([a-z_]+)`/gm)].map(([, code = ""]) => code);
   expect(explained.toSorted()).toEqual(programErrorCodes);
 });

@@ -74,7 +74,8 @@ function fileOf(path: string): string | undefined {
   if (path === invitationPath) return "docs/invitation.html";
   if (path === "/docs" || path === "/docs/reference") return "docs/index.html";
   const name = siteFile.exec(path)?.[1];
-  if (name === undefined) return undefined;
+  // These pages have paths of their own outside `/docs`.
+  if (name === undefined || /^(?:verify|checkout|invitation)(?:\.html)?$/.test(name)) return undefined;
   // The name of an operation has dots, but no extension of a file.
   return `docs/${name}${extensions.has(extname(name)) ? "" : ".html"}`;
 }

@@ -5,6 +5,7 @@ import type { Response } from "../../shared/http/response.ts";
 import { http } from "../../shared/http/rest.ts";
 import { catalogue } from "./catalogue.ts";
 import { a2a } from "./protocols/a2a/route.ts";
+import { unreadableRpc } from "./protocols/a2a/rpc.ts";
 import { checkPage, mcp, unreadableBody } from "./protocols/mcp/server.ts";
 
 const listFunction = catalogue.get("functions.list");
@@ -17,7 +18,7 @@ const isMcp = ({ rawPath }: { rawPath: string }): boolean => rawPath.endsWith("/
 
 const run = lambda("code", answer, {
   guard: (request) => isMcp(request) && checkPage(request),
-  failure: (problem, request) => (isMcp(request) ? unreadableBody(problem) : undefined),
+  failure: (problem, request) => (isMcp(request) ? unreadableBody(problem) : unreadableRpc(problem, request)),
 });
 
 /**

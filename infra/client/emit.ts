@@ -1,3 +1,5 @@
+import { programErrorCodes } from "../../functions/code/language/errors.ts";
+
 export type Schema = {
   $ref?: string;
   type?: string | string[];
@@ -267,11 +269,15 @@ export function typesSource(
 ): string {
   const { schemas } = document.components;
   const codes = typeOf(schemas["Problem"]?.properties?.["code"] ?? {});
+  const programCodes = programErrorCodes
+    .map((code) => JSON.stringify(code))
+    .filter((code) => !codes.includes(code))
+    .join(" | ");
   return [
     `${banner}${typeImport(["EventOf"], "../events.ts")}\n`,
     ...Object.entries(schemas).map(([name, schema]) => declarationOf(name, schema)),
     ...functions.filter(hasArguments).map(argumentsOf),
-    `/** Every stable code of an error. \`validation_failed\` is the code of a 422 that lists invalid places. */\nexport type ErrorCode =\n  | "validation_failed"\n  | ${codes};\n`,
+    `/** Every stable code of an error. \`validation_failed\` is the code of a 422 that lists invalid places. */\nexport type ErrorCode =\n  | "validation_failed"\n  | ${codes}\n  | ${programCodes};\n`,
     ...eventDataOf(events),
     eventsOf(events),
   ].join("\n");

@@ -67,7 +67,7 @@ type LambdaOptions = {
   /** Charges a request whose body cannot be read. The default charges 1 in the class `default`. Throws 401 and 429. */
   chargeUnread?: (request: Request, invocation: InvocationContext) => Promise<void>;
   /** Makes the answer to a failure in the form of another protocol; undefined for the form of `failureResponse`. */
-  failure?: (failure: Problem | InvalidInput, request: Pick<Request, "rawPath">) => Response | undefined;
+  failure?: (failure: Problem | InvalidInput, request: Pick<Request, "rawPath" | "headers">) => Response | undefined;
 };
 
 /**

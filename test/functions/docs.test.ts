@@ -26,6 +26,9 @@ test("a page that is not there is a page in a browser, and a problem to a progra
   const accept = "text/html,application/xhtml+xml,*/*;q=0.8";
   for (const [handler, path] of [
     [docs, "/docs/nope"],
+    [docs, "/docs/checkout"],
+    [docs, "/docs/verify.html"],
+    [docs, "/docs/invitation"],
     [docs, "/docs/reference/mailboxes.nope"],
     [fallback, "/nope"],
   ] as const) {

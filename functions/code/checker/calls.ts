@@ -22,7 +22,7 @@ function callRestrictions(
 ): Diagnostic[] {
   const diagnostics: Diagnostic[] = [];
   if (context.readOnly && route.access === "write") {
-    const message = `This program may only read, and ${name} changes something: send it where programs may write.`;
+    const message = `A program in service_query may only read, and ${name} changes something: send the program by service_execute.`;
     diagnostics.push({ code: "read_only", message, at });
   }
   if (usesSession && !context.session) {

@@ -212,11 +212,12 @@ class Checker {
     let type =
       of.kind === "name" ? this.#variable(of, loops, leadingMembers(accesses)) : this.#typeOf(of, loops, factor);
     for (const [count, access] of accesses.entries()) {
+      const accessed = type;
       const result = this.#access(type, access, () => describeExpression(node, count), loops, factor);
       const key = literalKey(access);
       if (!("type" in result) && !this.#conditions.mayPrevent(result, type, of, key)) {
         this.diagnostics.add("no_such_member", access.at, () =>
-          invalidAccess(result, key, describeExpression(node, count)),
+          invalidAccess(result, accessed, key, describeExpression(node, count)),
         );
       }
       type = "type" in result ? result.type : {};

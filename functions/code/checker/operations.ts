@@ -6,6 +6,7 @@ import {
   commonType,
   dictType,
   elementOf,
+  isPage,
   itemType,
   listedValues,
   memberType,
@@ -38,7 +39,7 @@ export function operationType(
   const types = isCertain ? operandTypes : typeNamesOf;
   let type = first;
   for (const other of others) {
-    const wrong = operandFault(operator, types(type), types(other));
+    const wrong = operandFault(operator, types(type), types(other), isPage(type) || isPage(other));
     if (wrong !== undefined) return { type: {}, wrong };
     if (isArithmetic(operator)) type = resultType(operator, type, other);
   }
@@ -48,13 +49,19 @@ export function operationType(
 
 type Types = ReadonlySet<TypeName> | undefined;
 
-function operandFault(operator: Operation["operator"], ours: Types, theirs: Types): string | undefined {
+/** The reason why an operation fails for these types. `isOfPage` says whether an operand is a page. */
+function operandFault(
+  operator: Operation["operator"],
+  ours: Types,
+  theirs: Types,
+  isOfPage: boolean,
+): string | undefined {
   if (operator === "in" || operator === "not in") return theirs && searchFault(theirs, ours);
   if (!ours || !theirs) return undefined;
   const [[one = "null"], [other = "null"]] = [[...ours], [...theirs]];
   if (isArithmetic(operator)) {
     const fits = operandPairs[operator].some(([left, right]) => ours.has(left) && theirs.has(right));
-    return fits ? undefined : cannotCalculate(operator, one, other);
+    return fits ? undefined : cannotCalculate(operator, one, other, isOfPage);
   }
   if (!/^[<>]/.test(operator) || ordered.some((kind) => ours.has(kind) && theirs.has(kind))) return undefined;
   return cannotOrder(one, other);

@@ -1,9 +1,9 @@
 import type { Catalogue } from "../catalogue/function.ts";
 import { parametersOf, signatureOf } from "../catalogue/signature.ts";
 import { formOf } from "../interpreter/builtin.ts";
-import { builtinMethods, missingBuiltins } from "../interpreter/builtins.ts";
-import type { InvalidAccess } from "../interpreter/types.ts";
-import { didYouMean, listHasNoMember } from "../interpreter/values.ts";
+import { builtinMethods, builtins, missingBuiltins, missingModules } from "../interpreter/builtins.ts";
+import { type InvalidAccess, isPage, type StaticType } from "../interpreter/types.ts";
+import { didYouMean, listHasNoMember, pageHasNoIndex } from "../interpreter/values.ts";
 import type { Call } from "../language/ast.ts";
 import type { Diagnostic } from "../language/errors.ts";
 import { methodHintOf } from "../language/hints.ts";
@@ -37,7 +37,7 @@ export function unknownFunction(call: Call, catalogue: Catalogue, isVariable: (n
       : methodHintOf(last, of, builtinMethods.keys());
     return { ...diagnostic, message };
   }
-  const builtin = missingBuiltins.get(name);
+  const builtin = missingBuiltins.get(name) ?? (members.length > 0 ? missingModules.get(root) : undefined);
   if (builtin !== undefined) return { ...diagnostic, message: builtin };
   const sentence = `There is no function ${clip(name)}.`;
   if (name.length > searchedChars) return { ...diagnostic, message: `${sentence} ${searchHint}` };
@@ -135,6 +135,8 @@ export function noVariable(
 ): string {
   const sentence = `There is no variable ${clip(name)}.`;
   if (gone !== undefined) return `${sentence} ${gone}`;
+  const builtin = builtins.get(name);
+  if (builtin) return `${name} is a built-in function: call it as ${formOf(builtin)}.`;
   const dotted = [name, ...members.slice(0, 5)];
   const prefixes = dotted.map((_, index) => dotted.slice(0, dotted.length - index).join("."));
   const called = prefixes.find((prefix) => catalogue.has(prefix));
@@ -163,14 +165,20 @@ function callOf(name: string, catalogue: Catalogue): string {
 }
 
 /**
- * The message for an invalid access. `key` is the member or index; undefined if the program computes it. `of` is the
- * value as the program writes it.
+ * The message for an invalid access to a value of a type. `key` is the member or index; undefined for a slice, or if the
+ * program computes the key. `of` is the value as the program writes it.
  */
-export function invalidAccess(access: InvalidAccess, key: string | number | undefined, of: string): string {
+export function invalidAccess(
+  access: InvalidAccess,
+  type: StaticType,
+  key: string | number | undefined,
+  of: string,
+): string {
   const shownKey = clip(String(key));
   if ("index" in access) return access.index;
   if ("members" in access) return `${of} has no member ${shownKey}.${didYouMean(String(key), access.members())}`;
   if (access.typeName === "list") return listHasNoMember(of, String(key), access.ofItems?.() ?? []);
+  if (isPage(type)) return pageHasNoIndex(of);
   const missing = key === undefined ? "items" : `${typeof key === "number" ? "item" : "member"} ${shownKey}`;
   return `${of} is a ${access.typeName}, which has no ${missing}.`;
 }

@@ -1,7 +1,7 @@
 import type { Arithmetic, Position } from "../language/ast.ts";
 import { type StepBudget, requireRoom, requireSize, sizeOf, useSteps } from "./budget.ts";
 import type { TypeName } from "./types.ts";
-import { typeError, typeOf, valueError } from "./values.ts";
+import { isPageValue, typeError, typeOf, valueError } from "./values.ts";
 
 /** The types that an operator takes on its left and on its right. */
 export const operandPairs: Record<Arithmetic, readonly (readonly [TypeName, TypeName])[]> = {
@@ -40,11 +40,16 @@ const resultNames: Record<Arithmetic, string> = {
   "%": "remainder",
 };
 
-/** The message for an operator that does not take operands of these two types. */
-export function cannotCalculate(operator: Arithmetic, a: TypeName, b: TypeName): string {
+/**
+ * The message for an operator that does not take operands of these two types. `isOfPage` says whether an operand is a
+ * page.
+ */
+export function cannotCalculate(operator: Arithmetic, a: TypeName, b: TypeName, isOfPage: boolean): string {
   const isText = operator === "%" ? a === "string" : operator === "+" && (a === "string" || b === "string");
   const hint = isText ? ' Put values in a text by an f-string, f"{x}".' : "";
-  return `\`${operator}\` takes ${operandWords[operator]}, not a ${a} and a ${b}.${hint}`;
+  const pageHint =
+    operator === "+" && isOfPage ? " The items of a page are in its member items: `a.items + b.items`." : "";
+  return `\`${operator}\` takes ${operandWords[operator]}, not a ${a} and a ${b}.${hint}${pageHint}`;
 }
 
 /** Calculates with numbers, joins two texts or lists, or repeats a text or list. Throws LanguageError. */
@@ -60,7 +65,7 @@ export function calculate(operator: Arithmetic, a: unknown, b: unknown, budget: 
       return repeat(part, times, budget, at);
     }
   }
-  throw typeError(at, cannotCalculate(operator, typeOf(a), typeOf(b)));
+  throw typeError(at, cannotCalculate(operator, typeOf(a), typeOf(b), isPageValue(a) || isPageValue(b)));
 }
 
 function calculateNumbers(operator: Arithmetic, a: number, b: number, at: Position): number {

@@ -22,6 +22,16 @@ export const missingBuiltins: ReadonlyMap<string, string> = new Map(
     map: "There is no map(): write a comprehension, `[x.id for x in xs]`.",
     filter: "There is no filter(): write a comprehension, `[x for x in xs if x.active]`.",
     set: "There is no set(): `list(dict([[x, True] for x in xs]))` holds each text once.",
+    next: "There is no next(): write `[x for x in xs if x.active][0]`.",
+    isinstance:
+      'There is no isinstance(): functions.explain(name="…") tells the types of an answer. `x == None` tests for None.',
+    input: "There is no input(): write the values in the program.",
+    ...Object.fromEntries(
+      ["service_execute", "service_query"].map((name) => [
+        name,
+        `${name} is the tool that runs this program, and not a function: write only the program, such as \`domains.list(account_id="…")\`.`,
+      ]),
+    ),
     tuple: "There is no tuple(): write a list, `[a, b]`.",
     ...Object.fromEntries(["type", "abs", "round"].map((name) => [name, `There is no ${name}(): ${builtinList}`])),
     ...Object.fromEntries(
@@ -32,6 +42,24 @@ export const missingBuiltins: ReadonlyMap<string, string> = new Map(
     ),
   }),
 );
+
+const noModules = "There are no modules";
+
+/** The hints for modules of Python, by the name before the first dot. This language has no modules. */
+export const missingModules: ReadonlyMap<string, string> = new Map([
+  [
+    "json",
+    `${noModules}, also no json: answers are values already, and an f-string, f"{x}", writes a list or dict as JSON.`,
+  ],
+  ...["datetime", "date", "time"].map((name): [string, string] => [
+    name,
+    `${noModules}, also no ${name}: programs have no clock and cannot wait. Write a time as a text, "2026-01-31T00:00:00Z".`,
+  ]),
+  ...["math", "re", "random", "os", "sys", "requests", "collections", "itertools"].map((name): [string, string] => [
+    name,
+    `${noModules}, also no ${name}: ${builtinList}`,
+  ]),
+]);
 
 const builtinNames: BuiltinNames = {
   functions: builtins,

@@ -31,6 +31,7 @@ import {
   formatValue,
   isPartlyUnknown,
   isPageValue,
+  pageHasNoIndex,
   isTrue,
   itemOf,
   memberOf,
@@ -244,7 +245,8 @@ function* evaluateAccess(value: unknown, step: Access, of: () => string, scope: 
       if (typeof value === "string" || Array.isArray(value)) {
         return requireSize(sliceOf(value, bounds, budget, step.at), budget, step.at);
       }
-      throw typeError(step.at, `A slice is of a list or a text, and ${of()} is a ${typeOf(value)}.`);
+      const message = `A slice is of a list or a text, and ${of()} is a ${typeOf(value)}.`;
+      throw typeError(step.at, isPageValue(value) ? pageHasNoIndex(of()) : message);
     }
     default: {
       const method = builtinMethods.get(step.name);

@@ -47,6 +47,9 @@ export const isDict = (value: unknown): value is Record<string, unknown> => type
 export const isPageValue = (value: unknown): boolean =>
   isDict(value) && Object.hasOwn(value, "items") && Array.isArray(value["items"]);
 
+/** The message for an index or a slice of a page. `of` is the page as the program writes it. */
+export const pageHasNoIndex = (of: string): string => `${of} is a page: its items are in ${of}.items.`;
+
 /** Makes a dict without a prototype, so that it holds only the program's own keys. */
 export function dictOf(members: Iterable<readonly [string, unknown]>): Record<string, unknown> {
   const dict = Object.create(null) as Record<string, unknown>;
@@ -89,8 +92,10 @@ export const valueError = (at: Position, message: string): LanguageError =>
   new LanguageError(at, message, { code: "value_error" });
 
 /** The message for ordering values of two types. */
-export const cannotOrder = (a: string, b: string): string =>
-  `Only two numbers or two texts can be put in order, not a ${a} and a ${b}.`;
+export function cannotOrder(a: string, b: string): string {
+  const hint = [a, b].toSorted().join() === "number,string" ? " `float(x)` is the number in a text." : "";
+  return `Only two numbers or two texts can be put in order, not a ${a} and a ${b}.${hint}`;
+}
 
 /**
  * Tells whether number `a` is less than number `b`, or text `a` comes before text `b` by code points. Throws
@@ -173,6 +178,8 @@ export function memberOf(value: unknown, name: string, of: () => string, at: Pos
  * that was probably meant, or else the first member. `members` are the members of an item; empty if they are not known.
  */
 export function listHasNoMember(of: string, name: string, members: readonly string[]): string {
+  // `the list` is a list that the program writes out.
+  if (of === "the list") return listHasNoMember("xs", name, members).replace("xs is a list", "This value is a list");
   const [first] = members;
   if (/^(?:length|size)$/i.test(name) && !members.includes(name)) return `${of} is a list: write len(${of}).`;
   const member = members.includes(name) ? name : (closestName(name, members) ?? first);
@@ -193,7 +200,10 @@ export function itemOf(value: unknown, index: unknown, of: () => string, budget:
     throw noSuchMember(at, cannotIndex(typeof index === "number" ? String(index) : `a ${typeOf(index)}`));
   }
   const items: unknown = typeof value === "string" ? charactersOf(value, budget, at) : value;
-  if (!Array.isArray(items)) throw noSuchMember(at, `${of()} is a ${typeOf(value)}, which has no item ${index}.`);
+  if (!Array.isArray(items)) {
+    const message = `${of()} is a ${typeOf(value)}, which has no item ${index}.`;
+    throw noSuchMember(at, isPageValue(value) ? pageHasNoIndex(of()) : message);
+  }
   const offset = index < 0 ? items.length + index : index;
   if (offset >= 0 && offset < items.length) return items[offset];
   throw noSuchMember(at, noItem(of(), items.length, index));

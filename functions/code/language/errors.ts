@@ -15,6 +15,36 @@ export type Diagnostic = {
   also?: Diagnostic[];
 };
 
+/**
+ * The codes of the mistakes and limits of code mode. A call that fails has a code of the REST API instead.
+ * `docs/code-mode.md` explains each code.
+ */
+export const programErrorCodes = [
+  "cancelled",
+  "invalid_argument",
+  "missing_argument",
+  "nesting_too_deep",
+  "no_effect",
+  "no_session",
+  "no_such_member",
+  "out_of_time",
+  "positional_argument",
+  "read_only",
+  "result_too_large",
+  "score_too_high",
+  "source_too_large",
+  "syntax_error",
+  "too_many_calls",
+  "too_much_work",
+  "type_error",
+  "unknown_argument",
+  "unknown_function",
+  "unknown_value",
+  "unknown_variable",
+  "value_error",
+  "value_too_large",
+] as const;
+
 /** The error that the lexer, the parser and the interpreter throw for a mistake in a program. */
 export class LanguageError extends Error {
   readonly diagnostic: Diagnostic;

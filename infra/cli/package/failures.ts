@@ -52,6 +52,10 @@ export const plainText = (text: string): string => text.replaceAll(controls, " "
 
 const oneLine = (text: string): string => plainText(text).replaceAll(/ +/g, " ").trim();
 
+/** Returns one line with a message and an advice, as two sentences. The advice can be empty. */
+const withAdvice = (message: string, advice: string): string =>
+  oneLine(advice === "" ? message : `${message.replace(/\.?$/, ".")} ${advice}`);
+
 /** Returns one line of plain text about an error, with advice, and the exit code of the program. */
 export function explain(error: unknown): { line: string; exitCode: number } {
   if (error instanceof Failure) return { line: oneLine(error.message), exitCode: error.exitCode };
@@ -60,12 +64,12 @@ export function explain(error: unknown): { line: string; exitCode: number } {
     const id = error.errors.length > 0 && error.requestId !== undefined ? ` (request ${error.requestId})` : "";
     const isToken = error.status === 401;
     return {
-      line: oneLine(`${message}${id} ${adviceOf(error)}`),
+      line: withAdvice(`${message}${id}`, adviceOf(error)),
       exitCode: isToken ? exitCodes.notLoggedIn : exitCodes.failed,
     };
   }
   if (error instanceof ConnectionError) {
-    return { line: oneLine(`${error.message} Check --base-url and the network.`), exitCode: exitCodes.noAnswer };
+    return { line: withAdvice(error.message, "Check --base-url and the network."), exitCode: exitCodes.noAnswer };
   }
   if (error instanceof HostedMailError || error instanceof TypeError) {
     return { line: oneLine(error.message), exitCode: error instanceof TypeError ? exitCodes.usage : exitCodes.failed };

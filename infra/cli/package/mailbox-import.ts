@@ -32,10 +32,14 @@ type Parsed = { info: { lines: number }; record: Record<string, string> };
 const columnNames = (names: string[]): string[] =>
   names.map((name) => name.trim().toLowerCase().replaceAll(/[ -]+/g, "_"));
 
-function parseFile(file: string): Parsed[] {
-  const options = { columns: columnNames, bom: true, trim: true, skip_empty_lines: true, info: true } as const;
+/** Returns the names of the columns, and the rows. A file without a header has no columns. */
+function parseFile(file: string): { columns: string[]; records: Parsed[] } {
+  let columns: string[] = [];
+  const readHeader = (names: string[]): string[] => (columns = columnNames(names));
+  const options = { columns: readHeader, bom: true, trim: true, skip_empty_lines: true, info: true } as const;
   try {
-    return parse<Parsed>(readFileSync(file, "utf8"), options);
+    const records = parse<Parsed>(readFileSync(file, "utf8"), options);
+    return { columns, records };
   } catch (error) {
     throw new Failure(`${file} cannot be read: ${(error as Error).message}`);
   }
@@ -66,10 +70,16 @@ function faultOf({ email, domain, cells }: PersonRow, seen: ReadonlySet<string>)
   return undefined;
 }
 
-/** Reads the rows of a CSV file with a header. Throws a `Failure` that names the missing columns. */
+/** Reads the rows of a CSV file with a header. Throws a `Failure` that names the missing columns or a wrong separator. */
 function readRows(file: string): PersonRow[] {
-  const records = parseFile(file);
-  const missing = requiredColumns.filter((name) => records[0] && !(name in records[0].record));
+  const { columns, records } = parseFile(file);
+  if (columns.length === 0) throw new Failure(`${file} is empty. It needs the columns ${requiredColumns.join(", ")}.`);
+  const missing = requiredColumns.filter((name) => !columns.includes(name));
+  const separator = /[;\t]/.exec(columns[0] ?? "")?.[0];
+  if (missing.length > 0 && separator !== undefined)
+    throw new Failure(
+      `${file} separates its columns by ${separator === ";" ? '";"' : "tabs"}. Separate them by commas.`,
+    );
   if (missing.length > 0)
     throw new Failure(`${file} needs the columns ${requiredColumns.join(", ")}. Missing: ${missing.join(", ")}.`);
   const seen = new Set<string>();

@@ -3,6 +3,7 @@ import { basename } from "node:path";
 
 import { Argument, Command, type Option } from "commander";
 
+import type { DnsImportResponse } from "../../client/package/index.ts";
 import { completionScript, completionsOf, type Shell, shells } from "./completion.ts";
 import { exitCodes, Failure } from "./failures.ts";
 import { addFunction, addGlobalOptions } from "./functions.ts";
@@ -28,6 +29,12 @@ Examples:
 
 Exit codes: 0 done, 1 refused or partly failed, 2 wrong use, 3 not logged in, 4 no answer, 130 stopped.`;
 
+/** The names of the commands of a group, such as `create` for `domains auth-code`. */
+const commandsBelow = (words: readonly string[]): string[] => {
+  const below = commandSpecs.filter(({ name }) => name.startsWith(`${words.join(".")}.`));
+  return [...new Set(below.map(({ name }) => (name.split(".")[words.length] ?? "").replaceAll("_", "-")))];
+};
+
 /** Returns the group of commands under these words. Creates a missing group. */
 function groupOf(program: Command, words: readonly string[]): Command {
   let at = program;
@@ -37,7 +44,9 @@ function groupOf(program: Command, words: readonly string[]): Command {
     const found = at.commands.find((one) => one.name() === name);
     at =
       found ??
-      at.command(name).description(known?.description ?? `The functions ${words.slice(0, index + 1).join(".")}.…`);
+      at
+        .command(name)
+        .description(known?.description ?? `The commands ${commandsBelow(words.slice(0, index + 1)).join(", ")}`);
   }
   return at;
 }
@@ -78,16 +87,29 @@ function addMailboxImport(program: Command): void {
     const { created, ...others } = found;
     printAnswer(isDry ? { to_create: created, ...others } : found, formOf(options));
     if (found.failed > 0)
-      throw new Failure(`${rows(found.failed)} failed. The reasons are in ${report}.`, exitCodes.failed);
+      throw new Failure(`${counted(found.failed, "row")} failed. The reasons are in ${report}.`, exitCodes.failed);
   });
 }
 
-const rows = (count: number): string => (count === 1 ? "1 row" : `${count} rows`);
+const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 type ImportOptions = GlobalOptions & { domain?: string; publicDns?: boolean; dryRun?: boolean };
 
 /** The domain name in the `$ORIGIN` of a zone file. */
 const originIn = (zone: string): string | undefined => /^\$ORIGIN\s+(\S+?)\.?\s*$/im.exec(zone)?.[1];
+
+/** Matches the text of an entry of a zone file that names the type of its record. */
+const recordText =
+  /\s(?:A|AAAA|ALIAS|ANAME|CAA|CDNSKEY|CDS|CERT|CNAME|DNAME|DNSKEY|DS|HINFO|HTTPS|LOC|MX|NAPTR|NS|NSEC|NSEC3|NSEC3PARAM|PTR|RP|RRSIG|SOA|SPF|SRV|SSHFP|SVCB|TLSA|TXT|URI)(?:\s|$)/i;
+
+/**
+ * Throws a `Failure` if no record was found in the file: none is created, and an entry that was skipped is not a record.
+ * The records that the domain has already, or that it cannot take, are no failure.
+ */
+function requireRecords({ created_count, skipped }: DnsImportResponse): void {
+  const odd = created_count === 0 ? skipped.find(({ text }) => !recordText.test(` ${text}`)) : undefined;
+  if (odd) throw new Failure(`No record was imported. Line ${odd.line}: ${odd.reason}.`, exitCodes.failed);
+}
 
 function addZoneImport(program: Command): void {
   const group = groupOf(program, ["dns_records"]).alias("dns");
@@ -113,18 +135,21 @@ function addZoneImport(program: Command): void {
     const source = zone_file === undefined ? ({ source: "public_dns" } as const) : { zone_file };
     const account_id = await accountFor(options, client);
     const found = await client.dns_records.import({ account_id, domain, ...source, dry_run: options.dryRun === true });
-    if (formOf(options) !== "people") return printAnswer(found, formOf(options));
-    const records = found.dry_run ? found.planned : found.created;
-    if (records.length > 0)
-      print(tableOf(records as unknown as Record<string, unknown>[], ["name", "type", "ttl", "priority", "value"]));
-    if (found.skipped.length > 0)
-      print(
-        `\nSkipped:\n${tableOf(found.skipped as unknown as Record<string, unknown>[], ["line", "text", "reason"])}`,
-      );
-    printNote(
-      `${found.created_count} records ${found.dry_run ? "would be created" : "were created"}, ${found.skipped_count} skipped.`,
-    );
+    if (formOf(options) === "people") printImport(found);
+    else printAnswer(found, formOf(options));
+    requireRecords(found);
   });
+}
+
+/** Prints the result of an import for people: the records, the skipped entries, and their numbers. */
+function printImport(found: DnsImportResponse): void {
+  const records = found.dry_run ? found.planned : found.created;
+  if (records.length > 0)
+    print(tableOf(records as unknown as Record<string, unknown>[], ["name", "type", "ttl", "priority", "value"]));
+  if (found.skipped.length > 0)
+    print(`\nSkipped:\n${tableOf(found.skipped as unknown as Record<string, unknown>[], ["line", "text", "reason"])}`);
+  const verb = found.dry_run ? "would be" : found.created_count === 1 ? "was" : "were";
+  printNote(`${counted(found.created_count, "record")} ${verb} created, ${found.skipped_count} skipped.`);
 }
 
 function readText(file: string): string {
@@ -165,6 +190,25 @@ function addCompletion(program: Command): void {
   asked.action((words: string[]) => print(completionsOf(program, words).join("\n")));
 }
 
+/** Adds `help`, which shows the help of the command under some words, such as `help domains list`. */
+function addHelp(program: Command): void {
+  const command = program.command("help").argument("[words...]", "the words of a command, such as: domains list");
+  command.description("Show the help of a command");
+  command.action((words: string[]) => {
+    let at = program;
+    for (const word of words) {
+      const found = at.commands.find((one) => one.name() === word || one.aliases().includes(word));
+      if (!found) throw new Failure(`unknown command '${word}'. Add --help for help.`);
+      at = found;
+    }
+    at.outputHelp();
+  });
+}
+
+/** The hint for the options of the API's pages, which list commands do not have. */
+const pageHint = (line: string): string =>
+  /unknown option '--page(?:-size)?'/.test(line) ? " A list command reads all pages: --limit is the most items." : "";
+
 /** The description of an option, with the choices of the option if there are at most 15. */
 const descriptionOf = ({ description, argChoices = [] }: Option): string =>
   argChoices.length === 0 || argChoices.length > 15 ? description : `${description} One of: ${argChoices.join(", ")}.`;
@@ -181,9 +225,11 @@ export function createProgram(version: string): Command {
         .replaceAll(/\s+/g, " ")
         .trim()
         .replace(/\.?$/, ".");
-      write(`hosted-mail: ${line} Add --help for help.\n`);
+      write(`hosted-mail: ${line}${pageHint(line)} Add --help for help.\n`);
     },
   });
+  addGlobalOptions(program);
+  addHelp(program);
   addAccess(program);
   for (const spec of commandSpecs) {
     if (spec.name !== "dns_records.import") addFunction(groupOf(program, spec.name.split(".").slice(0, -1)), spec);

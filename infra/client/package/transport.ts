@@ -1,4 +1,4 @@
-import { ApiError, ConnectionError, TimeoutError } from "./errors.ts";
+import { ApiError, ConnectionError, HostedMailError, TimeoutError } from "./errors.ts";
 import type { WithResponse } from "./promises.ts";
 import { retrying } from "./retrying.ts";
 
@@ -16,7 +16,7 @@ export interface ClientOptions {
   baseUrl?: string | undefined;
   /** The largest number of repeats of a request after temporary failures. @default 4 */
   retries?: number | undefined;
-  /** The longest time for one try, in milliseconds. @default 30000 */
+  /** The longest time for one try, in milliseconds. `Infinity` sets no limit. @default 30000 */
   timeoutMs?: number | undefined;
   /**
    * The longest wait before a repeat, in milliseconds. If `Retry-After` asks for a longer wait, the error is thrown at
@@ -50,7 +50,7 @@ export interface RequestOptions {
   headers?: Record<string, string> | undefined;
   /** Aborts the request. The call then throws the reason of the signal. */
   signal?: AbortSignal | undefined;
-  /** The longest time for one try, in milliseconds. */
+  /** The longest time for one try, in milliseconds. `Infinity` sets no limit. */
   timeoutMs?: number | undefined;
   /** The largest number of repeats of the request after temporary failures. */
   retries?: number | undefined;
@@ -111,8 +111,11 @@ function apiAddress(baseUrl: string | undefined): string {
 }
 
 /** The text of an argument in path or query. The text of null and undefined is empty. */
-const argumentText = (value: unknown): string =>
-  typeof value === "string" ? value : value === null || value === undefined ? "" : JSON.stringify(value);
+function argumentText(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  if (value instanceof Date) return value.toISOString();
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
 
 /**
  * Whether a text can reach another route as a part of the path. `fetch` removes dot segments even if they are encoded.
@@ -162,14 +165,44 @@ function requestBody({ body }: FunctionRoute, rest: ReadonlyMap<string, unknown>
   return { body: { ...members, ...others } };
 }
 
-const parsedContent = (text: string, { headers }: Response): unknown => {
-  if (!/\bjson\b/.test(headers.get("content-type") ?? "")) return text;
+/** A body, and whether it is JSON. The content of a body that is not JSON is its text. */
+type Content = { content: unknown; isJson: boolean };
+
+/** The media type of an answer, without parameters, such as `application/json`. */
+const mediaTypeOf = ({ headers }: Response): string =>
+  (headers.get("content-type") ?? "").replace(/;.*/s, "").trim().toLowerCase();
+
+const isJsonType = (mediaType: string): boolean => /\bjson\b/.test(mediaType);
+
+function parsedContent(text: string, response: Response): Content {
+  const asText = { content: text, isJson: false };
+  if (!isJsonType(mediaTypeOf(response))) return asText;
   try {
-    return JSON.parse(text) as unknown;
+    return { content: JSON.parse(text) as unknown, isJson: true };
   } catch {
-    return text;
+    return asText;
   }
+}
+
+/** Whether the header `Accept` names the media type, or a range that contains it, such as `text/*`. */
+const accepts = (accept: string, mediaType: string): boolean => {
+  const wanted = new Set(accept.split(",").map((one) => one.replace(/;.*/s, "").trim().toLowerCase()));
+  return [mediaType, mediaType.replace(/\/.*/, "/*"), "*/*"].some((one) => one !== "" && wanted.has(one));
 };
+
+/**
+ * Throws a `HostedMailError` if a successful answer is not JSON, unless the request's `Accept` names the answer's media
+ * type. Such an answer comes from another server than the API, for example from a proxy or a web site.
+ */
+function checkContent({ isJson, response }: Content & { response: Response }, accept: string, request: string): void {
+  const mediaType = mediaTypeOf(response);
+  if (isJson || (!isJsonType(mediaType) && accepts(accept, mediaType))) return;
+  const found = isJsonType(mediaType) ? "JSON that is not valid" : `${mediaType || "no content type"}, not JSON`;
+  throw new HostedMailError(`${request} answered ${found}. Check the address of the API.`);
+}
+
+/** The longest time of a timer, in milliseconds (24.8 days). A timer with a longer time fires at once. */
+const longestTimerMs = 2 ** 31 - 1;
 
 /**
  * Sends requests. Adds the token and the idempotency key, limits the time of each try, and repeats requests after
@@ -185,8 +218,8 @@ export class Transport {
   }
 
   /**
-   * Sends a request, and returns its data with the response. Throws an `ApiError`, a `ConnectionError`, or the reason of
-   * the caller's signal.
+   * Sends a request, and returns its data with the response. Throws an `ApiError`, a `ConnectionError`, the reason of
+   * the caller's signal, or a `HostedMailError` if the answer is not JSON.
    */
   async send<Data>(request: ReadyRequest, options: RequestOptions = {}): Promise<WithResponse<Data>> {
     const { method, body, takesKey, programRequestId } = request;
@@ -200,34 +233,43 @@ export class Transport {
     if (options.idempotencyKey !== undefined) headers.set("idempotency-key", options.idempotencyKey);
     if (takesKey && !headers.has("idempotency-key")) headers.set("idempotency-key", randomId());
     const key = headers.get("idempotency-key") ?? undefined;
-    const { response, content } = await retrying(() => this.#try(request, headers, options), {
+    const answer = await retrying(() => this.#try(request, headers, options), {
       retries: options.retries ?? this.#options.retries ?? 4,
       longestWaitMs: this.#options.longestWaitMs ?? 20_000,
       isSafeToRepeat: method === "GET" || key !== undefined || programRequestId !== undefined,
       signal: options.signal,
     });
+    const { response, content } = answer;
     if (!response.ok) throw new ApiError(response, content, { idempotencyKey: key, programRequestId });
+    checkContent(answer, headers.get("accept") ?? "", `${method} ${this.#base}${request.path}`);
     return { data: content as Data, response, requestId: response.headers.get("x-request-id") ?? undefined };
   }
 
-  /** Sends the request once. Throws a `TimeoutError`, a `ConnectionError`, or the reason of the caller's signal. */
+  /**
+   * Sends the request once. Throws a `TimeoutError`, a `ConnectionError`, the reason of the caller's signal, or a
+   * `TypeError` if `timeoutMs` is not above 0.
+   */
   async #try(request: ReadyRequest, headers: Headers, { signal, timeoutMs }: RequestOptions) {
     const { method, path, body, programRequestId } = request;
     signal?.throwIfAborted();
     const limitMs = timeoutMs ?? this.#options.timeoutMs ?? 30_000;
+    if (!(limitMs > 0)) throw new TypeError(`timeoutMs is a number of milliseconds above 0, not ${limitMs}.`);
     const ids = { idempotencyKey: headers.get("idempotency-key") ?? undefined, programRequestId };
     const url = this.#base + path;
     const stopping = new AbortController();
     const stop = (): void => stopping.abort(signal?.reason);
     const expire = (): void =>
       stopping.abort(new TimeoutError(`${method} ${url} had no answer within ${limitMs} ms.`, ids));
-    const timer = setTimeout(expire, limitMs);
+    const timer = limitMs > longestTimerMs ? undefined : setTimeout(expire, limitMs);
     signal?.addEventListener("abort", stop, { once: true });
     try {
       await unlessAborted(this.#authorize(headers), stopping.signal);
       const sent = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
       return await this.#fetch(url, { ...sent, signal: stopping.signal }).catch((cause: unknown) => {
-        throw new ConnectionError(`${method} ${url} had no answer: ${reasonOf(cause)}`, { ...ids, cause });
+        throw new ConnectionError(`${method} ${url} had no answer: ${reasonOf(cause).replace(/\.?$/, ".")}`, {
+          ...ids,
+          cause,
+        });
       });
     } catch (error) {
       throw stopping.signal.aborted ? stopping.signal.reason : error;
@@ -237,9 +279,9 @@ export class Transport {
     }
   }
 
-  async #fetch(url: string, init: RequestInit): Promise<{ response: Response; content: unknown }> {
+  async #fetch(url: string, init: RequestInit): Promise<Content & { response: Response }> {
     const response = await (this.#options.fetch ?? globalThis.fetch)(url, init);
-    return { response, content: parsedContent(await response.text(), response) };
+    return { response, ...parsedContent(await response.text(), response) };
   }
 
   async #authorize(headers: Headers): Promise<void> {

@@ -22,10 +22,10 @@ export function termOf(word: string): string | null {
 /** The weight of a match in each member of an index entry. */
 const weights = { title: 6, section: 5, names: 3, text: 1 };
 
-/** The words of a text. A name of several words, such as `mailboxes.add`, is also one word. */
+/** The words of a text. A name of several words, such as `mailboxes.add` or `If-Match`, is also one word. */
 const wordsOf = (text: string): string[] => [
   ...text.split(/[\n\r\p{Z}\p{P}]+/u),
-  ...(text.match(/[\p{L}\p{N}]+(?:[._][\p{L}\p{N}]+)+/gu) ?? []),
+  ...(text.match(/[\p{L}\p{N}]+(?:[._-][\p{L}\p{N}]+)+/gu) ?? []),
 ];
 
 /** The settings of the index, which the build and the page share. */
@@ -50,13 +50,17 @@ function weightOf({ kind, path }: SearchResult): number {
 
 const shownResults = 12;
 
+/** Replaces words that these pages do not use by the words that they use. */
+const inOurWords = (words: string): string =>
+  words.replaceAll(/\bsdks?\b/gi, "client").replaceAll(/\bapi[ -]?keys?\b/gi, "service account token");
+
 /**
  * The best results for some words, the best first. A search word also matches longer words that begin with it, and
  * words with a small spelling mistake.
  */
 export const bestResults = (index: MiniSearch<SearchResult>, words: string): SearchResult[] =>
   index
-    .search(words, {
+    .search(inOurWords(words), {
       boost: weights,
       boostDocument: (_, __, stored) => weightOf(stored as SearchResult),
       prefix: (term) => term.length > 2,

@@ -230,7 +230,7 @@ describe("an argument of a wrong type that only the run knows fails at its place
     ["max([1, 'a'])", "1:1 type_error Only two numbers or two texts can be put in order"],
     [
       "sorted([1, 2, 'a'])",
-      "1:8 type_error Only two numbers or two texts can be put in order, not a number and a string. Here item 2 is a string.",
+      "1:8 type_error Only two numbers or two texts can be put in order, not a number and a string. `float(x)` is the number in a text. Here item 2 is a string.",
     ],
     ["sorted([True, False])", "Here item 0 is a boolean."],
     [

@@ -40,9 +40,26 @@ describe("is refused, with its place:", () => {
     ["a bracket that was never opened", "a())", "1:4 Expected the end of the line or `;`, but found `)`."],
     ["two calls on one line", "a() b()", "1:5 Expected the end of the line or `;`, but found `b`."],
     ["an empty statement", "a();;b()", "1:5 Expected a value or a call, but found `;`."],
-    ["an id without quotes", "a(x=3f2504e0)", "1:5 This is not a number: put text in quotes."],
-    ["a leading zero", "a(x=012)", "1:5 This is not a number: put text in quotes."],
-    ["a hexadecimal number", "a(x=0x10)", "1:5 This is not a number: put text in quotes."],
+    [
+      "an id without quotes",
+      "a(x=3f2504e0)",
+      "1:5 This is not a number: write only digits, in decimal, such as 5000000. Put text in quotes.",
+    ],
+    [
+      "underscores in a number",
+      "a(x=5_000_000)",
+      "1:5 This is not a number: write only digits, in decimal, such as 5000000. Put text in quotes.",
+    ],
+    [
+      "a leading zero",
+      "a(x=012)",
+      "1:5 This is not a number: write only digits, in decimal, such as 5000000. Put text in quotes.",
+    ],
+    [
+      "a hexadecimal number",
+      "a(x=0x10)",
+      "1:5 This is not a number: write only digits, in decimal, such as 5000000. Put text in quotes.",
+    ],
     [
       "an integer that would be rounded",
       "a(x=9007199254740993)",
@@ -89,7 +106,7 @@ describe("is refused, with its place:", () => {
     [
       "a dict of pairs",
       "{k: v for k in y}",
-      '1:2 There are no dict comprehensions: write a list, `[{"id": x.id} for x in xs]`.',
+      "1:2 There are no dict comprehensions: write `dict([[x.name, x.id] for x in xs])`.",
     ],
     [
       "a format in an f-string",
@@ -112,7 +129,7 @@ describe("is refused, with its place:", () => {
     [
       "a dict of a comprehension",
       "{'k': x for x in y}",
-      '1:9 There are no dict comprehensions: write a list, `[{"id": x.id} for x in xs]`.',
+      "1:9 There are no dict comprehensions: write `dict([[x.name, x.id] for x in xs])`.",
     ],
     ["a comprehension with two values", "[x, y for x in z]", "1:7 A comprehension has one value before its `for`."],
     ["a comprehension over names in brackets", "[x for (x, y) in z]", "1:8 Expected a name, but found `(`."],

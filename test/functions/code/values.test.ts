@@ -55,13 +55,17 @@ describe("an expression has the value that Starlark gives it:", () => {
 
 describe("an invalid operation is reported with its place and the value's members:", () => {
   const note = "x = notes.get(id='a/b')\n";
+  const page = "x = notes.echo(value={'items': []})\n";
   test.each([
     [
       "'a' + 1",
       '1:1 type_error `+` takes two numbers, two texts or two lists, not a string and a number. Put values in a text by an f-string, f"{x}".',
     ],
     ["[1] < [2]", "1:1 type_error Only two numbers or two texts can be put in order, not a list and a list."],
-    ["1 < 'a'", "1:1 type_error Only two numbers or two texts can be put in order, not a number and a string."],
+    [
+      "1 < 'a'",
+      "1:1 type_error Only two numbers or two texts can be put in order, not a number and a string. `float(x)` is the number in a text.",
+    ],
     [
       "1 in 2",
       "1:1 type_error `in` looks for an item in a list, a key in a dict or a text in a text, not for a value in a number.",
@@ -86,6 +90,12 @@ describe("an invalid operation is reported with its place and the value's member
     ],
     ["x = [{'a': 1}]\nx.a", "2:3 no_such_member x is a list: write x[0].a, or [x.a for x in x]."],
     ["x = {'a': 1}\nx[0]", "2:2 no_such_member x is a dict, which has no item 0."],
+    [`${page}x[0]`, "2:2 no_such_member x is a page: its items are in x.items."],
+    [`${page}x[:1]`, "2:2 type_error x is a page: its items are in x.items."],
+    [
+      `${page}x + x`,
+      "2:1 type_error `+` takes two numbers, two texts or two lists, not a dict and a dict. The items of a page are in its member items: `a.items + b.items`.",
+    ],
     ["x = notes.echo(value={'a': 1})\nx[1.5]", "2:2 no_such_member An index is a whole number or a key, not 1.5."],
     ["[x for x in notes.echo(value='abc')]", "1:13 type_error A comprehension goes over a list, not a string."],
     [

@@ -81,7 +81,11 @@ describe("logging in", () => {
     const baseUrl = `${product.base}/v1/public/`;
     const input = `${account.owner.token}\n`;
     const refused = await hostedMail(["login", "--token-stdin", "--base-url", baseUrl], { input: "sat_no", env });
-    expect(refused).toMatchObject({ code: 3, stdout: "", stderr: expect.stringContaining("unauthenticated") });
+    expect(refused).toMatchObject({
+      code: 3,
+      stdout: "",
+      stderr: expect.stringMatching(/unauthenticated.*\(request \S+\)\. Log in again: /),
+    });
     expect(existsSync(configFile())).toBe(false);
     const entered = await hostedMail(["login", "--token-stdin", "--base-url", baseUrl], { input, env });
     expect(entered).toMatchObject({ code: 0, stderr: expect.stringContaining(`as ${account.owner.email}`) });
@@ -97,6 +101,15 @@ describe("logging in", () => {
       code: 3,
       stderr: expect.stringContaining("hosted-mail login"),
     });
+  });
+
+  test("stores no token of an address that answers something else than JSON", async () => {
+    const server = createServer((_, response) => response.setHeader("content-type", "text/html").end("<p>Sign in</p>"));
+    const base = `http://127.0.0.1:${await portOf(server)}`;
+    onTestFinished(() => void server.close());
+    const failed = await hostedMail(["login", "--token-stdin", "--base-url", base], { input: "secret-token", env });
+    expect(failed).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("text/html, not JSON") });
+    expect(existsSync(configFile()) ? readFileSync(configFile(), "utf8") : "").not.toContain("secret-token");
   });
 
   test("HOSTED_MAIL_TOKEN wins over the stored token, and a stored token goes to no other address", async () => {
@@ -179,6 +192,8 @@ describe("an error", () => {
     [["mailboxes", "add", "--domain", "x"], 2, "required option '--local-part <text>' not specified"],
     [["domains", "list", "--status", "odd"], 2, "Write one of pending_registration"],
     [["mailboxes", "bulk", "--domain", "x", "--items", "{"], 2, "Write JSON, or @file"],
+    [["domains", "list", "--page-size", "50"], 2, "A list command reads all pages: --limit is the most items."],
+    [["help", "domains", "lst"], 2, "unknown command 'lst'"],
     [["tags", "list", "--limit", "0"], 2, "--limit is a number from 1."],
     [["mailboxes", "delete", "ann@example.com?x"], 2, "mailboxes.delete cannot send the argument mailbox: "],
     [["domains", "get", "nope.example"], 1, "not_found: "],
@@ -198,7 +213,10 @@ describe("an error", () => {
     const env = { HOSTED_MAIL_BASE_URL: `http://127.0.0.1:${port}`, HOSTED_MAIL_TOKEN: "t" };
     // A PATCH is sent once.
     const failed = await hostedMail(["notices", "update", "--account", account.id], { env });
-    expect(failed).toMatchObject({ code: 4, stderr: expect.stringContaining("had no answer") });
+    expect(failed).toMatchObject({
+      code: 4,
+      stderr: expect.stringMatching(/had no answer: .*[^.]\. Check --base-url/),
+    });
   });
 });
 
@@ -229,6 +247,26 @@ test("every command has a help with an example, and --version is the package's",
     const { code, stdout } = await hostedMail([...args, "--help"]);
     expect([code, stdout]).toEqual([0, expect.stringContaining(`Example:\n  hosted-mail ${args.join(" ")}`)]);
   }
+});
+
+test("help of a command is the help that its --help shows, and a group without functions names its commands", async () => {
+  const shown = await hostedMail(["help", "domains", "list"]);
+  expect(shown).toMatchObject({ code: 0, stderr: "" });
+  expect(shown.stdout).toBe((await hostedMail(["domains", "list", "--help"])).stdout);
+  expect((await hostedMail(["help", "domains"])).stdout).toMatch(/auth-code +The commands create$/m);
+});
+
+test("options of every command stand before the command too", async () => {
+  expect((await hostedMail(["--help"])).stdout).toContain("--profile <name>");
+  const owner = newUser();
+  await newAccount({ owner });
+  const own = await newAccount({ owner });
+  const input = owner.token;
+  const enter = ["--base-url", product.base, "--profile", "early", "login", "--token-stdin"];
+  expect(await hostedMail(enter, { input, env: {} })).toMatchObject({ code: 0 });
+  const found = await hostedMail(["--profile", "early", "--jsonl", "--account", own.id, "whoami"], { env: {} });
+  expect(JSON.parse(found.stdout)).toMatchObject({ account_id: own.id, profile: "early" });
+  expect(lines(found.stdout)).toHaveLength(1);
 });
 
 test("completes commands, options and values in a shell", async () => {
@@ -344,6 +382,17 @@ describe("imports", () => {
     expect(failed).toMatchObject({ code: 2, stderr: expect.stringContaining("Missing: first_name, last_name.") });
   });
 
+  test.each([
+    ["", "is empty. It needs the columns email, first_name, last_name."],
+    ["email,name\n", "Missing: first_name, last_name."],
+    ["email;first_name;last_name\na@b.c;A;B\n", 'separates its columns by ";". Separate them by commas.'],
+    ["email\tfirst_name\tlast_name\n", "separates its columns by tabs. Separate them by commas."],
+  ])("no mailbox of the file %j", async (file, message) => {
+    await writeFile(join(folder, "header.csv"), file);
+    const failed = await hostedMail(["mailboxes", "import", "header.csv"]);
+    expect(failed).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(message) });
+  });
+
   test("exits with 3 if the token is not valid any more, and with 1 if the report cannot be written", async () => {
     await writeFile(join(folder, "some.csv"), csv(`r@${domain},Ria,R,`, "nobody,No,Mail,"));
     const args = ["mailboxes", "import", "some.csv", "--account", account.id];
@@ -367,6 +416,16 @@ describe("imports", () => {
     expect(dry).toMatchObject({ dry_run: true, created_count: 1, skipped_count: 1 });
     const done = JSON.parse((await hostedMail(["dns-records", "import", "zone.txt"])).stdout);
     expect(done.created).toMatchObject([{ name: "www", type: "A", value: "192.0.2.1" }]);
+    const again = await hostedMail(["dns", "import", "zone.txt"]);
+    expect(again.code).toBe(0);
+    expect(JSON.parse(again.stdout)).toMatchObject({ created_count: 0, skipped_count: 2 });
+  });
+
+  test("no zone from a file without any record, which is a failure", async () => {
+    await writeFile(join(folder, "odd-zone.txt"), "email,name\nann@example.com,Ann\n");
+    const failed = await hostedMail(["dns", "import", "odd-zone.txt", "--domain", domain]);
+    expect(failed).toMatchObject({ code: 1, stderr: expect.stringContaining("No record was imported. Line 1: ") });
+    expect(JSON.parse(failed.stdout)).toMatchObject({ created_count: 0, skipped_count: 2 });
   });
 });
 

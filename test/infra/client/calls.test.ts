@@ -57,6 +57,13 @@ describe("a request", () => {
     ]);
   });
 
+  test("has a date of the query in the API's form", async () => {
+    const { client, seen } = await connected();
+    const since = new Date(0) as unknown as string; // JavaScript without types can pass a date.
+    await client.billing.transactions.list({ account_id, since });
+    expect(seen[0]?.url).toContain("?since=1970-01-01T00%3A00%3A00.000Z");
+  });
+
   test("has the payload of code mode as its body, without the account's id", async () => {
     const { client, seen } = await connected();
     await client.auth.groups.create({ account_id, payload: { account_id, name: "Support" } });
@@ -160,11 +167,41 @@ describe("an error", () => {
     await expect(client.me.get()).rejects.toMatchObject({ status: 403, code: "unknown" });
   });
 
+  test.each([
+    ["text/html", "<p>Sign in</p>", "text/html, not JSON"],
+    ["application/json", "{", "JSON that is not valid"],
+    ["application/json", "", "JSON that is not valid"],
+    [undefined, "", "no content type, not JSON"],
+  ])("of a success that is not JSON (%s %j) names the address, and is not repeated", async (type, body, found) => {
+    let times = 0;
+    const fetch = () => {
+      times += 1;
+      const headers = type === undefined ? {} : { "content-type": type };
+      return Promise.resolve(new Response(new TextEncoder().encode(body), { headers }));
+    };
+    const client = new HostedMail({ baseUrl: "http://127.0.0.1:1", token: "t", fetch });
+    const error = await client.tags.delete({ account_id, tag_id: "t" }).catch((one: unknown) => one);
+    expect(error).toBeInstanceOf(HostedMailError);
+    expect((error as Error).message).toBe(
+      `DELETE http://127.0.0.1:1/v1/public/accounts/a/tags/t answered ${found}. Check the address of the API.`,
+    );
+    expect(times).toBe(1);
+  });
+
+  test("is no answer of a type that Accept names, and every other type is an error", async () => {
+    const csv = { headers: { "content-type": "text/csv; charset=utf-8" }, body: "a" };
+    const html = { headers: { "content-type": "text/html" }, body: "a" };
+    const { client } = await connected(csv, csv, csv, html);
+    for (const Accept of ["text/csv", "application/json;q=0.5, text/*", "*/*"])
+      expect(await client.audit.list({ account_id }, { headers: { Accept } })).toBe('"a"');
+    await expect(client.audit.list({ account_id }, { headers: { Accept: "text/csv" } })).rejects.toThrow("text/html");
+  });
+
   test("without an answer is a ConnectionError with the reason", async () => {
     const client = new HostedMail({ baseUrl: "http://127.0.0.1:1", token: "t", retries: 0 });
     const error = await client.me.get().catch((one: unknown) => one);
     expect(error).toBeInstanceOf(ConnectionError);
-    expect((error as Error).message).toMatch(/^GET http:\/\/127\.0\.0\.1:1\/v1\/public\/me had no answer: .+/);
+    expect((error as Error).message).toMatch(/^GET http:\/\/127\.0\.0\.1:1\/v1\/public\/me had no answer: .+[^.]\.$/);
     expect((error as Error).cause).toBeInstanceOf(TypeError);
   });
 
@@ -179,6 +216,21 @@ describe("an error", () => {
     expect(error).toBeInstanceOf(TimeoutError);
     expect(error).toBeInstanceOf(ConnectionError);
     expect(await client.me.get({}, { retries: 1 })).toEqual({ id: "1" });
+  });
+
+  test.each([Infinity, 2 ** 31])("does not come from a timeoutMs of %s, which sets no limit", async (timeoutMs) => {
+    const { base, seen } = await connected();
+    const client = new HostedMail({ baseUrl: base, token: "t", timeoutMs, retries: 0 });
+    expect(await client.tags.add({ account_id, name: "n" })).toEqual({ id: "1" });
+    expect(seen).toHaveLength(1);
+  });
+
+  test.each([0, -1, Number.NaN])("of a timeoutMs of %s is a TypeError, and nothing is sent", async (timeoutMs) => {
+    const { client, seen } = await connected();
+    const error = await client.tags.add({ account_id, name: "n" }, { timeoutMs }).catch((one: unknown) => one);
+    expect(error).toBeInstanceOf(TypeError);
+    expect((error as Error).message).toBe(`timeoutMs is a number of milliseconds above 0, not ${timeoutMs}.`);
+    expect(seen).toEqual([]);
   });
 
   test("of an aborted request is the signal's reason, and the request is not repeated", async () => {

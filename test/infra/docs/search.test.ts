@@ -37,11 +37,18 @@ const questions = [
   ["who changed what", "/docs/reference/audit.list"],
   ["dedicated ip warm up", "/docs/dedicated-ips"],
   ["mailbx", "/docs/"],
+  ["If-Match", "/docs/promises"],
+  ["sdk", "/docs/client"],
+  ["api key", "/docs/reference/auth.service_accounts"],
 ] as const;
 
 test.each(questions)("%s finds %s among the first five", (question, path) => {
   const found = bestResults(index, question).slice(0, 5);
   expect(found.map((one) => one.path).some((one) => one.startsWith(path))).toBe(true);
+});
+
+test.each(["mailboxes.add", "domain_taken", "If-Match"])("the name %s is a word, beside its parts", (name) => {
+  expect(indexOptions.tokenize(name)).toEqual([...name.split(/[._-]/), name]);
 });
 
 test("words are compared without case and plural, and words that say nothing are passed over", () => {

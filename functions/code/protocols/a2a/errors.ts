@@ -3,6 +3,7 @@ import { failure, type Id } from "../json-rpc.ts";
 
 /** The code and the reason of each error that this agent can answer (A2A 1.0, §5.4, and JSON-RPC 2.0). */
 const errors = {
+  parseError: [-32700, "PARSE_ERROR"],
   invalidRequest: [-32600, "INVALID_REQUEST"],
   methodNotFound: [-32601, "METHOD_NOT_FOUND"],
   invalidParams: [-32602, "INVALID_PARAMS"],

@@ -30,7 +30,7 @@ export const route = defineRoute({
 /** Answers a program with an envelope, and a JSON-RPC body by the A2A protocol. */
 export async function a2a(request: Request, context: InvocationContext): Promise<Response> {
   const { body, headers, rawQueryString } = request;
-  if (isRpc(body)) return a2aRpc(request, context);
+  if (isRpc(request)) return a2aRpc(request, context);
   const query = fromStrings(route.query, new URLSearchParams(rawQueryString));
   const sent = { "idempotency-key": headers["idempotency-key"] };
   const input = parseInput(route, { params: {}, query, body, headers: sent });

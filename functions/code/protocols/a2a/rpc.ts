@@ -1,3 +1,4 @@
+import { type InvalidInput, Problem } from "../../../../shared/core/errors.ts";
 import { isIdempotencyKey } from "../../../../shared/http/input.ts";
 import type { InvocationContext } from "../../../../shared/http/invoke.ts";
 import type { Request } from "../../../../shared/http/lambda.ts";
@@ -10,8 +11,26 @@ import { noPush, readSendMessage, taskNotFound, taskOf } from "./message.ts";
 
 export const a2aVersion = "1.0";
 
-/** Tells whether a body is JSON-RPC. A `CodeRequest` has no member `jsonrpc`. */
-export const isRpc = (body: unknown): boolean => typeof body === "object" && body !== null && "jsonrpc" in body;
+const hasMember = (body: unknown, name: string): boolean => typeof body === "object" && body !== null && name in body;
+
+/**
+ * Tells whether a request is JSON-RPC: its body has the member `jsonrpc`, or it has the header `A2A-Version` and is not
+ * a `CodeRequest`, which has the member `code`.
+ */
+export const isRpc = ({ body, headers }: Pick<Request, "body" | "headers">): boolean =>
+  hasMember(body, "jsonrpc") || (headers["a2a-version"] !== undefined && !hasMember(body, "code"));
+
+/**
+ * The answer to a request with the header `A2A-Version` whose body cannot be read as JSON. Undefined for other requests
+ * and other failures.
+ */
+export const unreadableRpc = (
+  problem: Problem | InvalidInput,
+  { headers }: Pick<Request, "headers">,
+): Response | undefined =>
+  headers["a2a-version"] !== undefined && problem instanceof Problem && problem.code === "malformed_json"
+    ? a2aFailure(null, new A2aError("parseError", problem.message))
+    : undefined;
 
 /**
  * Answers the JSON-RPC binding of the A2A protocol, version 1.0, without storing tasks. `SendMessage` runs a program

@@ -213,7 +213,14 @@ test("a member that a result never has is told before anything runs, with the ne
   expect(faultsOf(`workspaces.list(${account}).items.name`)[0]).toContain(
     "is a list: write workspaces.list(…).items[0].name",
   );
-  expect(faultsOf(`workspaces.list(${account})[0]`)[0]).toContain("workspaces.list(…) is a dict, which has no item 0.");
+  for (const access of ["[0]", "[0].id", "[:1]"]) {
+    expect(faultsOf(`workspaces.list(${account})${access}`)[0]).toContain(
+      "no_such_member workspaces.list(…) is a page: its items are in workspaces.list(…).items.",
+    );
+  }
+  expect(faultsOf(`p = workspaces.list(${account})\np + p`)[0]).toContain(
+    "not a dict and a dict. The items of a page are in its member items: `a.items + b.items`.",
+  );
   expect(faultsOf(`[w.id for w in workspaces.list(${account})]`)[0]).toContain(
     "its items are in workspaces.list(…).items",
   );

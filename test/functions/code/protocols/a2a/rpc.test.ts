@@ -271,6 +271,8 @@ describe("the protocol of an agent that keeps no tasks", () => {
     ["a notification", { jsonrpc: "2.0", method: "SendMessage", params: {} }, null],
     ["an id that is no id", { jsonrpc: "2.0", id: { a: 1 }, method: "SendMessage" }, null],
     ["no method", { jsonrpc: "2.0", id: 7 }, 7],
+    ["a batch", [{ jsonrpc: "2.0", id: 7, method: "ListTasks" }], null],
+    ["a message without jsonrpc", { id: 7, method: "SendMessage" }, 7],
     ["parameters by position", { jsonrpc: "2.0", id: 7, method: "SendMessage", params: [] }, 7],
   ])("refuses %s", async (_, body, id) => {
     const answer = await request("POST", path, {
@@ -279,6 +281,20 @@ describe("the protocol of an agent that keeps no tasks", () => {
       headers: { "a2a-version": "1.0" },
     });
     expect(errorOf(answer)).toEqual([200, id, -32600, "INVALID_REQUEST"]);
+  });
+
+  test("refuses text that is not JSON, in the form of the protocol only with A2A-Version", async () => {
+    const { token } = newUser();
+    const sent = { token, body: "{bad" };
+    const answer = await request("POST", path, { ...sent, headers: { "a2a-version": "1.0" } });
+    expect(errorOf(answer)).toEqual([200, null, -32700, "PARSE_ERROR"]);
+    expect(await request("POST", path, sent)).toMatchObject({ status: 400, body: { code: "malformed_json" } });
+  });
+
+  test("takes a program with A2A-Version as a program", async () => {
+    const body = { request_id: "r", session_id: "s", code: "me.get()" };
+    const answer = await request("POST", path, { token: newUser().token, body, headers: { "a2a-version": "1.0" } });
+    expect(answer).toMatchObject({ status: 200, body: { status: "completed" } });
   });
 
   test("lets nobody in without a token", async () => {

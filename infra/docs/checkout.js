@@ -90,7 +90,10 @@ function askLater(atLeastSeconds = 0) {
 
 function showPending(result, title) {
   if (isCancelled) {
-    showMessage("You left the payment page", "This checkout is not paid, and nothing was taken.");
+    showMessage(
+      "You left the payment page",
+      "This checkout is not paid, and nothing was taken. To pay after all, go back to the payment page in your browser.",
+    );
     offerWayBack(result.dashboard_url, false);
     byId("again").hidden = false;
     return;

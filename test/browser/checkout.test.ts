@@ -81,7 +81,10 @@ describe.skipIf(!hasBrowser)("the pages of a checkout", { timeout: 60_000 }, () 
     const { body } = await billing(account, "POST", "topup-session", { amount: 5, return_url });
     await page.goto(base + new URL(body.hosted_page.url).pathname);
     await page.getByRole("link", { name: "Back to Hosted Mail" }).click();
-    await page.getByRole("status").filter({ hasText: "nothing was taken" }).waitFor();
+    await page
+      .getByRole("status")
+      .filter({ hasText: "nothing was taken. To pay after all, go back to the payment page" })
+      .waitFor();
     expect(await page.getByRole("link").getAttribute("href")).toContain("status=pending");
   });
 

@@ -67,6 +67,7 @@ const kinds = [
   "/docs/errors",
   "/docs/changelog",
   "/docs/deploy",
+  "/docs/scale",
   "/docs/playground",
   "/docs/reference/mailboxes",
   "/docs/reference/domains.purchase",

@@ -38,15 +38,17 @@ type GoTo = (position: Position) => void;
 
 const json = (value: unknown): HTMLPreElement => element("pre", { className: "json" }, JSON.stringify(value, null, 2));
 
+const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
 /** A summary of a value. The page shows the summary while the value is collapsed. */
 function summaryOf(value: unknown): string {
-  if (Array.isArray(value)) return `${value.length} items`;
+  if (Array.isArray(value)) return counted(value.length, "item");
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   const { omitted_bytes, items, total, name: own, primary_email, email, id } = value as Record<string, unknown>;
   if (typeof omitted_bytes === "number") return "left out because it is too large";
   if (Array.isArray(items)) return `${items.length} of ${typeof total === "number" ? total : items.length} items`;
   const name = own ?? primary_email ?? email ?? id;
-  return typeof name === "string" ? name : `${Object.keys(value).length} members`;
+  return typeof name === "string" ? name : counted(Object.keys(value).length, "member");
 }
 
 const badge = (text: string, kind: string): HTMLSpanElement => element("span", { className: `badge ${kind}` }, text);

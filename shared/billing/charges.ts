@@ -67,7 +67,7 @@ export const lineView = ({ unit_price, amount, supplied_on, ...line }: Line): z.
   supplied_on: supplied_on ?? null,
 });
 
-const sumOf = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+export const sumOf = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 /**
  * The invoice lines for days of one month, in the account's currency.

@@ -15,7 +15,7 @@ import { rangeOfPastMailboxes, readPastIps, readPastMailboxes } from "../wallet/
 import { planOn } from "../wallet/state.ts";
 import { vatRule } from "../wallet/vat.ts";
 import type { AccountBilling, ClaimedIp } from "./book.ts";
-import type { Accrual } from "./charges.ts";
+import { sumOf, type Accrual } from "./charges.ts";
 
 type UsageByDay = {
   /** How many mailboxes are charged on a day. */
@@ -153,8 +153,6 @@ function countMailboxes(table: Reader, accountId: string, from: Day, today: Day)
       sumOf(purged.filter(({ first_day, last_day }) => first_day <= day && day <= last_day).map(({ count }) => count));
   });
 }
-
-const sumOf = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 /** How many of the newest mailboxes are read first. Few mailboxes are created between a day and its daily run. */
 const fewNewest = 10;

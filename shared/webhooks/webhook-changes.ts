@@ -72,7 +72,7 @@ function statusChange({ status }: StoredWebhook, active: boolean | undefined, at
 /**
  * Changes the members of a webhook that `patch` has. Throws 404. If `patch` sets the URL or the event types, or enables
  * the webhook, the caller must be allowed to see all of the webhook's events, those before the change and those after
- * it: throws 403 `would_escalate`. The events before the change count, because their retries go to the new URL.
+ * it: throws 403 `would_escalate`. The events before the change count, because pending retries of these events go to the new URL.
  */
 export function updateWebhook(
   accountId: string,

@@ -318,13 +318,13 @@ async function whatIsGiven(
 
 type Ending = { expires_at?: string | undefined };
 
-/** Whether something ends later than another thing. Something without an end ends last. */
+/** Whether a permission ends later than another. A permission without an end ends last. */
 const isLonger = ({ expires_at: end }: Ending, { expires_at: other }: Ending): boolean =>
   other !== undefined && (end === undefined || end > other);
 
-/** The first of the things that end last; undefined if there are none. */
-const longest = <T extends Ending>(things: readonly T[]): T | undefined =>
-  things.find((one) => !things.some((other) => isLonger(other, one)));
+/** The first of the permissions that end last; undefined if there are none. */
+const longest = <T extends Ending>(permissions: readonly T[]): T | undefined =>
+  permissions.find((permission) => !permissions.some((other) => isLonger(other, permission)));
 
 /**
  * Plans to give permissions to a subject, each once. If the subject already holds a permission, its assignment gets the

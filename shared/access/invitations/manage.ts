@@ -159,7 +159,7 @@ export function aheadOfInvitations(accountId: string, { status, ...page }: Invit
 function requireFew(count: number): void {
   if (count <= mostFiltered) return;
   const msg = `There are more than ${mostFiltered.toLocaleString("en-US")} invitations, too many to filter. List the invitations without a status`;
-  throw new InvalidInput([{ loc: ["query", "status"], msg, type: "too_broad" }]);
+  throw invalidAt(["query", "status"], msg, "too_broad");
 }
 
 /**

@@ -54,12 +54,13 @@ const isCertificateFault = (code: string): boolean =>
 
 /**
  * Fetches the policy of a domain as senders do (RFC 8461 §3.3): over HTTPS with a valid certificate, without redirects,
- * at most 64 KiB, within five seconds and the budget.
+ * at most 64 KiB, within five seconds, and no longer than the budget allows.
  */
 async function fetchPolicy(asked: HealthQuestion): Promise<Fetched> {
   const source = await policySource(asked);
   if (!("address" in source)) return source;
-  const timeoutMs = Math.min(fetchMs, asked.budget?.remainingMs() ?? fetchMs);
+  // AbortSignal.timeout() takes only whole milliseconds.
+  const timeoutMs = Math.ceil(Math.min(fetchMs, asked.budget?.remainingMs() ?? fetchMs));
   if (timeoutMs === 0) return { unknown: noTime };
   const { secure, address, port, host } = source;
   return new Promise((settle) => {

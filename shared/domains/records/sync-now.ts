@@ -2,8 +2,8 @@ import { createLog } from "../../core/log.ts";
 import { clock } from "../../core/time.ts";
 import type { Context } from "../../http/route.ts";
 import { runtime } from "../../http/runtime.ts";
+import { tableHere } from "../../http/worker.ts";
 import { dns } from "../../providers/dns/factory.ts";
-import { openTable } from "../../table/table.ts";
 import type { StoredDomain } from "../domain.ts";
 import type { StoredZone } from "../zone.ts";
 import type { ChangedRecord } from "./add.ts";
@@ -12,8 +12,8 @@ import { syncZone, type ZoneWork } from "./sync.ts";
 
 /** The services for syncing zones in this process. Reads the environment when it is called, not at import. */
 export function zoneWork(name: string): ZoneWork {
-  const { env, client } = runtime();
-  const table = openTable(client, env.TABLE_NAME);
+  const { env } = runtime();
+  const table = tableHere();
   return { table, dns: dns(table), now: clock, log: createLog(env.LOG_LEVEL, { work: name }, env.LOG_FORMAT) };
 }
 

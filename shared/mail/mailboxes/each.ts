@@ -1,5 +1,5 @@
 import { covers, type Permissions } from "../../auth/permissions.ts";
-import { InvalidInput } from "../../core/errors.ts";
+import { invalidAt, type InvalidInput } from "../../core/errors.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
 import { domainByRef, scopesOfDomain } from "../../domains/find.ts";
 import { visibleDomains } from "../../domains/list.ts";
@@ -41,13 +41,11 @@ type Exporter = { table: Reader; permissions: Permissions };
 const manyDomains = 100_000;
 
 const tooManyDomains = (): InvalidInput =>
-  new InvalidInput([
-    {
-      loc: ["body", "domain"],
-      msg: `The export covers more than ${manyDomains.toLocaleString("en-US")} domains. Choose one domain`,
-      type: "too_broad",
-    },
-  ]);
+  invalidAt(
+    ["body", "domain"],
+    `The export covers more than ${manyDomains.toLocaleString("en-US")} domains. Choose one domain`,
+    "too_broad",
+  );
 
 /**
  * The mailboxes of the account, or of the domain or workspace of the filter, one chunk at a time. Leaves out the

@@ -161,7 +161,8 @@ async function showInvitation(notice = "", prompt = {}) {
     return showButton("Try again", () => showInvitation(notice, prompt));
   }
   if (response.status === 403) {
-    return showResult("This invitation cannot be accepted now", (await response.json()).detail, true);
+    const { code, detail } = await response.json().catch(() => ({}));
+    if (code === "account_suspended") return showResult("This invitation cannot be accepted now", detail, true);
   }
   if (!response.ok) return invalidLink();
   const { account_name, email, invited_by, message, status, expires_at, access, sign_in } = await response.json();

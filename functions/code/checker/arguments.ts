@@ -1,4 +1,4 @@
-import { InvalidInput, type ValidationError } from "../../../shared/core/errors.ts";
+import { invalidAt, InvalidInput, type ValidationError } from "../../../shared/core/errors.ts";
 import { type RawInput, parseInput } from "../../../shared/http/input.ts";
 import { type CodeFunction, inputSchemaOf, rawInput } from "../catalogue/function.ts";
 import { parametersOf } from "../catalogue/signature.ts";
@@ -225,7 +225,7 @@ function isSure({ loc, type }: ValidationError, unknown: readonly (string | numb
 const lowerCased = (value: unknown): unknown => (typeof value === "string" ? value.toLowerCase() : value);
 
 const invalidPayload = (loc: string[], msg: string, type: string): InvalidInput =>
-  new InvalidInput([{ loc: ["body", ...loc], msg, type }]);
+  invalidAt(["body", ...loc], msg, type);
 
 /**
  * Requires `payload` to be a dict that names the account of the call. Does nothing for a function without `payload`.

@@ -89,10 +89,7 @@ export async function saveVariables(
     if (readOnly || changes.size === 0) {
       if (session) await renewSession(ref, session);
       if (!readOnly) return unsavedVariables(former);
-      return lost(
-        "read_only",
-        "A program that may only read keeps no variables: send it to a tool or endpoint that may write.",
-      );
+      return lost("read_only", "A program in service_query keeps no variables: send the program by service_execute.");
     }
     const { variables } = await saveSession(ref, changes, (bytes) => charges.charge(unitsToWrite(bytes)));
     return unsavedVariables([

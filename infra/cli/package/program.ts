@@ -46,7 +46,7 @@ function groupOf(program: Command, words: readonly string[]): Command {
       found ??
       at
         .command(name)
-        .description(known?.description ?? `The commands ${commandsBelow(words.slice(0, index + 1)).join(", ")}`);
+        .description(known?.description ?? `Commands: ${commandsBelow(words.slice(0, index + 1)).join(", ")}`);
   }
   return at;
 }
@@ -100,7 +100,7 @@ const originIn = (zone: string): string | undefined => /^\$ORIGIN\s+(\S+?)\.?\s*
 
 /** Matches the text of an entry of a zone file that names the type of its record. */
 const recordText =
-  /\s(?:A|AAAA|ALIAS|ANAME|CAA|CDNSKEY|CDS|CERT|CNAME|DNAME|DNSKEY|DS|HINFO|HTTPS|LOC|MX|NAPTR|NS|NSEC|NSEC3|NSEC3PARAM|PTR|RP|RRSIG|SOA|SPF|SRV|SSHFP|SVCB|TLSA|TXT|URI)(?:\s|$)/i;
+  /\s(?:A|AAAA|ALIAS|ANAME|APL|CAA|CDNSKEY|CDS|CERT|CNAME|DLV|DNAME|DNSKEY|DS|HINFO|HTTPS|KEY|LOC|MX|NAPTR|NS|NSEC|NSEC3|NSEC3PARAM|NXT|OPENPGPKEY|PTR|RP|RRSIG|SIG|SMIMEA|SOA|SPF|SRV|SSHFP|SVCB|TLSA|TXT|TYPE\d+|URI)(?:\s|$)/i;
 
 /**
  * Throws a `Failure` if no record was found in the file: none is created, and an entry that was skipped is not a record.

@@ -4,7 +4,7 @@ import { escapeHtml } from "../../../shared/core/text.ts";
 type CardOutcome = "works" | "confirm" | "declined" | "expired";
 
 /** The test cards, with Stripe's numbers (https://docs.stripe.com/testing). */
-export const testCards: readonly { number: string; outcome: CardOutcome; text: string }[] = [
+export const checkoutCards: readonly { number: string; outcome: CardOutcome; text: string }[] = [
   { number: "4242 4242 4242 4242", outcome: "works", text: "The payment succeeds" },
   { number: "4000 0027 6000 3184", outcome: "confirm", text: "The bank wants a confirmation" },
   { number: "4000 0000 0000 0002", outcome: "declined", text: "The card is declined" },
@@ -39,7 +39,7 @@ const isPast = (expiry: string, now: Date): boolean => {
 export function readCard({ number, expiry, cvc }: CardValues, now: Date): "works" | "confirm" | CardFault {
   const digits = number.replaceAll(/[\s-]/g, "");
   if (!/^\d{13,19}$/.test(digits)) return { field: "number", message: "Your card number is incomplete." };
-  const known = testCards.find((one) => one.number.replaceAll(" ", "") === digits);
+  const known = checkoutCards.find((one) => one.number.replaceAll(" ", "") === digits);
   if (!known) return { field: "number", message: "Only test cards work on this page: see the numbers below." };
   const date = expiry.replaceAll(/\s/g, "");
   if (!/^(?:0?[1-9]|1[0-2])\/(?:\d\d)?\d\d$/.test(date)) {

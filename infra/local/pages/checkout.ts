@@ -22,7 +22,7 @@ import {
   cardValues,
   emptyCard,
   readCard,
-  testCards,
+  checkoutCards,
 } from "./card-form.ts";
 import { isOwnForm, refuseForeignForm, wantsJson } from "./forms.ts";
 import { link, payerPage, webAddress } from "./payer-html.ts";
@@ -140,7 +140,7 @@ function checkoutAnswer(checkout: StoredCheckout, now: Date, shown: Shown = {}):
       <section class="wide card" aria-labelledby="testing">
         <h2 id="testing">For testing</h2>
         ${outcome(deliveries)}
-        ${cardTable("Result", testCards)}<p>Use any date in the future and any three digits.</p>
+        ${cardTable("Result", checkoutCards)}<p>Use any date in the future and any three digits.</p>
         <details${isOpen}>
           <summary>Results of the payment provider, and the checkout's data</summary>
           <p>Each button sends the product the webhook that Stripe would send.</p>

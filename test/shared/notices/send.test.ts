@@ -244,6 +244,7 @@ test("the domains of a closed account cause no mails, in no category", async () 
   const { account, address } = await accountWithAddress();
   const data = {
     id: account.id,
+    workspace_id: account.id,
     name: "example.org",
     unicode_name: "example.org",
     status_reason: null,

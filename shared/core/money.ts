@@ -55,9 +55,10 @@ export const moneyUpTo = (most: number, least = 1) =>
     .union(
       [
         z.string().regex(amountPattern, { abort: true }),
+        // A minimum in the published schema never rises (docs/compatibility.md), so the schema does not have `least`.
         z
           .number()
-          .min(least / unit)
+          .min(1 / unit)
           .max(most / unit),
       ],
       {

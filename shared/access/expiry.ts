@@ -1,6 +1,6 @@
 import { systemAuthor } from "../changes/record.ts";
 import { recorder } from "../changes/recorder.ts";
-import { getAssignments, grantQueue, planExpiry } from "../grants/assignments.ts";
+import { getAssignments, grantQueue, planRevocation } from "../grants/assignments.ts";
 import type { WorkerContext } from "../http/worker.ts";
 import { dueKey, dueTasks, type SweepResult, sweepTasks } from "../table/due.ts";
 import { planExpiryNotice } from "./service-account.ts";
@@ -23,7 +23,7 @@ async function endDue(accountId: string, id: string, at: string, { table, now }:
     }
     const [assignment] = await getAssignments(table, accountId, [id]);
     if (assignment?.expires_at !== at) return { value: undefined, writes: [due], changes: [], housekeeping: true };
-    const { writes, changes } = await planExpiry(table, accountId, assignment, now());
+    const { writes, changes } = await planRevocation(table, accountId, [assignment], now());
     return { value: undefined, writes: [...writes, due], changes };
   });
 }

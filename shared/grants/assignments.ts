@@ -257,7 +257,7 @@ export async function planRevocation(
   now: Date,
   otherChanges: readonly HolderChange[] = [],
 ): Promise<{ writes: Write[]; changes: Change[] }> {
-  const held = assignments.filter(({ kind }) => kind !== "super_admin");
+  const held = await heldAmong(table, accountId, assignments, now);
   const changes = held.map((assignment): HolderChange => ({
     subject: { type: assignment.subject_type, id: assignment.subject_id },
     change: (before) => withoutAssignment(before, assignment),
@@ -274,21 +274,24 @@ export async function planRevocation(
 }
 
 /**
- * Plans the end of an assignment whose time is over, as `planRevocation` does. A later change of the holder may have
- * dropped the assignment already, and the holder may be gone.
+ * The assignments that their holders hold, without those of super admins. If the time of an assignment is over, a later
+ * change of the holder may have dropped the assignment already, and the holder may be gone.
  */
-export async function planExpiry(
+async function heldAmong(
   table: Reader,
   accountId: string,
-  assignment: Assignment,
+  assignments: readonly Assignment[],
   now: Date,
-): Promise<{ writes: Write[]; changes: Change[] }> {
-  const { id, kind, subject_type, subject_id } = assignment;
-  const holder = await readHeld(table, accountId, { type: subject_type, id: subject_id });
-  const isHeld = holder?.owner_grant_id === id || holder?.grants.some((grant) => grant.id === id);
-  if (isHeld || kind === "super_admin") return planRevocation(table, accountId, [assignment], now);
-  const own = await rolesOf(table, accountId, [assignment]);
-  return { writes: revokedItems(accountId, [assignment], now), changes: [endChange(assignment, own, now)] };
+): Promise<Assignment[]> {
+  const found = assignments.map(async (assignment) => {
+    const { id, kind, subject_type, subject_id, expires_at } = assignment;
+    if (kind === "super_admin") return [];
+    if (isLive(expires_at, now.toISOString())) return [assignment];
+    const holder = await readHeld(table, accountId, { type: subject_type, id: subject_id });
+    const isHeld = holder?.owner_grant_id === id || holder?.grants.some((grant) => grant.id === id);
+    return isHeld ? [assignment] : [];
+  });
+  return (await Promise.all(found)).flat();
 }
 
 /**

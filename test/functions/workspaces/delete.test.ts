@@ -1,9 +1,11 @@
 import { randomUUID } from "node:crypto";
 
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 
+import { hourMs, setClockAhead } from "../../../shared/core/time.ts";
 import { assignmentsOn } from "../../../shared/grants/assignments.ts";
 import { rowKey } from "../../../shared/table/ranked-list.ts";
+import { asOwner, newGroup } from "../../support/auth.ts";
 import { withStep } from "../../support/between-calls.ts";
 import { connect, uniqueName } from "../../support/domains.ts";
 import { send } from "../../support/mailboxes.ts";
@@ -122,4 +124,26 @@ test("revokes a grant on the workspace that is given at any moment of the deleti
     expect([at, value.status, left]).toEqual([at, 200, []]);
   }
   expect(seen).toContain(201);
+});
+
+test("a grant that has ended, and whose group is gone, does not keep a workspace", async () => {
+  const { account, path, token, id } = await accountWithOne();
+  const group = await newGroup(account, "Support");
+  const give = (more: Record<string, unknown>) =>
+    asOwner(account, "POST", "authorizations", {
+      grant_kind: "capability",
+      subject_type: "group",
+      subject_id: group.id,
+      capability_key: "domain.view",
+      ...more,
+    });
+  const scope = { resource_type: "workspace", resource_id: id };
+  await give({ ...scope, expires_at: new Date(Date.now() + hourMs).toISOString() });
+  setClockAhead(2 * hourMs);
+  onTestFinished(() => setClockAhead(0));
+  // A change of the group leaves out its ended grants, before the worker has recorded their end.
+  await give({ capability_key: "workspace.view" });
+  await asOwner(account, "DELETE", `groups/${group.id}`);
+  expect((await request("DELETE", `${path}/${id}`, { token })).status).toBe(200);
+  expect(await assignmentsOn(testTable(), account.id, { type: "workspace", id })).toEqual([]);
 });

@@ -11,8 +11,8 @@ const setupFiles = ["test/support/setup.ts"];
 const common = { testTimeout: 60_000, hookTimeout: 60_000, experimental, setupFiles };
 
 /**
- * Tests that change their process for good (its environment, or the state it keeps of it), or that read their whole
- * table. Each has a process of its own.
+ * Tests that change their process for good (its environment, or the state it keeps of it), that read their whole table,
+ * or that go on with their clock after a failure. Each has a process of its own.
  */
 const apart = [
   "test/browser/invitation.test.ts",
@@ -23,6 +23,7 @@ const apart = [
   "test/infra/mail-server/{mail-server,start}.test.ts",
   "test/infra/operator/person.test.ts",
   "test/infra/restore/*.test.ts",
+  "test/shared/auth/decisions.test.ts",
   "test/stored/*-edition.test.ts",
 ];
 const freezing = process.env["EDITION"] ? ["test/stored/freeze.ts"] : [];

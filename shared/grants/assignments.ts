@@ -119,22 +119,9 @@ export async function planAssignments(
 }
 
 /**
- * Plans another end of an assignment that has not ended. Throws 409 `last_owner` if the subject is the only owner whose
- * ownership does not end, and this ownership would get an end.
- */
-export async function planNewEnd(
-  table: Reader,
-  accountId: string,
-  before: Assignment,
-  expires_at: string | undefined,
-): Promise<{ assignment: Assignment; writes: Write[]; changes: Change[] }> {
-  const { assignments, ...plan } = await planNewEnds(table, accountId, [before], expires_at);
-  return { assignment: assignments[0] ?? before, ...plan };
-}
-
-/**
- * Plans another end of assignments that give one subject the same permission, as `planNewEnd` does. A subject can have
- * several such assignments, because earlier versions of the product made them.
+ * Plans another end of assignments that have not ended and that give one subject the same permission. A subject can have
+ * several such assignments, because earlier versions of the product made them. Throws 409 `last_owner` if the subject is
+ * the only owner whose ownership does not end, and this ownership would get an end.
  */
 export async function planNewEnds(
   table: Reader,

@@ -20,7 +20,7 @@ import { type Change, change } from "../../changes/kind.ts";
 import { invalidAt, Problem } from "../../core/errors.ts";
 import { hashOfToken, Id } from "../../core/ids.ts";
 import { Timestamp } from "../../core/time.ts";
-import { getAssignments, planAssignments, planNewEnd, type Grantable, type NewEnd } from "../../grants/assignments.ts";
+import { getAssignments, planAssignments, planNewEnds, type Grantable, type NewEnd } from "../../grants/assignments.ts";
 import { readHeld, type Subject } from "../../grants/holders.ts";
 import type { Context, LocatedResource, ResourceLookup } from "../../http/route.ts";
 import { maskedAddress, TargetEmail } from "../../mail/forwarding/target.ts";
@@ -342,7 +342,7 @@ async function planGiven(
     const [ownership] = await getAssignments(table, accountId, [held.owner_grant_id]);
     if (ownership && ownership.expires_at === undefined) return { writes: [], changes: [] };
     if (ownership && isLive(ownership.expires_at, author.now.toISOString())) {
-      return planNewEnd(table, accountId, ownership, undefined);
+      return planNewEnds(table, accountId, [ownership], undefined);
     }
   }
   const wanted = given.filter((one) => longest(given.filter((other) => grantMatches(other, one))) === one);

@@ -17,7 +17,7 @@ import {
   getAssignment,
   getAssignments,
   planAssignments,
-  planNewEnd,
+  planNewEnds,
   planRevocation,
 } from "../../shared/grants/assignments.ts";
 import { planSuperAdmin, readHeld, superAdminGrants } from "../../shared/grants/holders.ts";
@@ -77,7 +77,7 @@ async function addOwner(table: Table, accountId: string, userId: string): Promis
     }
     if (held && isOwner(held, now.toISOString())) {
       const [owned] = await getAssignments(table, accountId, [held.owner_grant_id ?? ""]);
-      if (owned) return { value: undefined, ...(await planNewEnd(table, accountId, owned, undefined)) };
+      if (owned) return { value: undefined, ...(await planNewEnds(table, accountId, [owned], undefined)) };
     }
     const author = { by: "operator", now };
     return {

@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { auditEntriesForFile, AuditEntry, auditFile, auditQuery, listAuditEntries } from "../../shared/audit/audit.ts";
-import { pageOf, pageQuery } from "../../shared/core/page.ts";
+import { pageOf, pageQuery, spanCheck } from "../../shared/core/page.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 
@@ -25,7 +25,7 @@ export const route = defineRoute({
   access: "read",
   limit: "search",
   params: AccountParams,
-  query: z.strictObject({ ...pageQuery, ...auditQuery }),
+  query: z.strictObject({ ...pageQuery, ...auditQuery }).refine(...spanCheck),
   output: pageOf(AuditEntry, "entries").meta({
     id: "AuditListResponse",
     description: "A page of the audit log.",

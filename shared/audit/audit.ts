@@ -4,7 +4,7 @@ import { ActorType, changeJournalOf, StoredChange } from "../changes/record.ts";
 import { csvOf } from "../core/csv.ts";
 import { invalidAt } from "../core/errors.ts";
 import { Id } from "../core/ids.ts";
-import { orderQuery, spanOf, type OrderedPage } from "../core/page.ts";
+import { orderQuery, spanOf, timeQuery, type OrderedPage } from "../core/page.ts";
 import { Timestamp } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import { readEntries } from "../table/journal.ts";
@@ -44,8 +44,6 @@ export const AuditEntry = z
   .meta({ id: "AuditEntry", description: "One change of one resource: who changed what, when and from where." });
 export type AuditEntry = z.output<typeof AuditEntry>;
 
-const instant = z.iso.datetime({ offset: true }).optional();
-
 /** The filters and the order of the audit log. An entry has to match all filters that the query has. */
 export const auditQuery = {
   actor_id: Id.optional().meta({ description: "Only changes by this user or service account." }),
@@ -55,8 +53,7 @@ export const auditQuery = {
   resource_id: z.string().min(1).max(100).optional().meta({
     description: "Only changes of the resource with this id, spelled as in the entries.",
   }),
-  since: instant.meta({ description: "Only changes at this time or later (RFC 3339)." }),
-  until: instant.meta({ description: "Only changes before this time (RFC 3339)." }),
+  ...timeQuery("changes"),
   ...orderQuery("desc"),
 };
 type AuditQuery = OrderedPage & z.output<z.ZodObject<typeof auditQuery>>;

@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { csvOf } from "../core/csv.ts";
 import { invalidAt, type InvalidInput } from "../core/errors.ts";
-import { orderQuery, pageQuery, spanOf, type OrderedPage } from "../core/page.ts";
+import { orderQuery, pageQuery, spanCheck, spanOf, timeQuery, type OrderedPage } from "../core/page.ts";
 import type { Context } from "../http/route.ts";
 import { movementKey } from "../ledger/ledger.ts";
 import { StoredMovement } from "../ledger/movement.ts";
@@ -12,21 +12,15 @@ import type { Reader } from "../table/table.ts";
 import { StoredTransaction, transactionsOf, TransactionType, type Transaction } from "../wallet/transaction.ts";
 import { walletOf } from "../wallet/wallet.ts";
 
-const instant = z.iso.datetime({ offset: true }).optional();
-
 /** The query of the list of transactions. */
 export const TransactionQuery = z
   .strictObject({
     ...pageQuery,
     ...orderQuery("desc"),
     type: TransactionType.optional().meta({ description: "Only transactions of this type." }),
-    since: instant.meta({ description: "Only transactions whose `effective_at` is this time or later (RFC 3339)." }),
-    until: instant.meta({ description: "Only transactions whose `effective_at` is before this time (RFC 3339)." }),
+    ...timeQuery("transactions with an `effective_at`"),
   })
-  .refine(({ since, until }) => since === undefined || until === undefined || new Date(since) < new Date(until), {
-    error: "Write a time after `since`",
-    path: ["until"],
-  });
+  .refine(...spanCheck);
 type TransactionFilter = { [Name in "type" | "since" | "until"]?: z.output<typeof TransactionQuery>[Name] };
 
 /** The most transactions that are searched for a type. */

@@ -26,6 +26,22 @@ export const orderQuery = (first: Order) => ({
   }),
 });
 
+const instant = z.iso.datetime({ offset: true }).optional();
+
+/** The query parameters for the time of a list's items. `items` names the items. */
+export const timeQuery = (items: string) => ({
+  since: instant.meta({ description: `Only ${items} from this time on (RFC 3339).` }),
+  until: instant.meta({ description: `Only ${items} before this time (RFC 3339).` }),
+});
+
+type Span = { since?: string | undefined; until?: string | undefined };
+
+/** The arguments of `refine` for a query with `timeQuery`: `since` must be before `until`. */
+export const spanCheck: [(span: Span) => boolean, { error: string; path: string[] }] = [
+  ({ since, until }) => since === undefined || until === undefined || new Date(since) < new Date(until),
+  { error: "Write a time after `since`", path: ["until"] },
+];
+
 /** The answer of every list: one page, and the exact number of all items that the caller may see. */
 export const pageOf = <T extends z.ZodType>(item: T, noun: string) =>
   z.object({

@@ -188,7 +188,7 @@ const numberRules: Record<string, NumberRule> = {
 };
 
 /** The prefixes that a country's numbers can have, for countries where the prefix is not always the country's code. */
-const prefixes: Record<string, readonly string[]> = { GR: ["EL"], GB: ["GB", "XI"], MC: ["FR"] };
+const prefixes: Record<string, readonly string[]> = { GR: ["EL"], GB: ["GB", "XI"], IM: ["GB"], MC: ["FR"] };
 
 const prefixesOf = (country: string): readonly string[] => prefixes[country] ?? [country];
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { Id, timeOf } from "../core/ids.ts";
-import { type PageQuery, spanOf } from "../core/page.ts";
+import { type PageQuery, spanOf, timeQuery } from "../core/page.ts";
 import { Timestamp, dayMs } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import { type Journal, entryKey } from "../table/journal-keys.ts";
@@ -182,13 +182,10 @@ export async function loadDelivery(table: Reader, ref: DeliveryRef, now: Date): 
   return { delivery: StoredDelivery.parse(deliveryRow), body: StoredBody.parse(bodyRow).body, webhook };
 }
 
-const instant = z.iso.datetime({ offset: true }).optional();
-
 /** The filters of a webhook's deliveries. A delivery has to match all filters that the query has. */
 export const deliveryQuery = {
   status: DeliveryStatus.optional().meta({ description: "Only deliveries with this status." }),
-  since: instant.meta({ description: "Only deliveries of events at this time or later (RFC 3339)." }),
-  until: instant.meta({ description: "Only deliveries of events before this time (RFC 3339)." }),
+  ...timeQuery("deliveries of events"),
 };
 type DeliveryQuery = PageQuery & z.output<z.ZodObject<typeof deliveryQuery>>;
 

@@ -82,5 +82,6 @@ export const quote = (text: string): string => `"${text.replace(/["\\\p{Cc}]/gu,
 
 function escaped(char: string): string {
   if (char === '"' || char === "\\") return `\\${char}`;
-  return `\\${letters.get(char) ?? `x${char.charCodeAt(0).toString(16).padStart(2, "0")}`}`;
+  const code = char.charCodeAt(0).toString(16);
+  return `\\${letters.get(char) ?? (char < "\x80" ? `x${code.padStart(2, "0")}` : `u${code.padStart(4, "0")}`)}`;
 }

@@ -52,7 +52,7 @@ function unescape(body: string, positionOf: (offset: number) => Position): strin
 export type Token = { kind: string; text: string; value: string | number; parts?: (string | Token[])[]; at: Position };
 
 const gap = /((?:[ \t]|\\\n|#[^\n]*)*)/;
-const quotes = /(?:([A-Za-z]{0,2})("""|'''|["']))/;
+const quotes = /(?:(?!(?:in|or|if)["'])([A-Za-z]{0,2})("""|'''|["']))/;
 const name = /([A-Za-z_]\w*)/;
 const number = /((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\w*)/;
 const foreign = /(```|===|!==|=>|->|:=|&&|\|\||\?\.|\*\*|(?:\/\/|[-+*/%])=)/;

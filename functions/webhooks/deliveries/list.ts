@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { pageOf, pageQuery } from "../../../shared/core/page.ts";
+import { pageOf, pageQuery, spanCheck } from "../../../shared/core/page.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 import { Delivery, deliveryQuery, listDeliveries } from "../../../shared/webhooks/delivery.ts";
@@ -17,7 +17,7 @@ export const route = defineRoute({
   access: "read",
   limit: "search",
   params: WebhookParams,
-  query: z.strictObject({ ...pageQuery, ...deliveryQuery }),
+  query: z.strictObject({ ...pageQuery, ...deliveryQuery }).refine(...spanCheck),
   output: pageOf(Delivery, "deliveries").meta({
     id: "WebhookDeliveryListResponse",
     description: "A page of a webhook's deliveries.",

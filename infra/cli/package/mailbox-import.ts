@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 
 import { parse } from "csv-parse/sync";
 import { stringify } from "csv-stringify/sync";
@@ -6,6 +6,7 @@ import { stringify } from "csv-stringify/sync";
 import { ApiError, type HostedMail } from "../../client/package/index.ts";
 import { explain, Failure } from "./failures.ts";
 import { progressBar } from "./output.ts";
+import { readText } from "./read-text.ts";
 
 /** One row of the file: its last line, from 1, its mailbox, and the failure if the mailbox could not be created. */
 type PersonRow = {
@@ -37,8 +38,9 @@ function parseFile(file: string): { columns: string[]; records: Parsed[] } {
   let columns: string[] = [];
   const readHeader = (names: string[]): string[] => (columns = columnNames(names));
   const options = { columns: readHeader, bom: true, trim: true, skip_empty_lines: true, info: true } as const;
+  const text = readText(file);
   try {
-    const records = parse<Parsed>(readFileSync(file, "utf8"), options);
+    const records = parse<Parsed>(text, options);
     return { columns, records };
   } catch (error) {
     throw new Failure(`${file} cannot be read: ${(error as Error).message}`);

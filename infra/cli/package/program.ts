@@ -1,6 +1,3 @@
-import { readFileSync } from "node:fs";
-import { basename } from "node:path";
-
 import { Argument, Command, type Option } from "commander";
 
 import type { DnsImportResponse } from "../../client/package/index.ts";
@@ -11,6 +8,7 @@ import { commandSpecs, groupSpecs } from "./generated/commands.ts";
 import { login, logout, useAccount, whoami } from "./login.ts";
 import { importMailboxes } from "./mailbox-import.ts";
 import { formOf, print, printAnswer, printNote, tableOf } from "./output.ts";
+import { readText } from "./read-text.ts";
 import { accountFor, clientFor, type GlobalOptions } from "./session.ts";
 import { tailAudit } from "./tail.ts";
 
@@ -95,8 +93,8 @@ const counted = (count: number, noun: string): string => `${count} ${noun}${coun
 
 type ImportOptions = GlobalOptions & { domain?: string; publicDns?: boolean; dryRun?: boolean };
 
-/** The domain name in the `$ORIGIN` of a zone file. */
-const originIn = (zone: string): string | undefined => /^\$ORIGIN\s+(\S+?)\.?\s*$/im.exec(zone)?.[1];
+/** The domain name in the first `$ORIGIN` of a zone file that is not the root of the DNS. */
+const originIn = (zone: string): string | undefined => /^\$ORIGIN\s+([^\s;]*[^\s;.])\.?\s*(?:;.*)?$/im.exec(zone)?.[1];
 
 /** Matches the text of an entry of a zone file that names the type of its record. */
 const recordText =
@@ -150,14 +148,6 @@ function printImport(found: DnsImportResponse): void {
     print(`\nSkipped:\n${tableOf(found.skipped as unknown as Record<string, unknown>[], ["line", "text", "reason"])}`);
   const verb = found.dry_run ? "would be" : found.created_count === 1 ? "was" : "were";
   printNote(`${counted(found.created_count, "record")} ${verb} created, ${found.skipped_count} skipped.`);
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file === "-" ? 0 : file, "utf8");
-  } catch (error) {
-    throw new Failure(`${basename(file)} cannot be read: ${(error as Error).message}`);
-  }
 }
 
 function addTail(program: Command): void {

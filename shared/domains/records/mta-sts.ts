@@ -23,12 +23,13 @@ export function mtaStsPolicy(mode: MtaStsMode): string {
 export const mtaStsText = (mode: MtaStsMode): string =>
   `v=STSv1; id=${hash("sha256", mtaStsPolicy(mode)).slice(0, 20)}`;
 
-/** The mode and the hosts of a policy; undefined if the text is not a policy. */
+/** The mode and the hosts of a policy; undefined if the text is not a policy with all fields (RFC 8461 §3.2). */
 export function readPolicy(text: string): { mode: MtaStsMode; hosts: string[] } | undefined {
   const fields = text.split(/\r?\n/).map((line) => line.split(":").map((part) => part.trim()));
   const valuesOf = (name: string): string[] => fields.flatMap(([key, value = ""]) => (key === name ? [value] : []));
   const mode = MtaStsMode.safeParse(valuesOf("mode")[0]);
-  if (valuesOf("version")[0] !== "STSv1" || !mode.success) return undefined;
+  const hasMaxAge = /^\d{1,10}$/.test(valuesOf("max_age")[0] ?? "");
+  if (valuesOf("version")[0] !== "STSv1" || !mode.success || !hasMaxAge) return undefined;
   return { mode: mode.data, hosts: valuesOf("mx").map((host) => host.toLowerCase()) };
 }
 

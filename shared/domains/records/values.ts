@@ -131,6 +131,8 @@ function readCaaValue(tag: string, given: string): Reading {
   const text = (isQuoted(given) ? unquoted(given) : given)?.trim();
   if (text === undefined || !/^[ -~]*$/.test(text))
     return { fault: "The value of a CAA record must be ASCII, in one line" };
+  // An empty issuer is nobody (RFC 8659 §4.2).
+  if (text === "" && isQuoted(given) && tag.startsWith("issue")) return { value: ";" };
   if (text === "") return { fault: "The value is empty" };
   if (/^\d+\s+[a-z]+\s/i.test(text)) {
     return { fault: "Write only the value here. flags and tag are separate members" };

@@ -16,7 +16,8 @@ export function localPartFault(given: string): string | undefined {
   if (local.length > maxLocalLength) return `The local part is longer than ${maxLocalLength} characters`;
   if (local.startsWith('"')) return "A local part cannot be in quotes";
   if (local.includes("+")) return "A local part cannot contain a +. Mail to name+anything is delivered to name";
-  if (/[^\x20-\x7e]/.test(local)) return "A local part can have no letters other than a to z";
+  // The text is tested as given, because the Kelvin sign becomes a `k` in lower case.
+  if (/[^\x20-\x7e]/.test(given.trim())) return "A local part can have no letters other than a to z";
   if (local.includes("..")) return "A local part cannot have two dots in a row";
   if (!/^[a-z0-9]/.test(local) || !/[a-z0-9]$/.test(local))
     return "A local part must begin and end with a letter or a digit";

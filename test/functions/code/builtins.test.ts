@@ -51,6 +51,7 @@ describe("a builtin has the value that Starlark gives it:", () => {
     ["[i for i in range(-1)]", []],
     ["[range(1, 4), range(5, 0, -2), range(3, 3)]", [[1, 2, 3], [5, 3, 1], []]],
     ["[i for i in range(len(notes.get(id='a/b').tags))]", [0, 1]],
+    ["str(['\\x01\\u0085'])", '["\\x01\\u0085"]'],
     ["sum([])", 0],
     ["sum([1, 2.5, -3])", 0.5],
     ["x = None\n(x and sum([x])) == None", true],

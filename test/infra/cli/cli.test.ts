@@ -393,6 +393,13 @@ describe("imports", () => {
     expect(failed).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(message) });
   });
 
+  test("no mailbox of a file that is not UTF-8", async () => {
+    const text = csv(`j@${domain},J\u00f6rg,Lee,`);
+    await writeFile(join(folder, "latin.csv"), Buffer.from(text, "latin1"));
+    const failed = await hostedMail(["mailboxes", "import", "latin.csv"]);
+    expect(failed).toMatchObject({ code: 2, stderr: expect.stringContaining("latin.csv is not UTF-8.") });
+  });
+
   test("exits with 3 if the token is not valid any more, and with 1 if the report cannot be written", async () => {
     await writeFile(join(folder, "some.csv"), csv(`r@${domain},Ria,R,`, "nobody,No,Mail,"));
     const args = ["mailboxes", "import", "some.csv", "--account", account.id];
@@ -410,7 +417,7 @@ describe("imports", () => {
   test("a zone for the domain of its $ORIGIN, after a dry run", async () => {
     await writeFile(
       join(folder, "zone.txt"),
-      `$ORIGIN ${domain}.\n$TTL 3600\nwww IN A 192.0.2.1\n@ IN MX 10 old.example.\n`,
+      `$ORIGIN .\n$ORIGIN ${domain}. ; main\n$TTL 3600\nwww IN A 192.0.2.1\n@ IN MX 10 old.example.\n`,
     );
     const dry = JSON.parse((await hostedMail(["dns", "import", "zone.txt", "--dry-run"])).stdout);
     expect(dry).toMatchObject({ dry_run: true, created_count: 1, skipped_count: 1 });

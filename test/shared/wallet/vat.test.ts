@@ -86,4 +86,5 @@ test("a VAT id may have spaces, points and small letters, and GR is no prefix", 
   expect(normalVatId(" de 136.695-976 ")).toBe("DE136695976");
   expect(vatIdFault("GR094259216", "GR")).toMatch("begins with EL");
   expect(vatIdFault("XI980780684", "GB")).toBeUndefined();
+  expect(vatIdFault("GB980780684", "IM")).toBeUndefined();
 });

@@ -150,6 +150,7 @@ describe("operators bind as in Starlark:", () => {
     ["a + b * c // d % e", "(a + (((b * c) // d) % e))"],
     ["-a * b", "((- a) * b)"],
     ["a if b or c else d if e else f", "(a if (b or c) else (d if e else f))"],
+    ["a if'b'in'c'or'd'else e", '(a if (("b" in "c") or "d") else e)'],
     ["a + b if c == d else e", "((a + b) if (c == d) else e)"],
     ["a[:b][c:][:][d - e:f]", "a[:b][c:][:][(d - e):f]"],
     ["a.b.lower().c[0].split(',')[-1]", 'a.b.lower().c[0].split(",")[-1]'],

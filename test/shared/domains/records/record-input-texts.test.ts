@@ -6,7 +6,7 @@ import { faultsOf, parsed, www } from "./records.ts";
 const issuer = 'is not the domain of a certification authority. Write one, such as letsencrypt.org, or ";" for nobody';
 test.each([
   ["issue", "", "value: The value is empty"],
-  ["issue", '""', "value: The value is empty"],
+  ["iodef", '""', "value: The value is empty"],
   ["issue", "https://ca.example", `value: "https://ca.example" ${issuer}`],
   ["issuewild", "a b", `value: "a b" ${issuer}`],
   ["issuemail", "-a.example", `value: "-a.example" ${issuer}`],

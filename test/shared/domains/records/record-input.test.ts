@@ -80,6 +80,10 @@ test.each<[RecordInput, Omit<ReturnType<typeof parsed>, "name" | "type">]>([
     { value: ";", ttl: 3_600, flags: 0, tag: "issue" },
   ],
   [
+    { name: "@", type: "CAA", value: '""', tag: "issuewild" },
+    { value: ";", ttl: 3_600, flags: 0, tag: "issuewild" },
+  ],
+  [
     { name: "@", type: "CAA", value: '"CA.example"', tag: "IssueWild", flags: 128 },
     { value: "ca.example", ttl: 3_600, flags: 128, tag: "issuewild" },
   ],

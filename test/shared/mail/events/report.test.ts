@@ -23,6 +23,9 @@ test("reads the result for the given recipient in a delivery status", async () =
   expect(await read(report, "sales@near.example")).toEqual(deferred);
   expect(await read(report, "carl@far.example")).toEqual(deferred);
   expect(await read(report, "dora@far.example")).toMatchObject({ type: "delivered" });
+  expect(await read(bounce([{ recipient: "jose\u0301@far.example" }]), "josé@far.example")).toMatchObject({
+    type: "bounced",
+  });
 });
 
 test("reads a complaint of the given recipient, also if it hides who complained", async () => {

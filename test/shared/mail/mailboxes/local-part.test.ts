@@ -7,7 +7,7 @@ import { anyString } from "../../../support/text.ts";
 
 const anyText = fc.oneof(
   anyString(80),
-  fc.stringMatching(/^[a-zA-Z0-9._@+*" -]{0,70}$/),
+  fc.stringMatching(/^[a-zA-Z0-9._@+*" \u212a-]{0,70}$/u),
   fc
     .array(fc.constantFrom("\ud800", "@", ".", "xn--", "a", "..", "é", " "), { maxLength: 12 })
     .map((all) => all.join("")),
@@ -19,7 +19,8 @@ test("a local part is right by the rule alone, once it is trimmed and folded, an
   fc.assert(
     fc.property(anyText, (text) => {
       const local = text.trim().toLowerCase();
-      const isRight = rule.test(local) && !local.includes("..");
+      // The Kelvin sign becomes a `k` in lower case.
+      const isRight = rule.test(local) && !local.includes("..") && !text.includes("\u212a");
       expect(localPartFault(text) === undefined).toBe(isRight);
       const parsed = LocalPart.safeParse(text);
       expect(parsed.success ? parsed.data : undefined).toBe(isRight ? local : undefined);

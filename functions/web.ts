@@ -146,8 +146,8 @@ const complete = (response: Response): Response => ({
 /**
  * Answers HTTP requests to the domains of all accounts, by the host of the request:
  * - `mta-sts.<domain>`: the MTA-STS policy (RFC 8461)
- * - `<domain>` and `www.<domain>`: a redirect to the domain's `redirect_url`, from every path except the paths of mail
- *   settings and the paths under `/.well-known/`
+ * - `<domain>` and `www.<domain>`: a redirect to the domain's `redirect_url`, from every path except those under
+ *   `/.well-known/`. Mail clients also get their settings here.
  * - `autoconfig.<domain>`: the settings for Thunderbird and others
  * - `autodiscover.<domain>`: the settings for Outlook
  * - any host: whether a TLS proxy may get a certificate for a name

@@ -12,20 +12,24 @@ const isCancelled = query.get("status_hint") === "cancelled";
 const waits = [1, 2, 3, 5, 8, 13, 20, 30, 45, 60, 60, 60, 60];
 
 /** The time until the page leads the payer back after a payment, in seconds. */
-const leadsBackAfter = 6;
+const leadsBackAfter = 20;
 
-const titles = {
+const texts = {
   topup: {
     pending: "Confirming your payment",
     paid: "Your payment has arrived",
     failed: "Payment declined",
     expired: "Payment page expired",
+    slow: "your payment counts",
+    cancelled: "This checkout is not paid, and nothing was taken. To pay after all,",
   },
   payment_method: {
     pending: "Saving your payment method",
     paid: "Your payment method is saved",
     failed: "Payment method declined",
     expired: "Page expired",
+    slow: "your payment method is saved",
+    cancelled: "No payment method was saved. To save one after all,",
   },
 };
 
@@ -54,10 +58,10 @@ function offerWayBack(address, leadsBack) {
   byId("back").textContent = `${leadsBack ? "Continue" : "Back"} to ${host}`;
   byId("back").hidden = false;
   if (!leadsBack) return;
-  leadingText = ` In a few seconds ${host} opens.`;
+  leadingText = ` In ${leadsBackAfter} seconds ${host} opens.`;
   byId("outcome").textContent += leadingText;
   byId("stay").hidden = false;
-  leading = setTimeout(() => location.assign(address), leadsBackAfter * 1_000);
+  leading = setTimeout(() => location.replace(address), leadsBackAfter * 1_000);
 }
 
 byId("stay").addEventListener("click", () => {
@@ -88,29 +92,25 @@ function askLater(atLeastSeconds = 0) {
   timer = setTimeout(ask, Math.max(seconds, atLeastSeconds) * 1_000);
 }
 
-function showPending(result, title) {
+function showPending(result, { pending, slow, cancelled }) {
   if (isCancelled) {
-    showMessage(
-      "You left the payment page",
-      "This checkout is not paid, and nothing was taken. To pay after all, go back to the payment page in your browser.",
-    );
+    showMessage("You left the payment page", `${cancelled} go back to the payment page in your browser.`);
     offerWayBack(result.dashboard_url, false);
     byId("again").hidden = false;
     return;
   }
   askLater();
   const isSlow = !byId("again").hidden;
-  const slow =
-    "This takes longer than usual. You can close this page: your payment counts as soon as the provider reports it.";
-  showMessage(title, isSlow ? slow : result.message, { isWaiting: !isSlow });
+  const text = `This takes longer than usual. You can close this page: ${slow} as soon as the provider reports it.`;
+  showMessage(pending, isSlow ? text : result.message, { isWaiting: !isSlow });
   if (isSlow) offerWayBack(result.dashboard_url, false);
 }
 
 function showResult(result) {
   const { status, purpose, message } = result;
-  const title = (titles[purpose] ?? titles.topup)[status];
-  if (status === "pending") return showPending(result, title);
-  showMessage(title, message, { isFailure: status !== "paid" });
+  const known = texts[purpose] ?? texts.topup;
+  if (status === "pending") return showPending(result, known);
+  showMessage(known[status], message, { isFailure: status !== "paid" });
   offerWayBack(result.dashboard_url, status === "paid");
 }
 
@@ -118,7 +118,9 @@ function showNoAnswer(text, atLeastSeconds) {
   askLater(atLeastSeconds);
   const isLast = !byId("again").hidden;
   const next = isLast ? "Check again later." : "This page tries again by itself.";
-  showMessage("We do not know the result yet", `${text} Your payment is not affected. ${next}`, { isFailure: true });
+  showMessage("We do not know the result yet", `${text} This changes nothing about your payment. ${next}`, {
+    isFailure: true,
+  });
 }
 
 async function ask() {
@@ -142,11 +144,12 @@ async function ask() {
 
 byId("again").addEventListener("click", () => {
   asked = 0;
+  showMessage(byId("title").textContent, "One moment…", { isWaiting: true });
   void ask();
 });
 
 if (accountId === "" || token === "") showInvalidLink();
 else {
-  showMessage(titles.topup.pending, "One moment…", { isWaiting: true });
+  showMessage(texts.topup.pending, "One moment…", { isWaiting: true });
   void ask();
 }

@@ -45,9 +45,12 @@ function showButton(text, work) {
 async function press() {
   isBusy = true;
   byId("go").setAttribute("aria-disabled", "true");
-  await onPress();
-  byId("go").removeAttribute("aria-disabled");
-  isBusy = false;
+  try {
+    await onPress();
+  } finally {
+    byId("go").removeAttribute("aria-disabled");
+    isBusy = false;
+  }
 }
 
 byId("go").addEventListener("click", () => {
@@ -77,16 +80,29 @@ function fillList(id, access) {
   byId(id).replaceChildren(...items);
 }
 
-/** Posts JSON to the product. Undefined if there is no answer. */
+const parsed = (text) => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+/**
+ * Posts JSON to the product. Returns the response with its JSON as `answer`. `answer` is undefined if the body is not
+ * JSON, for example if a proxy answered. Undefined if no whole response arrives.
+ */
 async function post(path, body, headers = {}) {
   try {
-    return await fetch(`/v1/public/invitations/${path}`, {
+    const response = await fetch(`/v1/public/invitations/${path}`, {
       method: "POST",
       headers: { "content-type": "application/json", ...headers },
       body: JSON.stringify(body),
       credentials: "omit",
       signal: AbortSignal.timeout(20_000),
     });
+    const { ok, status } = response;
+    return { ok, status, answer: parsed(await response.text()), retryAfter: response.headers.get("retry-after") };
   } catch {
     return undefined;
   }
@@ -95,7 +111,7 @@ async function post(path, body, headers = {}) {
 const retryText = (response) => {
   if (response === undefined) return "We got no answer from our server. Check your connection, and try again.";
   if (response.status !== 429) return "Something went wrong on our side. Try again in a minute.";
-  const seconds = Number(response.headers.get("retry-after"));
+  const seconds = Number(response.retryAfter);
   return `There were too many tries. Try again ${seconds > 90 ? `in ${Math.ceil(seconds / 60)} minutes` : "in a minute"}.`;
 };
 
@@ -125,8 +141,12 @@ async function signIn({ authorization_endpoint, token_endpoint, client_id, scope
   };
   for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
   const kept = { token, state, verifier, token_endpoint, client_id, redirect_uri };
-  sessionStorage.setItem(storageName, JSON.stringify(kept));
-  location.assign(url);
+  try {
+    sessionStorage.setItem(storageName, JSON.stringify(kept));
+  } catch {
+    return showStatus("The browser stores nothing for this page. Allow this site to store data, and try again.", true);
+  }
+  return location.assign(url);
 }
 
 /** Gets an access token for the code that the issuer sent. Undefined if the issuer gives no token. */
@@ -155,17 +175,18 @@ async function exchange(code, { token_endpoint, client_id, redirect_uri, verifie
  * signed in already.
  */
 async function showInvitation(notice = "", prompt = {}) {
+  showStatus("One moment…");
   const response = await post("preview", { token });
-  if (response === undefined || response.status === 429 || response.status >= 500) {
+  const { answer } = response ?? {};
+  if (answer?.code === "account_suspended") {
+    return showResult("This invitation cannot be accepted now", answer.detail, true);
+  }
+  if (answer && [404, 422].includes(response.status)) return invalidLink();
+  if (!answer || !response.ok) {
     showStatus(retryText(response), true);
     return showButton("Try again", () => showInvitation(notice, prompt));
   }
-  if (response.status === 403) {
-    const { code, detail } = await response.json().catch(() => ({}));
-    if (code === "account_suspended") return showResult("This invitation cannot be accepted now", detail, true);
-  }
-  if (!response.ok) return invalidLink();
-  const { account_name, email, invited_by, message, status, expires_at, access, sign_in } = await response.json();
+  const { account_name, email, invited_by, message, status, expires_at, access, sign_in } = answer;
   showTitle(`Your invitation to ${account_name}`);
   byId("who").textContent =
     `${invited_by ?? "Somebody who manages the account"} invites you to work in “${account_name}”, an account at Hosted Mail.`;
@@ -193,11 +214,11 @@ async function showInvitation(notice = "", prompt = {}) {
 async function accept(accessToken) {
   showStatus("One moment…");
   const response = await post("accept", { token }, { authorization: `Bearer ${accessToken}` });
-  if (response === undefined || response.status === 429 || response.status >= 500) {
+  const { answer } = response ?? {};
+  if (!answer || response.status === 429 || response.status >= 500) {
     showStatus(retryText(response), true);
     return showButton("Try again", () => accept(accessToken));
   }
-  const answer = await response.json();
   if (response.ok) return showAccepted(answer);
   if (response.status === 403) return showInvitation(answer.detail, { prompt: "login" });
   if (response.status === 401) return showInvitation("Your sign-in was not accepted. Try again.");
@@ -217,10 +238,20 @@ function showAccepted({ account_id, account_name, access }) {
   byId("where").hidden = false;
 }
 
+/** Takes the data of the sign-in from the browser's storage. Null if there are none. */
+function takeKept() {
+  try {
+    const kept = sessionStorage.getItem(storageName);
+    sessionStorage.removeItem(storageName);
+    return JSON.parse(kept ?? "null");
+  } catch {
+    return null;
+  }
+}
+
 /** Goes on after the issuer has sent the browser back. */
 async function goOn() {
-  const kept = JSON.parse(sessionStorage.getItem(storageName) ?? "null");
-  sessionStorage.removeItem(storageName);
+  const kept = takeKept();
   if (kept === null || kept.state !== query.get("state")) {
     return showResult("This sign-in did not begin here", "Open the link in the mail that we sent you again.", true);
   }

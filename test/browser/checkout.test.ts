@@ -100,14 +100,14 @@ describe.skipIf(!hasBrowser)("the pages of a checkout", { timeout: 60_000 }, () 
     await page.clock.install();
     await page.goto(base + address);
     const told = (text: string) => page.getByRole("status").filter({ hasText: text }).waitFor();
-    await told("wrong on our side. Your payment is not affected");
+    await told("wrong on our side. This changes nothing about your payment");
     await page.clock.runFor(1_000);
     await told("no answer from our server");
     await page.clock.runFor(2_000);
     await told("Wait.");
     await page.clock.runFor(3_000);
     await told("went to your wallet");
-    await page.clock.runFor(6_000);
+    await page.clock.runFor(20_000);
     await page.waitForURL("https://app.example.com/wallet?status=paid");
     expect(asked).toBe(4);
   });
@@ -139,6 +139,19 @@ describe.skipIf(!hasBrowser)("the pages of a checkout", { timeout: 60_000 }, () 
     await page.goto(base + address);
     await page.getByRole("heading", { name: title }).waitFor();
     expect(await page.getByRole("link").count()).toBe(links);
+  });
+
+  test("a person who leaves the page for a card is told that no card was saved, and sees that a new request runs", async () => {
+    const { page, base } = await newPage();
+    await page.route(resultPath, (route) => route.fulfill(resultOf({ status: "pending", purpose: "payment_method" })));
+    await page.goto(`${base}${address}&status_hint=cancelled`);
+    const told = (text: string) => page.getByRole("status").filter({ hasText: text }).waitFor();
+    await told("No payment method was saved.");
+    await page.unroute(resultPath);
+    await page.route(resultPath, () => undefined);
+    await page.getByRole("button", { name: "Check again" }).click();
+    await told("One moment…");
+    expect(await page.getByRole("button", { name: "Check again" }).isVisible()).toBe(false);
   });
 
   test("the result page is private, and can be read without JavaScript", async () => {

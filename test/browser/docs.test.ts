@@ -50,6 +50,48 @@ describe.skipIf(!hasBrowser)("the documentation site", { timeout: 60_000 }, () =
     expect(asked).toEqual([]);
   });
 
+  test("sends a request once if its button is pressed twice, and no body if its field is empty", async () => {
+    const { openPage, base } = product;
+    const page = await openPage();
+    await page.goto(`${base}/docs/reference/tags.add`);
+    await page.getByLabel("Body").fill("");
+    const bodies: (string | null)[] = [];
+    await page.route("**/v1/public/**", async (route) => {
+      bodies.push(route.request().postData());
+      await route.fulfill({ json: { secret: "shown once" } });
+    });
+    await page.getByRole("button", { name: "Send POST" }).dblclick();
+    await page.getByRole("region", { name: "Answer" }).filter({ hasText: "shown once" }).waitFor();
+    expect(bodies).toEqual([null]);
+  });
+
+  test("works where the browser stores nothing, and with any fragment", async () => {
+    const { browser, base } = product;
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    const errors: string[] = [];
+    page.on("pageerror", (error) => errors.push(error.message));
+    const refuse = "Object.defineProperty(window, NAME, { get() { throw new Error('refused'); } });";
+    for (const name of ["localStorage", "sessionStorage"])
+      await page.addInitScript(refuse.replace("NAME", JSON.stringify(name)));
+    await page.goto(`${base}/docs/reference/tags.add#100%`);
+    await page.getByRole("heading", { name: "Try it" }).waitFor();
+    await page.getByRole("tab", { name: "Python" }).click();
+    expect(await page.getByRole("tab", { selected: true }).innerText()).toBe("Python");
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+
+  test("says so if the search does not load", async () => {
+    const { openPage, base } = product;
+    const page = await openPage();
+    await page.route("**/docs/search.js", (route) => route.abort());
+    await page.goto(`${base}/docs/overview`);
+    await page.getByRole("button", { name: /^Search/ }).click();
+    await page.getByRole("button", { name: "The search did not load." }).waitFor();
+    expect(await page.getByRole("dialog").count()).toBe(0);
+  });
+
   test("remembers the language of the samples, which the keyboard chooses", async () => {
     const { openPage, base } = product;
     const page = await openPage({ width: 1_280 });

@@ -154,15 +154,26 @@ describe.skipIf(!hasBrowser)("the page of an invitation", { timeout: 60_000 }, (
     expect(asked.filter((one) => one.startsWith("POST"))).toEqual([]);
   });
 
-  test("stays usable when the server does not answer", async () => {
+  test("stays usable when the server does not answer, or a proxy answers in its place", async () => {
     const account = await newAccount({ name: "Acme Mail" });
-    const { token } = await invited(account, { email: stranger(), ...viewing });
+    const email = stranger();
+    const { token } = await invited(account, { email, ...viewing, message: "Hello,\n\n- one\n- two" });
     const { page, base } = await newPage();
+    const refused = { status: 403, contentType: "text/html", body: "<h1>Request blocked</h1>" };
     await page.route("**/v1/public/invitations/preview", (route) => route.abort(), { times: 1 });
     await page.goto(`${base}/invitation#${token}`);
     await page.getByRole("status").filter({ hasText: "no answer" }).waitFor();
+    await page.route("**/v1/public/invitations/*", (route) => route.fulfill(refused), { times: 1 });
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.getByRole("status").filter({ hasText: "Something went wrong on our side." }).waitFor();
     await page.getByRole("button", { name: "Try again" }).click();
     await heading(page, "Your invitation to Acme Mail");
-    expect(await page.getByRole("button").innerText()).toBe("Sign in to accept");
+    expect(await page.locator("#message").innerText()).toBe("Hello,\n\n- one\n- two");
+    await page.route("**/v1/public/invitations/accept", (route) => route.fulfill(refused), { times: 1 });
+    await page.getByRole("button", { name: "Sign in to accept" }).click();
+    await signInAs(page, email);
+    await page.getByRole("status").filter({ hasText: "Something went wrong on our side." }).waitFor();
+    await page.getByRole("button", { name: "Try again" }).click();
+    await heading(page, "Welcome to Acme Mail");
   });
 });

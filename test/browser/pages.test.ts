@@ -30,7 +30,7 @@ const inPages = cutWords("main", /(?<![\w.])[\w.]{2,29}(?![\w.])/g);
 
 test.skipIf(!hasBrowser)(
   "no word is cut in two on a page with tables, from a phone to a wide screen",
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async () => {
     const { openPage, base } = product as Product;
     const page = await openPage({ colorScheme: "dark" });
@@ -78,7 +78,7 @@ const kinds = [
 
 test.skipIf(!hasBrowser)(
   "every kind of page fits a phone of 320 pixels and a wide screen, and axe has no finding in light and dark",
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async () => {
     const { openPage, base } = product as Product;
     const found: string[] = [];

@@ -82,6 +82,22 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     expect([page.url(), complaints]).toEqual([`${base}/docs/playground`, []]);
   });
 
+  test("takes slashes in a program, and opens the search by one elsewhere", async () => {
+    const { page } = await openPlayground();
+    await program(page).press("Control+a");
+    await page.keyboard.type("7 // 2");
+    expect(await textOf(page)).toBe("7 // 2");
+    await page.getByRole("button", { name: "Run", exact: true }).press("/");
+    await page.getByRole("combobox", { name: "Search" }).waitFor();
+  });
+
+  test("sends no text that cannot be a token", async () => {
+    const { page, asked } = await openPlayground({ user: { token: "sat_abc…" } });
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await status(page, "This is no access token.");
+    expect(asked.filter((one) => one.startsWith("POST"))).toEqual([]);
+  });
+
   test("keeps the token nowhere", async () => {
     const { owner } = await newAccount();
     const { page } = await openPlayground({ user: owner });

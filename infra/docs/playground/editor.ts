@@ -170,7 +170,6 @@ export class Editor {
   replace(text: string): void {
     const { doc } = this.#view.state;
     this.#view.dispatch({ changes: { from: 0, to: doc.length, insert: text }, selection: { anchor: text.length } });
-    this.#view.focus();
   }
 
   closeCompletions(): void {

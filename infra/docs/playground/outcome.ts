@@ -36,7 +36,8 @@ type Mistake = Position & { text: string };
 
 type GoTo = (position: Position) => void;
 
-const json = (value: unknown): HTMLPreElement => element("pre", { className: "json" }, JSON.stringify(value, null, 2));
+const json = (value: unknown): HTMLPreElement =>
+  element("pre", { className: "json", tabIndex: 0 }, JSON.stringify(value, null, 2));
 
 const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
@@ -207,7 +208,7 @@ export function statusOf(envelope: Envelope, { ms, isReplayed }: { ms: number; i
   return `${summary} · ${calls} · score ${score} · ${Math.round(ms)} ms${again}`;
 }
 
-type Problem = { code?: string; title?: string; detail?: string | { loc: (string | number)[]; msg: string }[] };
+export type Problem = { code?: string; title?: string; detail?: string | { loc: (string | number)[]; msg: string }[] };
 
 /** The text for a failed request. */
 export function problemOf(status: number, body: Problem): string {

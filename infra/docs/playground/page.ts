@@ -1,6 +1,6 @@
 import { element } from "./dom.ts";
 import { Editor } from "./editor.ts";
-import { mistakesIn, outcomeOf, problemOf, statusOf, type Envelope } from "./outcome.ts";
+import { mistakesIn, outcomeOf, problemOf, statusOf, type Envelope, type Problem } from "./outcome.ts";
 import { ValueShapes, type Catalogue, type FunctionEntry } from "./value-shapes.ts";
 
 const byId = (id: string): HTMLElement => {
@@ -90,6 +90,25 @@ async function send(body: ProgramRequest): Promise<void> {
   showStatus("Running…");
   byId("outcome").replaceChildren();
   const startedAt = performance.now();
+  const received = await post(body);
+  setRunning(false);
+  if (!received) {
+    showStatus("There was no answer. You can send the same request again: it takes effect only once.", "failed");
+    offerAgain(body);
+    return;
+  }
+  const { response, answer } = received;
+  const ms = performance.now() - startedAt;
+  if (response.ok)
+    showEnvelope(answer as Envelope, body.code, { ms, isReplayed: response.headers.has("idempotency-replayed") });
+  else {
+    showStatus(problemOf(response.status, answer as Problem), "failed");
+    if ([409, 429, 500, 503].includes(response.status)) offerAgain(body);
+  }
+}
+
+/** Posts a program. Undefined if no whole answer arrives. */
+async function post(body: ProgramRequest): Promise<{ response: Response; answer: unknown } | undefined> {
   try {
     const response = await fetch("/v1/public/a2a", {
       method: "POST",
@@ -98,24 +117,18 @@ async function send(body: ProgramRequest): Promise<void> {
       credentials: "omit",
       signal: AbortSignal.timeout(35_000),
     });
-    const answer = await response.json();
-    const ms = performance.now() - startedAt;
-    if (response.ok) showEnvelope(answer, body.code, { ms, isReplayed: response.headers.has("idempotency-replayed") });
-    else {
-      showStatus(problemOf(response.status, answer), "failed");
-      if ([409, 429, 500, 503].includes(response.status)) offerAgain(body);
-    }
+    return { response, answer: await response.json() };
   } catch {
-    showStatus("There was no answer. You can send the same request again: it takes effect only once.", "failed");
-    offerAgain(body);
+    return undefined;
   }
-  setRunning(false);
 }
 
 function run(isDry: boolean): void {
   editor.closeCompletions();
-  if (token() === "") {
-    showStatus("Paste an access token first.", "failed");
+  // A header can have only visible ASCII characters. A shortened token may have an ellipsis.
+  if (!/^[!-~]+$/.test(token())) {
+    const text = token() === "" ? "Paste an access token first." : "This is no access token. Paste the whole token.";
+    showStatus(text, "failed");
     byId("token").focus();
     return;
   }
@@ -155,8 +168,6 @@ choice("examples").append(...examples.map(([name], index) => new Option(name, St
 choice("examples").addEventListener("change", () => {
   const [, code = ""] = examples[Number(choice("examples").value)] ?? [];
   editor.replace(code.replace("NUMBER", String(Date.now() % 1_000_000)));
-  // Without this line, the user could not choose the same example again.
-  choice("examples").value = "";
 });
 
 type Holder = { token: string };

@@ -1,4 +1,5 @@
 import { element } from "../playground/dom.ts";
+import { openStorage } from "./storage.ts";
 
 /** Copies a text, and shows success or failure on the button for two seconds. */
 async function copy(text: string, button: HTMLButtonElement): Promise<void> {
@@ -27,22 +28,7 @@ function addCopyButtons(): void {
 
 const remembered = "language";
 
-const storedLanguage = (): string | null => {
-  try {
-    return localStorage.getItem(remembered);
-  } catch {
-    // A browser can refuse to store anything. The choice of a language then holds only for this page.
-    return null;
-  }
-};
-
-const storeLanguage = (key: string): void => {
-  try {
-    localStorage.setItem(remembered, key);
-  } catch {
-    // As above: the choice then holds only for this page.
-  }
-};
+const languages = openStorage(() => localStorage);
 
 type Tab = { key: string; button: HTMLButtonElement; panel: HTMLElement };
 
@@ -95,18 +81,27 @@ function makeTabs(group: HTMLElement, number: number, choose: (key: string) => v
 function addTabs(): void {
   const shows: ((key: string | null) => void)[] = [];
   const choose = (key: string): void => {
-    storeLanguage(key);
+    languages.set(remembered, key);
     for (const show of shows) show(key);
   };
   for (const [number, group] of document.querySelectorAll<HTMLElement>(".tabs").entries()) {
     shows.push(makeTabs(group, number, choose));
   }
-  for (const show of shows) show(storedLanguage());
+  for (const show of shows) show(languages.get(remembered));
+}
+
+/** The id in the address's fragment. */
+function fragment(): string {
+  try {
+    return decodeURIComponent(location.hash.slice(1));
+  } catch {
+    return location.hash.slice(1);
+  }
 }
 
 /** Opens the collapsed sections around the element in the address's fragment. */
 function openTarget(): void {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = document.getElementById(fragment());
   if (target instanceof HTMLDetailsElement) target.open = true;
   for (let outer = target?.closest("details"); outer; outer = outer.parentElement?.closest("details"))
     outer.open = true;
@@ -128,11 +123,15 @@ function followSections(): void {
 }
 
 /** Opens the search. Loads the script of the search at the first use. */
-async function openFinder(): Promise<void> {
+async function openFinder(button: HTMLButtonElement): Promise<void> {
   // The path is a variable. With a literal path, the bundle would contain the script of the search.
   const script = "/docs/search.js";
-  const { openSearch } = (await import(script)) as { openSearch: () => void };
-  openSearch();
+  try {
+    const { openSearch } = (await import(script)) as { openSearch: () => void };
+    openSearch();
+  } catch {
+    button.textContent = "The search did not load. Reload the page.";
+  }
 }
 
 /** Makes the search button, the key `/` and Ctrl-K open the search. */
@@ -140,13 +139,16 @@ function addSearch(): void {
   const button = document.querySelector<HTMLButtonElement>("#find");
   if (!button) return;
   button.hidden = false;
-  button.addEventListener("click", () => void openFinder());
+  button.addEventListener("click", () => void openFinder(button));
   document.addEventListener("keydown", (event) => {
-    const isTyping = (event.target as HTMLElement).closest("input, textarea, select, [contenteditable]") !== null;
-    const isFind = (event.key === "/" && !isTyping) || (event.key === "k" && (event.ctrlKey || event.metaKey));
-    if (!isFind || document.querySelector("dialog[open]")) return;
+    // The editor of the playground is in a shadow root. Only the path of the event names the element inside.
+    const [target] = event.composedPath();
+    const isTyping = target instanceof Element && target.closest("input, textarea, select, [contenteditable]") !== null;
+    const hasControl = event.ctrlKey || event.metaKey;
+    const isFind = (event.key === "/" && !isTyping && !hasControl) || (event.key === "k" && hasControl);
+    if (!isFind || event.defaultPrevented || document.querySelector("dialog[open]")) return;
     event.preventDefault();
-    void openFinder();
+    void openFinder(button);
   });
 }
 

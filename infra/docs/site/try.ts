@@ -1,4 +1,5 @@
 import { element } from "../playground/dom.ts";
+import { openStorage } from "./storage.ts";
 
 const section = document.querySelector<HTMLElement>("#try");
 const form = section?.querySelector("form");
@@ -8,6 +9,7 @@ const bodyField = document.querySelector<HTMLTextAreaElement>("#try-body");
 // The tab's storage keeps the token under this key, so readers need not enter it again on the next page.
 const storedToken = "token";
 const accountKey = "account";
+const tab = openStorage(() => sessionStorage);
 const accountField = document.querySelector<HTMLInputElement>("#try-path-account_id");
 
 type TriedRequest = { path: string; init: RequestInit };
@@ -28,7 +30,7 @@ function formRequest(filled: HTMLFormElement): TriedRequest {
   const token = tokenField?.value.trim() ?? "";
   if (token !== "") headers.set("authorization", `Bearer ${token}`);
   const init: RequestInit = { method: filled.dataset["method"] ?? "GET", headers };
-  if (bodyField) {
+  if (bodyField && bodyField.value.trim() !== "") {
     try {
       JSON.parse(bodyField.value);
     } catch (error) {
@@ -72,8 +74,8 @@ async function send(filled: HTMLFormElement): Promise<void> {
     show((error as Error).message, true);
     return;
   }
-  if (tokenField) sessionStorage.setItem(storedToken, tokenField.value.trim());
-  if (accountField) sessionStorage.setItem(accountKey, accountField.value.trim());
+  if (tokenField) tab.set(storedToken, tokenField.value.trim());
+  if (accountField) tab.set(accountKey, accountField.value.trim());
   show("Sending…", false);
   const start = performance.now();
   try {
@@ -98,26 +100,38 @@ async function useDemoToken(button: HTMLButtonElement): Promise<void> {
   }
   const { accounts } = (await answer.json()) as { accounts: { id: string; owner: { token: string } }[] };
   const [account] = accounts;
-  if (!account) return;
+  if (!account) {
+    show("This server has no demo account.", true);
+    return;
+  }
   tokenField.value = account.owner.token;
   if (accountField) accountField.value = account.id;
   button.textContent = "Demo token is filled in";
 }
 
 if (section && form) {
-  if (tokenField) tokenField.value = sessionStorage.getItem(storedToken) ?? "";
-  if (accountField) accountField.value = sessionStorage.getItem(accountKey) ?? accountField.value;
+  if (tokenField) tokenField.value = tab.get(storedToken) ?? "";
+  if (accountField) accountField.value = tab.get(accountKey) ?? accountField.value;
   const demo = document.querySelector<HTMLButtonElement>("#try-demo");
   if (demo && ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname)) {
     demo.closest("p")?.removeAttribute("hidden");
     demo.addEventListener("click", () => void useDemoToken(demo));
   }
+  const button = form.querySelector("[type=submit]");
+  let isSending = false;
+  const setSending = (value: boolean): void => {
+    isSending = value;
+    button?.setAttribute("aria-disabled", String(value));
+  };
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    void send(form);
+    // The second answer to a double click would replace the first one, which may have a secret that is shown only once.
+    if (isSending) return;
+    setSending(true);
+    void send(form).finally(() => setSending(false));
   });
   document.querySelector("#try-forget")?.addEventListener("click", () => {
-    sessionStorage.removeItem(storedToken);
+    tab.remove(storedToken);
     if (tokenField) tokenField.value = "";
     show("The token was removed from this tab.", false);
   });

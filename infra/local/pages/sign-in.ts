@@ -4,6 +4,7 @@ import * as z from "zod";
 
 import { idOfWords } from "../../../shared/core/ids.ts";
 import { escapeHtml } from "../../../shared/core/text.ts";
+import { TargetEmail } from "../../../shared/mail/forwarding/target.ts";
 import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
 import { clientId, issuerUrl, type Person, type TokenIssuer } from "../start/issuer.ts";
@@ -26,7 +27,7 @@ type Authorization = z.output<typeof Authorization>;
 
 const Chosen = z.object({
   sub: z.string().optional(),
-  email: z.email().max(254).optional(),
+  email: TargetEmail.optional(),
   given_name: z.string().trim().max(100).optional(),
   family_name: z.string().trim().max(100).optional(),
 });
@@ -118,8 +119,8 @@ function authorize(request: LocalRequest, codes: Codes, people: People): Answer 
   if (!asked.success) return badRequest(asked.error);
   if (!chosen.success) return badRequest(chosen.error);
   const { sub, email = "", given_name, family_name } = chosen.data;
-  const known = people().find((one) => (sub === undefined ? one.email === email : one.sub === sub));
-  const person = known ?? { sub: idOfWords(issuerUrl, email.toLowerCase()), email, given_name, family_name };
+  const known = people().find((one) => (sub === undefined ? one.email?.toLowerCase() === email : one.sub === sub));
+  const person = known ?? { sub: idOfWords(issuerUrl, email), email, given_name, family_name };
   const code = randomBytes(16).toString("base64url");
   codes.set(code, { person, asked: asked.data, until: Date.now() + codeMs });
   const location = new URL(asked.data.redirect_uri);

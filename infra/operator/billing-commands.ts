@@ -128,6 +128,7 @@ export const billingCommands: Record<string, Command> = {
       date: { description: "The day to close (YYYY-MM-DD). By default yesterday.", schema: Day.optional() },
       account: { description: "Only this account.", schema: Id.optional() },
     },
+    needsStage: () => true,
     run: (table, { date, account: accountId }) => runBilling(table, date, accountId),
   },
   "billing check": {

@@ -6,8 +6,11 @@ import * as z from "zod";
 
 import { TableClient } from "../../shared/table/client.ts";
 import { openTable, type Table } from "../../shared/table/table.ts";
+import { salesVariables } from "../config/features.ts";
+import { readStage } from "../config/stages.ts";
 import { restoreClock } from "../local/start/clock.ts";
 import { setTableEnvironment } from "../local/start/environment.ts";
+import { setLocalVat } from "../local/start/local-vat.ts";
 import { readSettings } from "../local/start/settings.ts";
 import { prepareDataDir } from "../local/table/data-version.ts";
 import { ensureTable, foreignEngine, startEngine } from "../local/table/engine.ts";
@@ -20,14 +23,18 @@ export type Connection = TableLocation & { table: Table; description: string; cl
 const open = (name: string): Table => openTable(new TableClient(), name);
 
 /**
- * Connects to a table.
- * - With a name: to this table in AWS, or at the endpoint in AWS_ENDPOINT_URL_DYNAMODB.
+ * Connects to a table, and gives this process the prices and the VAT of the product that uses the table.
+ * - With a name: to this table in AWS, or at the endpoint in AWS_ENDPOINT_URL_DYNAMODB. The prices, the VAT and the
+ *   missing features come from the file of `stage`. Without a stage, this process must price nothing.
  * - Without a name: to the local table, at the endpoint in AWS_ENDPOINT_URL_DYNAMODB. Without an endpoint, to the
  *   running product. If the product does not run, starts an engine for the command.
  */
-export async function connect(tableName: string | undefined): Promise<Connection> {
-  if (tableName !== undefined)
-    return { table: open(tableName), open, description: `table ${tableName}`, close: async () => {} };
+export async function connect(tableName: string | undefined, stage: string | undefined): Promise<Connection> {
+  if (tableName !== undefined) {
+    if (stage !== undefined) await setSalesEnvironment(stage);
+    const description = `table ${tableName}${stage === undefined ? "" : ` of the stage ${stage}`}`;
+    return { table: open(tableName), open, description, close: async () => {} };
+  }
   const { dataDir, endpoint } = readSettings(process.env);
   const existing = endpoint ?? (await runningEndpoint(join(dataDir, engineAddressFile)));
   if (existing === undefined && existsSync(dataDir)) await prepareDataDir(dataDir);
@@ -37,10 +44,18 @@ export async function connect(tableName: string | undefined): Promise<Connection
       ? await startEngine({ dbPath: join(dataDir, "table.db") })
       : { ...foreignEngine(existing), pid: endpoint === undefined ? 0 : null };
   setTableEnvironment(engine);
+  setLocalVat();
   await restoreClock(dataDir);
   await ensureTable(engine.endpoint, localTableName);
   const description = endpoint === undefined ? `local table in ${dataDir}` : `local table at ${endpoint}`;
   return { table: open(localTableName), open, description, dataDir, close: engine.stop };
+}
+
+/** Replaces the prices, the VAT and the missing features in the environment by those in the file of a stage. */
+async function setSalesEnvironment(stage: string): Promise<void> {
+  const config = await readStage((key) => (key === "stage" ? stage : undefined), {});
+  const { FEATURES_OFF = "", PLAN_PRICES = "[]", VAT = "" } = salesVariables(config);
+  Object.assign(process.env, { FEATURES_OFF, PLAN_PRICES, VAT });
 }
 
 const EngineAddress = z.object({ endpoint: z.url(), pid: z.int() });

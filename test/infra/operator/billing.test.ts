@@ -2,8 +2,14 @@ import { randomUUID } from "node:crypto";
 
 import { afterEach, expect, test, vi } from "vitest";
 
+import { localTableName } from "../../../infra/local/table/lock.ts";
 import { createAccount } from "../../../shared/access/operate-accounts.ts";
+import { invoicesOf } from "../../../shared/billing/invoices/invoice.ts";
 import { dayMs } from "../../../shared/core/time.ts";
+import { TableClient } from "../../../shared/table/client.ts";
+import { readRows } from "../../../shared/table/ranked-list.ts";
+import { openTable } from "../../../shared/table/table.ts";
+import { emptyProfile, profileKey, readProfile } from "../../../shared/wallet/profile.ts";
 import { billing, fund } from "../../support/billing.ts";
 import { newFolder } from "../../support/folder.ts";
 import { newAccount, newUser, testTable, type Account } from "../../support/world.ts";
@@ -12,10 +18,10 @@ import { operator } from "./command-line.ts";
 afterEach(() => void vi.unstubAllEnvs());
 
 /** An account that was created 40 days ago, so its first month has ended. */
-async function oldAccount(): Promise<Account> {
+async function oldAccount(table = testTable()): Promise<Account> {
   const [owner, client] = [newUser(), { id: randomUUID(), name: "Test client" }];
   const input = { client, name: "Old account", ownerId: owner.id };
-  const { id, name } = await createAccount(testTable(), input, new Date(Date.now() - 40 * dayMs));
+  const { id, name } = await createAccount(table, input, new Date(Date.now() - 40 * dayMs));
   return { id, name, clientId: client.id, owner };
 }
 
@@ -47,9 +53,14 @@ test("a diagnosis shows the features of the stage", async () => {
   expect(JSON.parse(out).limits.features).toEqual({ payments: false, mail: false, registrar: true, dns: true });
 });
 
-test("uses the VAT of the local product on the local table", async () => {
+/** Makes the operator's command use the local table. */
+function useLocalTable(): void {
   vi.stubEnv("TABLE_NAME", "");
   vi.stubEnv("DATA_DIR", newFolder());
+}
+
+test("uses the VAT of the local product on the local table", async () => {
+  useLocalTable();
   const run = async (...args: string[]) => JSON.parse((await operator(...args, "--json")).out);
   const { client_id } = await run("client", "create", "--name", "Initech");
   const creating = ["account", "create", "--client", client_id, "--name", "Main", "--owner", newUser().id];
@@ -61,6 +72,20 @@ test("uses the VAT of the local product on the local table", async () => {
   const withVat = await costNow();
   vi.stubEnv("VAT", "");
   expect(withVat).toBeGreaterThan(await costNow());
+});
+
+test("asks the register about the VAT id before it bills one account, as the daily run does", async () => {
+  useLocalTable();
+  await operator("client", "create", "--name", "Any, because this creates the table");
+  const table = openTable(new TableClient(), localTableName);
+  const { id } = await oldAccount(table);
+  const company = { name: "Beispiel GmbH", city: "Berlin", country: "DE", vat_id: "DE136695976" };
+  const profile = { ...emptyProfile, ...company, vat_id_status: "unverified", version: 1 };
+  await table.commit(async () => ({ value: undefined, writes: [{ put: { ...profileKey(id), ...profile } }] }));
+  expect(await operator("billing", "run", "--account", id)).toMatchObject({ code: 0, err: "" });
+  expect(await readProfile(table, id)).toMatchObject({ vat_id_status: "valid" });
+  const { rows } = await readRows(table, invoicesOf(id), { skip: 0, take: 1 });
+  expect(rows).toMatchObject([{ vat: [{ treatment: "reverse_charge", amount: 0 }] }]);
 });
 
 test("refuses a command that prices something on a deployed table without the stage", async () => {

@@ -73,7 +73,7 @@ const user = { description: "The user's id. GET /v1/public/me with the user's to
 async function addOwner(table: Table, accountId: string, userId: string): Promise<Record<string, unknown>> {
   await getAccount(table, accountId);
   const subject = { type: "user" as const, id: userId };
-  const now = new Date();
+  const now = clock();
   await operatorCommit(
     table,
     accountId,
@@ -98,7 +98,7 @@ async function addOwner(table: Table, accountId: string, userId: string): Promis
 }
 
 async function removeOwner(table: Table, accountId: string, userId: string): Promise<Record<string, unknown>> {
-  const now = new Date();
+  const now = clock();
   await operatorCommit(
     table,
     accountId,
@@ -216,7 +216,7 @@ export const commands: Record<string, Command> = {
       const ownerId = option(options, "owner");
       const { currency, "owner-email": ownerEmail } = options;
       const input = { client, name: option(options, "name"), currency, ownerId, ownerEmail };
-      const created = await createAccount(table, input, new Date());
+      const created = await createAccount(table, input, clock());
       return { ...accountResult(created), owner_id: ownerId };
     },
   },
@@ -230,7 +230,7 @@ export const commands: Record<string, Command> = {
     needsStage: isPriced,
     run: async (table, options) => {
       const [id, currency] = [option(options, "account"), option(options, "currency")];
-      return accountResult(await setAccountCurrency(table, id, currency, new Date()));
+      return accountResult(await setAccountCurrency(table, id, currency, clock()));
     },
   },
   "account show": {
@@ -262,7 +262,7 @@ export const commands: Record<string, Command> = {
     summary: "Suspend an account. A suspended account can be read but not changed.",
     options: { account: accountOption },
     run: async (table, options) =>
-      accountResult(await setAccountStatus(table, option(options, "account"), "suspended", new Date())),
+      accountResult(await setAccountStatus(table, option(options, "account"), "suspended", clock())),
   },
   "account close": {
     summary: "Close an account for good: make and charge its final invoices, and show its debts and its balance.",
@@ -277,6 +277,6 @@ export const commands: Record<string, Command> = {
     summary: "Open a suspended account again.",
     options: { account: accountOption },
     run: async (table, options) =>
-      accountResult(await setAccountStatus(table, option(options, "account"), "active", new Date())),
+      accountResult(await setAccountStatus(table, option(options, "account"), "active", clock())),
   },
 };

@@ -36,6 +36,7 @@ export async function connect(tableName: string | undefined, stage: string | und
     return { table: open(tableName), open, description, close: async () => {} };
   }
   const { dataDir, endpoint } = readSettings(process.env);
+  await restoreClock(dataDir);
   const existing = endpoint ?? (await runningEndpoint(join(dataDir, engineAddressFile)));
   if (existing === undefined && existsSync(dataDir)) await prepareDataDir(dataDir);
   // With the pid 0, `setTableEnvironment` treats the engine of the running product as an embedded engine.
@@ -45,7 +46,6 @@ export async function connect(tableName: string | undefined, stage: string | und
       : { ...foreignEngine(existing), pid: endpoint === undefined ? 0 : null };
   setTableEnvironment(engine);
   setLocalVat();
-  await restoreClock(dataDir);
   await ensureTable(engine.endpoint, localTableName);
   const description = endpoint === undefined ? `local table in ${dataDir}` : `local table at ${endpoint}`;
   return { table: open(localTableName), open, description, dataDir, close: engine.stop };

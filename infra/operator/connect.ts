@@ -31,7 +31,7 @@ const open = (name: string): Table => openTable(new TableClient(), name);
  */
 export async function connect(tableName: string | undefined, stage: string | undefined): Promise<Connection> {
   if (tableName !== undefined) {
-    if (stage !== undefined) await setSalesEnvironment(stage);
+    if (stage !== undefined) await setSalesEnvironment(tableName, stage);
     const description = `table ${tableName}${stage === undefined ? "" : ` of the stage ${stage}`}`;
     return { table: open(tableName), open, description, close: async () => {} };
   }
@@ -51,8 +51,13 @@ export async function connect(tableName: string | undefined, stage: string | und
   return { table: open(localTableName), open, description, dataDir, close: engine.stop };
 }
 
-/** Replaces the prices, the VAT and the missing features in the environment by those in the file of a stage. */
-async function setSalesEnvironment(stage: string): Promise<void> {
+/**
+ * Replaces the prices, the VAT and the missing features in the environment by those in the file of a stage. Throws if
+ * CloudFormation has named the table for another stage.
+ */
+async function setSalesEnvironment(tableName: string, stage: string): Promise<void> {
+  const [, owner = stage] = /^hosted-mail-(.+)-Table/.exec(tableName) ?? [];
+  if (owner !== stage) throw new Error(`${tableName} is the table of the stage ${owner}, not of ${stage}.`);
   const config = await readStage((key) => (key === "stage" ? stage : undefined), {});
   const { FEATURES_OFF = "", PLAN_PRICES = "[]", VAT = "" } = salesVariables(config);
   Object.assign(process.env, { FEATURES_OFF, PLAN_PRICES, VAT });

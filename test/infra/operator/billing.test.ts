@@ -111,13 +111,18 @@ test("refuses a command that prices something on a deployed table without the st
     expect(await operator(...args)).toMatchObject({ code: 0, err: "" });
 });
 
-test("takes the stage with every command on a deployed table, and refuses a stage that has no file", async () => {
+test("takes the stage with every command on a deployed table, and refuses a wrong stage", async () => {
   const { id } = await newAccount();
   await fund({ id }, 100);
   expect(await operator("account", "show", "--account", id, "--stage", "example")).toMatchObject({ code: 0 });
   expect(await operator("billing", "run", "--account", id, "--stage", "nowhere")).toMatchObject({
     code: 1,
     err: expect.stringContaining('There is no stage "nowhere"'),
+  });
+  const table = "hosted-mail-prod-Table1A2B3C-4D5E6F";
+  expect(await operator("billing", "run", "--table", table, "--stage", "example")).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("is the table of the stage prod"),
   });
   vi.stubEnv("TABLE_NAME", "");
   expect(await operator("account", "show", "--account", id, "--stage", "example")).toMatchObject({

@@ -3,7 +3,7 @@ import recommendedFlags from "aws-cdk-lib/recommended-feature-flags.json" with {
 import { AwsSolutionsChecks } from "cdk-nag";
 
 import type { Config } from "../config/config.ts";
-import { featuresOff } from "../config/features.ts";
+import { salesVariables } from "../config/features.ts";
 import { type LambdaSpec, web, type WorkerSpec } from "../entry-points.ts";
 import { addDomain, addGateway, addInvocations, addWebGateway, type Invocable } from "./constructs/api.ts";
 import { addCanaryFunctions, addRollbackAlarm } from "./constructs/canary.ts";
@@ -91,15 +91,13 @@ function addCommon(stack: Stack, bundleDir: string, config: Config): Common {
       TABLE_NAME: table.tableName,
       ISSUERS: config.issuers,
       LOG_LEVEL: config.logLevel,
-      ...(featuresOff(config).length === 0 ? {} : { FEATURES_OFF: featuresOff(config).join(",") }),
+      ...salesVariables(config),
       ALLOWED_ORIGINS: config.allowedOrigins.join(","),
       ...(config.returnOrigins.length === 0 ? {} : { RETURN_ORIGINS: config.returnOrigins.join(",") }),
       NS_ZONE: config.nsZone,
       MAIL_ZONE: config.mailZone,
       ...(config.webHost === undefined ? {} : { WEB_HOST: config.webHost }),
       ...(config.webAddresses.length === 0 ? {} : { WEB_ADDRESSES: config.webAddresses.join(",") }),
-      ...(config.planPrices.length === 0 ? {} : { PLAN_PRICES: JSON.stringify(config.planPrices) }),
-      ...(config.vat === undefined ? {} : { VAT: JSON.stringify(config.vat) }),
       ...(config.publicUrl === undefined ? {} : { PUBLIC_URL: config.publicUrl }),
       ...(config.readOnly === undefined ? {} : { READ_ONLY: config.readOnly }),
       ...(config.edge === undefined ? {} : { VIEWER_ADDRESS_HEADER: viewerAddressHeader }),

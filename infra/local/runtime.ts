@@ -6,7 +6,7 @@ import * as z from "zod";
 import { TableClient } from "../../shared/table/client.ts";
 import { openTable, type Table } from "../../shared/table/table.ts";
 import { type LambdaSpec, web } from "../entry-points.ts";
-import { StartProblem } from "./command-line.ts";
+import { StartProblem, startCommand } from "./command-line.ts";
 import { openDns } from "./dns/dns.ts";
 import { startWorkers, type Workers } from "./events/workers.ts";
 import { eventPaths } from "./pages/events.ts";
@@ -74,23 +74,23 @@ async function openWeb(port: number, onError: GatewayOptions["onError"]): Return
   return gateway;
 }
 
-async function openGateway(options: GatewayOptions): ReturnType<typeof startGateway> {
+async function openGateway(options: GatewayOptions, dataDir: string): ReturnType<typeof startGateway> {
   try {
     return await startGateway(options);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     if (code === "EADDRINUSE") {
-      throw await portTaken(options.port);
+      throw await portTaken(options.port, dataDir);
     }
     if (code === "EACCES") throw new StartProblem(`Port ${options.port} needs special rights. Set PORT above 1023.`);
     throw error;
   }
 }
 
-async function portTaken(port: number): Promise<StartProblem> {
+async function portTaken(port: number, dataDir: string): Promise<StartProblem> {
   const [holder, other] = await Promise.all([holderOf(port), freePortAbove(port)]);
   const state = holder === undefined ? "taken. Stop the program that has it" : `taken by ${holder}. Stop that program`;
-  return new StartProblem(`Port ${port} is ${state}, or choose another: PORT=${other} npm start`);
+  return new StartProblem(`Port ${port} is ${state}, or choose another: PORT=${other} ${startCommand(dataDir)}`);
 }
 
 /** The paths under `/_local` for tokens and sign-in. */
@@ -169,7 +169,7 @@ export async function startRuntime<Demo>(
     const served = wakeAfterChange(workers, onServed);
     const { corsOrigins, allowedHosts } = settings;
     const options = { port, functions, localPaths, corsOrigins, allowedHosts, onError, onServed: served };
-    const gateway = await openGateway(options);
+    const gateway = await openGateway(options, dataDir);
     running.push(gateway.stop);
     const { port: webPort, stop: stopWeb } = await openWeb(settings.webPort, onError);
     running.push(stopWeb);

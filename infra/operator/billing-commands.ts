@@ -6,7 +6,7 @@ import { accountIds } from "../../shared/accounts/account.ts";
 import { getAccount } from "../../shared/accounts/visible.ts";
 import { planCreditNote } from "../../shared/billing/invoices/credit-note.ts";
 import { payOwed } from "../../shared/billing/payments.ts";
-import { runAccount, runAll } from "../../shared/billing/run.ts";
+import { closeDay, runAll, tidyAccount } from "../../shared/billing/run.ts";
 import { operatorCommit } from "../../shared/changes/recorder.ts";
 import { mapConcurrently } from "../../shared/core/concurrency.ts";
 import { Id } from "../../shared/core/ids.ts";
@@ -33,14 +33,14 @@ async function runBilling(table: Table, date: string | undefined, accountId: str
   const last = date ?? plusDays(today, -1);
   if (last >= today)
     throw new Error(`The day ${last} is not over yet. The last day that you can close is ${plusDays(today, -1)}.`);
-  const services = { table, now: clock, requestId: randomUUID() };
+  const services = { table, now: clock, requestId: randomUUID(), log: createLog("error", {}, "text") };
   if (accountId !== undefined) {
     await getAccount(table, accountId);
-    await runAccount(accountId, last, services);
+    await closeDay(accountId, last, services);
+    await tidyAccount(accountId, services);
     return { closed_day: last, accounts: 1, failed: 0 };
   }
-  const log = createLog("error", {}, "text");
-  const result = await runAll(last, { ...services, log, onProgress: showProgress });
+  const result = await runAll(last, { ...services, onProgress: showProgress });
   if (result.failed > 0)
     throw new Error(`${result.failed} of ${result.accounts} accounts could not be billed. The errors are above.`);
   return { closed_day: last, ...result };
@@ -128,6 +128,7 @@ export const billingCommands: Record<string, Command> = {
       date: { description: "The day to close (YYYY-MM-DD). By default yesterday.", schema: Day.optional() },
       account: { description: "Only this account.", schema: Id.optional() },
     },
+    needsStage: () => true,
     run: (table, { date, account: accountId }) => runBilling(table, date, accountId),
   },
   "billing check": {

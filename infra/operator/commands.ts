@@ -10,7 +10,7 @@ import { operatorCommit } from "../../shared/changes/recorder.ts";
 import { mapConcurrently } from "../../shared/core/concurrency.ts";
 import { notFound } from "../../shared/core/errors.ts";
 import { Id } from "../../shared/core/ids.ts";
-import { AccountCurrency } from "../../shared/core/money.ts";
+import { AccountCurrency, defaultCurrency } from "../../shared/core/money.ts";
 import { line } from "../../shared/core/text.ts";
 import { clock } from "../../shared/core/time.ts";
 import {
@@ -43,6 +43,11 @@ export type Command = {
    * line of JSON.
    */
   linesOf?: (answer: Record<string, unknown>) => string[];
+  /**
+   * Whether the command with these options uses the prices, the VAT or the features of the product. On a deployed table
+   * it then needs the stage.
+   */
+  needsStage?: (options: Record<string, string>) => boolean;
   run: (table: Table, options: Record<string, string>, location: TableLocation) => Promise<Record<string, unknown>>;
 };
 
@@ -55,6 +60,10 @@ export type TableLocation = { dataDir?: string; open: (name: string) => Table };
 const named = (description: string) => ({ description, schema: line({ most: 255, description }) });
 const option = (options: Record<string, string>, name: string): string => options[name] ?? "";
 
+/** Only the default currency has prices on every stage. */
+const isPriced = (options: Record<string, string>): boolean =>
+  (options["currency"] ?? defaultCurrency) !== defaultCurrency;
+
 const user = { description: "The user's id. GET /v1/public/me with the user's token shows it as `id`.", schema: Id };
 
 /**
@@ -64,7 +73,7 @@ const user = { description: "The user's id. GET /v1/public/me with the user's to
 async function addOwner(table: Table, accountId: string, userId: string): Promise<Record<string, unknown>> {
   await getAccount(table, accountId);
   const subject = { type: "user" as const, id: userId };
-  const now = new Date();
+  const now = clock();
   await operatorCommit(
     table,
     accountId,
@@ -89,7 +98,7 @@ async function addOwner(table: Table, accountId: string, userId: string): Promis
 }
 
 async function removeOwner(table: Table, accountId: string, userId: string): Promise<Record<string, unknown>> {
-  const now = new Date();
+  const now = clock();
   await operatorCommit(
     table,
     accountId,
@@ -201,12 +210,13 @@ export const commands: Record<string, Command> = {
         schema: z.email().optional(),
       },
     },
+    needsStage: isPriced,
     run: async (table, options) => {
       const client = await getClient(table, option(options, "client"));
       const ownerId = option(options, "owner");
       const { currency, "owner-email": ownerEmail } = options;
       const input = { client, name: option(options, "name"), currency, ownerId, ownerEmail };
-      const created = await createAccount(table, input, new Date());
+      const created = await createAccount(table, input, clock());
       return { ...accountResult(created), owner_id: ownerId };
     },
   },
@@ -217,9 +227,10 @@ export const commands: Record<string, Command> = {
       account: accountOption,
       currency: { description: "The currency. The plans must have prices in this currency.", schema: AccountCurrency },
     },
+    needsStage: isPriced,
     run: async (table, options) => {
       const [id, currency] = [option(options, "account"), option(options, "currency")];
-      return accountResult(await setAccountCurrency(table, id, currency, new Date()));
+      return accountResult(await setAccountCurrency(table, id, currency, clock()));
     },
   },
   "account show": {
@@ -251,11 +262,12 @@ export const commands: Record<string, Command> = {
     summary: "Suspend an account. A suspended account can be read but not changed.",
     options: { account: accountOption },
     run: async (table, options) =>
-      accountResult(await setAccountStatus(table, option(options, "account"), "suspended", new Date())),
+      accountResult(await setAccountStatus(table, option(options, "account"), "suspended", clock())),
   },
   "account close": {
     summary: "Close an account for good: make and charge its final invoices, and show its debts and its balance.",
     options: { account: accountOption },
+    needsStage: () => true,
     run: async (table, options) => {
       const closed = await closeAccount(table, option(options, "account"), clock());
       return { ...accountResult(await getAccount(table, option(options, "account"))), ...closed };
@@ -265,6 +277,6 @@ export const commands: Record<string, Command> = {
     summary: "Open a suspended account again.",
     options: { account: accountOption },
     run: async (table, options) =>
-      accountResult(await setAccountStatus(table, option(options, "account"), "active", new Date())),
+      accountResult(await setAccountStatus(table, option(options, "account"), "active", clock())),
   },
 };

@@ -6,8 +6,11 @@ import * as z from "zod";
 
 import { TableClient } from "../../shared/table/client.ts";
 import { openTable, type Table } from "../../shared/table/table.ts";
+import { salesVariables } from "../config/features.ts";
+import { readStage } from "../config/stages.ts";
 import { restoreClock } from "../local/start/clock.ts";
 import { setTableEnvironment } from "../local/start/environment.ts";
+import { setLocalVat } from "../local/start/local-vat.ts";
 import { readSettings } from "../local/start/settings.ts";
 import { prepareDataDir } from "../local/table/data-version.ts";
 import { ensureTable, foreignEngine, startEngine } from "../local/table/engine.ts";
@@ -20,15 +23,20 @@ export type Connection = TableLocation & { table: Table; description: string; cl
 const open = (name: string): Table => openTable(new TableClient(), name);
 
 /**
- * Connects to a table.
- * - With a name: to this table in AWS, or at the endpoint in AWS_ENDPOINT_URL_DYNAMODB.
+ * Connects to a table, and gives this process the prices and the VAT of the product that uses the table.
+ * - With a name: to this table in AWS, or at the endpoint in AWS_ENDPOINT_URL_DYNAMODB. The prices, the VAT and the
+ *   missing features come from the file of `stage`. Without a stage, this process must price nothing.
  * - Without a name: to the local table, at the endpoint in AWS_ENDPOINT_URL_DYNAMODB. Without an endpoint, to the
  *   running product. If the product does not run, starts an engine for the command.
  */
-export async function connect(tableName: string | undefined): Promise<Connection> {
-  if (tableName !== undefined)
-    return { table: open(tableName), open, description: `table ${tableName}`, close: async () => {} };
+export async function connect(tableName: string | undefined, stage: string | undefined): Promise<Connection> {
+  if (tableName !== undefined) {
+    if (stage !== undefined) await setSalesEnvironment(tableName, stage);
+    const description = `table ${tableName}${stage === undefined ? "" : ` of the stage ${stage}`}`;
+    return { table: open(tableName), open, description, close: async () => {} };
+  }
   const { dataDir, endpoint } = readSettings(process.env);
+  await restoreClock(dataDir);
   const existing = endpoint ?? (await runningEndpoint(join(dataDir, engineAddressFile)));
   if (existing === undefined && existsSync(dataDir)) await prepareDataDir(dataDir);
   // With the pid 0, `setTableEnvironment` treats the engine of the running product as an embedded engine.
@@ -37,10 +45,22 @@ export async function connect(tableName: string | undefined): Promise<Connection
       ? await startEngine({ dbPath: join(dataDir, "table.db") })
       : { ...foreignEngine(existing), pid: endpoint === undefined ? 0 : null };
   setTableEnvironment(engine);
-  await restoreClock(dataDir);
+  setLocalVat();
   await ensureTable(engine.endpoint, localTableName);
   const description = endpoint === undefined ? `local table in ${dataDir}` : `local table at ${endpoint}`;
   return { table: open(localTableName), open, description, dataDir, close: engine.stop };
+}
+
+/**
+ * Replaces the prices, the VAT and the missing features in the environment by those in the file of a stage. Throws if
+ * CloudFormation has named the table for another stage.
+ */
+async function setSalesEnvironment(tableName: string, stage: string): Promise<void> {
+  const [, owner = stage] = /^hosted-mail-(.+)-Table/.exec(tableName) ?? [];
+  if (owner !== stage) throw new Error(`${tableName} is the table of the stage ${owner}, not of ${stage}.`);
+  const config = await readStage((key) => (key === "stage" ? stage : undefined), {});
+  const { FEATURES_OFF = "", PLAN_PRICES = "[]", VAT = "" } = salesVariables(config);
+  Object.assign(process.env, { FEATURES_OFF, PLAN_PRICES, VAT });
 }
 
 const EngineAddress = z.object({ endpoint: z.url(), pid: z.int() });

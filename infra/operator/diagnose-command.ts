@@ -194,6 +194,7 @@ export const diagnoseCommands: Record<string, Command> = {
   "account diagnose": {
     summary: `Show the first facts that support needs about an account: status, money, the first ${rowLimit} domains, due work, webhooks, the last ${auditEntries} changes. Changes nothing.`,
     options: { account: accountOption },
+    needsStage: () => true,
     run: (table, { account = "" }) => diagnose(table, account),
   },
 };

@@ -47,6 +47,8 @@ ${Object.entries(commands)
 
 With every other command:
     --table NAME    A deployed table (or TABLE_NAME), which needs AWS credentials. By default the local table in DATA_DIR.
+    --stage NAME    The stage of the deployed table: its file in infra/stages. Commands that use the prices, the VAT or
+                    the features of the stage need it.
     --json          Prints the answer as one line of JSON.
     --help          Shows this text.
 
@@ -56,17 +58,34 @@ Exit codes: 0 done, 1 refused or failed, 2 the command line is not valid.
 /** Thrown for an invalid command line. The message gives the reason. */
 class Misuse extends Error {}
 
-type Parsed = { command: Command; options: Record<string, string>; tableName: string | undefined; json: boolean };
+type Parsed = {
+  command: Command;
+  options: Record<string, string>;
+  tableName: string | undefined;
+  stage: string | undefined;
+  json: boolean;
+};
+
+const optionOf = (value: unknown): string | undefined =>
+  typeof value === "string" && value !== "" ? value : undefined;
 
 function parseCommand(argv: readonly string[]): Parsed | "help" {
   const { values, positionals } = parseLeniently(argv);
   if (values["help"] === true || positionals[0] === "help") return "help";
   const { command, argument } = findCommand(positionals);
-  const table = values["table"] ?? process.env["TABLE_NAME"];
+  const tableName = optionOf(values["table"] ?? process.env["TABLE_NAME"]);
+  const stage = optionOf(values["stage"]);
+  const options = checkedOptions(command, { ...argument, ...values });
+  if (stage !== undefined && tableName === undefined) throw new Misuse("--stage needs --table");
+  if (stage === undefined && tableName !== undefined && command.needsStage?.(options))
+    throw new Misuse(
+      "--stage is missing. This command uses the prices, the VAT and the features in the file of the table's stage.",
+    );
   return {
     command,
-    options: checkedOptions(command, { ...argument, ...values }),
-    tableName: typeof table === "string" && table !== "" ? table : undefined,
+    options,
+    tableName,
+    stage,
     json: values["json"] === true,
   };
 }
@@ -114,7 +133,7 @@ function checkedOptions({ options }: Command, values: Record<string, unknown>): 
     Object.fromEntries(Object.entries(options).map(([name, { schema: type }]) => [name, type])),
   );
   const commandValues = Object.entries(values)
-    .filter(([name]) => !["table", "json", "help"].includes(name))
+    .filter(([name]) => !["table", "stage", "json", "help"].includes(name))
     .map(([name, value]) => [name, value === true ? "true" : value]);
   const result = schema.safeParse(Object.fromEntries(commandValues), { reportInput: true });
   if (result.success) {
@@ -158,8 +177,8 @@ function linesOf(answer: Record<string, unknown>): string[] {
   });
 }
 
-async function runCommand({ command, options, tableName, json }: Parsed): Promise<string> {
-  const connection = await connect(tableName);
+async function runCommand({ command, options, tableName, stage, json }: Parsed): Promise<string> {
+  const connection = await connect(tableName, stage);
   try {
     const answer = await command.run(connection.table, options, connection);
     const lines = (command.linesOf ?? linesOf)(answer);

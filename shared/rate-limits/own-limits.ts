@@ -4,6 +4,7 @@ import { accountKey } from "../accounts/account.ts";
 import { change, defineKind } from "../changes/kind.ts";
 import { operatorCommit } from "../changes/recorder.ts";
 import { notFound } from "../core/errors.ts";
+import { clock } from "../core/time.ts";
 import type { Table } from "../table/table.ts";
 import type { Limit, LimitClass } from "./classes.ts";
 import { AccountLimits, limitsKey } from "./limiter.ts";
@@ -32,7 +33,7 @@ export async function setOwnLimit(
     table,
     accountId,
     "limits",
-    new Date(),
+    clock(),
   )(async () => {
     const { classes = {}, version = 0 } = (await table.get(limitsKey(accountId), StoredLimits)) ?? {};
     const changed = { classes: { ...classes, [name]: limit } };

@@ -5,6 +5,7 @@ import * as z from "zod";
 import { accountIds } from "../../../shared/accounts/account.ts";
 import { readChangePages } from "../../../shared/changes/history.ts";
 import { chunk } from "../../../shared/core/concurrency.ts";
+import { clock } from "../../../shared/core/time.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import type { Item } from "../../../shared/table/writes.ts";
 import type { Deliver } from "./event-source.ts";
@@ -15,7 +16,8 @@ import type { Deliver } from "./event-source.ts";
  * The time in a row's id is the time when its transaction was planned. The row becomes readable only after the commit,
  * up to 30 seconds later. So each poll also reads older rows:
  * - Every poll reads the rows since one second before the last poll.
- * - Every ten seconds, a poll is a sweep. It reads the rows since 30 seconds before the last sweep.
+ * - Every ten seconds, a poll is a sweep. It reads the rows since 30 seconds before the second last sweep. So a row
+ *   that was planned before somebody moved the clock has ten seconds to appear after the move.
  */
 const overlapMs = 30_000;
 const recentMs = 1_000;
@@ -24,7 +26,8 @@ const batchSize = 100;
 
 /**
  * The content of `$DATA_DIR/change-feed.json`. The delivered changes are all changes from before `swept_at_ms` minus
- * `overlapMs`, and the changes with the ids in `ids`.
+ * `overlapMs`, and the changes with the ids in `ids`. `swept_at_ms` is a time of the product's clock. Earlier versions
+ * stored the machine's time, which is never later.
  */
 const FeedState = z.object({ swept_at_ms: z.number(), ids: z.array(z.string()) });
 type FeedState = z.output<typeof FeedState>;
@@ -34,6 +37,7 @@ export type ChangeFeedOptions = {
   /** The file that stores the feed's progress. */
   file: string;
   deliver: Deliver;
+  /** The time in the ids of new changes, in milliseconds. By default the product's clock. */
   now?: () => number;
 };
 
@@ -49,13 +53,14 @@ export type ChangeFeed = {
 
 /** Opens a feed that continues from the progress in `file`. Without a file, the feed begins with the first change. */
 export async function openChangeFeed(options: ChangeFeedOptions): Promise<ChangeFeed> {
-  const { table, file, deliver, now = Date.now } = options;
+  const { table, file, deliver, now = () => clock().getTime() } = options;
   const kept = await readState(file);
   const delivered = new Map(kept.ids.map((id) => [id, timeOf(id)]));
-  let sweptAtMs = kept.swept_at_ms;
-  let polledAtMs: number | undefined;
-  let isSaved = true;
-  let isStopping = false;
+  // The clock can be behind the progress if its file was lost.
+  let sweptAtMs = Math.min(kept.swept_at_ms, now());
+  let lastSweepAtMs: number | undefined;
+  let polledAtMs = 0;
+  let [isSaved, isStopping] = [true, false];
 
   async function deliverAccount(accountId: string, sinceMs: number): Promise<void> {
     for await (const rows of readChangePages(table, accountId, { sinceMs })) {
@@ -72,8 +77,8 @@ export async function openChangeFeed(options: ChangeFeedOptions): Promise<Change
   return {
     poll: async () => {
       const startedAtMs = now();
-      const isSweep = polledAtMs === undefined || startedAtMs - sweptAtMs >= sweepMs;
-      const sinceMs = isSweep ? sweptAtMs - overlapMs : (polledAtMs ?? 0) - recentMs;
+      const isSweep = lastSweepAtMs === undefined || startedAtMs - lastSweepAtMs >= sweepMs;
+      const sinceMs = isSweep ? sweptAtMs - overlapMs : polledAtMs - recentMs;
       try {
         for await (const accountId of accountIds(table)) {
           if (isStopping) return;
@@ -82,7 +87,8 @@ export async function openChangeFeed(options: ChangeFeedOptions): Promise<Change
         if (isStopping) return;
         polledAtMs = startedAtMs;
         if (isSweep) {
-          sweptAtMs = startedAtMs;
+          sweptAtMs = lastSweepAtMs ?? startedAtMs;
+          lastSweepAtMs = startedAtMs;
           isSaved = false;
           for (const [id, atMs] of delivered) if (atMs < sweptAtMs - overlapMs) delivered.delete(id);
         }

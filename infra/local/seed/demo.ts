@@ -11,6 +11,7 @@ import { accessKey } from "../../../shared/accounts/standing.ts";
 import type { Profile } from "../../../shared/auth/principal.ts";
 import { mintServiceToken, tokenWrite, type MintedToken } from "../../../shared/auth/service-token.ts";
 import { platform } from "../../../shared/core/platform.ts";
+import { clock } from "../../../shared/core/time.ts";
 import { addStock, optionKey } from "../../../shared/dedicated-ips/stock.ts";
 import { planAssignments, type Grantable } from "../../../shared/grants/assignments.ts";
 import { planSuperAdmin, readHeld, type Subject } from "../../../shared/grants/holders.ts";
@@ -129,7 +130,7 @@ async function seedAccount(
 ): Promise<void> {
   if (await table.get(accountKey(id), z.unknown())) return;
   const client = await createClient(table, `${name} Ltd`);
-  await createAccount(table, { id, client, name, ownerId: owner, ownerEmail }, new Date());
+  await createAccount(table, { id, client, name, ownerId: owner, ownerEmail }, clock());
 }
 
 /**
@@ -142,7 +143,7 @@ async function seedServiceAccount(
   minted: MintedToken,
 ): Promise<void> {
   const existing = await table.get(accessKey(accountId, { type: "service_account", id }), z.unknown());
-  const { writes } = planServiceAccount({ accountId, id, by, name: "Demo program", now: new Date() }, minted);
+  const { writes } = planServiceAccount({ accountId, id, by, name: "Demo program", now: clock() }, minted);
   await table.commit(async () => ({
     value: undefined,
     writes: existing ? [tokenWrite({ id, accountId, minted })] : writes,
@@ -160,7 +161,7 @@ async function seedMember(
   await table.commit(async () => {
     const held = await readHeld(table, accountId, subject);
     if (held && held.grants.length > 0) return { value: undefined, writes: [] };
-    const author = { by: "demo", now: new Date() };
+    const author = { by: "demo", now: clock() };
     const { writes } = await planAssignments(table, accountId, subject, [grant], author, profile);
     return { value: undefined, writes };
   });

@@ -1,9 +1,11 @@
+import { existsSync } from "node:fs";
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import * as z from "zod";
 
 import { clock, dayMs, setClockAhead } from "../../../shared/core/time.ts";
+import { StartProblem, startCommand } from "../command-line.ts";
 import { type Answer, isJson, jsonAnswer, parseJson } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
 
@@ -26,17 +28,23 @@ const fileIn = (dataDir: string): string => join(dataDir, "clock.json");
 
 /**
  * Sets the clock of this process as far ahead as the product's clock at its last run. The product and the commands that
- * use its data call this function.
+ * use its data call this function. Throws `StartProblem` if the file of the clock is not valid.
  */
 export const restoreClock = async (dataDir: string): Promise<void> => setClockAhead(await readAhead(dataDir));
 
 /**
- * Reads how far ahead the product's clock was at its last run, in milliseconds. Without this offset, stored times would
- * be in the future.
+ * Reads how far ahead the product's clock was at its last run, in milliseconds; 0 if the file does not exist. Throws
+ * `StartProblem` if the file is not valid, because without this offset stored times would be in the future.
  */
 async function readAhead(dataDir: string): Promise<number> {
-  const text = await readFile(fileIn(dataDir), "utf8").catch(() => "{}");
-  return ClockState.safeParse(JSON.parse(text)).data?.ahead_ms ?? 0;
+  const file = fileIn(dataDir);
+  if (!existsSync(file)) return 0;
+  const text = await readFile(file, "utf8").catch(() => "");
+  const { success, data } = ClockState.safeParse(parseJson(text));
+  if (success) return data.ahead_ms;
+  throw new StartProblem(
+    `${file} does not say how far the clock was moved. Write {"ahead_ms":N} into the file, where N is the number of milliseconds, or delete all data: ${startCommand(dataDir, "--reset")}`,
+  );
 }
 
 /**
@@ -54,7 +62,7 @@ export async function clockPaths(dataDir: string, onMoved: () => void): Promise<
     const { success, data, error } = Advance.safeParse(parseJson(body.toString()));
     if (!success) return jsonAnswer(422, { message: z.prettifyError(error) });
     aheadMs += data.days * dayMs + data.hours * 3_600_000 + data.minutes * 60_000;
-    await writeFile(`${fileIn(dataDir)}.new`, JSON.stringify({ ahead_ms: aheadMs }), { mode: 0o600 });
+    await writeFile(`${fileIn(dataDir)}.new`, JSON.stringify({ ahead_ms: aheadMs }), { mode: 0o600, flush: true });
     await rename(`${fileIn(dataDir)}.new`, fileIn(dataDir));
     setClockAhead(aheadMs);
     onMoved();

@@ -8,7 +8,7 @@ import type { Engine } from "../table/engine.ts";
 import { localTableName } from "../table/lock.ts";
 import { restoreClock } from "./clock.ts";
 import type { TokenIssuer } from "./issuer.ts";
-import { localVat } from "./local-vat.ts";
+import { setLocalVat } from "./local-vat.ts";
 
 /**
  * Makes the SDK use an engine. For an external engine, keeps the user's region and credentials. For the embedded
@@ -50,7 +50,7 @@ export async function setEnvironment(
   if (env["SECRETS_KEY_ID"] === undefined) env["SECRETS_KEY"] ??= secretsKey;
   for (const name of providerVariables) env[name] ??= "embedded";
   env["PUBLIC_URL"] ??= baseUrl;
-  env["VAT"] ??= JSON.stringify(localVat);
+  setLocalVat();
   env["WEB_HOST"] ??= `web.${platform().mailZone}`;
   env["WEB_ADDRESSES"] ??= "127.0.0.1";
   if (env["MAIL_SECRET_NAME"] === undefined) env["MAIL_SECRET"] ??= mailSecretOf(secretsKey);

@@ -11,6 +11,7 @@ import { readFile, rename, writeFile } from "node:fs/promises";
 import * as z from "zod";
 
 import type { Issuer } from "../../../shared/core/environment.ts";
+import { StartProblem } from "../command-line.ts";
 import { type Answer, isJson, jsonAnswer, parseJson } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
 
@@ -109,8 +110,8 @@ export function createIssuer(jwk: JsonWebKey = newKey()): TokenIssuer {
 }
 
 /**
- * Opens the issuer whose key is in `file` (mode 0600). Creates the file with a new key if it is missing. Throws if the
- * file does not contain such a key.
+ * Opens the issuer whose key is in `file` (mode 0600). Creates the file with a new key if it is missing. Throws
+ * `StartProblem` if the file does not contain such a key.
  */
 export async function openIssuer(file: string): Promise<TokenIssuer> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
@@ -126,7 +127,7 @@ export async function openIssuer(file: string): Promise<TokenIssuer> {
   try {
     return createIssuer(PrivateKey.parse(JSON.parse(text)));
   } catch {
-    throw new Error(`${file} does not contain the key of the local issuer. Delete this file to get a new key.`);
+    throw new StartProblem(`${file} does not contain the key of the local issuer. Delete this file to get a new key.`);
   }
 }
 

@@ -11,3 +11,6 @@ export const localVat: VatSettings = {
   national_currency: { code: "EUR", rate: "0.86" },
   register: "embedded",
 };
+
+/** Sets the VAT of this process, unless the environment has it. The product and the operator's command call this. */
+export const setLocalVat = (): void => void (process.env["VAT"] ??= JSON.stringify(localVat));

@@ -113,7 +113,9 @@ test("a port that is taken is said in one sentence that names PORT; exit 1, and 
   const { code, said } = await failMain({ DATA_DIR: dataDir, PORT: String(port) });
   expect(code).toBe(1);
   const holder = `by .+, process ${process.pid}`;
-  expect(said.trim()).toMatch(new RegExp(`^Port ${port} is taken ${holder}\\..*PORT=\\d+ npm start$`));
+  expect(said.trim()).toMatch(
+    new RegExp(`^Port ${port} is taken ${holder}\\..*PORT=\\d+ DATA_DIR=${dataDir} npm start$`),
+  );
   expect(existsSync(join(dataDir, "demo.json"))).toBe(false);
   expect(existsSync(join(dataDir, "table.db-wal"))).toBe(false);
 });

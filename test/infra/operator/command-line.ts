@@ -13,5 +13,16 @@ export const operatorIn = (env: NodeJS.ProcessEnv, ...args: string[]) =>
     );
   });
 
-/** The same in this process, on the tests' table: what it says and would exit with. */
-export const operator = (...args: string[]): Promise<CommandResult> => operate(args);
+/**
+ * The same in this process, on the tests' table: what it says and would exit with. The environment stays as it was,
+ * because a stage sets variables of the process.
+ */
+export async function operator(...args: string[]): Promise<CommandResult> {
+  const before = { ...process.env };
+  try {
+    return await operate(args);
+  } finally {
+    for (const name of Object.keys(process.env)) if (!Object.hasOwn(before, name)) delete process.env[name];
+    Object.assign(process.env, before);
+  }
+}

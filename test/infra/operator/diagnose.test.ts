@@ -78,12 +78,14 @@ test("a diagnosis shows no secret", async () => {
 
 test("people get lines, programs JSON, and an unknown account is an error", async () => {
   const { id } = await newAccount();
-  const text = await operator("account", "diagnose", "--account", id, "--table", "test");
+  const text = await operator("account", "diagnose", "--account", id, "--table", "test", "--stage", "dev");
   expect(text).toMatchObject({ code: 0, err: "" });
   expect(text.out).toMatch(/^wallet .*balance/m);
-  const json = await operator("account", "diagnose", "--account", id, "--table", "test", "--json");
+  const json = await operator("account", "diagnose", "--account", id, "--table", "test", "--stage", "dev", "--json");
   expect(JSON.parse(json.out)).toMatchObject({ account: { id }, overdue_work: expect.any(Array) });
-  expect(await operator("account", "diagnose", "--account", randomUUID(), "--table", "test")).toMatchObject({
+  expect(
+    await operator("account", "diagnose", "--account", randomUUID(), "--table", "test", "--stage", "dev"),
+  ).toMatchObject({
     code: 1,
   });
 });

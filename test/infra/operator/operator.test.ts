@@ -1,12 +1,13 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 
 import { startEngine } from "../../../infra/local/table/engine.ts";
 import { getAccount } from "../../../shared/accounts/visible.ts";
 import { handleRefund } from "../../../shared/billing/recharges/returns.ts";
 import { operatorCommit } from "../../../shared/changes/recorder.ts";
+import { clock, dayMs, dayOf, setClockAhead } from "../../../shared/core/time.ts";
 import { listAssignments, planAssignments } from "../../../shared/grants/assignments.ts";
 import { planWallet } from "../../../shared/wallet/wallet.ts";
 import { log as silent } from "../../shared/billing/scene.ts";
@@ -163,6 +164,37 @@ test("uses the endpoint in the environment and no other", async () => {
   const { code, err } = await operatorIn(env, "client", "create", "--name", "Nowhere");
   expect(code).toBe(1);
   expect(err).toContain("http://127.0.0.1:9");
+});
+
+test("dates its changes by the product's clock, also if the clock is ahead", async () => {
+  setClockAhead(336 * dayMs);
+  onTestFinished(() => setClockAhead(0));
+  const today = dayOf(clock());
+  const { id, owner } = await newAccount();
+  const { client_id } = JSON.parse((await operator("client", "create", "--name", "Initech", "--json")).out);
+  const creating = ["account", "create", "--client", client_id, "--name", "Main", "--owner", owner.id, "--json"];
+  const { account_id } = JSON.parse((await operator(...creating)).out);
+  expect((await getAccount(testTable(), account_id)).created_at).toContain(today);
+  const user = ["--account", id, "--user", newUser().id];
+  for (const args of [
+    ["owner", "add", ...user],
+    ["owner", "remove", ...user],
+    ["limits", "clear", "--account", id, "--class", "default"],
+    ["account", "set-currency", "--account", id, "--currency", "USD"],
+    ["account", "suspend", "--account", id],
+    ["account", "reopen", "--account", id],
+  ])
+    expect(await operator(...args)).toMatchObject({ code: 0, err: "" });
+  expect((await getAccount(testTable(), id)).updated_at).toContain(today);
+  const { body } = await request("GET", `/v1/public/accounts/${id}/audit-log`, { token: owner.token });
+  const late = body.items.filter(({ occurred_at }: { occurred_at: string }) => occurred_at.startsWith(today));
+  expect(late.map(({ action }: { action: string }) => action)).toEqual([
+    "operator: account active",
+    "operator: account suspended",
+    "operator: limits",
+    "operator: owner remove",
+    "operator: owner add",
+  ]);
 });
 
 test("suspends and reopens an account; both can be repeated", async () => {

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 
 import { publishChanges } from "../../../../functions/workers/publish-changes.ts";
 import { openChangeFeed } from "../../../../infra/local/events/change-feed.ts";
@@ -9,6 +9,7 @@ import { DeadLetter, deadLettersIn, embeddedPublisher, eventsIn } from "../../..
 import { eventSource } from "../../../../infra/local/events/event-source.ts";
 import type { Event } from "../../../../shared/changes/record.ts";
 import { createLog } from "../../../../shared/core/log.ts";
+import { clock, dayMs, setClockAhead } from "../../../../shared/core/time.ts";
 import type { Table } from "../../../../shared/table/table.ts";
 import { changeOf, labelOf, listedAccount, newTable, record, recordPoison } from "../../../support/changes.ts";
 import { newFolder } from "../../../support/folder.ts";
@@ -97,6 +98,55 @@ test("a change that appears up to half a minute after its time is still publishe
     nowMs += 10_000;
     await feed.poll();
   }
+  expect(await labelsIn(folder)).toEqual(["a1"]);
+});
+
+/** Moves the product's clock ahead of the machine's time, until the test has finished. */
+function setAhead(ms: number): void {
+  onTestFinished(() => setClockAhead(0));
+  setClockAhead(ms);
+}
+
+test("forgets the published changes of a clock that was moved ahead, as it does without the move", async () => {
+  const [table, folder] = [await newTable(), newFolder()];
+  const account = await listedAccount(table);
+  const feed = await feedOf(table, folder);
+  setAhead(dayMs);
+  await record(table, account, [changeOf("a", 1)], clock());
+  for (const second of [0, 60, 120, 180]) {
+    setAhead(dayMs + second * 1_000);
+    await feed.poll();
+  }
+  expect(await labelsIn(folder)).toEqual(["a1"]);
+  expect(JSON.parse(await readFile(join(folder, "change-feed.json"), "utf8")).ids).toEqual([]);
+});
+
+test("publishes a change that was planned before the clock was moved, and appears after it", async () => {
+  const [table, folder] = [await newTable(), newFolder()];
+  const account = await listedAccount(table);
+  const feed = await feedOf(table, folder);
+  for (const second of [0, 60]) {
+    setAhead(second * 1_000);
+    await feed.poll();
+  }
+  const before = clock();
+  setAhead(dayMs);
+  await feed.poll();
+  await record(table, account, [changeOf("a", 1)], before);
+  setAhead(dayMs + 10_000);
+  await feed.poll();
+  expect(await labelsIn(folder)).toEqual(["a1"]);
+});
+
+test("publishes new changes after the file of the clock was lost, so that the clock went back", async () => {
+  const [table, folder] = [await newTable(), newFolder()];
+  const account = await listedAccount(table);
+  setAhead(dayMs);
+  await (await feedOf(table, folder)).poll();
+  setAhead(0);
+  const feed = await feedOf(table, folder);
+  await record(table, account, [changeOf("a", 1)]);
+  await feed.poll();
   expect(await labelsIn(folder)).toEqual(["a1"]);
 });
 

@@ -1,9 +1,14 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 
+import { bigAccount, seedDemo } from "../../../../infra/local/seed/demo.ts";
 import { seedBig, type Size } from "../../../../infra/local/seed/seed-big.ts";
+import { getAccount } from "../../../../shared/accounts/visible.ts";
+import { clock, dayMs, dayOf, setClockAhead } from "../../../../shared/core/time.ts";
+import { newTable } from "../../../support/changes.ts";
 import { uniqueName } from "../../../support/domains.ts";
+import { newFolder } from "../../../support/folder.ts";
 import { request } from "../../../support/request.ts";
-import { newAccount, testTable, type Account } from "../../../support/world.ts";
+import { issuer, newAccount, testTable, type Account } from "../../../support/world.ts";
 
 const size: Size = { domains: 2, mailboxesEach: 30, workspaces: 2 };
 
@@ -49,4 +54,12 @@ test("an interrupted seed is completed, and a complete one stays as it is", asyn
   const [done, seen] = await seed(account, label);
   expect([done, seen]).toEqual([true, [60, 60]]);
   expect(await seed(account, label)).toEqual([true, [60]]);
+});
+
+test("the account of the big seed dates from the product's clock, so billing finds no earlier months", async () => {
+  setClockAhead(336 * dayMs);
+  onTestFinished(() => setClockAhead(0));
+  const table = await newTable();
+  await seedDemo({ table, issuer, dataDir: newFolder(), baseUrl: "http://127.0.0.1:1", withBig: true });
+  expect((await getAccount(table, bigAccount.id)).created_at).toContain(dayOf(clock()));
 });

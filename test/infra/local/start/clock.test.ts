@@ -1,6 +1,10 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
 import { afterEach, expect, test } from "vitest";
 
-import { clockPaths } from "../../../../infra/local/start/clock.ts";
+import { StartProblem } from "../../../../infra/local/command-line.ts";
+import { clockPaths, restoreClock } from "../../../../infra/local/start/clock.ts";
 import { clock, setClockAhead } from "../../../../shared/core/time.ts";
 import { newFolder } from "../../../support/folder.ts";
 import { asking } from "../asking.ts";
@@ -36,6 +40,26 @@ test.each(["", "{}", '{"days": -1}', '{"days": 1.5}', '{"weeks": 1}', '{"days": 
     expect(await read()).toMatchObject({ ahead_seconds: 0 });
   },
 );
+
+test.each(["", "{", "{}", '{"ahead_ms":-1}'])(
+  "a file with the content %j is named with the ways out, and left as it is",
+  async (content) => {
+    const folder = newFolder();
+    const file = join(folder, "clock.json");
+    await writeFile(file, content);
+    const problem = await restoreClock(folder).catch((error: unknown) => error);
+    expect(problem).toBeInstanceOf(StartProblem);
+    expect(String(problem)).toContain(file);
+    expect(String(problem)).toContain(`DATA_DIR=${folder} npm start -- --reset`);
+    expect(await readFile(file, "utf8")).toBe(content);
+  },
+);
+
+test("a file that cannot be read is named, because without it stored times would be in the future", async () => {
+  const folder = newFolder();
+  await mkdir(join(folder, "clock.json"));
+  await expect(restoreClock(folder)).rejects.toThrow(join(folder, "clock.json"));
+});
 
 test("takes no form of another site's page", async () => {
   const { move } = await open(newFolder());

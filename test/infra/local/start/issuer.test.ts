@@ -5,6 +5,7 @@ import { JwtVerifier } from "aws-jwt-verify";
 import { decomposeUnverifiedJwt } from "aws-jwt-verify/jwt";
 import { expect, test } from "vitest";
 
+import { StartProblem } from "../../../../infra/local/command-line.ts";
 import {
   audience,
   createIssuer,
@@ -85,7 +86,9 @@ test("a key file that is none is named, and left as it is", async () => {
   const file = join(newFolder(), "issuer.json");
   for (const content of ["", "{}", '{"kty":"EC","crv":"P-256","x":"a","y":"b","d":"c"}']) {
     await writeFile(file, content);
-    await expect(openIssuer(file)).rejects.toThrow(file);
+    const problem = await openIssuer(file).catch((error: unknown) => error);
+    expect(problem).toBeInstanceOf(StartProblem);
+    expect(String(problem)).toContain(file);
     expect(await readFile(file, "utf8")).toBe(content);
   }
 });

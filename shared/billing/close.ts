@@ -8,7 +8,7 @@ import { readWallet } from "../wallet/wallet.ts";
 import { askSoon } from "./ask.ts";
 import { openAccountBilling, planBilling, totalDue } from "./book.ts";
 import { settleNow } from "./plan.ts";
-import { runAccount } from "./run.ts";
+import { askAboutVatId, runAccount } from "./run.ts";
 import { settlePurchases } from "./settle.ts";
 
 /** The debts of a closed account, and the balance of its wallet. Amounts are decimal, such as `12.50`. */
@@ -23,8 +23,10 @@ export type ClosedAccount = { open_invoices: string[]; owed: string; wallet_bala
  */
 export async function closeAccount(table: Table, accountId: string, now: Date): Promise<ClosedAccount> {
   const today = dayOf(now);
+  const context = { table, now: () => now, requestId: randomUUID() };
+  await askAboutVatId(accountId, context);
   // Days of earlier months take a transaction for each month.
-  await runAccount(accountId, plusDays(today, -1), { table, now: () => now, requestId: randomUUID() });
+  await runAccount(accountId, plusDays(today, -1), context);
   await operatorCommit(
     table,
     accountId,

@@ -78,11 +78,8 @@ function note(book: AccountBilling, verb: "ended" | "lapsed", members: Partial<B
   book.changes.push(change(planKind, verb, book.accountId, { after }));
 }
 
-/**
- * Asks the register about the VAT id of an account. `closeDay` does this before it makes invoices, so that the invoices
- * use the answer.
- */
-function askAboutVatId(accountId: string, context: RunContext): Promise<void> {
+/** Asks the register about the VAT id of an account, so that the next invoices use the answer. */
+export function askAboutVatId(accountId: string, context: RunContext): Promise<void> {
   const author = systemAuthor("VAT id", "billing", context.requestId);
   return refreshVatId(accountId, writerOf(context, accountId, author), vatRegisterHere());
 }

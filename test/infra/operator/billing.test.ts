@@ -40,7 +40,7 @@ test("bills with the prices and the VAT of the stage, whatever the shell has", a
   expect(run).toMatchObject({ code: 0, err: "", out: expect.stringContaining("of the stage example") });
   const invoice = await invoiceOf(account);
   expect(invoice).toMatchObject({ seller: { vat_id: "IE6433435F" }, vat: [{ country: "IE", rate: 23 }] });
-  expect(Number(invoice.vat[0].net)).toBeLessThanOrEqual(5);
+  expect(Number(invoice.vat[0].net)).toBeLessThan(10);
   const closing = await oldAccount();
   const closed = await operator("account", "close", "--account", closing.id, "--stage", "example", "--json");
   expect(JSON.parse(closed.out)).toMatchObject({ status: "closed" });
@@ -74,7 +74,10 @@ test("uses the VAT of the local product on the local table", async () => {
   expect(withVat).toBeGreaterThan(await costNow());
 });
 
-test("asks the register about the VAT id before it bills one account, as the daily run does", async () => {
+test.each([
+  ["bills one account", "billing", "run"],
+  ["closes an account", "account", "close"],
+])("asks the register about the VAT id before it %s, as the daily run does", async (_, ...command) => {
   useLocalTable();
   await operator("client", "create", "--name", "Any, because this creates the table");
   const table = openTable(new TableClient(), localTableName);
@@ -82,7 +85,7 @@ test("asks the register about the VAT id before it bills one account, as the dai
   const company = { name: "Beispiel GmbH", city: "Berlin", country: "DE", vat_id: "DE136695976" };
   const profile = { ...emptyProfile, ...company, vat_id_status: "unverified", version: 1 };
   await table.commit(async () => ({ value: undefined, writes: [{ put: { ...profileKey(id), ...profile } }] }));
-  expect(await operator("billing", "run", "--account", id)).toMatchObject({ code: 0, err: "" });
+  expect(await operator(...command, "--account", id)).toMatchObject({ code: 0, err: "" });
   expect(await readProfile(table, id)).toMatchObject({ vat_id_status: "valid" });
   const { rows } = await readRows(table, invoicesOf(id), { skip: 0, take: 1 });
   expect(rows).toMatchObject([{ vat: [{ treatment: "reverse_charge", amount: 0 }] }]);

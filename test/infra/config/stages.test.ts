@@ -46,6 +46,8 @@ const inTheClear = {
 
 test.each([
   ["an issuer that is asked for its keys in the clear", { issuers: [inTheClear] }, /https/],
+  ["such an issuer as JSON with spaces", { issuers: JSON.stringify([inTheClear], null, 1) }, /https/],
+  ["such an issuer in upper case", { issuers: [{ ...inTheClear, issuer: "HTTP://id.example.com" }] }, /https/],
   ["a throttle of no function, which is named", { routeThrottles: { docz: { ratePerSecond: 1, burst: 1 } } }, /docz/],
   ["a number that is none", { throttleBurst: "many" }, /a whole number from 1\s+→ at throttleBurst/],
   ["a switch that is neither on nor off", { trace: "no" }, /true or false\s+→ at trace/],

@@ -111,6 +111,11 @@ const problems: readonly { when: (settings: Settings) => boolean; message: strin
     message: noRate,
   },
   {
+    when: ({ vat }) => vat?.register === "embedded",
+    message:
+      "vat.register must be vies or none. The embedded register of VAT ids is for tests: it accepts invented ids.",
+  },
+  {
     when: ({ smtpSecretName, sesConfigurationSet }) =>
       smtpSecretName !== undefined && sesConfigurationSet !== undefined,
     message: "Give either sesConfigurationSet or smtpSecretName, because mail is sent by SES or by SMTP.",

@@ -101,10 +101,16 @@ test.each<[StageSettings, string]>([
   [{ registrar: "gandi" as "embedded" }, "registrar"],
   [{ backup: { lockDays: 2 } }, "lockDays"],
   [{ backup: { copyTo: ["hosted-mail"] } }, "the ARN of a backup vault"],
+  [{ vat: { ...vatOf(example), register: "embedded" } }, "embedded register of VAT ids is for tests"],
   [{ formerSecretsKeyArns: ["alias/hosted-mail/prod/secrets"] }, "the ARN of a key"],
 ])("%j is refused with a reason", (file, reason) => {
   expect(() => ofFile(file)).toThrow(reason);
 });
+
+function vatOf({ vat }: StageSettings) {
+  if (vat === undefined || typeof vat === "string") throw new Error("no VAT");
+  return vat;
+}
 
 function edgeOf({ edge }: StageSettings) {
   if (edge === undefined || typeof edge === "string") throw new Error("no edge");

@@ -77,9 +77,10 @@ const tagOf = (stage: string): string => `deployed-${stage}`;
 /** The git tag on the commit that was deployed before the commit of the latest deployment. */
 const tagBefore = (stage: string): string => `deployed-${stage}-before`;
 
+const commitOf = (name: string): string | undefined => git("rev-parse", "--verify", "--quiet", `${name}^{commit}`);
+
 /** The commit to which a deployment of the checked-out commit can go back. Undefined if it is not known. */
 function earlierCommit(stage: string): string | undefined {
-  const commitOf = (name: string) => git("rev-parse", "--verify", "--quiet", `${name}^{commit}`);
   const deployed = commitOf(tagOf(stage));
   return deployed === commitOf("HEAD") ? commitOf(tagBefore(stage)) : deployed;
 }

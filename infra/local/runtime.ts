@@ -132,7 +132,11 @@ async function locked(dbPath: string, open: () => Engine | Promise<Engine>): Pro
   const unlock = await lockData(dbPath);
   try {
     const engine = await open();
-    return { ...engine, stop: () => engine.stop().finally(unlock) };
+    const stop = async (): Promise<void> => {
+      await engine.stop();
+      await unlock();
+    };
+    return { ...engine, stop };
   } catch (error) {
     await unlock();
     throw error;

@@ -28,7 +28,7 @@ export type Step = { what: "add" | "change" | "remove"; key: Key; writes: (table
 export type RestorePlan = { steps: Step[]; conflicts: string[]; domains: Domains; zones: Set<string> };
 
 /** The domains of the account by id: in `past` at the restored time, and in `live` now. */
-export type Domains = { past: Map<string, StoredDomain>; live: Map<string, StoredDomain> };
+type Domains = { past: Map<string, StoredDomain>; live: Map<string, StoredDomain> };
 
 const pageSize = 1_000;
 

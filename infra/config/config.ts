@@ -75,6 +75,9 @@ export function readConfig(context: Context, env: Variables, file: Record<string
   // The functions check the issuers in the same way. This check finds a bad list before the deployment.
   const checked = Environment.pick({ ISSUERS: true }).safeParse({ ISSUERS: issuers });
   if (!checked.success) throw new BadConfig(`The issuers are not valid:\n${prettySettings(checked.error)}`);
+  if (checked.data.ISSUERS.some(({ issuer }) => URL.parse(issuer)?.protocol === "http:")) {
+    throw new BadConfig("Each issuer must be an https URL, because its keys decide which tokens are valid.");
+  }
   return { ...settings, issuers, hasNoIssuers: settings.issuers === undefined };
 }
 
@@ -106,6 +109,11 @@ const problems: readonly { when: (settings: Settings) => boolean; message: strin
   {
     when: ({ planPrices, vat }) => withoutRate(planPrices, vat).length > 0,
     message: noRate,
+  },
+  {
+    when: ({ vat }) => vat?.register === "embedded",
+    message:
+      "vat.register must be vies or none. The embedded register of VAT ids is for tests: it accepts invented ids.",
   },
   {
     when: ({ smtpSecretName, sesConfigurationSet }) =>
@@ -141,9 +149,5 @@ const problems: readonly { when: (settings: Settings) => boolean; message: strin
   {
     when: ({ webHost, webAddresses }) => webHost === undefined && webAddresses.length > 0,
     message: "webAddresses needs webHost, because a domain that redirects gets DNS records with both values.",
-  },
-  {
-    when: ({ issuers = "[]" }) => issuers.includes('"issuer":"http:'),
-    message: "Each issuer must be an https URL, because its keys decide which tokens are valid.",
   },
 ];

@@ -171,8 +171,8 @@ export const Settings = z.object({
   /** Backups in addition to point-in-time recovery. By default there are no such backups. */
   backup: orJson(Backup).optional(),
   /**
-   * The ARNs of former keys, which sealed secrets before the stack's present key. Functions may still open secrets with
-   * these keys.
+   * The ARNs of other keys that sealed secrets: former keys of the stack, or the replica of the key of a stack in
+   * another region. Functions may open secrets with these keys.
    */
   formerSecretsKeyArns: KeyArns.default([]),
   /** The number of days for which logs are kept: one of the numbers that CloudWatch Logs offers. */

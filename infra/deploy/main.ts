@@ -74,6 +74,16 @@ function apiUrl(file: string, stage: string): string {
 
 /** The git tag on the commit of a stage's latest deployment. */
 const tagOf = (stage: string): string => `deployed-${stage}`;
+/** The git tag on the commit that was deployed before the commit of the latest deployment. */
+const tagBefore = (stage: string): string => `deployed-${stage}-before`;
+
+const commitOf = (name: string): string | undefined => git("rev-parse", "--verify", "--quiet", `${name}^{commit}`);
+
+/** The commit to which a deployment of the checked-out commit can go back. Undefined if it is not known. */
+function earlierCommit(stage: string): string | undefined {
+  const deployed = commitOf(tagOf(stage));
+  return deployed === commitOf("HEAD") ? commitOf(tagBefore(stage)) : deployed;
+}
 
 /** The instructions for going back to the earlier deployment. `earlier` is the commit of that deployment. */
 const wayBack = (stage: string, earlier: string | undefined): string =>
@@ -86,7 +96,7 @@ async function deploy({ stage, skipTests, yes }: Options): Promise<void> {
     throw new StartProblem("Set SMOKE_TOKEN to a token of a test account, for the smoke test.");
   if (git("status", "--porcelain") !== "")
     throw new StartProblem("Commit your changes first. A later deployment can then go back to this commit.");
-  const earlier = git("rev-parse", "--verify", "--quiet", `${tagOf(stage)}^{commit}`);
+  const earlier = earlierCommit(stage);
   if (!skipTests) await runScript("test");
   const context = ["-c", `stage=${stage}`];
   await runScript("cdk", "diff", "--all", ...context);
@@ -99,6 +109,7 @@ async function deploy({ stage, skipTests, yes }: Options): Promise<void> {
   } catch (error) {
     throw new StartProblem(`The stage ${stage} is deployed, but: ${reasonOf(error)}\n${wayBack(stage, earlier)}`);
   }
+  if (earlier !== undefined) git("tag", "--force", tagBefore(stage), earlier);
   git("tag", "--force", tagOf(stage));
   say(`\nThe stage ${stage} is deployed. The tag ${tagOf(stage)} names its commit.\n${wayBack(stage, earlier)}`);
 }

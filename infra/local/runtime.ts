@@ -23,7 +23,7 @@ import type { Settings } from "./start/settings.ts";
 import { prepareDataDir } from "./table/data-version.ts";
 import { type DynamoDbLocalOptions, startDynamoDbLocal } from "./table/dynamodb-local.ts";
 import { NoEngine } from "./table/engine-process.ts";
-import { type Engine, ensureTable, foreignEngine, startEngine } from "./table/engine.ts";
+import { type Engine, ensureTable, foreignEngine, lockData, startEngine } from "./table/engine.ts";
 import { freePort, writeEngineAddress, localTableName } from "./table/lock.ts";
 
 /** The product's functions, and the functions that prepare the docs and the demo. */
@@ -115,15 +115,31 @@ type StartHooks = Pick<GatewayOptions, "onServed" | "onError"> & Pick<DynamoDbLo
 
 /**
  * Opens the DynamoDB endpoint in the settings. Without an endpoint, starts the embedded engine. If there is no embedded
- * engine for this machine, offers DynamoDB Local.
+ * engine for this machine, offers DynamoDB Local. Locks the data folder until the engine is stopped.
  */
 async function openEngine({ endpoint, dataDir }: Settings, hooks: StartHooks): Promise<Engine> {
-  if (endpoint !== undefined) return foreignEngine(endpoint);
+  const dbPath = join(dataDir, "table.db");
   try {
-    return await startEngine({ dbPath: join(dataDir, "table.db") });
+    return endpoint === undefined ? await startEngine({ dbPath }) : await locked(dbPath, () => foreignEngine(endpoint));
   } catch (error) {
     if (!(error instanceof NoEngine)) throw error;
-    return startDynamoDbLocal({ reason: error.message, dataDir, ...hooks });
+    return locked(dbPath, () => startDynamoDbLocal({ reason: error.message, dataDir, ...hooks }));
+  }
+}
+
+/** Opens an engine that does not lock the data folder itself. */
+async function locked(dbPath: string, open: () => Engine | Promise<Engine>): Promise<Engine> {
+  const unlock = await lockData(dbPath);
+  try {
+    const engine = await open();
+    const stop = async (): Promise<void> => {
+      await engine.stop();
+      await unlock();
+    };
+    return { ...engine, stop };
+  } catch (error) {
+    await unlock();
+    throw error;
   }
 }
 

@@ -55,6 +55,9 @@ export function missingPackages(): string[] {
 /** The settings in conf/settings.json, by name. */
 export type Values = Record<string, string>;
 
+/** The settings with their default values. */
+export const defaults = JSON.parse(readFileSync(join(here, "conf/settings.json"), "utf8")) as Values;
+
 /**
  * The settings without a default: the folder of the mail server's files, the API's address, and the API's key for mail
  * servers.
@@ -198,7 +201,6 @@ async function requireKey({ API, MAIL_KEY }: Needed): Promise<void> {
  * - the API refuses the key.
  */
 export async function startMailServer(given: Partial<Values> & Needed): Promise<MailServer> {
-  const defaults = JSON.parse(readFileSync(join(here, "conf/settings.json"), "utf8")) as Values;
   const DIR = resolve(given.DIR);
   mkdirSync(DIR, { recursive: true, mode: 0o711 });
   const LOCAL_KEY = keptSecret(join(DIR, "local.key"));

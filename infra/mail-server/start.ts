@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
-import { missingPackages, startMailServer } from "./launch.ts";
+import { defaults, missingPackages, startMailServer } from "./launch.ts";
 
 const helpText = `MAIL_SECRET=<key> npm run mail-server -- [--api http://127.0.0.1:8080] [--dir <folder>] [--set NAME=value]...
 
@@ -14,19 +14,39 @@ Starts Postfix, Dovecot, nginx, rspamd, postsrsd and the adapter on 127.0.0.1. N
 MAIL_SECRET is the API's key for mail servers. --set changes a setting in
 infra/mail-server/conf/settings.json.`;
 
-const { values: given } = parseArgs({
-  options: {
-    api: { type: "string", default: "http://127.0.0.1:8080" },
-    dir: { type: "string" },
-    set: { type: "string", multiple: true, default: [] },
-    help: { type: "boolean", default: false },
-  },
-});
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
-const fail = (text: string): never => {
+const fail = (text: string, code = 1): never => {
   process.stderr.write(`${text}\n`);
-  process.exit(1);
+  process.exit(code);
 };
+
+/** Reads the options. Ends the process with the exit code 2 if the command line is not valid. */
+function readOptions() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        api: { type: "string", default: "http://127.0.0.1:8080" },
+        dir: { type: "string" },
+        set: { type: "string", multiple: true, default: [] },
+        help: { type: "boolean", default: false },
+      },
+    });
+    const changed = Object.fromEntries(values.set.map(settingIn));
+    return { ...values, changed };
+  } catch (error) {
+    return fail(`${error instanceof Error ? error.message : String(error)}\n\n${helpText}`, 2);
+  }
+}
+
+/** The name and the value in `NAME=value`. Throws if there is no such setting. */
+function settingIn(text: string): [name: string, value: string] {
+  const [name = ""] = text.split("=", 1);
+  if (!Object.hasOwn(defaults, name)) throw new Error(`There is no setting ${name} in conf/settings.json.`);
+  if (name === text) throw new Error(`--set ${name} has no value. Write --set ${name}=value.`);
+  return [name, text.slice(name.length + 1)];
+}
+
+const given = readOptions();
 
 if (given.help) {
   say(helpText);
@@ -38,9 +58,8 @@ if (process.getuid?.() !== 0) fail("Run this command as root. Postfix and Doveco
 const missing = missingPackages();
 if (missing.length > 0) fail(`Install these Debian packages first: apt-get install ${missing.join(" ")}`);
 
-const changed = Object.fromEntries(given.set.map((one) => [one.split("=", 1)[0], one.replace(/^[^=]*=/, "")]));
 const dir = given.dir ?? mkdtempSync(join(tmpdir(), "mail-server-"));
-const starting = startMailServer({ ...changed, DIR: dir, API: given.api, MAIL_KEY: key });
+const starting = startMailServer({ ...given.changed, DIR: dir, API: given.api, MAIL_KEY: key });
 let isStopping = false;
 /** Stops all daemons, and then this process. During the start, waits for the end of the start first. */
 const stop = (): void => {

@@ -64,8 +64,8 @@ const tableCheck = (config: Config): Check => ({
     const prefix = `${stackOf(config)}-Table`;
     // DynamoDB lists the names in order. The list begins after ExclusiveStartTableName.
     const list = new ListTablesCommand({ ExclusiveStartTableName: prefix, Limit: 10 });
-    const { TableNames = [] } = await client.send(list, { abortSignal });
-    const TableName = nameOf(TableNames, prefix);
+    const TableName =
+      config.restoredTable ?? nameOf((await client.send(list, { abortSignal })).TableNames ?? [], prefix);
     const { Table } = await client.send(new DescribeTableCommand({ TableName }), { abortSignal });
     if (Table?.TableStatus !== "ACTIVE") throw new Fault("failed", `${TableName} is ${Table?.TableStatus}`);
     return `${TableName}, about ${Table.ItemCount ?? 0} items`;

@@ -202,10 +202,14 @@ function complaintOf(error: unknown): string {
 /** The result of a command: the exit code, and the texts for standard output and standard error. */
 export type CommandResult = { code: number; out: string; err: string };
 
-/** The stage of the command `doctor`. Undefined for other commands. `doctor` is separate, because it uses no table. */
+/**
+ * The stage of the command `doctor`. Undefined for other commands, and for `--help`. `doctor` is separate, because it
+ * uses no table.
+ */
 function stageToExamine(argv: readonly string[]): string | undefined {
   if (argv[0] !== "doctor") return undefined;
-  const { stage } = parseLeniently(argv).values;
+  const { stage, help } = parseLeniently(argv).values;
+  if (help === true) return undefined;
   if (typeof stage !== "string") throw new Misuse("--stage is missing");
   return stage;
 }

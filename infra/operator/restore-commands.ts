@@ -24,7 +24,10 @@ export const restoreCommands: Record<string, Command> = {
       const past = open(from);
       const options = { live, past, pastName: from, accountId: account, dryRun: dryRun !== undefined, now: clock() };
       const { problems, ...result } = await restoreAccount(options);
-      if (problems.length > 0) throw new Error(`The account was restored, but: ${problems.join("\n")}`);
+      if (problems.length > 0) {
+        const zones = result.zones_left.map((zone) => `This zone is left: ${zone}`);
+        throw new Error(`The account was restored, but: ${[...problems, ...zones].join("\n")}`);
+      }
       return { account_id: account, ...(dryRun === undefined ? {} : { dry_run: true }), ...result };
     },
   },

@@ -21,11 +21,14 @@ export type Restore = { past: Reader; live: Reader; accountId: string; now: Date
 /** One change of the live table. `writes` plans the writes of the change, again for each try. */
 export type Step = { what: "add" | "change" | "remove"; key: Key; writes: (table: Reader) => Promise<Write[]> };
 
-/** The changes of a restore, in order. `conflicts` has a sentence for each conflict that forbids the restore. */
-export type RestorePlan = { steps: Step[]; conflicts: string[]; domains: Domains };
+/**
+ * The changes of a restore, in order. `conflicts` has a sentence for each conflict that forbids the restore. `zones` has
+ * the ids of the domains with a zone in `live`. An interrupted restore leaves zones whose domains it has removed.
+ */
+export type RestorePlan = { steps: Step[]; conflicts: string[]; domains: Domains; zones: Set<string> };
 
 /** The domains of the account by id: in `past` at the restored time, and in `live` now. */
-export type Domains = { past: Map<string, StoredDomain>; live: Map<string, StoredDomain> };
+type Domains = { past: Map<string, StoredDomain>; live: Map<string, StoredDomain> };
 
 const pageSize = 1_000;
 
@@ -240,7 +243,7 @@ function conflictsOf({ past, live }: Domains, ips: ReadonlySet<string>): string[
 export async function planRestore(restore: Restore): Promise<RestorePlan> {
   const domains: Domains = { past: new Map(), live: new Map() };
   const pointers: Pointers = { names: new Set(), tokens: new Map() };
-  const ips = new Set<string>();
+  const [ips, zones] = [new Set<string>(), new Set<string>()];
   const rows: Step[] = [];
   for await (const pair of pairsOf(restore)) {
     const step = stepOf(pair, restore);
@@ -251,6 +254,7 @@ export async function planRestore(restore: Restore): Promise<RestorePlan> {
       if (row?.SK.startsWith("LIST#domains#ROW#")) domains[side].set(String(row["id"]), StoredDomain.parse(row));
     }
     if (pair.live?.SK.startsWith("LIST#dedicated_ips#ROW#")) ips.add(String(pair.live["id"]));
+    if (pair.live?.SK.startsWith("ZONE#")) zones.add(String(pair.live["domain_id"]));
   }
   const names = await planNames(restore, pointers);
   const tokens = await planTokens(restore, pointers);
@@ -261,5 +265,6 @@ export async function planRestore(restore: Restore): Promise<RestorePlan> {
     steps: [...names.steps, ...tokens, ...others, ...removals],
     conflicts: [...names.conflicts, ...conflictsOf(domains, ips)],
     domains,
+    zones,
   };
 }

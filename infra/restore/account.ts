@@ -18,7 +18,7 @@ import { dueWrite, tasksOf } from "../../shared/table/due.ts";
 import type { Table } from "../../shared/table/table.ts";
 import type { Key, Write } from "../../shared/table/writes.ts";
 import { walletOf } from "../../shared/wallet/wallet.ts";
-import { type Domains, planRestore, type Step } from "./account-plan.ts";
+import { planRestore, type RestorePlan, type Step } from "./account-plan.ts";
 import { checkLists } from "./compare.ts";
 
 /*
@@ -122,13 +122,15 @@ async function restoreTasks({ live, past, accountId }: AccountRestore): Promise<
 
 /**
  * Makes the worker send all records of the domains to the nameservers again. The row of a zone describes the present
- * records of the nameservers, so this row is not restored. Returns the zones of domains that did not exist at the
- * restored time.
+ * records of the nameservers, so this row is not restored. Zones of domains that did not exist at the restored time are
+ * not wanted any more.
  */
-async function restoreZones({ live, past, accountId, now }: AccountRestore, domains: Domains): Promise<string[]> {
+async function restoreZones(
+  { live, past, accountId, now }: AccountRestore,
+  { domains, zones }: RestorePlan,
+): Promise<void> {
   const at = now.toISOString();
-  const left: string[] = [];
-  for (const id of new Set([...domains.past.keys(), ...domains.live.keys()])) {
+  for (const id of new Set([...domains.past.keys(), ...zones])) {
     await live.commit(async () => {
       const key = zoneKey(accountId, id);
       const [before, present] = await Promise.all([past.get(key, StoredZone), live.get(key, StoredZone)]);
@@ -138,7 +140,6 @@ async function restoreZones({ live, past, accountId, now }: AccountRestore, doma
       // zone.
       const { zone_id: _, change: __, ...former } = before ?? {};
       const zone = StoredZone.parse(present ?? { ...former, reference: randomUUID(), held: [] });
-      if (!domains.past.has(id) && zone.zone_id !== undefined) left.push(`${zone.name} ${zone.zone_id}`);
       if (!wanted && !zone.wanted && present) return { value: undefined, writes: [] };
       const next = { ...zone, wanted, dirty: [allRrsets], revision: zone.revision + 1, due_at: wanted ? at : null };
       const isMoved = zone.due_at !== null && zone.due_at !== next.due_at;
@@ -150,7 +151,13 @@ async function restoreZones({ live, past, accountId, now }: AccountRestore, doma
       return { value: undefined, writes };
     });
   }
-  return left;
+}
+
+/** The zones of domains that did not exist at the restored time. */
+async function zonesLeft({ live, accountId }: AccountRestore, { domains, zones }: RestorePlan): Promise<string[]> {
+  const keys = [...zones].filter((id) => !domains.past.has(id)).map((id) => zoneKey(accountId, id));
+  const left = (await live.getMany(keys)).flatMap((row) => (row ? [StoredZone.parse(row)] : []));
+  return left.flatMap(({ name, zone_id: id }) => (id === undefined ? [] : [`${name} ${id}`]));
 }
 
 /** The problems that the checks of an account's ledger and lists find. */
@@ -186,27 +193,27 @@ export async function restoreAccount(restore: AccountRestore): Promise<RestoreRe
   if (running && running.from_table !== pastName) {
     throw new Error(`A restore from the table ${running.from_table} is not complete. Run that restore again first.`);
   }
-  const { steps, conflicts, domains } = await planRestore(restore);
+  const plan = await planRestore(restore);
+  const { steps, conflicts } = plan;
   const counts = countsOf(steps);
   if (dryRun) return { ...counts, conflicts, zones_left: [], problems: [] };
   if (account.status !== "suspended") {
     throw new Error("Suspend the account first: npm run operator -- account suspend --account ID.");
   }
   if (conflicts.length > 0) throw new Error(`Nothing was changed.\n${conflicts.join("\n")}`);
-  let zonesLeft: string[] = [];
   const problems: string[] = [];
   if (steps.length > 0 || running) {
     await begin(restore);
     await applyAll(live, steps);
     await restoreTasks(restore);
-    zonesLeft = await restoreZones(restore, domains);
+    await restoreZones(restore, plan);
     problems.push(...(await migrateAccount(accountId, { table: live, now: () => restore.now })));
     await live.attempt({ delete: restoreKey(accountId) });
   }
   return {
     ...counts,
     conflicts,
-    zones_left: zonesLeft,
+    zones_left: await zonesLeft(restore, plan),
     problems: [...problems, ...(await problemsOf(live, accountId))],
   };
 }

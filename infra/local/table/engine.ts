@@ -43,13 +43,18 @@ async function checkedFile(dbPath: string): Promise<string> {
   }
 }
 
-async function lockFile(file: string): Promise<() => Promise<void>> {
+/**
+ * Locks the data folder of a database file, whether the file exists or not. Returns a function that ends the lock.
+ * Throws `StartProblem` if another process has the lock, or if the file cannot be written.
+ */
+export async function lockData(dbPath: string): Promise<() => Promise<void>> {
+  const file = await checkedFile(dbPath);
   try {
     return await holdLock(file);
   } catch (error) {
     if (!(error instanceof Locked)) throw error;
     throw new StartProblem(
-      `The database file ${file} is ${error.message}.\nStop that process first, or set DATA_DIR to another folder.`,
+      `The data in ${dirname(file)} is ${error.message}.\nStop that process first, or set DATA_DIR to another folder.`,
     );
   }
 }
@@ -62,7 +67,7 @@ async function lockFile(file: string): Promise<() => Promise<void>> {
 export async function startEngine({ dbPath, port }: { dbPath?: string; port?: number } = {}): Promise<Engine> {
   const binary = binaryPath();
   const file = dbPath === undefined ? undefined : await checkedFile(dbPath);
-  const unlock = file === undefined ? async () => {} : await lockFile(file);
+  const unlock = file === undefined ? async () => {} : await lockData(file);
   const chosenPort = port ?? (await freePort());
   const args = ["serve", "--host", "127.0.0.1", "-p", String(chosenPort)];
   const engine = spawnWatched(binary, file === undefined ? args : [...args, "--db-path", file]);

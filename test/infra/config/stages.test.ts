@@ -46,6 +46,8 @@ const inTheClear = {
 
 test.each([
   ["an issuer that is asked for its keys in the clear", { issuers: [inTheClear] }, /https/],
+  ["such an issuer as JSON with spaces", { issuers: JSON.stringify([inTheClear], null, 1) }, /https/],
+  ["such an issuer in upper case", { issuers: [{ ...inTheClear, issuer: "HTTP://id.example.com" }] }, /https/],
   ["a throttle of no function, which is named", { routeThrottles: { docz: { ratePerSecond: 1, burst: 1 } } }, /docz/],
   ["a number that is none", { throttleBurst: "many" }, /a whole number from 1\s+→ at throttleBurst/],
   ["a switch that is neither on nor off", { trace: "no" }, /true or false\s+→ at trace/],
@@ -99,10 +101,16 @@ test.each<[StageSettings, string]>([
   [{ registrar: "gandi" as "embedded" }, "registrar"],
   [{ backup: { lockDays: 2 } }, "lockDays"],
   [{ backup: { copyTo: ["hosted-mail"] } }, "the ARN of a backup vault"],
+  [{ vat: { ...vatOf(example), register: "embedded" } }, "embedded register of VAT ids is for tests"],
   [{ formerSecretsKeyArns: ["alias/hosted-mail/prod/secrets"] }, "the ARN of a key"],
 ])("%j is refused with a reason", (file, reason) => {
   expect(() => ofFile(file)).toThrow(reason);
 });
+
+function vatOf({ vat }: StageSettings) {
+  if (vat === undefined || typeof vat === "string") throw new Error("no VAT");
+  return vat;
+}
 
 function edgeOf({ edge }: StageSettings) {
   if (edge === undefined || typeof edge === "string") throw new Error("no edge");

@@ -10,14 +10,19 @@ const main = resolve(import.meta.dirname, "../../../infra/deploy/main.ts");
 
 /**
  * Stand-ins for git and npm, which note their calls. `failing` is the npm script that fails, `dirty` what git has
- * changed.
+ * changed, `head` the commit that is checked out. The commit 1234abc was deployed last, and before it 0000fff.
  */
-async function machine({ failing = "none", dirty = "" } = {}) {
+async function machine({ failing = "none", dirty = "", head = "5678def" } = {}) {
   const folder = newFolder();
   const calls = join(folder, "calls.txt");
   const git = `#!/bin/sh
 echo "git $*" >>'${calls}'
-case "$1" in status) printf '${dirty}' ;; rev-parse) echo 1234abc ;; esac
+case "$*" in
+  status*) printf '${dirty}' ;;
+  *HEAD*) echo ${head} ;;
+  *deployed-dev-before*) echo 0000fff ;;
+  rev-parse*) echo 1234abc ;;
+esac
 `;
   const npm = `#!/bin/sh
 shift 2
@@ -54,7 +59,7 @@ test("tests, shows the differences, deploys, runs the smoke test, tags the commi
     expect.stringMatching(/^cdk -- deploy --all --require-approval never --outputs-file \S+ -c stage=dev$/),
     "smoke -- --url https://api.example.com",
   ]);
-  expect(calls.at(-1)).toBe("git tag --force deployed-dev");
+  expect(calls.slice(-2)).toEqual(["git tag --force deployed-dev-before 1234abc", "git tag --force deployed-dev"]);
   expect(said).toContain("git checkout 1234abc && npm ci && SMOKE_TOKEN=… npm run deploy -- --stage dev --skip-tests");
   expect(said + calls.join("\n")).not.toContain("secret");
 });
@@ -72,6 +77,13 @@ test("says that the stage is deployed, and how to go back, when the smoke test f
   expect([code, said]).toEqual([1, expect.stringMatching(/is deployed, but[^]*git checkout 1234abc/)]);
   expect(calls).not.toContain("test");
   expect(calls.join("\n")).not.toContain("git tag");
+});
+
+test("a second deployment of a commit goes back to the commit before, and not to itself", async () => {
+  const { run } = await machine({ head: "1234abc" });
+  const { said, calls } = await run(...stage, "--yes", "--skip-tests");
+  expect(said).toContain("git checkout 0000fff &&");
+  expect(calls).toContain("git tag --force deployed-dev-before 0000fff");
 });
 
 test("asks before it deploys, and without a terminal needs --yes", async () => {

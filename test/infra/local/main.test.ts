@@ -120,12 +120,13 @@ test("a port that is taken is said in one sentence that names PORT; exit 1, and 
   expect(existsSync(join(dataDir, "table.db-wal"))).toBe(false);
 });
 
-test("with AWS_ENDPOINT_URL_DYNAMODB set no engine is started, and the banner says whose database it is", async () => {
+test("with AWS_ENDPOINT_URL_DYNAMODB set no engine is started, the banner says whose database it is, and a second start is refused", async () => {
   const dataDir = newFolder();
   const endpoint = process.env["AWS_ENDPOINT_URL_DYNAMODB"] ?? "";
   const env = { DATA_DIR: dataDir, AWS_ENDPOINT_URL_DYNAMODB: endpoint, TABLE_NAME: "main-test" };
-  const { printed, baseUrl, token } = await startMain(env);
+  const { child, printed, baseUrl, token } = await startMain(env);
   expect(printed).toContain(`yours, at ${endpoint}`);
+  expect(await failMain(env)).toEqual({ code: 1, said: expect.stringContaining(`held by process ${child.pid}`) });
   expect(existsSync(join(dataDir, "table.db"))).toBe(false);
   expect((await get(`${baseUrl}/v1/public/accounts`, token)).status).toBe(200);
 });

@@ -105,6 +105,8 @@ test.each(["docker", "java"])(
     const product = await startMain(env, "--yes");
     expect((await get(`${product.baseUrl}/v1/public/accounts`, product.token)).status).toBe(200);
     expect(await readFile(calls, "utf8")).toContain(folder);
+    const inUse = expect.stringContaining(`held by process ${product.child.pid}`);
+    expect(await failMain(env, "--reset", "--yes")).toEqual({ code: 1, said: inUse });
     product.child.kill("SIGTERM");
     expect(await product.exit()).toBe(0);
   },

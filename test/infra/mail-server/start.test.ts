@@ -1,7 +1,9 @@
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
@@ -26,6 +28,19 @@ test("the adapter logs once, and not for every look-up, that the API refuses its
     await expect(api.recipient(address)).rejects.toThrow("The API answered 401");
   }
   expect(lines).toEqual(["The API refuses the key (401)."]);
+});
+
+test.each([
+  [["--sett", "RETRY_SECONDS=60"], "Unknown option '--sett'"],
+  [["--set", "TYPO=x"], "There is no setting TYPO"],
+  [["--set", "RETRY_SECONDS"], "--set RETRY_SECONDS has no value"],
+])("the command line %j is refused in one sentence, with exit code 2", async (args, reason) => {
+  const start = resolve(import.meta.dirname, "../../../infra/mail-server/start.ts");
+  const running = promisify(execFile)(process.execPath, [start, ...args], {
+    env: { ...process.env, MAIL_SECRET: "" },
+  });
+  await expect(running).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining(reason) });
+  await expect(running).rejects.toMatchObject({ stderr: expect.not.stringContaining("at file:") });
 });
 
 describe.skipIf(missing.length > 0)("the start of the mail server", { timeout: 120_000 }, () => {

@@ -1,7 +1,9 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 
+import type { StageSettings } from "../../../infra/config/settings.ts";
 import { doctor } from "../../../infra/operator/doctor.ts";
 import { operate } from "../../../infra/operator/operate.ts";
+import { settings as example } from "../../../infra/stages/example.ts";
 import { amzJson, amzRefusal } from "../../shared/providers/amz-json.ts";
 import { startLoopback, type Answer, type Fault, type Recorded } from "../../shared/providers/loopback.ts";
 import { stubAws } from "../../support/aws.ts";
@@ -131,6 +133,16 @@ test.each([
   },
 );
 
+test("examines the restored table that the stage uses, not the table of the stack", async () => {
+  const settings: StageSettings = example;
+  settings.restoredTable = "blue-restored";
+  onTestFinished(() => void delete settings.restoredTable);
+  const { lineOf, recorded } = await examined();
+  expect(lineOf("table")).toMatch(/^ok .* blue-restored, about 7 items/);
+  const described = recorded.filter(({ headers }) => String(headers["x-amz-target"]).endsWith(".DescribeTable"));
+  expect(described.map(({ body }) => JSON.parse(body))).toEqual([{ TableName: "blue-restored" }]);
+});
+
 test("tries the keys of issuers and the API from outside", async () => {
   const { code, lineOf } = await examined(
     {},
@@ -141,10 +153,17 @@ test("tries the keys of issuers and the API from outside", async () => {
   expect(code).toBe(1);
 });
 
-test("refuses a stage that has no file, and a command line without a stage", async () => {
+test("refuses a stage that has no file, and a command line without a stage, unless it asks for help", async () => {
   expect(await operate(["doctor", "--stage", "nowhere"])).toMatchObject({
     code: 1,
     err: expect.stringContaining("There is no stage"),
   });
   expect(await operate(["doctor"])).toMatchObject({ code: 2, err: expect.stringContaining("--stage is missing") });
+  for (const help of ["--help", "-h"]) {
+    expect(await operate(["doctor", help])).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("--stage"),
+      err: "",
+    });
+  }
 });

@@ -9,15 +9,17 @@ import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { operatorCommit } from "../../../shared/changes/recorder.ts";
 import { holderKey } from "../../../shared/domains/domain.ts";
 import { syncZone } from "../../../shared/domains/records/sync.ts";
+import { getZone } from "../../../shared/domains/zone.ts";
 import type { Assignment } from "../../../shared/grants/assignment.ts";
 import { listAssignments, planAssignments, planRevocation } from "../../../shared/grants/assignments.ts";
 import { rules } from "../../../shared/mail/forwarding/rule.ts";
 import { scopedKey } from "../../../shared/mail/scoped/family.ts";
+import { rowKey } from "../../../shared/table/ranked-list.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import { createRandom } from "../../simulation/random.ts";
 import { editionNames, readEdition } from "../../stored/edition.ts";
 import { isSuperAdmin } from "../../support/auth.ts";
-import { workAt } from "../../support/domain-work.ts";
+import { quicklyActive, workAt } from "../../support/domain-work.ts";
 import { purchase } from "../../support/domains.ts";
 import { ruleTo, stranger } from "../../support/forwarding.ts";
 import { home } from "../../support/mailboxes.ts";
@@ -270,4 +272,30 @@ test("an interrupted restore goes on from its own table only", async () => {
   );
   await expect(restoreAccount({ ...restore, live: dyingAfter(testTable(), 1) })).rejects.toThrow("dead");
   await expect(restoreAccount({ ...restore, pastName: "another-table" })).rejects.toThrow("is not complete");
+});
+
+test("the zones of removed domains are left unwanted and listed, even if a run dies or a check finds a problem", async () => {
+  const account = await newAccount();
+  let domain = { name: "", id: "" };
+  const { restore, id, name } = await restorable({ account }, async () => {
+    domain = await quicklyActive(account);
+  });
+  const zone = async () => {
+    const row = await getZone(testTable(), id, domain.id);
+    return { wanted: row?.wanted, listed: `${domain.name} ${row?.zone_id}` };
+  };
+  expect(await zone()).toMatchObject({ wanted: true });
+  // The process dies after each of its writes, until a run makes its last write.
+  for (let writes = 1, isDead = true; isDead; writes++) {
+    isDead = await restoreAccount({ ...restore, live: dyingAfter(testTable(), writes) }).then(
+      () => false,
+      (error: Error) => error.message === "dead",
+    );
+  }
+  const { wanted, listed } = await zone();
+  expect(wanted).toBe(false);
+  expect((await restoreAccount(restore)).zones_left).toEqual([listed]);
+  await testTable().attempt({ put: rowKey({ partition: `ACCOUNT#${id}`, name: "transactions" }, 0) });
+  const failed = await operator("restore", "account", "--account", id, "--from-table", name);
+  expect(failed).toMatchObject({ code: 1, err: expect.stringContaining(`This zone is left: ${listed}`) });
 });

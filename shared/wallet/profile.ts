@@ -16,7 +16,7 @@ export const profileKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountI
 
 const VatIdStatus = z.enum(["unchecked", "unverified", "valid", "invalid"]);
 
-/** The members that a customer writes. */
+/** The members that a customer writes, as they are stored. */
 export const ProfileMembers = z.object({
   name: line({ most: 200, description: "The company or the person that invoices are addressed to." }).nullable(),
   address_lines: z
@@ -36,7 +36,7 @@ export const ProfileMembers = z.object({
         "The VAT id with its prefix, such as `IE6433435F`. It must be of the profile's country. The prefix of Greece is EL. Spaces, points and hyphens are removed.",
       examples: ["IE6433435F"],
     }),
-  email: z.email().max(254).nullable().meta({
+  email: z.string().max(254).meta({ format: "email" }).nullable().meta({
     description:
       "The address at which we can reach the people who pay. The product sends no mail to this address: `notices.update` says who gets mails.",
   }),

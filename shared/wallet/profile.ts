@@ -16,15 +16,22 @@ export const profileKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountI
 
 const VatIdStatus = z.enum(["unchecked", "unverified", "valid", "invalid"]);
 
+/** The scripts that the fonts of the invoices have. */
+const printed =
+  "Use Latin, Greek, Cyrillic or Devanagari letters. The PDF of an invoice has the sign � in place of each other letter.";
+
 /** The members that a customer writes, as they are stored. */
 export const ProfileMembers = z.object({
-  name: line({ most: 200, description: "The company or the person that invoices are addressed to." }).nullable(),
+  name: line({
+    most: 200,
+    description: `The company or the person that invoices are addressed to. ${printed}`,
+  }).nullable(),
   address_lines: z
     .array(line({ most: 100, description: "Street and number, and further lines." }))
     .max(4)
-    .meta({ description: "The lines of the address above the city, at most 4." }),
+    .meta({ description: `The lines of the address above the city, at most 4. ${printed}` }),
   postcode: line({ most: 20, description: "The postal code." }).nullable(),
-  city: line({ most: 100, description: "The city." }).nullable(),
+  city: line({ most: 100, description: `The city. ${printed}` }).nullable(),
   country: Country.nullable(),
   vat_id: z
     .string()

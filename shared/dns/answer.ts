@@ -53,9 +53,10 @@ export type Resolver = {
 export type ZoneResolver = Resolver & {
   /**
    * The NS records of the delegation inside the zone `parent` to which a name belongs. They are at the name itself or at
-   * a name above it. `none` or `absent`: the name belongs to `parent`. The name's own nameservers are not asked.
+   * a name above it. Otherwise the name belongs to `parent`, and is an `alias` if it has a CNAME. The name's own
+   * nameservers are not asked.
    */
-  cut: (name: string, parent: string, within?: Budget) => Promise<DnsAnswer>;
+  cut: (name: string, parent: string, within?: Budget) => Promise<DnsAnswer | { status: "alias" }>;
   /**
    * All records of a zone, from the first nameserver that transfers the zone (AXFR). Undefined if no nameserver
    * transfers the zone, or if the name is not delegated. Takes some seconds at most.

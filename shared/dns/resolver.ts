@@ -109,7 +109,7 @@ async function delegationOf(name: string, walk: Walk): Promise<Delegation> {
   }
 }
 
-async function cutOf(name: string, parent: string, walk: Walk): Promise<DnsAnswer> {
+async function cutOf(name: string, parent: string, walk: Walk): ReturnType<ZoneResolver["cut"]> {
   const isBelow = (zone: string): boolean => zone !== parent && isWithin(zone, parent);
   const { zone, outcome } = await walkDown({ name, type: "NS" }, walk, isBelow);
   switch (outcome.kind) {
@@ -119,8 +119,6 @@ async function cutOf(name: string, parent: string, walk: Walk): Promise<DnsAnswe
     }
     case "found":
       return { status: "found", records: outcome.records };
-    case "alias":
-      return { status: "none" };
     case "useless":
       return unknown(faultReason(zone, outcome.fault));
     default:

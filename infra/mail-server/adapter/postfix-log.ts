@@ -37,7 +37,7 @@ const dayMs = 86_400_000;
  * The time of a line. Postfix writes the local time without a year. So this is the latest such time that is at most a day
  * after `now`, and at the latest `now`. A text that is no time counts as `now`.
  */
-function timeOf(text: string, now: Date): Date {
+function lineTime(text: string, now: Date): Date {
   const year = now.getFullYear();
   const times = /^\d/.test(text) ? [text] : [`${text} ${year + 1}`, `${text} ${year}`, `${text} ${year - 1}`];
   const ms = times.map((time) => Date.parse(time)).find((time) => time <= now.getTime() + dayMs) ?? now.getTime();
@@ -72,7 +72,7 @@ function readDeliveries(senders: Map<string, string>) {
     const source_ip = sourceOf(service);
     return {
       type,
-      at: timeOf(at, now).toISOString(),
+      at: lineTime(at, now).toISOString(),
       sender,
       recipient,
       status,

@@ -158,8 +158,8 @@ async function answersAt(name: string, lookup: Lookup): Promise<readonly DnsAnsw
     const isGlue = cut.records.some((record) => record.type === "NS" && record.host === fullName);
     return [cut, ...(isGlue ? await askEach(name, ["A", "AAAA"], lookup) : [])];
   }
-  const alias = cut.status === "none" ? await askFor(name, "CNAME", lookup) : cut;
-  return alias.status === "none" ? askEach(name, typesOf(name), lookup) : [alias];
+  if (cut.status === "alias") return [await askFor(name, "CNAME", lookup)];
+  return cut.status === "none" ? askEach(name, typesOf(name), lookup) : [cut];
 }
 
 /** The records at a name, or the NS records of the delegation to which the name belongs. */

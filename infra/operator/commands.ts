@@ -1,4 +1,4 @@
-import * as z from "zod";
+import type * as z from "zod";
 
 import { createAccount, createClient, getClient, setAccountStatus } from "../../shared/access/operate-accounts.ts";
 import { accountIds } from "../../shared/accounts/account.ts";
@@ -21,6 +21,7 @@ import {
   planRevocation,
 } from "../../shared/grants/assignments.ts";
 import { planSuperAdmin, readHeld, superAdminGrants } from "../../shared/grants/holders.ts";
+import { MailAddress } from "../../shared/mail/forwarding/target.ts";
 import type { Table } from "../../shared/table/table.ts";
 
 /** The option `--account` of commands that work in one account. */
@@ -207,7 +208,7 @@ export const commands: Record<string, Command> = {
       "owner-email": {
         description:
           "The first owner's e-mail address. Mails about the account go there until the owner uses the account.",
-        schema: z.email().optional(),
+        schema: MailAddress.optional(),
       },
     },
     needsStage: isPriced,

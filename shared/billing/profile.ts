@@ -5,6 +5,7 @@ import type { ChangePlan, Writer } from "../changes/recorder.ts";
 import { invalidAt } from "../core/errors.ts";
 import { dayMs } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
+import { MailAddress, mailAddressForm } from "../mail/forwarding/target.ts";
 import type { VatAnswer, VatRegister } from "../providers/vat/vat.ts";
 import {
   type BillingProfile,
@@ -17,8 +18,15 @@ import {
 import { vatIdFault } from "../wallet/vat-id.ts";
 import { euCountries } from "../wallet/vat.ts";
 
+const { email } = ProfileMembers.shape;
+
 export const ProfileUpdate = z
-  .strictObject(ProfileMembers.partial().shape)
+  .strictObject({
+    ...ProfileMembers.partial().shape,
+    email: MailAddress.nullable()
+      .optional()
+      .meta({ description: `${email.description} ${mailAddressForm}` }),
+  })
   .meta({ id: "BillingProfileUpdate", description: "The changes to a billing profile. Null removes a member." });
 type ProfileUpdate = z.output<typeof ProfileUpdate>;
 

@@ -49,8 +49,14 @@ export type Resolver = {
   delegation: (name: string) => Promise<Delegation>;
 };
 
-/** A resolver that also transfers whole zones. */
+/** A resolver that also finds the delegations inside a zone, and transfers whole zones. */
 export type ZoneResolver = Resolver & {
+  /**
+   * The NS records of the delegation inside the zone `parent` to which a name belongs. They are at the name itself or at
+   * a name above it. Otherwise the name belongs to `parent`, and is an `alias` if it has a CNAME. The name's own
+   * nameservers are not asked.
+   */
+  cut: (name: string, parent: string, within?: Budget) => Promise<DnsAnswer | { status: "alias" }>;
   /**
    * All records of a zone, from the first nameserver that transfers the zone (AXFR). Undefined if no nameserver
    * transfers the zone, or if the name is not delegated. Takes some seconds at most.

@@ -6,7 +6,7 @@ import type { Fault } from "./outcome.ts";
 import { transferZone, type ZoneTransfer } from "./transfer.ts";
 import type { Question } from "./transport.ts";
 import { type ResolverState, serversOf, type Walk, walkDown } from "./walk.ts";
-import { wireName } from "./wire-name.ts";
+import { isWithin, wireName } from "./wire-name.ts";
 
 /** The IPv4 addresses of the root servers a to m (https://www.iana.org/domains/root/servers). */
 const ianaRoots: readonly Endpoint[] = [
@@ -91,7 +91,7 @@ const delegated = (hosts: readonly string[]): Delegation => ({
 });
 
 /** Asks for the nameservers of a name, and stops at the parent's referral. The name's own servers are not asked. */
-const walkToCut = (name: string, walk: Walk) => walkDown({ name, type: "NS" }, walk, { until: name });
+const walkToCut = (name: string, walk: Walk) => walkDown({ name, type: "NS" }, walk, (zone) => zone === name);
 
 async function delegationOf(name: string, walk: Walk): Promise<Delegation> {
   const { zone, outcome } = await walkToCut(name, walk);
@@ -102,6 +102,23 @@ async function delegationOf(name: string, walk: Walk): Promise<Delegation> {
       return delegated(outcome.records.flatMap((found) => ("host" in found ? [found.host] : [])));
     case "alias":
       return { status: "none" };
+    case "useless":
+      return unknown(faultReason(zone, outcome.fault));
+    default:
+      return { status: outcome.kind };
+  }
+}
+
+async function cutOf(name: string, parent: string, walk: Walk): ReturnType<ZoneResolver["cut"]> {
+  const isBelow = (zone: string): boolean => zone !== parent && isWithin(zone, parent);
+  const { zone, outcome } = await walkDown({ name, type: "NS" }, walk, isBelow);
+  switch (outcome.kind) {
+    case "referral": {
+      const { zone: cut, ttl, nameservers } = outcome.referral;
+      return { status: "found", records: nameservers.map(({ host }) => ({ name: cut, type: "NS", ttl, host })) };
+    }
+    case "found":
+      return { status: "found", records: outcome.records };
     case "useless":
       return unknown(faultReason(zone, outcome.fault));
     default:
@@ -164,6 +181,10 @@ export function openResolver(options: ResolverOptions = {}): ZoneResolver {
     transfer: async (text) => {
       const name = wireName(text);
       return name === undefined || name === "" ? undefined : transferOf(name, walk());
+    },
+    cut: async (text, parent, within) => {
+      const name = wireName(text);
+      return name === undefined ? unknown("it is not a domain name") : cutOf(name, parent, walk(within));
     },
     resolve: async (text, type, within) => {
       const name = wireName(text);

@@ -82,21 +82,20 @@ async function askZone(zone: Zone, question: Question, walk: Walk): Promise<Outc
 
 /**
  * Asks from the root down, by referrals, until the outcome is not a referral. `zone` is the zone whose servers gave the
- * outcome. With `until`, the referral to the zone `until` ends the walk too, and a cached zone of that name is not
- * used.
+ * outcome. A referral to a zone for which `isEnd` is true ends the walk too, and such a zone is not taken from the cache.
  */
 export async function walkDown(
   question: Question,
   walk: Walk,
-  { until }: { until?: string } = {},
+  isEnd: (zone: string) => boolean = () => false,
 ): Promise<{ zone: string; outcome: Outcome }> {
   const { cuts, addressSettings, root } = walk.resolver;
   const cachedZone = cuts.find(question.name);
-  let zone = cachedZone === undefined || cachedZone.name === until ? root : cachedZone;
+  let zone = cachedZone === undefined || isEnd(cachedZone.name) ? root : cachedZone;
   for (let referrals = 0; referrals < maxReferrals; referrals += 1) {
     const outcome = await askZone(zone, question, walk);
     if (isFaulty(outcome)) cuts.drop(zone.name);
-    if (outcome.kind !== "referral" || outcome.referral.zone === until) return { zone: zone.name, outcome };
+    if (outcome.kind !== "referral" || isEnd(outcome.referral.zone)) return { zone: zone.name, outcome };
     const { referral } = outcome;
     zone = zoneOf(referral, addressSettings);
     cuts.keep(zone, referral.ttl);

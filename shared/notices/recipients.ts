@@ -1,7 +1,6 @@
-import * as z from "zod";
-
 import { accessKey, AccessRecord, isOwner } from "../accounts/standing.ts";
 import { hasAccess, readOwners } from "../grants/holders.ts";
+import { MailAddress } from "../mail/forwarding/target.ts";
 import type { Reader } from "../table/table.ts";
 import type { Notice, PersonRef } from "./notice.ts";
 import { readNoticeSettings } from "./settings.ts";
@@ -9,13 +8,10 @@ import { readNoticeSettings } from "./settings.ts";
 /** The most recipients of one notice. */
 export const mostRecipients = 50;
 
-/** An address that our mail can be sent to. Mail is never sent to other texts. */
-const MailableAddress = z
-  .email()
-  .max(254)
-  .refine((address) => address.indexOf("@") <= 64);
-
-/** A user who has access to an account: the e-mail address, if it is known, and whether the user owns the account. */
+/**
+ * A user who has access to an account, and whether the user owns the account. `email` is the normal form of the user's
+ * address. It is undefined if the address is not known, or is a text that is no address.
+ */
 export type KnownMember = { email: string | undefined; owner: boolean };
 
 /** The users among `userIds` who have access to the account at a time, by their ids. */
@@ -32,7 +28,7 @@ export async function membersAmong(
     ids.flatMap((id, index) => {
       const record = items[index] && AccessRecord.parse(items[index]);
       if (!record || !hasAccess(record, at)) return [];
-      return [[id, { email: MailableAddress.safeParse(record.email).data, owner: isOwner(record, at) }] as const];
+      return [[id, { email: MailAddress.safeParse(record.email).data, owner: isOwner(record, at) }] as const];
     }),
   );
 }
@@ -69,7 +65,5 @@ export async function recipientsOf(
   const others = [...(alsoTo === undefined ? [] : [alsoTo]), ...chosen];
   const members = await membersAmong(table, accountId, [...others, ...owners], now);
   const told = [...members].filter(([id, { owner }]) => owner || others.includes(id));
-  const emails = told.flatMap(([, { email }]) => email ?? []);
-  const unique = new Map(emails.map((email) => [email.toLowerCase(), email]));
-  return [...unique.values()].slice(0, mostRecipients);
+  return [...new Set(told.flatMap(([, { email }]) => email ?? []))].slice(0, mostRecipients);
 }

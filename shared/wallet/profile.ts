@@ -16,15 +16,22 @@ export const profileKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountI
 
 const VatIdStatus = z.enum(["unchecked", "unverified", "valid", "invalid"]);
 
-/** The members that a customer writes. */
+/** The scripts that the fonts of the invoices have. */
+const printed =
+  "Use Latin, Greek, Cyrillic or Devanagari letters. The PDF of an invoice has the sign � in place of each other letter.";
+
+/** The members that a customer writes, as they are stored. */
 export const ProfileMembers = z.object({
-  name: line({ most: 200, description: "The company or the person that invoices are addressed to." }).nullable(),
+  name: line({
+    most: 200,
+    description: `The company or the person that invoices are addressed to. ${printed}`,
+  }).nullable(),
   address_lines: z
     .array(line({ most: 100, description: "Street and number, and further lines." }))
     .max(4)
-    .meta({ description: "The lines of the address above the city, at most 4." }),
+    .meta({ description: `The lines of the address above the city, at most 4. ${printed}` }),
   postcode: line({ most: 20, description: "The postal code." }).nullable(),
-  city: line({ most: 100, description: "The city." }).nullable(),
+  city: line({ most: 100, description: `The city. ${printed}` }).nullable(),
   country: Country.nullable(),
   vat_id: z
     .string()
@@ -36,7 +43,7 @@ export const ProfileMembers = z.object({
         "The VAT id with its prefix, such as `IE6433435F`. It must be of the profile's country. The prefix of Greece is EL. Spaces, points and hyphens are removed.",
       examples: ["IE6433435F"],
     }),
-  email: z.email().max(254).nullable().meta({
+  email: z.string().max(254).meta({ format: "email" }).nullable().meta({
     description:
       "The address at which we can reach the people who pay. The product sends no mail to this address: `notices.update` says who gets mails.",
   }),

@@ -1,4 +1,14 @@
-import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, statSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 
 import type { Journal } from "./journal.ts";
 
@@ -21,18 +31,40 @@ const sourceOf = (service: string): string | undefined => {
   return text?.includes(".") === true ? text : text?.replaceAll("-", ":");
 };
 
+const dayMs = 86_400_000;
+
+/**
+ * The time of a line. Postfix writes the local time without a year. So this is the latest such time that is at most a day
+ * after `now`, and at the latest `now`. A text that is no time counts as `now`.
+ */
+function lineTime(text: string, now: Date): Date {
+  const year = now.getFullYear();
+  const times = /^\d/.test(text) ? [text] : [`${text} ${year + 1}`, `${text} ${year}`, `${text} ${year - 1}`];
+  const ms = times.map((time) => Date.parse(time)).find((time) => time <= now.getTime() + dayMs) ?? now.getTime();
+  return new Date(Math.min(ms, now.getTime()));
+}
+
+/** The most senders that are remembered: as many letters as Postfix delivers at once (`qmgr_message_active_limit`). */
+const mostSenders = 20_000;
+
 /**
  * Returns a function that reads one line of the outgoing Postfix's log, and returns its event. Each line about a
- * recipient is an event. The sender of a letter is in an earlier line, which Postfix writes before every try.
+ * recipient is an event. The sender of a letter is in an earlier line, which Postfix writes before every try. The
+ * function keeps the senders of the letters that are being delivered in `senders`, by their queue id.
  */
-function readDeliveries() {
-  const senders = new Map<string, string>();
+function readDeliveries(senders: Map<string, string>) {
   return (line: string, now: Date): object | undefined => {
     const from = fromLine.exec(line)?.groups;
-    if (from?.["queue"] !== undefined) senders.set(from["queue"], from["sender"] ?? "");
+    if (from?.["queue"] !== undefined) {
+      senders.delete(from["queue"]);
+      senders.set(from["queue"], from["sender"] ?? "");
+      const [oldest] = senders.keys();
+      if (senders.size > mostSenders && oldest !== undefined) senders.delete(oldest);
+    }
     const removed = removedLine.exec(line)?.groups?.["queue"];
     if (removed !== undefined) senders.delete(removed);
-    const { service = "", queue = "", recipient, status, word = "", diagnostic = "" } = toLine.exec(line)?.groups ?? {};
+    const groups = toLine.exec(line)?.groups ?? {};
+    const { at = "", service = "", queue = "", recipient, status, word = "", diagnostic = "" } = groups;
     const [sender, type] = [senders.get(queue), typesByWord[word]];
     // A letter without a sender is a bounce. The service `relay` passes a letter to this system's own MX. Such a letter
     // has not left the system yet, so the line is no event.
@@ -40,7 +72,7 @@ function readDeliveries() {
     const source_ip = sourceOf(service);
     return {
       type,
-      at: now.toISOString(),
+      at: lineTime(at, now).toISOString(),
       sender,
       recipient,
       status,
@@ -50,20 +82,29 @@ function readDeliveries() {
   };
 }
 
-type Position = { inode: number; offset: number };
+/** A place in a log, and the senders of the letters that were being delivered there. */
+type Position = { inode: number; offset: number; senders?: [queue: string, sender: string][] };
 
 const readPosition = (file: string): Position =>
   existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Position) : { inode: 0, offset: 0 };
 
+/** Replaces the stored position in one step, so that a crash leaves the former or the new position. */
+function writePosition(file: string, position: Position): void {
+  writeFileSync(`${file}.new`, JSON.stringify(position));
+  renameSync(`${file}.new`, file);
+}
+
 /**
- * Follows a log and adds its deliveries to the journal. Stores the position after the entries. So after a crash between
- * these two steps, some deliveries are reported twice, but no delivery is lost. Reads a replaced log (logrotate) from
- * its beginning. Does not read the lines that the former log got after the last call.
+ * Follows a log and adds its deliveries to the journal. Stores the position and the senders after the entries. So after
+ * a crash between these two steps, some deliveries are reported twice, but no delivery is lost. Reads a replaced log
+ * (logrotate) from its beginning. Does not read the lines that the former log got after the last call.
  */
 export function openPostfixLog(log: string, positionFile: string, journal: Journal) {
-  const read = readDeliveries();
+  const stored = readPosition(positionFile);
+  const senders = new Map(stored.senders);
+  const read = readDeliveries(senders);
   const buffer = Buffer.alloc(1_048_576);
-  let position = readPosition(positionFile);
+  let position: Position = stored;
   return (): void => {
     if (!existsSync(log)) return;
     const { ino: inode, size } = statSync(log);
@@ -78,7 +119,7 @@ export function openPostfixLog(log: string, positionFile: string, journal: Journ
         const entries = lines.flatMap((line) => read(line, new Date()) ?? []);
         journal.add("events", ...entries.map((entry) => ({ list: "events", entry })));
         position = { inode, offset: position.offset + end };
-        writeFileSync(positionFile, JSON.stringify(position));
+        writePosition(positionFile, { ...position, senders: [...senders] });
       }
     } finally {
       closeSync(file);

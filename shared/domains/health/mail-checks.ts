@@ -10,7 +10,7 @@ import { aheadOfDomain, expectedDomainId } from "../find.ts";
 import { Dkim, dkimKey } from "../records/dkim-keys.ts";
 import type { ParsedRecord } from "../records/record.ts";
 import { countLookups } from "../records/spf-lookups.ts";
-import { isSpf, mostLookups } from "../records/spf.ts";
+import { isSpf, lackingSpfTerms, mostLookups } from "../records/spf.ts";
 import { systemRecords, type SystemRecord } from "../records/system-records.ts";
 
 type CheckName = "ns" | "proof" | "mx" | "spf" | "dkim" | "dmarc" | "mta_sts" | "tls_rpt" | "blocklist";
@@ -81,8 +81,8 @@ export const spfTerms = (record: string): string[] =>
   record.split(" ").filter((term) => /^(?:include|ip4|ip6):/.test(term));
 
 /**
- * Checks that the domain has one SPF record, which allows mail from us (RFC 7208). An external domain whose record
- * lacks only some of its `spf_includes` gets a warning, because mail from us passes.
+ * Checks that the domain has one SPF record, which allows mail from us (RFC 7208). Terms after `all` do not count,
+ * because receivers never reach them. An external domain whose record lacks only some of its `spf_includes` gets a warning, because mail from us passes.
  */
 export async function checkSpf(
   { resolver, domain, budget }: HealthQuestion,
@@ -99,13 +99,7 @@ export async function checkSpf(
   if (observed.length > 1) {
     return { ...about, status: "fail", message: "There are several SPF records, so receivers accept none. Keep one." };
   }
-  const terms = new Set(
-    only
-      .toLowerCase()
-      .split(/\s+/)
-      .map((term) => term.replace(/^\+/, "")),
-  );
-  const lacking = spfTerms(wanted.value).filter((term) => !terms.has(term));
+  const lacking = lackingSpfTerms(only, spfTerms(wanted.value));
   if (lacking.length === 0) {
     return { ...about, ...(await spfCost(only, { resolver, domain, budget })) };
   }
@@ -117,7 +111,7 @@ export async function checkSpf(
   return {
     ...about,
     status: "fail",
-    message: `The SPF record does not allow mail from us. Add ${lacking.join(" ")} to it.`,
+    message: `The SPF record does not allow mail from us. Add ${lacking.join(" ")} to it. Receivers ignore the terms after "all".`,
     missing: wanted,
   };
 }

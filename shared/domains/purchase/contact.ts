@@ -3,6 +3,7 @@ import * as z from "zod";
 
 import { Country } from "../../core/country.ts";
 import { line, orNothing } from "../../core/text.ts";
+import { MailAddress, mailAddressForm } from "../../mail/forwarding/target.ts";
 import type { Contact } from "../../providers/registrar/registrar.ts";
 
 const contactLine = (most: number, description: string) => line({ most, description });
@@ -17,7 +18,7 @@ export const ContactMembers = z.strictObject({
   first_name: contactLine(100, "Given name."),
   last_name: contactLine(100, "Family name."),
   organization: orNothing(contactLine(255, "Company or organisation. Leave it out for a person.")),
-  email: z.email().max(254).meta({ description: "E-mail address. The registry may write to it." }),
+  email: MailAddress.meta({ description: `E-mail address. The registry may write to it. ${mailAddressForm}` }),
   phone: z
     .string()
     .regex(/^\+[1-9]\d{6,14}$/, { error: "Write the number in E.164 form, such as +14155552671", abort: true })

@@ -23,8 +23,10 @@ export type FoundRecords = {
 
 /**
  * Finds the records of a zone in the public DNS. If a nameserver of the zone transfers the zone, finds all records.
- * Otherwise finds the records at the usual names, and at the names in the zone to which these records point. Records of
- * DNSSEC are left out, because they belong to the former nameservers. Takes some 15 seconds at most.
+ * Otherwise finds the records at the usual names, and at the names in the zone to which these records point. For a name
+ * in a delegation, these are the NS records of the delegation. Only a transfer finds records of the types HTTPS, SVCB,
+ * SSHFP and TLSA. Records of DNSSEC are left out, because they belong to the former nameservers. Takes some 15 seconds at
+ * most.
  */
 export async function findRecords(resolver: ZoneResolver, zone: string): Promise<FoundRecords> {
   const transferred = await resolver.transfer(zone);
@@ -138,16 +140,39 @@ async function askFor(name: string, type: Asked, { resolver, zone, budget }: Loo
   return resolver.resolve(absoluteName(name, zone), type, budget);
 }
 
-/** All records at a name: its CNAME, or else its records of the usual types. */
+const askEach = (name: string, types: readonly Asked[], lookup: Lookup): Promise<DnsAnswer[]> =>
+  Promise.all(types.map((type) => askFor(name, type, lookup)));
+
+/**
+ * The answers about a name. The first of these that exist are the records of the name:
+ * - the NS records of the delegation to which the name belongs, with the addresses if the name is one of its
+ *   nameservers,
+ * - the CNAME of the name,
+ * - the records of the usual types.
+ */
+async function answersAt(name: string, lookup: Lookup): Promise<readonly DnsAnswer[]> {
+  if (name === "@") return askEach(name, typesOf(name), lookup);
+  const fullName = absoluteName(name, lookup.zone);
+  const cut = await lookup.resolver.cut(fullName, lookup.zone, lookup.budget);
+  if (cut.status === "found") {
+    const isGlue = cut.records.some((record) => record.type === "NS" && record.host === fullName);
+    return [cut, ...(isGlue ? await askEach(name, ["A", "AAAA"], lookup) : [])];
+  }
+  if (cut.status === "alias") return [await askFor(name, "CNAME", lookup)];
+  return cut.status === "none" ? askEach(name, typesOf(name), lookup) : [cut];
+}
+
+/** The records at a name, or the NS records of the delegation to which the name belongs. */
 async function recordsAt(name: string, lookup: Lookup): Promise<Answers> {
   const { zone } = lookup;
-  const alias = name === "@" ? ({ status: "none" } as const) : await askFor(name, "CNAME", lookup);
-  if (alias.status === "absent") return { records: [], unanswered: 0 };
-  const answers =
-    alias.status === "none" ? await Promise.all(typesOf(name).map((type) => askFor(name, type, lookup))) : [alias];
+  const answers = await answersAt(name, lookup);
   const found = answers.flatMap((answer) => (answer.status === "found" ? answer.records : []));
   return {
-    records: found.flatMap((record) => parsedRecord({ ...record, name: absoluteName(name, zone) }, zone) ?? []),
+    records: found.flatMap((record) => {
+      // The answer to another type can be the records of an alias's target. They are kept at the name that was asked.
+      const owner = record.type === "NS" ? record.name : absoluteName(name, zone);
+      return parsedRecord({ ...record, name: owner }, zone) ?? [];
+    }),
     unanswered: answers.filter(({ status }) => status === "unknown").length,
   };
 }
@@ -155,10 +180,17 @@ async function recordsAt(name: string, lookup: Lookup): Promise<Answers> {
 /** The names in the zone to which records point. */
 const targetsIn = (records: readonly ParsedRecord[], zone: string): string[] =>
   records.flatMap(({ type, value }) =>
-    ["CNAME", "MX", "SRV"].includes(type) && value !== zone && isWithin(value, zone) ? [relativeName(value, zone)] : [],
+    ["CNAME", "MX", "NS", "SRV"].includes(type) && value !== zone && isWithin(value, zone)
+      ? [relativeName(value, zone)]
+      : [],
   );
 
 const contentOf = ({ type, value, priority = 0 }: ParsedRecord): string => `${type} ${priority} ${value}`;
+
+/** Records without repetitions. Several names can belong to the same delegation. */
+const distinct = (records: readonly ParsedRecord[]): ParsedRecord[] => [
+  ...new Map(records.map((record) => [`${record.name} ${contentOf(record)}`, record])).values(),
+];
 
 /*
  * Names that zones usually have. They are looked up if the nameservers of a zone do not transfer the zone. A name
@@ -221,7 +253,7 @@ async function lookUpRecords(resolver: ZoneResolver, zone: string): Promise<Foun
   const lossy = records.filter(isLossy);
   return {
     method: "lookups",
-    records: records.filter((record) => !isLossy(record)),
+    records: distinct(records.filter((record) => !isLossy(record))),
     skipped: lossy.map(({ name, type }) => ({ text: `${name} ${type}`, reason: notUtf8 })),
     unanswered,
   };

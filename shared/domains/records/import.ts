@@ -44,7 +44,7 @@ export const ImportAnswer = z
     dry_run: z.boolean().meta({ description: "Whether this was a dry run, which changes nothing." }),
     method: z.enum(["zone_file", "transfer", "lookups"]).meta({
       description:
-        "`transfer` if a nameserver transferred the whole zone. `lookups` if the usual names were asked for: records at other names are not found.",
+        "`transfer` if a nameserver transferred the whole zone. `lookups` if the usual names were asked for: records at other names, and of the types HTTPS, SVCB, SSHFP and TLSA, are not found.",
     }),
     unanswered_count: z
       .int()

@@ -158,21 +158,36 @@ export function lookupTerms(text: string): { terms: Term[] } | { fault: string }
   return { terms: reached.filter(isLookup) };
 }
 
+const isAll = (term: string): boolean => /^[+?~-]?all$/i.test(term);
+
 /** Whether a term is `all` or a modifier. */
-const isLast = (term: string): boolean => /^[+?~-]?all$/i.test(term) || /^[a-z][a-z0-9_.-]*=/i.test(term);
+const isLast = (term: string): boolean => isAll(term) || /^[a-z][a-z0-9_.-]*=/i.test(term);
 
 const withoutPlus = (term: string): string => term.toLowerCase().replace(/^\+/, "");
+
+/** The version and the terms of an SPF record, without the mechanisms after `all`, which receivers never reach. */
+function effectiveTerms(text: string): string[] {
+  const terms = text.split(" ").filter((term) => term !== "");
+  const all = terms.findIndex(isAll);
+  return terms.filter((term, index) => all < 0 || index <= all || (isLast(term) && !isAll(term)));
+}
+
+/** The terms of `terms` that an SPF record lacks, or has only after `all`. */
+export function lackingSpfTerms(text: string, terms: readonly string[]): string[] {
+  const known = new Set(effectiveTerms(text).map(withoutPlus));
+  return terms.filter((term) => !known.has(withoutPlus(term)));
+}
 
 /**
  * Makes one SPF record that has the mechanisms of all `records`, and all `terms`. Receivers reject a domain that has
  * several SPF records, so the first record gets the missing terms. The missing terms stand before `all` and before
- * modifiers, which receivers evaluate last (RFC 7208 §4.6.2).
+ * modifiers, which receivers evaluate last (RFC 7208 §4.6.2). Mechanisms after `all` are left out, because receivers
+ * never reach them.
  */
 export function withSpfTerms(records: readonly string[], terms: readonly string[]): string {
-  const [first = [], ...others] = records.map((text) => text.split(" ").filter((term) => term !== ""));
-  const known = new Set(first.map(withoutPlus));
+  const [first = [], ...others] = records.map(effectiveTerms);
   const coming = [...others.flatMap((other) => other.slice(1).filter((term) => !isLast(term))), ...terms];
-  const lacking = [...new Set(coming.map(withoutPlus))].filter((term) => !known.has(term));
+  const lacking = lackingSpfTerms(first.join(" "), [...new Set(coming.map(withoutPlus))]);
   const end = first.findIndex((term, index) => index > 0 && isLast(term));
   return first.toSpliced(end < 0 ? first.length : end, 0, ...lacking).join(" ");
 }

@@ -14,7 +14,7 @@ const notPublic = new Set(["local", "localhost", "internal", "onion", "alt", "ar
 const tooLong = { fault: `An address has ${longestAddress} characters at most` };
 
 /** Reads a mail address (RFC 5321 §4.1.2, without quoted local parts) into lower case, with the domain in A-labels. */
-export function readTarget(given: string): Reading {
+function readMailAddress(given: string): Reading {
   if (given.trim().length > longestAddress) return tooLong;
   const read = readAddress(given);
   if (!read) return { fault: "Write one address, such as ada@example.com" };
@@ -25,13 +25,25 @@ export function readTarget(given: string): Reading {
   if (!/^[a-z0-9#$&'*+/=?^_`{|}~-]+(?:\.[a-z0-9#$&'*+/=?^_`{|}~-]+)*$/.test(read.local)) {
     return { fault: "The part before the @ has a character or a dot that an address cannot have there" };
   }
-  const last = read.domain.split(".").at(-1) ?? "";
-  if (notPublic.has(last)) return { fault: `Names under .${last} are not on the public internet` };
   const address = `${read.local}@${read.domain}`;
   return address.length > longestAddress ? tooLong : { value: address };
 }
 
-/** The schema of an address for mail. Its output is in lower case, with the domain in A-labels. */
+/** Reads a mail address as `readMailAddress` does. Its domain must be on the public internet. */
+export function readTarget(given: string): Reading {
+  const reading = readMailAddress(given);
+  const last = "value" in reading ? (reading.value.split(".").at(-1) ?? "") : "";
+  return notPublic.has(last) ? { fault: `Names under .${last} are not on the public internet` } : reading;
+}
+
+/** The form of a mail address, as sentences for descriptions. */
+export const mailAddressForm =
+  "At most 254 characters, with ASCII characters before the @. The address is stored in lower case, with the domain in Punycode.";
+
+/** The schema of any mail address. Its output is in lower case, with the domain in A-labels. */
+export const MailAddress = readable(z.string().max(1_000), readMailAddress).meta({ examples: ["ada@example.com"] });
+
+/** The schema of an address to which anyone's mail is sent. Its output is in lower case, with the domain in A-labels. */
 export const TargetEmail = readable(z.string().max(1_000), readTarget).meta({
   description: "The address that gets the copies.",
   examples: ["ada@example.com"],

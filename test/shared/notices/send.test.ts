@@ -45,6 +45,20 @@ test("every owner gets one mail, however often the event comes, at once or one a
   expect(mail?.text).toContain(`“Initech”`);
 });
 
+test("an owner with an internationalised or unusual address gets the mail at its normal form, and other texts get none", async () => {
+  const account = await newAccount();
+  const addresses = ["ivan@xn--80a1acny.xn--p1ai", "Ada@Bücher.example", "o&m@example.com", "eve@mail.internal"];
+  for (const address of [...addresses, "eve", "a@b.example,c@d.example"]) await ownerAt(account, address);
+  const letters: Letter[] = [];
+  await sendNotice(pastDue(account), noticeWork(new Date(), { mail: mailTo(letters) }));
+  expect(letters.flatMap(({ to }) => (to === account.owner.email ? [] : to)).toSorted()).toEqual([
+    "ada@xn--bcher-kva.example",
+    "eve@mail.internal",
+    "ivan@xn--80a1acny.xn--p1ai",
+    "o&m@example.com",
+  ]);
+});
+
 test("two owners with one address get one mail, and members who do not own the account get none", async () => {
   const { account, address } = await accountWithAddress();
   await ownerAt(account, address.toUpperCase());
@@ -52,7 +66,7 @@ test("two owners with one address get one mail, and members who do not own the a
   await knowEmail(account, viewer, stranger("viewer"));
   const letters: Letter[] = [];
   await sendNotice(pastDue(account), noticeWork(new Date(), { mail: mailTo(letters) }));
-  expect(letters.map(({ to }) => to.toLowerCase())).toEqual([address]);
+  expect(letters.map(({ to }) => to)).toEqual([address]);
 });
 
 test("an address that is refused or does not answer stops no other, and only the second is tried again", async () => {

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 
+import { profileKey } from "../../../../shared/wallet/profile.ts";
 import { billing } from "../../../support/billing.ts";
+import { write } from "../../../support/domain-work.ts";
 import { useVat } from "../../../support/vat.ts";
 import { newAccount, newMember, type Account } from "../../../support/world.ts";
 
@@ -81,6 +83,14 @@ test.each([
   { color: 1 },
 ])("%j is a 422", async (body) => {
   expect((await change(await newAccount(), body)).status).toBe(422);
+});
+
+test("keeps an e-mail address in its normal form, and still answers an address that was stored in another form", async () => {
+  const account = await newAccount();
+  const { body } = await change(account, { email: "Ada@Bücher.example" });
+  expect(body.email).toBe("ada@xn--bcher-kva.example");
+  await write({ update: profileKey(account.id), set: { email: "Ada@ab--cd.example" } });
+  expect((await change(account, { city: "Bonn" })).body).toMatchObject({ email: "Ada@ab--cd.example", city: "Bonn" });
 });
 
 test("is seen with billing.view, and changed with billing.manage", async () => {

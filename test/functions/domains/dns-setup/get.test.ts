@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import { publishRecords } from "../../../../infra/local/dns/external.ts";
 import { advanceDkim } from "../../../../shared/domains/dkim/advance.ts";
 import type { RecordInput } from "../../../../shared/domains/records/record.ts";
 import { delegate } from "../../../../shared/providers/registrar/embedded-names.ts";
@@ -83,6 +84,16 @@ test.each([
   expect(status).not.toBe("missing");
   expect(await purposeOf(account, name, "spf")).toMatchObject([{ observed: [value] }]);
   expect(same).toBe(status === "ok" ? "v=spf1 include:_spf.hosted-mail.example ~all" : value);
+});
+
+test("puts our term before all if the SPF record that the name has ends with it, where receivers ignore it", async () => {
+  const account = await newAccount();
+  const { name } = await externalDomain(account);
+  const present = "v=spf1 mx ~all include:_spf.hosted-mail.example exp=why.other.example";
+  await publish(name, []);
+  await publishRecords(testTable(), name, [{ name: "@", type: "TXT", value: present, ttl: 60 }]);
+  const value = "v=spf1 mx include:_spf.hosted-mail.example ~all exp=why.other.example";
+  expect(await purposeOf(account, name, "spf")).toMatchObject([{ status: "different", observed: [present], value }]);
 });
 
 test("makes one SPF record of several, and tells if receivers would stop before its end", async () => {

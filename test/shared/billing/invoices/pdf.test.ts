@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
+import * as z from "zod";
 
 import { type InvoiceDocument, renderInvoice } from "../../../../shared/billing/invoices/pdf.ts";
+import { ProfileMembers } from "../../../../shared/wallet/profile.ts";
 import { piecesOf, textsOf } from "../pdf-text.ts";
 
 type Line = InvoiceDocument["lines"][number];
@@ -138,6 +140,7 @@ test.each([
   ["Latin", "Łódź Ærø Ẽ ß İstanbul ŐŰ"],
   ["Greek", "Ελληνικά ἄλφα"],
   ["Cyrillic", "Пример ЉЊ Ґ"],
+  ["Devanagari", "नमक"],
   ["money and punctuation", "€ £ ₴ ₹ “quoted” – … №"],
 ])("%s is read as it was written", async (_what, text) => {
   expect(await shown(text)).toBe(text);
@@ -152,6 +155,15 @@ test.each([
 ])("%s: what has no shape is seen to be missing", async (_what, text, expected) => {
   expect(await shown(text)).toBe(expected);
 });
+
+test.each(["name", "address_lines", "city"] as const)(
+  "the description of %s says in which letters the PDF can print it",
+  (member) => {
+    expect(JSON.stringify(z.toJSONSchema(ProfileMembers.shape[member]))).toContain(
+      "Latin, Greek, Cyrillic or Devanagari letters",
+    );
+  },
+);
 
 test("spaces of all kinds are one space, decomposed letters are whole, direction marks are gone", async () => {
   expect(await shown(" a\t\r\n b\u00a0\u2003c ")).toBe("a b c");

@@ -28,6 +28,17 @@ test("a contact has visible text only; a stored one with other text is still rea
   expect(StoredBatch.parse(batchItem(batchOf(soft))).contact).toEqual(soft);
 });
 
+test("the e-mail address of a contact is kept in ASCII and in lower case", () => {
+  for (const [address, kept] of [
+    ["Ivan@пример.РФ", "ivan@xn--e1afmkfd.xn--p1ai"],
+    ["O&M@Example.com", "o&m@example.com"],
+    ["ada@mail.local", "ada@mail.local"],
+  ]) {
+    expect(ContactInfo.parse(given({ email: address })).email).toBe(kept);
+  }
+  expect(ContactInfo.safeParse(given({ email: "jörg@example.com" })).success).toBe(false);
+});
+
 test.each([
   ["US", []],
   ["US", ["state", "zip"]],

@@ -26,6 +26,7 @@ async function imported(name: string, answers: Answer[], replaced: readonly [str
   const limits = { timeoutMs: 5_000, maxBytes: 100_000, maxRecords: 1_000 };
   const resolver = {
     resolve: async () => ({ status: "none" }) as const,
+    cut: async () => ({ status: "none" }) as const,
     delegation: async () => ({ status: "none" }) as const,
     transfer: (zone: string) => transferZone(endpoint, zone, limits),
   };

@@ -1,0 +1,81 @@
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { expect, onTestFinished, test, vi } from "vitest";
+
+import { openApi } from "../../../infra/mail-server/adapter/api.ts";
+import { openJournal } from "../../../infra/mail-server/adapter/journal.ts";
+import { openPostfixLog } from "../../../infra/mail-server/adapter/postfix-log.ts";
+import { dayMs } from "../../../shared/core/time.ts";
+import { newFolder } from "../../support/folder.ts";
+
+/** The time of a line as Postfix writes it: local, without a year. */
+const stamp = (at: Date): string => {
+  const [, month = "", day = "", , time = ""] = at.toString().split(" ");
+  return `${month} ${day.replace(/^0/, " ")} ${time}`;
+};
+
+/** A log, and what a new process of the adapter reports of it. */
+function scene() {
+  const folder = newFolder();
+  const [log, position] = [join(folder, "postfix-out.log"), join(folder, "postfix-log")];
+  const api = openApi({ api: "http://127.0.0.1:1", mail_key: "" });
+  const journal = openJournal(folder, api, () => undefined);
+  const write = (at: Date, ...texts: string[]): void =>
+    appendFileSync(log, texts.map((text) => `${stamp(at)} mx ${text}\n`).join(""));
+  const events = (): Record<string, string>[] => {
+    const file = join(folder, "events.jsonl");
+    if (!existsSync(file)) return [];
+    const lines = readFileSync(file, "utf8").split("\n").filter(Boolean);
+    return lines.map((line) => JSON.parse(line).entry);
+  };
+  return { position, write, events, restarted: () => openPostfixLog(log, position, journal) };
+}
+
+const from = (queue: string, sender: string): string =>
+  `postfix/qmgr[7]: ${queue}: from=<${sender}>, size=300, nrcpt=1 (queue active)`;
+const to = (queue: string, recipient: string, outcome = "dsn=5.1.1, status=bounced (unknown user)"): string =>
+  `postfix/smtp[9]: ${queue}: to=<${recipient}>, relay=far.example[192.0.2.1]:25, delay=1, ${outcome}`;
+const removed = (queue: string): string => `postfix/qmgr[7]: ${queue}: removed`;
+
+test("a delivery whose sender was read before a restart of the adapter is reported", () => {
+  const { position, write, events, restarted } = scene();
+  const now = new Date();
+  write(now, from("A1", "ada@shop.test"), from("B2", "bob@shop.test"), from("C3", ""), removed("B2"));
+  restarted()();
+  write(now, to("A1", "eve@far.example"), to("B2", "eve@far.example"), to("C3", "eve@far.example"));
+  restarted()();
+  expect(events()).toMatchObject([{ type: "bounced", sender: "ada@shop.test", recipient: "eve@far.example" }]);
+  // The position as earlier versions stored it.
+  const { inode, offset } = JSON.parse(readFileSync(position, "utf8"));
+  writeFileSync(position, JSON.stringify({ inode, offset }));
+  write(now, from("D4", "ada@shop.test"), to("D4", "dan@far.example"));
+  restarted()();
+  expect(events().map(({ recipient }) => recipient)).toEqual(["eve@far.example", "dan@far.example"]);
+});
+
+test("a delivery has the time of its line, not the time at which the line is read", () => {
+  const { write, events, restarted } = scene();
+  const now = new Date("2026-11-27T12:00:00Z");
+  vi.useFakeTimers({ toFake: ["Date"], now });
+  onTestFinished(() => void vi.useRealTimers());
+  const times = [-200, -40, -3, 0].map((days) => new Date(now.getTime() + days * dayMs));
+  write(now, from("A1", "ada@shop.test"));
+  for (const time of times) write(time, to("A1", "eve@far.example"));
+  const late = new Date(now.getTime() + 300 * dayMs);
+  write(late, to("A1", "eve@far.example"));
+  restarted()();
+  const read = events().map(({ at }) => at);
+  expect(read.slice(0, 4)).toEqual(times.map((time) => time.toISOString()));
+  const [, , , , lastYear = ""] = read;
+  expect(new Date(lastYear).getTime()).toBeLessThan(now.getTime());
+  expect(stamp(new Date(lastYear))).toBe(stamp(late));
+});
+
+test("only the latest 20,000 senders are remembered", () => {
+  const { position, write, restarted } = scene();
+  write(new Date(), ...Array.from({ length: 20_010 }, (_, index) => from(`A${index}`, "ada@shop.test")));
+  restarted()();
+  const { senders } = JSON.parse(readFileSync(position, "utf8"));
+  expect([senders.length, senders[0][0]]).toEqual([20_000, "A10"]);
+});

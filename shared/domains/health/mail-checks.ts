@@ -82,7 +82,8 @@ export const spfTerms = (record: string): string[] =>
 
 /**
  * Checks that the domain has one SPF record, which allows mail from us (RFC 7208). Terms after `all` do not count,
- * because receivers never reach them. An external domain whose record lacks only some of its `spf_includes` gets a warning, because mail from us passes.
+ * because receivers never reach them. An external domain whose record lacks only some of its `spf_includes` gets a
+ * warning, because mail from us passes.
  */
 export async function checkSpf(
   { resolver, domain, budget }: HealthQuestion,

@@ -209,11 +209,14 @@ test("every Lambda and worker is a function of its name, on Node 24 and arm64, t
   }
 });
 
-test("exports have 15 minutes, the billing day and migrations 5, code mode and bulk 29 seconds, a worker 60, the three that mail 30, what writes 25, what calls or answers somebody else 20, the others 10", () => {
+test("exports have 15 minutes, the billing day and migrations 5, code mode and bulk 29 seconds, a worker 60, the three that mail 30, what writes 25, what calls or answers another service 20, the others 10", () => {
   const seconds = new Map([
     ...workers.map(({ name }): [string, number] => [idOf(name), 60]),
     ...routes.filter(({ limit }) => limit === "outbound").map(({ name }): [string, number] => [idOf(name), 20]),
-    ...routes.filter(({ access }) => access === "write").map(({ name }): [string, number] => [idOf(name), 25]),
+    ...routes.filter(({ lambda: { uses } }) => uses.length > 0).map(({ name }): [string, number] => [idOf(name), 20]),
+    ...routes
+      .filter(({ access, lambda: { table = access } }) => table === "write")
+      .map(({ name }): [string, number] => [idOf(name), 25]),
     ["CodeFunction", 29],
     ["MailboxesBulkFunction", 29],
     ["MailUsageFunction", 25],

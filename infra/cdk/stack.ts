@@ -98,6 +98,7 @@ function addCommon(stack: Stack, bundleDir: string, config: Config): Common {
       MAIL_ZONE: config.mailZone,
       ...(config.webHost === undefined ? {} : { WEB_HOST: config.webHost }),
       ...(config.webAddresses.length === 0 ? {} : { WEB_ADDRESSES: config.webAddresses.join(",") }),
+      ...(config.blocklistZones.length === 0 ? {} : { BLOCKLIST_ZONES: config.blocklistZones.join(",") }),
       ...(config.planPrices.length === 0 ? {} : { PLAN_PRICES: JSON.stringify(config.planPrices) }),
       ...(config.vat === undefined ? {} : { VAT: JSON.stringify(config.vat) }),
       ...(config.publicUrl === undefined ? {} : { PUBLIC_URL: config.publicUrl }),

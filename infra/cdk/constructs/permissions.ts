@@ -109,6 +109,7 @@ const grants: Record<ProviderName, Grant> = {
       MAIL_SMTP_RELAY: config.smtpRelay,
       MAIL_IMAP_SERVER: config.imapServer,
       MAIL_POP_SERVER: config.popServer,
+      MAIL_LOGIN_WAIT: config.mailLoginWaitSeconds?.toString(),
     }),
   },
 };

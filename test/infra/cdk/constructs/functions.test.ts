@@ -253,3 +253,15 @@ test("functions are told the table, the issuers, the log level, the origins, the
     PUBLIC_URL: publicUrl,
   });
 });
+
+test("the functions are told the blocklists, and those of the mail servers the wait after a wrong password", () => {
+  const settings = { blocklistZones: ["dbl.example.org", "bl.example.net"], mailLoginWaitSeconds: 0 };
+  const specs = [spec("me.get"), spec("mail.auth", { uses: ["mail_servers"] })];
+  const variables = (id: string, given: Record<string, unknown>) =>
+    synthesize(specs, given).findResources("AWS::Lambda::Function")[`${id}Function`]?.["Properties"].Environment
+      .Variables;
+  expect(variables("MeGet", settings)).toMatchObject({ BLOCKLIST_ZONES: "dbl.example.org,bl.example.net" });
+  expect(variables("MailAuth", settings)).toMatchObject({ MAIL_LOGIN_WAIT: "0" });
+  expect(variables("MeGet", settings)).not.toHaveProperty("MAIL_LOGIN_WAIT");
+  expect(variables("MailAuth", {})).not.toHaveProperty("BLOCKLIST_ZONES");
+});

@@ -60,12 +60,15 @@ const registrarActions = [
   "route53domains:UpdateDomainContactPrivacy",
   "route53domains:UpdateDomainNameservers",
 ];
+/** Only the worker buys, renews and transfers names, and sets their nameservers. */
+const payingActions = ["RegisterDomain", "RenewDomain", "TransferDomain", "UpdateDomainNameservers"].map(
+  (name) => `route53domains:${name}`,
+);
 const zoneActions = [
   "route53:ChangeResourceRecordSets",
   "route53:CreateHostedZone",
   "route53:DeleteHostedZone",
   "route53:GetChange",
-  "route53:GetHostedZone",
   "route53:ListHostedZonesByName",
   "route53:ListResourceRecordSets",
 ];
@@ -77,7 +80,7 @@ const routeGrants: Record<ProviderName, unknown[]> = {
   secrets: onSecretsKey("kms:Decrypt", "kms:Encrypt"),
   payments: onSecret("mail/stripe"),
   files: onFiles("s3:GetObject"),
-  registrar: onAny(registrarActions),
+  registrar: onAny(registrarActions.filter((action) => !payingActions.includes(action))),
   dns: onAny(zoneActions),
   mail: sends,
   mail_servers: onSecret("mail/servers"),
@@ -86,6 +89,7 @@ const workerGrants: typeof routeGrants = {
   ...routeGrants,
   secrets: onSecretsKey("kms:Decrypt", "kms:Encrypt"),
   files: onFiles("s3:AbortMultipartUpload", "s3:PutObject"),
+  registrar: onAny(registrarActions),
 };
 
 const grantsFor = (uses: readonly ProviderName[], grants: typeof routeGrants): unknown[][] =>

@@ -83,15 +83,27 @@ test("an alarm goes by the stack's name and its own, as the runbooks call it", (
   expect(names).toContain("hosted-mail-blue.Errors");
 });
 
-test("nobody checking the ledgers for three hours is an alarm, also when nothing is heard at all", () => {
-  expect(alarms).toContainEqual(
-    expect.objectContaining({
-      MetricName: "Invocations",
-      Dimensions: [{ Name: "FunctionName", Value: { Ref: "WorkersCheckLedgersFunction" } }],
-      Period: 3 * 3600,
-      ComparisonOperator: "LessThanThreshold",
-      TreatMissingData: "breaching",
-    }),
+test("no completed check of the ledgers for three hours is an alarm, also when nothing is heard at all", () => {
+  const alarm = alarms.find(({ AlarmName }) => AlarmName === "hosted-mail-blue.LedgersUnchecked");
+  expect(alarm).toMatchObject({ ComparisonOperator: "LessThanThreshold", TreatMissingData: "breaching" });
+  const [expression, calls, crashes] = alarm?.Metrics ?? [];
+  expect(expression.Expression).toBe("answered - FILL(expected, 0)");
+  expect([calls, crashes].map(({ Id, MetricStat }) => [Id, MetricStat])).toEqual(
+    [
+      ["answered", "Invocations"],
+      ["expected", "Errors"],
+    ].map(([id, MetricName]) => [
+      id,
+      {
+        Metric: {
+          Namespace: "AWS/Lambda",
+          MetricName,
+          Dimensions: [{ Name: "FunctionName", Value: { Ref: "WorkersCheckLedgersFunction" } }],
+        },
+        Period: 3 * 3600,
+        Stat: "Sum",
+      },
+    ]),
   );
 });
 

@@ -61,8 +61,10 @@ const registrarActions = [
   "route53domains:UpdateDomainNameservers",
 ];
 /** Only the worker buys, renews and transfers names, and sets their nameservers. */
-const payingActions = ["RegisterDomain", "RenewDomain", "TransferDomain", "UpdateDomainNameservers"].map(
-  (name) => `route53domains:${name}`,
+const payingActions = new Set(
+  ["RegisterDomain", "RenewDomain", "TransferDomain", "UpdateDomainNameservers"].map(
+    (name) => `route53domains:${name}`,
+  ),
 );
 const zoneActions = [
   "route53:ChangeResourceRecordSets",
@@ -80,7 +82,7 @@ const routeGrants: Record<ProviderName, unknown[]> = {
   secrets: onSecretsKey("kms:Decrypt", "kms:Encrypt"),
   payments: onSecret("mail/stripe"),
   files: onFiles("s3:GetObject"),
-  registrar: onAny(registrarActions.filter((action) => !payingActions.includes(action))),
+  registrar: onAny(registrarActions.filter((action) => !payingActions.has(action))),
   dns: onAny(zoneActions),
   mail: sends,
   mail_servers: onSecret("mail/servers"),

@@ -1,7 +1,7 @@
 import { routes } from "../functions/routes.ts";
 import { watchedTypes } from "../shared/billing/recharges/watch.ts";
 import { metadataPath, resourcePaths } from "../shared/http/protected-resource.ts";
-import type { ProviderName } from "../shared/http/route.ts";
+import type { ProviderName, Route } from "../shared/http/route.ts";
 import { revokingTypes } from "../shared/mail/servers/revocations.ts";
 import { noticeTypes } from "../shared/notices/notices.ts";
 
@@ -76,6 +76,16 @@ const mailEndpoint = (
   ...settings,
 });
 
+/**
+ * A function that calls other services waits for their answer, in three attempts of five seconds. A function that
+ * writes also waits up to 15 seconds for concurrent writes to the same items.
+ */
+function limitsOf({ access, limit, lambda: { table, uses, heavy } }: Route): Partial<LambdaSpec> {
+  if (heavy) return { timeoutSeconds: 29, memoryMb: 1_769 };
+  if (access === "write" || table === "write") return { timeoutSeconds: 25 };
+  return limit === "outbound" || uses.length > 0 ? { timeoutSeconds: 20 } : {};
+}
+
 /** Every Lambda for requests: one per route, and the entry points that are not routes. */
 export const lambdas: readonly LambdaSpec[] = [
   ...routes.map((route): LambdaSpec => ({
@@ -83,10 +93,7 @@ export const lambdas: readonly LambdaSpec[] = [
     file: fileOf(route.name),
     access: route.lambda.table ?? route.access,
     uses: route.lambda.uses,
-    // A function that calls other services waits for them up to ten seconds. A function that writes also waits for
-    // concurrent writes to the same items.
-    ...(route.access === "write" ? { timeoutSeconds: 25 } : route.limit === "outbound" ? { timeoutSeconds: 20 } : {}),
-    ...(route.lambda.heavy ? { timeoutSeconds: 29, memoryMb: 1_769 } : {}),
+    ...limitsOf(route),
     triggers: [`${route.http.method} ${route.http.path as `/${string}`}`],
   })),
   {

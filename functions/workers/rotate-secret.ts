@@ -41,9 +41,10 @@ async function takeStep(rotation: RotationEvent, client: Client, sdk: Sdk): Prom
     throw new Error("The version is not pending, so it cannot be rotated.");
   if (Step === "createSecret") await createVersion(rotation, client, sdk);
   // `setSecret` does nothing, because no other service keeps the secret. The functions that use the secret read it
-  // again by themselves.
-  if (Step === "testSecret") await testVersion(rotation, client, sdk);
+  // again by themselves. `testSecret` does nothing either: when the rotation is switched on, Secrets Manager calls only
+  // this step, with a pending version that has the current text or none.
   if (Step !== "finishSecret") return;
+  await requireNewKey(rotation, client, sdk);
   const current = Object.keys(stages).find((version) => stages[version]?.includes("AWSCURRENT"));
   const move = { VersionStage: "AWSCURRENT", MoveToVersionId: newVersion };
   const from = current === undefined ? {} : { RemoveFromVersionId: current };
@@ -73,7 +74,7 @@ async function createVersion(rotation: RotationEvent, client: Client, sdk: Sdk):
 }
 
 /** Throws if the new version is missing, too short, or the same as the current version. */
-async function testVersion(rotation: RotationEvent, client: Client, sdk: Sdk): Promise<void> {
+async function requireNewKey(rotation: RotationEvent, client: Client, sdk: Sdk): Promise<void> {
   const [text, current] = await Promise.all([
     secretText(rotation.SecretId, pending(rotation), client, sdk),
     secretText(rotation.SecretId, { VersionStage: "AWSCURRENT" }, client, sdk),

@@ -98,6 +98,7 @@ function addCommon(stack: Stack, bundleDir: string, config: Config): Common {
       MAIL_ZONE: config.mailZone,
       ...(config.webHost === undefined ? {} : { WEB_HOST: config.webHost }),
       ...(config.webAddresses.length === 0 ? {} : { WEB_ADDRESSES: config.webAddresses.join(",") }),
+      ...(config.blocklistZones.length === 0 ? {} : { BLOCKLIST_ZONES: config.blocklistZones.join(",") }),
       ...(config.publicUrl === undefined ? {} : { PUBLIC_URL: config.publicUrl }),
       ...(config.readOnly === undefined ? {} : { READ_ONLY: config.readOnly }),
       ...(config.edge === undefined ? {} : { VIEWER_ADDRESS_HEADER: viewerAddressHeader }),

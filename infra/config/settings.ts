@@ -51,6 +51,11 @@ const HostName = z
   .string()
   .regex(/^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/, "a lower-case host name");
 
+/** Host names: a list, or one text with commas. */
+const HostNames = z
+  .union([z.array(z.string()), z.string().transform((text) => text.split(","))])
+  .pipe(z.array(HostName));
+
 const SecretName = z.string().regex(/^[A-Za-z0-9/_+=.@-]{1,512}$/, "a secret's name, not its ARN");
 
 const Server = z.string().refine((text) => readEndpoint(text) !== undefined, { error: "an IP address with a port" });
@@ -247,6 +252,8 @@ export const Settings = z.object({
   webHost: HostName.optional(),
   /** The IP addresses of the TLS proxy at `webHost`, for the A and AAAA records of domains that redirect. */
   webAddresses: Addresses.default([]),
+  /** The blocklists in which the health check looks up a domain. Some blocklists require payment. */
+  blocklistZones: HostNames.default([]),
   /** The id of a reusable delegation set of Route 53. Its nameservers serve all zones. */
   delegationSetId: z
     .string()
@@ -292,6 +299,13 @@ export const Settings = z.object({
   imapServer: Server.optional(),
   /** The address at which the mail proxy reaches the POP3 server of the mailboxes, such as `10.0.0.6:110`. */
   popServer: Server.optional(),
+  /** The delay of the mail proxy's answer to a first wrong password. By default 3 seconds. */
+  mailLoginWaitSeconds: z.coerce
+    .number<number | string>({ error: "a number of seconds from 0 to 30" })
+    .int()
+    .min(0)
+    .max(30, "a number of seconds from 0 to 30")
+    .optional(),
 });
 export type Settings = z.output<typeof Settings>;
 

@@ -69,6 +69,7 @@ export const settings: StageSettings = {
   delegationSetId: "N1PA6795SAMPLE",
   webHost: "web.example.net",
   webAddresses: ["192.0.2.80", "2001:db8::80"],
+  blocklistZones: ["dbl.example.org"],
 
   planPrices: [
     {
@@ -89,6 +90,7 @@ export const settings: StageSettings = {
   smtpRelay: "10.0.0.5:25",
   imapServer: "10.0.0.6:143",
   popServer: "10.0.0.6:110",
+  mailLoginWaitSeconds: 3,
 
   vat: {
     seller_country: "IE",

@@ -22,7 +22,10 @@ import type { Context, LocatedResource, Route } from "./route.ts";
  * The context that an entry point (REST, code mode) gives to every call: the caller, the caller's address, and the
  * services that the call may use.
  */
-export type InvocationContext = Pick<Context, "requestId" | "log" | "now" | "address" | "askEmail" | "wantsFile"> & {
+export type InvocationContext = Pick<
+  Context,
+  "requestId" | "log" | "now" | "address" | "askEmail" | "wantsFile" | "stopAt"
+> & {
   table: Table;
   authenticate: () => Promise<Principal>;
   /**
@@ -258,7 +261,7 @@ type Caller = {
 function contextOf(route: Route, input: ParsedInput, caller: Caller, invocation: InvocationContext): Context {
   const { params, headers } = input;
   const { principal, permissions, claim, found, table } = caller;
-  const { requestId, log, now, address, askEmail, wantsFile } = invocation;
+  const { requestId, log, now, address, askEmail, wantsFile, stopAt } = invocation;
   const author = authorOf(route, principal, invocation);
   const [accountId = found?.accountId, lastId] = [params["account_id"], Object.values(params).at(-1)].map((id) =>
     typeof id === "string" ? id : undefined,
@@ -272,7 +275,7 @@ function contextOf(route: Route, input: ParsedInput, caller: Caller, invocation:
   };
   const chargeClass = (limit: LimitClass) => chargeFor(route, limit, { input, principal }, invocation);
   const keyId = claim?.id;
-  const tools = { commit, answer, chargeClass, askEmail, log, now };
+  const tools = { commit, answer, chargeClass, askEmail, log, now, stopAt };
   return { principal, permissions, requestId, table, keyId, ifMatch, address, wantsFile, ...tools };
 }
 

@@ -94,6 +94,8 @@ export type Context = {
    * the condition itself.
    */
   ifMatch?: IfMatch | undefined;
+  /** The end of the time of the program that makes this call. A call of many steps begins no step after it. */
+  stopAt?: Date | undefined;
   log: Log;
   now: () => Date;
 };

@@ -49,8 +49,11 @@ export async function tryOnce(
 /** The services of the delivery workers. `random`, in [0, 1), spreads the retries. */
 export type DeliveryContext = SendContext & { table: Table; random?: () => number };
 
-/** The status of a delivery after `deliver`; `skipped` if another worker has claimed or changed the delivery. */
-export type DeliverResult = StoredDelivery["status"] | "skipped";
+/**
+ * The status of a delivery after `deliver`; `abandoned` if the delivery failed because its webhook is disabled or
+ * deleted, and `skipped` if another worker has claimed or changed the delivery.
+ */
+export type DeliverResult = StoredDelivery["status"] | "abandoned" | "skipped";
 
 /** Thrown if the delivery has changed since it was read. */
 class Superseded extends Error {}
@@ -108,7 +111,8 @@ export async function deliver(
   if (lease_until !== null && lease_until > context.now().toISOString()) return "skipped";
   if (!webhook || !isActiveSince(webhook, delivery.created_at)) {
     const reason = webhook ? "webhook_disabled" : "webhook_deleted";
-    return settleDelivery(delivery, afterAbandoning(delivery, reason, context.now()), context);
+    const settled = await settleDelivery(delivery, afterAbandoning(delivery, reason, context.now()), context);
+    return settled === "skipped" ? settled : "abandoned";
   }
   const claimed = await claim(delivery, context);
   return claimed ? deliverClaimed({ delivery: claimed, body, webhook }, context) : "skipped";

@@ -102,13 +102,16 @@ export function pageSizeOf({ route }: CodeFunction, value: unknown): number | un
   return typeof parsed.data === "number" ? parsed.data : scoreUnit;
 }
 
+/** Whether a function calls an outside provider or is in the class `outbound` of rate limits. */
+export const isOutside = ({ route: { limit, lambda } }: CodeFunction): boolean =>
+  limit === "outbound" || lambda.uses.some((name) => providers.has(name));
+
 /**
  * The score of a call, in units of 1/25. The score is the largest of these numbers:
  * - 1
- * - 5, if the call reaches an outside provider or is in the class `outbound` of rate limits
+ * - 5, if the function `isOutside`
  * - the page size / 25
  */
 export function unitsOf(fn: CodeFunction, pageSize: number | undefined): number {
-  const isOutside = fn.route.limit === "outbound" || fn.route.lambda.uses.some((name) => providers.has(name));
-  return Math.max(isOutside ? 5 * scoreUnit : scoreUnit, pageSize ?? 0);
+  return Math.max(isOutside(fn) ? 5 * scoreUnit : scoreUnit, pageSize ?? 0);
 }

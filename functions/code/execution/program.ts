@@ -3,13 +3,13 @@ import { hash } from "node:crypto";
 import { InvalidInput, Problem, problemBody } from "../../../shared/core/errors.ts";
 import { type InvocationContext, invoke } from "../../../shared/http/invoke.ts";
 import type { Route } from "../../../shared/http/route.ts";
-import { pageSizeOf, unitsOf } from "../catalogue/function.ts";
+import { isOutside, pageSizeOf, unitsOf } from "../catalogue/function.ts";
 import { inputOf, invalidInput } from "../checker/arguments.ts";
 import type { Checked, CheckedCall, CheckedStatement } from "../checker/checker.ts";
 import type { CallResponse, ProgramError } from "../envelope.ts";
 import type { Call, Position } from "../language/ast.ts";
 import { LanguageError, type Diagnostic } from "../language/errors.ts";
-import { budgetMs, readsAtOnce } from "../language/limits.ts";
+import { budgetMs, outsideBudgetMs, readsAtOnce } from "../language/limits.ts";
 import { type PermissionSnapshot, emptySnapshot, recordCall } from "./held-permissions.ts";
 import { responsesOf, valueOrOmission, resultTooLarge } from "./responses.ts";
 import { type FailedCall, type ProgramOutcome, type Perform, runSteps } from "./scheduler.ts";
@@ -59,8 +59,8 @@ type CallOptions = {
 export type Caller = {
   checkedCall: (call: Call) => CheckedCall;
   /**
-   * Throws `out_of_time` after the time limit of the program, and `cancelled` after the sender has cancelled the
-   * program.
+   * Throws `out_of_time` after the time limit of the program or of calls of other services, and `cancelled` after the
+   * sender has cancelled the program.
    */
   throwIfStopped: (call: Call) => Promise<void>;
   perform: Perform;
@@ -74,7 +74,8 @@ export function openCaller(
   context: InvocationContext,
   { key, boundRoutes = new Map(), follower, onCall }: CallOptions,
 ): Caller {
-  const deadline = context.now().getTime() + budgetMs;
+  const startedMs = context.now().getTime();
+  const stopAt = new Date(startedMs + budgetMs);
   const permissions = emptySnapshot();
   const withheld: Withheld = new Map();
   const checkedCall = (call: Call): CheckedCall => {
@@ -84,7 +85,9 @@ export function openCaller(
   };
   let completed = 0;
   const throwIfStopped = async (call: Call): Promise<void> => {
-    if (context.now().getTime() >= deadline) throw new LanguageError(call.at, outOfTime(call), { code: "out_of_time" });
+    const limitMs = isOutside(checkedCall(call).fn) ? outsideBudgetMs : budgetMs;
+    if (context.now().getTime() >= startedMs + limitMs)
+      throw new LanguageError(call.at, outOfTime(call, limitMs), { code: "out_of_time" });
     if (await follower?.isCancelled()) throw new LanguageError(call.at, cancelled(call), { code: "cancelled" });
   };
   const perform: Perform = async ({ call, args, path }) => {
@@ -93,7 +96,11 @@ export function openCaller(
     const raw = inputOf(fn, args);
     onCall?.(unitsOf(fn, pageSizeOf(fn, args.get("page_size"))));
     const ownKey = key === undefined || fn.usesSession ? undefined : callKey(key, index, path);
-    const called = await invoke(boundRoutes.get(call.name) ?? fn.route, { ...raw, callKey: ownKey }, context);
+    const called = await invoke(
+      boundRoutes.get(call.name) ?? fn.route,
+      { ...raw, callKey: ownKey },
+      { ...context, stopAt },
+    );
     recordCall(permissions, fn.route, called);
     noteAnswer(withheld, call, fn.route, called.output);
     completed += 1;
@@ -160,8 +167,8 @@ export function lastValueOf(
 const isStopped = (error: unknown): boolean =>
   error instanceof LanguageError && ["out_of_time", "cancelled"].includes(error.diagnostic.code);
 
-const outOfTime = ({ name }: Call): string =>
-  `The ${budgetMs / 1000} seconds of a program ended before ${name}: send this call and the later calls again.`;
+const outOfTime = ({ name }: Call, limitMs: number): string =>
+  `The ${limitMs / 1000} seconds in which a program begins calls like ${name} are over: send this call and the later calls again.`;
 
 const cancelled = ({ name }: Call): string =>
   `The program was cancelled before ${name}: this call and the later calls were not made.`;

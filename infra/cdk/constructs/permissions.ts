@@ -22,6 +22,9 @@ export type Side = "request" | "worker";
 /** The properties of a function that decide its rights on its providers. */
 type Use = { side: Side; opensOnly: boolean };
 
+/** The actions that only a worker needs: they spend money, or move a name to other nameservers. */
+const payingActions = ["RegisterDomain", "RenewDomain", "TransferDomain", "UpdateDomainNameservers"];
+
 const registrarActions = [
   "CheckDomainAvailability",
   "CheckDomainTransferability",
@@ -33,21 +36,19 @@ const registrarActions = [
   "GetOperationDetail",
   "ListOperations",
   "ListPrices",
-  "RegisterDomain",
-  "RenewDomain",
   "RetrieveDomainAuthCode",
-  "TransferDomain",
   "UpdateDomainContact",
   "UpdateDomainContactPrivacy",
-  "UpdateDomainNameservers",
-].map((name) => `route53domains:${name}`);
+];
+
+const registrarActionsOf = (side: Side): string[] =>
+  [...registrarActions, ...(side === "worker" ? payingActions : [])].toSorted().map((name) => `route53domains:${name}`);
 
 const zoneActions = [
   "ChangeResourceRecordSets",
   "CreateHostedZone",
   "DeleteHostedZone",
   "GetChange",
-  "GetHostedZone",
   "ListHostedZonesByName",
   "ListResourceRecordSets",
 ].map((name) => `route53:${name}`);
@@ -68,6 +69,7 @@ type Grant = {
  * The grant for each provider.
  * - `secrets`: a function seals and opens secrets, or only opens secrets.
  * - `files`: a function for requests signs the URLs of files, and a worker writes files.
+ * - `registrar`: only a worker registers, renews and transfers names, and sets nameservers.
  */
 const grants: Record<ProviderName, Grant> = {
   secrets: {
@@ -91,7 +93,8 @@ const grants: Record<ProviderName, Grant> = {
     environment: ({ files }) => ({ FILES_BUCKET: files.bucketName }),
   },
   registrar: {
-    policy: ({ config }) => (config.registrar === "route53" ? allow(registrarActions, "*") : undefined),
+    policy: ({ config }, { side }) =>
+      config.registrar === "route53" ? allow(registrarActionsOf(side), "*") : undefined,
     environment: ({ config }) => ({ REGISTRAR: config.registrar === "none" ? undefined : config.registrar }),
   },
   dns: {
@@ -109,6 +112,7 @@ const grants: Record<ProviderName, Grant> = {
       MAIL_SMTP_RELAY: config.smtpRelay,
       MAIL_IMAP_SERVER: config.imapServer,
       MAIL_POP_SERVER: config.popServer,
+      MAIL_LOGIN_WAIT: config.mailLoginWaitSeconds?.toString(),
     }),
   },
 };

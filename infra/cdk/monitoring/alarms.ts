@@ -198,15 +198,12 @@ function moneyAlarms({ ledgerViolations, billingFailed, billingBehind, closedAcc
   ];
 }
 
-/** The alarm on missing calls of the worker that checks the ledgers every hour. */
-const uncheckedLedgers = (checker: IFunction): Single => ({
-  id: "LedgersUnchecked",
-  means: "The ledgers were not checked for three hours",
-  runbook: "work-fails",
-  metric: checker.metricInvocations({ period: Duration.hours(3), statistic: "Sum" }),
-  threshold: 1,
-  isBelow: true,
-});
+/** The alarm on missing calls of the worker that checks the ledgers every hour. A call that crashes does not count. */
+function uncheckedLedgers(checker: IFunction): Single {
+  const means = "The ledgers were not checked for three hours";
+  const metric = without(checker.metricInvocations(), checker.metricErrors()).with({ period: Duration.hours(3) });
+  return { ...one("LedgersUnchecked", means, "work-fails", metric, 1), isBelow: true };
+}
 
 const stuckEvents = (publisher: IFunction): Single => ({
   id: "Events.iterator_age",

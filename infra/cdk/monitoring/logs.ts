@@ -82,7 +82,7 @@ export function addLogMetrics(
     webhooksGivenUp: count("WebhooksGivenUp", swept("failed"), "$.failed"),
     webhooksDue: count("WebhooksDue", swept("due"), "$.due"),
     ledgerViolations: count("LedgerViolations", FilterPattern.stringValue("$.message", "=", "ledger violation")),
-    billingFailed: count("BillingFailed", swept("failed", "run_billing_day"), "$.failed"),
+    billingFailed: count("BillingFailed", equal("message", "billing day failed")),
     billingBehind: count("BillingBehind", swept("behind", "run_billing_day"), "$.behind"),
     closedAccountsPaid: count("ClosedAccountsPaid", equal("message", "a closed account was paid")),
     webhookDelay: count("WebhookDelay", dispatched, "$.delay_ms"),

@@ -5,6 +5,7 @@ import { domainById, domainByName, domainsByIds } from "../../domains/find.ts";
 import type { Context } from "../../http/route.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
+import { startTime } from "./bulk-time.ts";
 import { planDeletion } from "./delete.ts";
 import { scopesOfMailbox, type FoundMailbox } from "./find.ts";
 import { readAddress } from "./local-part.ts";
@@ -73,9 +74,6 @@ const failureReasons: Record<Failure["code"], string> = {
 
 const failure = (index: number, code: Failure["code"]): Failure => ({ index, code, message: failureReasons[code] });
 
-/** No further transaction begins after this time, in milliseconds. The gateway waits for 29 seconds. */
-const budgetMs = 18_000;
-
 /**
  * Deletes many mailboxes as `deleteMailbox` does, about 9 mailboxes of one domain in each transaction.
  * - A mailbox that cannot be deleted is reported, and the others are deleted.
@@ -89,8 +87,7 @@ export async function deleteMailboxes(
   refs: readonly string[],
   context: Context,
 ): Promise<BulkDeleteAnswer> {
-  const startedAt = performance.now();
-  const isOver = (): boolean => performance.now() - startedAt >= budgetMs;
+  const isOver = startTime(context);
   const { table, keyId } = context;
   const earlier = keyId === undefined ? undefined : await table.get(progressKey(accountId, keyId), StoredProgress);
   const deletion: Deletion = { accountId, context, deleted: earlier?.deleted ?? [], failed: [] };

@@ -6,6 +6,7 @@ import type { StoredDomain } from "../../domains/domain.ts";
 import type { Context } from "../../http/route.ts";
 import { inWords } from "../../http/validation-messages.ts";
 import { readReadyDomain } from "./add.ts";
+import { startTime } from "./bulk-time.ts";
 import { localPartFault } from "./local-part.ts";
 import { mailboxesByIds } from "./lookup.ts";
 import { type Login, Mailbox, StoredAddress, type StoredMailbox, addressKey, personName } from "./mailbox.ts";
@@ -114,11 +115,6 @@ function sortItems(items: readonly BulkItem[]): { good: Candidate[]; failed: Ite
  */
 const mailboxesAtOnce = 23;
 const passwordsAtOnce = 10;
-/**
- * No further transaction begins after this time, in milliseconds. The gateway waits for 29 seconds, and a transaction
- * can take some seconds when many requests change the same lists.
- */
-const budgetMs = 18_000;
 
 type Made = { index: number; mailbox: StoredMailbox };
 type Progress = { made: Made[]; failed: ItemFailure[]; left: Candidate[] };
@@ -143,12 +139,12 @@ export async function addMailboxes(
   work: LoginServices,
 ): Promise<BulkAnswer> {
   requireReady(found);
-  const startedAt = performance.now();
+  const isOver = startTime(context);
   const { good, failed } = sortItems(items);
   let progress = await withinQuota(found, await existingAddresses(found, good, context), context);
   const logins: Logins = new Map();
   for (let isFirst = true; progress.left.length > 0; isFirst = false) {
-    if (!isFirst && performance.now() - startedAt >= budgetMs) break;
+    if (!isFirst && isOver()) break;
     const [some, rest] = [progress.left.slice(0, mailboxesAtOnce), progress.left.slice(mailboxesAtOnce)];
     await addLogins(logins, found, some, work);
     // If another request has taken one of these addresses meanwhile, `existingAddresses` finds out which.

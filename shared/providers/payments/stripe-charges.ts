@@ -187,13 +187,17 @@ export const isCardSetup = (session: unknown): boolean => Setup.safeParse(sessio
 
 type SetupIntents = Pick<Stripe, "setupIntents">;
 
-/** The state of a session for saving a card. Reads the card of a complete session. */
-export async function cardSetupState(given: unknown, client: SetupIntents): Promise<CardSetupState> {
+/** The state of a session for saving a card. Reads the card of a complete session, with the limits of `options`. */
+export async function cardSetupState(
+  given: unknown,
+  client: SetupIntents,
+  options: Stripe.RequestOptions,
+): Promise<CardSetupState> {
   const { id, status, metadata, setup_intent } = Setup.parse(given);
   const state = { id, reference: metadata.reference, accountId: metadata.account_id };
   if (status !== "complete" || !setup_intent) return { ...state, status: status === "open" ? "open" : "expired" };
   const intentId = typeof setup_intent === "string" ? setup_intent : setup_intent.id;
-  const { payment_method } = await client.setupIntents.retrieve(intentId, { expand: ["payment_method"] });
+  const { payment_method } = await client.setupIntents.retrieve(intentId, { expand: ["payment_method"] }, options);
   return { ...state, status: "saved", card: savedCard(payment_method) };
 }
 

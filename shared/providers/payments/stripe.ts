@@ -202,7 +202,7 @@ export function stripePayments(secret: () => Promise<PaymentsSecret>, options: S
     createCheckout: (input) => call((client) => create(client, input, options.returnUrl)),
     readEvent: async (body, headers, now) =>
       readPaymentEvent(body, headers["stripe-signature"], (await secret()).webhookSecrets, now, {
-        cardSetup: (session) => call((client) => cardSetupState(session, client)),
+        cardSetup: (session) => call((client) => cardSetupState(session, client, readOptions(options))),
         accountOfPayment: (id) => call((client) => orUndefined(accountOfPayment(client, id))),
         refundsOf: (id) => call((client) => refundsOf(client, id)),
         accountOfCustomer: (id) => call((client) => orUndefined(accountOfCustomer(client, id))),
@@ -224,7 +224,7 @@ export function stripePayments(secret: () => Promise<PaymentsSecret>, options: S
       call(async (client) => {
         const session = await getSession(client, id);
         if (!isCardSetup(session)) throw notFound();
-        return cardSetupState(session, client);
+        return cardSetupState(session, client, readOptions(options));
       }),
     removeCard: (id) =>
       call(async (client) => {

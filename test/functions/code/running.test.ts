@@ -206,6 +206,20 @@ test("calls that would begin after the time budget are skipped", async () => {
   expect(answer.error).toMatchObject({ code: "out_of_time", line: completed + 1, column: 1 });
 });
 
+test("calls of other services are skipped after half of the time, so that a slow service can still answer", async () => {
+  const send = 'notes.send(id="a")';
+  const run = (last: string) => {
+    let elapsedMs = 0;
+    const context = toyContext(() => new Date(Date.UTC(2026, 0, 1) + elapsedMs));
+    const toy = newToy(async () => void (elapsedMs += 8_000));
+    return runToy([send, send, last].join("\n"), toy, { context });
+  };
+  const answer = await run(send);
+  expect(answer.responses.map(({ status }) => status)).toEqual(["completed", "completed", "skipped"]);
+  expect(answer.error).toMatchObject({ code: "out_of_time", line: 3, message: expect.stringContaining("10 seconds") });
+  expect((await run('notes.add(text="b")')).error).toBeUndefined();
+});
+
 test("reads that need nothing of each other run at the same time, twenty at most; writes keep their place", async () => {
   let [now, most] = [0, 0];
   const log: string[] = [];

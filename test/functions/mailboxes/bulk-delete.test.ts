@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { expect, onTestFinished, test, vi } from "vitest";
 
 import { withStep } from "../../support/between-calls.ts";
+import { runFor } from "../../support/code-context.ts";
 import { storedAs } from "../../support/domain-work.ts";
 import { domainsRequest } from "../../support/domains.ts";
 import { storedOf } from "../../support/entry-points.ts";
@@ -241,4 +242,19 @@ test("when its time is over it answers the deleted mailboxes, and not_attempted 
   expect((await listed(account)).total).toBe(left.length);
   clock.mockRestore();
   expect(deletedIn((await bulkDelete(account, left)).body)).toEqual(left);
+});
+
+test("in a program it has the time that is left of the program", async () => {
+  const account = await newAccount();
+  const { name } = await home(account);
+  const ids = await stocked(account, name, locals(40));
+  let elapsedMs = 0;
+  const now = () => new Date(Date.now() + (elapsedMs += 4_000));
+  const code = `mailboxes.bulk_delete(account_id="${account.id}", mailboxes=${JSON.stringify(ids)})`;
+  const { result } = await runFor(account.owner, code, { now });
+  const { deleted, failed } = result.last_value as Outcome;
+  expect(deleted.length).toBeGreaterThan(0);
+  expect(failed.map(({ code }) => code)).toEqual(Array(40 - deleted.length).fill("not_attempted"));
+  expect((await listed(account)).total).toBe(failed.length);
+  expect(failed).not.toEqual([]);
 });

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { expect, onTestFinished, test, vi } from "vitest";
 
 import type { Mailbox } from "../../../shared/mail/mailboxes/mailbox.ts";
+import { runFor } from "../../support/code-context.ts";
 import { setStored, storedAs } from "../../support/domain-work.ts";
 import { storedOf } from "../../support/entry-points.ts";
 import { withFault } from "../../support/faults.ts";
@@ -229,4 +230,18 @@ test("without a key, a repeat of an interrupted request answers address_taken fo
   const again = await sent();
   expect(failedIn(again.body)).toEqual(items.slice(0, 23).map((_, index) => [index, "address_taken"]));
   expect(createdIn(again.body)).toEqual(items.slice(23).map(({ local_part }, place) => [23 + place, local_part]));
+});
+
+test("in a program it has the time that is left of the program", async () => {
+  const account = await newAccount();
+  const { name } = await home(account);
+  let elapsedMs = 0;
+  const now = () => new Date(Date.now() + (elapsedMs += 4_000));
+  const items = JSON.stringify(people(60));
+  const code = `mailboxes.bulk(account_id="${account.id}", domain="${name}", items=${items})`;
+  const { result } = await runFor(account.owner, code, { now });
+  const answer = result.last_value as Bulk;
+  expect(answer.created.length).toBeGreaterThan(0);
+  expect(answer.created.length).toBeLessThan(60);
+  expect(answer.failed.map(({ code }) => code)).toEqual(Array(60 - answer.created.length).fill("not_attempted"));
 });

@@ -68,10 +68,12 @@ test.each([
   ["the key that is current", "k".repeat(43)],
   ["a short key", "short"],
   ["no key", undefined],
-])("a pending version with %s fails its test, and no error has the key", async (_what, text) => {
-  const { versions, step } = await scene({ stages: ["AWSPENDING"], ...(text === undefined ? {} : { text }) });
-  await expect(step("testSecret")).rejects.toThrow("The new version is not a new key.");
+])("a pending version with %s passes the test of a new schedule, but does not become current", async (_what, text) => {
+  const { versions, calls, step } = await scene({ stages: ["AWSPENDING"], ...(text === undefined ? {} : { text }) });
+  await step("testSecret");
+  await expect(step("finishSecret")).rejects.toThrow("The new version is not a new key.");
   expect(versions["v1"]?.stages).toEqual(["AWSCURRENT"]);
+  expect(calls).not.toContain("UpdateSecretVersionStage");
 });
 
 test("a version that is not pending is refused, and so is an event that is none", async () => {

@@ -51,6 +51,8 @@ test.each([
   ["sesConfigurationSet", "*", "configuration set"],
   ["publicUrl", "http://api.example", "publicUrl"],
   ["paymentsReturnUrl", "app.example", "paymentsReturnUrl"],
+  ["blocklistZones", "dbl.example.org, bl", "a lower-case host name"],
+  ["mailLoginWaitSeconds", "31", "a number of seconds from 0 to 30"],
 ])("%s = %j is refused with a reason, which is for the person who wrote the settings", (key, value, reason) => {
   const reading = () => readConfig(given({ [key]: value }), {});
   expect(reading).toThrow(BadConfig);

@@ -129,8 +129,8 @@ test("an account that fails is tried again later and later, and no other account
   at("2026-02-01", "00:20:00");
   const first = await sweep();
   expect([sum(first, "closed"), sum(first, "failed")]).toEqual([3, 1]);
-  expect(lines.filter(({ level }) => level === "error")).toMatchObject([
-    { message: "billing day failed", fields: { account_id: bad, failures: 1 } },
+  expect(lines.filter(({ message }) => message === "billing day failed")).toMatchObject([
+    { level: "error", fields: { account_id: bad, failures: 1 } },
   ]);
   pass(4 * minuteMs);
   const early = await sweep();
@@ -160,9 +160,9 @@ test("a run says how many accounts wait for more than a day", async () => {
   expect(sum(await sweep(), "behind")).toBe(0);
   pass(dayMs + 1);
   expect(sum(await sweep(), "behind")).toBe(1);
-  expect(
-    lines.filter(({ message, fields }) => message === "billing shard closed" && fields["behind"] === 1),
-  ).toHaveLength(1);
+  const shards = lines.filter(({ message, fields }) => message === "billing shard closed" && fields["behind"] === 1);
+  // A stage with the log level `error` needs this line too, because the alarm counts it.
+  expect(shards.map(({ level }) => level)).toEqual(["error"]);
 });
 
 test("a run ends when its time is over, and the next one goes on", async () => {

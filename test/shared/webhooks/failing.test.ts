@@ -124,7 +124,7 @@ test("the due deliveries of a failing webhook are given up in one run once it is
   const { id } = await scene.subscribe(url);
   for (let count = 0; count < 6; count++) await dispatch(scene.event(), scene.work);
   await updateWebhook(scene.accountId, id, { active: false }, scene.context);
-  expect(await sweep(scene.work)).toEqual({ due: 5, failed: 5 });
+  expect(await sweep(scene.work)).toEqual({ due: 5, abandoned: 5 });
 });
 
 test("a failing webhook that hangs holds up no other, however few are tried at a time", async () => {

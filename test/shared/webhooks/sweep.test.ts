@@ -142,7 +142,7 @@ test("deliveries of a webhook that is disabled or deleted meanwhile are given up
   await updateWebhook(scene.accountId, disabled.id, { active: false }, scene.context);
   await deleteWebhook(scene.accountId, deleted.id, scene.context);
   scene.passMinutes(2);
-  expect(await sweep(scene.work)).toEqual({ due: 2, failed: 2 });
+  expect(await sweep(scene.work)).toEqual({ due: 2, abandoned: 2 });
   expect(received).toEqual([]);
   expect(await scene.deliveries(disabled.id)).toMatchObject([
     { status: "failed", attempts: [{ error: "webhook_disabled" }], attempt_count: 0 },
@@ -163,7 +163,7 @@ test("a retry that was pending when its webhook was disabled is not sent after t
   const after = scene.event();
   await scene.dieAfterCreating(id, after);
   scene.passMinutes(2);
-  expect(await sweep(scene.work)).toEqual({ due: 2, failed: 1, succeeded: 1 });
+  expect(await sweep(scene.work)).toEqual({ due: 2, abandoned: 1, succeeded: 1 });
   expect(received.map(({ headers }) => headers["webhook-id"])).toEqual([before.id, after.id]);
   const abandoned = (await scene.deliveries(id)).find((one) => one.id === before.id);
   expect(abandoned).toMatchObject({

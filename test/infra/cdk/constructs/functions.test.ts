@@ -60,12 +60,17 @@ const registrarActions = [
   "route53domains:UpdateDomainContactPrivacy",
   "route53domains:UpdateDomainNameservers",
 ];
+/** Only the worker buys, renews and transfers names, and sets their nameservers. */
+const payingActions = new Set(
+  ["RegisterDomain", "RenewDomain", "TransferDomain", "UpdateDomainNameservers"].map(
+    (name) => `route53domains:${name}`,
+  ),
+);
 const zoneActions = [
   "route53:ChangeResourceRecordSets",
   "route53:CreateHostedZone",
   "route53:DeleteHostedZone",
   "route53:GetChange",
-  "route53:GetHostedZone",
   "route53:ListHostedZonesByName",
   "route53:ListResourceRecordSets",
 ];
@@ -77,7 +82,7 @@ const routeGrants: Record<ProviderName, unknown[]> = {
   secrets: onSecretsKey("kms:Decrypt", "kms:Encrypt"),
   payments: onSecret("mail/stripe"),
   files: onFiles("s3:GetObject"),
-  registrar: onAny(registrarActions),
+  registrar: onAny(registrarActions.filter((action) => !payingActions.has(action))),
   dns: onAny(zoneActions),
   mail: sends,
   mail_servers: onSecret("mail/servers"),
@@ -86,6 +91,7 @@ const workerGrants: typeof routeGrants = {
   ...routeGrants,
   secrets: onSecretsKey("kms:Decrypt", "kms:Encrypt"),
   files: onFiles("s3:AbortMultipartUpload", "s3:PutObject"),
+  registrar: onAny(registrarActions),
 };
 
 const grantsFor = (uses: readonly ProviderName[], grants: typeof routeGrants): unknown[][] =>
@@ -209,11 +215,14 @@ test("every Lambda and worker is a function of its name, on Node 24 and arm64, t
   }
 });
 
-test("exports have 15 minutes, the billing day and migrations 5, code mode and bulk 29 seconds, a worker 60, the three that mail 30, what writes 25, what calls or answers somebody else 20, the others 10", () => {
+test("exports have 15 minutes, the billing day and migrations 5, code mode and bulk 29 seconds, a worker 60, the three that mail 30, what writes 25, what calls or answers another service 20, the others 10", () => {
   const seconds = new Map([
     ...workers.map(({ name }): [string, number] => [idOf(name), 60]),
     ...routes.filter(({ limit }) => limit === "outbound").map(({ name }): [string, number] => [idOf(name), 20]),
-    ...routes.filter(({ access }) => access === "write").map(({ name }): [string, number] => [idOf(name), 25]),
+    ...routes.filter(({ lambda: { uses } }) => uses.length > 0).map(({ name }): [string, number] => [idOf(name), 20]),
+    ...routes
+      .filter(({ access, lambda: { table = access } }) => table === "write")
+      .map(({ name }): [string, number] => [idOf(name), 25]),
     ["CodeFunction", 29],
     ["MailboxesBulkFunction", 29],
     ["MailUsageFunction", 25],
@@ -249,4 +258,16 @@ test("functions are told the table, the issuers, the log level, the origins, the
     ALLOWED_ORIGINS: "https://a.example,https://b.example",
     PUBLIC_URL: publicUrl,
   });
+});
+
+test("the functions are told the blocklists, and those of the mail servers the wait after a wrong password", () => {
+  const settings = { blocklistZones: ["dbl.example.org", "bl.example.net"], mailLoginWaitSeconds: 0 };
+  const specs = [spec("me.get"), spec("mail.auth", { uses: ["mail_servers"] })];
+  const variables = (id: string, given: Record<string, unknown>) =>
+    synthesize(specs, given).findResources("AWS::Lambda::Function")[`${id}Function`]?.["Properties"].Environment
+      .Variables;
+  expect(variables("MeGet", settings)).toMatchObject({ BLOCKLIST_ZONES: "dbl.example.org,bl.example.net" });
+  expect(variables("MailAuth", settings)).toMatchObject({ MAIL_LOGIN_WAIT: "0" });
+  expect(variables("MeGet", settings)).not.toHaveProperty("MAIL_LOGIN_WAIT");
+  expect(variables("MailAuth", {})).not.toHaveProperty("BLOCKLIST_ZONES");
 });

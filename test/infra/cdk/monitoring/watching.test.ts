@@ -42,7 +42,7 @@ test("metrics without a metric of AWS are counted from the functions' log lines,
     ["WebhooksGivenUp", '{ ($.worker = "retry_deliveries") && ($.failed > 0) }', "$.failed"],
     ["WebhooksDue", '{ ($.worker = "retry_deliveries") && ($.due > 0) }', "$.due"],
     ["LedgerViolations", '{ $.message = "ledger violation" }', "1"],
-    ["BillingFailed", '{ ($.worker = "run_billing_day") && ($.failed > 0) }', "$.failed"],
+    ["BillingFailed", '{ $.message = "billing day failed" }', "1"],
     ["BillingBehind", '{ ($.worker = "run_billing_day") && ($.behind > 0) }', "$.behind"],
     ["ClosedAccountsPaid", '{ $.message = "a closed account was paid" }', "1"],
     ["WebhookDelay", '{ ($.worker = "dispatch_event") && ($.delay_ms >= 0) }', "$.delay_ms"],
@@ -83,15 +83,27 @@ test("an alarm goes by the stack's name and its own, as the runbooks call it", (
   expect(names).toContain("hosted-mail-blue.Errors");
 });
 
-test("nobody checking the ledgers for three hours is an alarm, also when nothing is heard at all", () => {
-  expect(alarms).toContainEqual(
-    expect.objectContaining({
-      MetricName: "Invocations",
-      Dimensions: [{ Name: "FunctionName", Value: { Ref: "WorkersCheckLedgersFunction" } }],
-      Period: 3 * 3600,
-      ComparisonOperator: "LessThanThreshold",
-      TreatMissingData: "breaching",
-    }),
+test("no completed check of the ledgers for three hours is an alarm, also when nothing is heard at all", () => {
+  const alarm = alarms.find(({ AlarmName }) => AlarmName === "hosted-mail-blue.LedgersUnchecked");
+  expect(alarm).toMatchObject({ ComparisonOperator: "LessThanThreshold", TreatMissingData: "breaching" });
+  const [expression, calls, crashes] = alarm?.Metrics ?? [];
+  expect(expression.Expression).toBe("answered - FILL(expected, 0)");
+  expect([calls, crashes].map(({ Id, MetricStat }) => [Id, MetricStat])).toEqual(
+    [
+      ["answered", "Invocations"],
+      ["expected", "Errors"],
+    ].map(([id, MetricName]) => [
+      id,
+      {
+        Metric: {
+          Namespace: "AWS/Lambda",
+          MetricName,
+          Dimensions: [{ Name: "FunctionName", Value: { Ref: "WorkersCheckLedgersFunction" } }],
+        },
+        Period: 3 * 3600,
+        Stat: "Sum",
+      },
+    ]),
   );
 });
 

@@ -124,3 +124,27 @@ test.each([
   const { payments } = await scene({ status, body: { error: { ...error, message: "No." } } });
   await expect(payments.charge({ ...input, startedAt: new Date() })).rejects.toThrow();
 });
+
+test("the saved card is read twice at most, because the person on the result page waits", async () => {
+  const session = {
+    id: "cs_test_1",
+    object: "checkout.session",
+    mode: "setup",
+    status: "complete",
+    setup_intent: "seti_1",
+    metadata: { account_id: "a1", reference: "r1" },
+  };
+  const { url, recorded } = await startLoopback(
+    ({ path }) => {
+      const [status, body] = path.startsWith("/v1/setup_intents/")
+        ? [500, { error: { type: "api_error", message: "Oh no" } }]
+        : [200, session];
+      return { status, headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+    },
+    () => undefined,
+  );
+  const secret = async () => ({ apiKey: "sk_test_1", webhookSecrets: ["whsec_1"] });
+  const payments = stripePayments(secret, { endpoint: new URL(url) });
+  await expect(payments.getCardSetup("cs_test_1")).rejects.toMatchObject({ code: "upstream_unavailable" });
+  expect(recorded.filter(({ path }) => path.startsWith("/v1/setup_intents/seti_1"))).toHaveLength(2);
+});

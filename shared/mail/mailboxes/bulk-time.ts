@@ -1,0 +1,13 @@
+import type { Context } from "../../http/route.ts";
+
+/**
+ * No further transaction of a bulk operation begins after this time, in milliseconds. The gateway waits for 29 seconds,
+ * and a transaction can take some seconds when many requests change the same lists.
+ */
+const budgetMs = 18_000;
+
+/** Starts the time of a bulk operation. The result tells whether this time, or the time of its program, is over. */
+export function startTime({ now, stopAt }: Pick<Context, "now" | "stopAt">): () => boolean {
+  const startedAt = performance.now();
+  return () => performance.now() - startedAt >= budgetMs || (stopAt !== undefined && now() >= stopAt);
+}

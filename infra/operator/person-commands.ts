@@ -1,3 +1,5 @@
+import { domainToASCII, domainToUnicode } from "node:url";
+
 import * as z from "zod";
 
 import { invitationKey } from "../../shared/access/invitations/invitation.ts";
@@ -47,13 +49,22 @@ async function accountsAmong(table: Table, accountId: string | undefined): Promi
 
 type PersonOptions = Record<string, string | undefined>;
 
+/** The spellings of an address: as given, and with the domain in A-labels and in U-labels. All are in lower case. */
+function spellingsOf(email: string): string[] {
+  const given = email.toLowerCase();
+  const [local = "", domain = ""] = given.split("@");
+  // Both functions return an empty text if `domain` is not a domain name.
+  const domains = [domainToASCII(domain), domainToUnicode(domain)].filter((one) => one !== "");
+  return [given, ...domains.map((one) => `${local}@${one}`)];
+}
+
 /** The person that the options name. With `user`, adds the addresses in the user's own rows. */
 async function findPerson(table: Table, ids: readonly string[], { user, email }: PersonOptions): Promise<DataSubject> {
   if (user === undefined && email === undefined) throw new Error("Give --user or --email.");
-  const emails = new Set(email === undefined ? [] : [email.toLowerCase()]);
+  const emails = new Set(email === undefined ? [] : spellingsOf(email));
   for (const id of user === undefined ? [] : ids)
     for await (const row of rowsIn(table, partitionOf(id)))
-      for (const address of ownAddresses(row, user)) emails.add(address);
+      for (const address of ownAddresses(row, user).flatMap(spellingsOf)) emails.add(address);
   return { userId: user, emails };
 }
 
@@ -220,7 +231,13 @@ async function erasePerson(table: Table, options: PersonOptions): Promise<Record
 
 const personOptions = {
   user: { description: "The user's id.", schema: Id.optional() },
-  email: { description: "An e-mail address of the person.", schema: z.email().optional() },
+  email: {
+    description: "An e-mail address of the person.",
+    schema: z
+      .string()
+      .regex(/^[^@\s]+@[^@\s]+$/, { error: "Write an e-mail address" })
+      .optional(),
+  },
   account: {
     description: "Only this account. By default all accounts, which reads the whole table.",
     schema: Id.optional(),

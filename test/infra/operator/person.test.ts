@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { personCommands } from "../../../infra/operator/person-commands.ts";
 import { added, home } from "../../support/mailboxes.ts";
 import { request } from "../../support/request.ts";
-import { newAccount, newMember, newUser, testTable } from "../../support/world.ts";
+import { grant, newAccount, newMember, newUser, testTable } from "../../support/world.ts";
 import { operator } from "./command-line.ts";
 
 type Result = Record<string, unknown> & { found: { what: string; data: Record<string, unknown> }[] };
@@ -101,6 +101,24 @@ test("an address alone finds the rows of a person who is no user, and no rows of
   expect(found.found.map(({ what }) => what)).toContain("invitation");
   expect((await run("export", { email: email.slice(1), account: account.id })).found).toEqual([]);
   expect((await run("export", { email: email.slice(0, -1), account: account.id })).found).toEqual([]);
+});
+
+test("an address with an internationalised domain finds the rows with the domain in A-labels and in U-labels", async () => {
+  const { account, send } = await scene();
+  const local = `mary.${randomBytes(5).toString("hex")}`;
+  const [unicode, ascii] = [`${local}@Bücher.example`, `${local}@xn--bcher-kva.example`];
+  const roles = [{ role_key: "viewer" }];
+  expect(await send("POST", "auth/invitations", account.owner.token, { email: unicode, roles })).toMatchObject({
+    status: 201,
+    body: { email: ascii },
+  });
+  const person = newUser({ email: unicode });
+  await grant(account, person, { capability: "account.view" });
+  for (const email of [unicode, ascii]) {
+    const { out } = await operator("person", "export", "--email", email, "--account", account.id, "--json");
+    const whats = JSON.parse(out).found.map(({ what }: { what: string }) => what);
+    expect(whats).toEqual(expect.arrayContaining(["invitation", "access to the account"]));
+  }
 });
 
 test("an erasure first lists the rows, then erases all but the kept ones, and a second one has nothing to do", async () => {

@@ -201,6 +201,9 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       expect(await forged({ from: `Bob <${ada.user}>`, envelope })).toBe(554);
       const raw = `From: ${bob.user}\r\nFrom: ${ada.user}\r\nSubject: forged\r\n\r\nHello.\r\n`;
       expect(await forged({ raw, envelope })).toBe(554);
+      for (const from of ["ceo@example.org <>", "Your Bank", `ceo@example.org <>, ${bob.user}`]) {
+        expect(await forged({ raw: `From: ${from}\r\nSubject: forged\r\n\r\nHello.\r\n`, envelope }), from).toBe(554);
+      }
       expect(await forged({}, { ...bob, pass: "wrong" })).toBe(535);
       expect(internet.letters.filter(({ raw }) => raw.includes("Subject: forged"))).toEqual([]);
     });

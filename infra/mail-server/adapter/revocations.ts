@@ -1,10 +1,11 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 
 import { NoAnswer, type Api } from "./api.ts";
 import { readUser } from "./maps.ts";
 import type { Sessions } from "./sessions.ts";
+import { replaceFile } from "./state.ts";
 
 /** A revocation in the answer of the endpoint `revocations`. */
 export type Revocation = {
@@ -95,6 +96,6 @@ export function openRevocations(
       since = next;
       isMore = has_more;
     }
-    if (since !== undefined) writeFileSync(file, since);
+    if (since !== undefined) replaceFile(file, since);
   };
 }

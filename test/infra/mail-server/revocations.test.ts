@@ -32,9 +32,9 @@ async function scene() {
     request.on("data", (chunk: Buffer) => (body += chunk.toString()));
     request.on("end", () => {
       const [[, { mask }]] = JSON.parse(body) as [[string, { mask: [string] }]];
-      if (broken.has(mask[0])) return response.writeHead(500).end();
-      kicked.push(mask[0]);
-      response.end(JSON.stringify([["doveadmResponse", {}, "kick"]]));
+      const isBroken = broken.has(mask[0]);
+      if (!isBroken) kicked.push(mask[0]);
+      response.writeHead(isBroken ? 500 : 200).end(JSON.stringify([["doveadmResponse", {}, "kick"]]));
     });
   });
   const state = newFolder();
@@ -72,4 +72,18 @@ test("the position is replaced as a whole, so no crash leaves a part of it", asy
   await carryOut();
   expect(statSync(file).ino).not.toBe(statSync(`${file}.before`).ino);
   expect(Date.parse(readFileSync(file, "utf8"))).toBeGreaterThan(0);
+});
+
+test("a revocation that fails is tried again, and the revocations after it are carried out at once", async () => {
+  const { broken, kicked, carryOut, pause, file } = await scene();
+  const [first, second] = [await pause(), await pause()];
+  const times = (user: string): number => kicked.filter((one) => one === user).length;
+  broken.add(first.user);
+  const before = readFileSync(file, "utf8");
+  for (let run = 0; run < 2; run += 1) await expect(carryOut()).rejects.toThrow("Dovecot answered 500");
+  expect([first.isEnded(), second.isEnded(), times(second.user)]).toEqual([true, true, 1]);
+  expect(readFileSync(file, "utf8")).toBe(before);
+  broken.clear();
+  await carryOut();
+  expect([times(first.user), times(second.user)]).toEqual([1, 1]);
 });

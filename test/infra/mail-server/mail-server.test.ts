@@ -218,6 +218,15 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       expect((await arrived("from the shared address")).source).toBe("127.0.0.1");
     });
 
+    test("is taken for a recipient whose local part needs quotes", async () => {
+      const quo = await newMailbox("quo");
+      for (const local of ["carol at home", String.raw`carol \"c\"`, "carol@home"]) {
+        const to = `"${local}"@example.org`;
+        const raw = `From: ${quo.user}\r\nSubject: quotes\r\n\r\nHello.\r\n`;
+        expect(await refusal(() => post.submit(quo, { raw, envelope: { from: quo.user, to } })), to).toBe(0);
+      }
+    });
+
     test("to a mailbox of ours arrives there", async () => {
       await post.submit(ada, letter(ada.user, "to myself", ada.user));
       expect(await post.subjects(ada, "to myself")).toContain("to myself");

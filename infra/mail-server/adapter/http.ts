@@ -91,7 +91,9 @@ async function answerSigning(letter: Letter, { api, journal }: Work): Promise<Re
   const key = dkim && (await api.dkim(dkim.domain));
   if (refusal !== undefined || !key) return { status: 200, body: { refusal: refusal ?? "This domain cannot send." } };
   const at = new Date().toISOString();
-  const source = route?.dedicated_ip_id === undefined ? {} : { dedicated_ip_id: route.dedicated_ip_id };
+  // Postfix sends mail with the null reverse-path from the shared addresses, because it cannot tell its domain.
+  const ipId = sender === "" ? null : route?.dedicated_ip_id;
+  const source = ipId === undefined ? {} : { dedicated_ip_id: ipId };
   journal.add("usage", { list: "sent", entry: { mailbox_id, account_id, address, at, recipients, ...source } });
   const { domain, selector, private_key } = key;
   return { status: 200, body: { domain, selector, private_key } };

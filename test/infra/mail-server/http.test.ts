@@ -8,6 +8,7 @@ import { startHttp } from "../../../infra/mail-server/adapter/http.ts";
 import { openJournal } from "../../../infra/mail-server/adapter/journal.ts";
 import { sessionName } from "../../../infra/mail-server/adapter/sessions.ts";
 import type { AdapterSettings } from "../../../infra/mail-server/adapter/settings.ts";
+import { activeIp, send as sendIp } from "../../support/dedicated-ips.ts";
 import { active, funded } from "../../support/domains.ts";
 import { newFolder } from "../../support/folder.ts";
 import { freePorts } from "../../support/listen.ts";
@@ -54,4 +55,13 @@ test("a letter is neither signed nor counted if a text in its From header is no 
   expect(counted()).toEqual([]);
   expect(await sign({})).toMatchObject({ domain: name });
   expect(counted()).toHaveLength(1);
+});
+
+test("a letter with the null reverse-path is not counted for the dedicated IP of its domain, because it leaves elsewhere", async () => {
+  const account = await funded(await newAccount());
+  const { id } = await activeIp(account);
+  const { name, sign, counted } = await scene(account);
+  await sendIp(account, "POST", `/${id}/domains/assign`, { domains: [name] });
+  for (const letter of [{}, { sender: "" }]) expect(await sign(letter)).toMatchObject({ domain: name });
+  expect(counted().map((line) => JSON.parse(line).entry.dedicated_ip_id)).toEqual([id, null]);
 });

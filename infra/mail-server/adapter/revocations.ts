@@ -39,6 +39,13 @@ async function kick(mask: string, { doveadm, local_key }: { doveadm: string; loc
   if (word === "error" && result?.exitCode !== nobodyConnected) throw new Error("Dovecot could not end sessions.");
 }
 
+/** Ends SMTP sessions, and forgets the answers about the account. */
+function revoke({ action, scope, account_id, id_of_scope, at }: Revocation, api: Api, sessions: Sessions): void {
+  if (action === "restore") return;
+  api.forget(account_id);
+  sessions.revoke(scope === "mailbox" ? id_of_scope : account_id, Date.parse(at));
+}
+
 /**
  * The largest number of revocation ids that are kept. The ids are needed because the API repeats the revocations of the
  * last minute.
@@ -60,13 +67,6 @@ export function openRevocations(
 ) {
   const file = join(state, "revocations");
   const done = new Set<string>();
-
-  /** Ends SMTP sessions, and forgets the answers about the account. */
-  const revoke = ({ action, scope, account_id, id_of_scope, at }: Revocation): void => {
-    if (action === "restore") return;
-    api.forget(account_id);
-    sessions.revoke(scope === "mailbox" ? id_of_scope : account_id, Date.parse(at));
-  };
 
   /** Ends IMAP and POP3 sessions, and deletes the mail of a purged mailbox. */
   const carryOut = async ({ id, action, scope, account_id, id_of_scope }: Revocation): Promise<void> => {
@@ -99,7 +99,7 @@ export function openRevocations(
       since = next;
       isMore = has_more;
     }
-    for (const revocation of revocations) revoke(revocation);
+    for (const revocation of revocations) revoke(revocation, api, sessions);
     await tryAll(revocations.map((revocation) => () => carryOut(revocation)));
     if (since !== undefined) replaceFile(file, since);
   };

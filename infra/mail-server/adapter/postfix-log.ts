@@ -1,6 +1,7 @@
-import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, statSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 
 import type { Journal } from "./journal.ts";
+import { replaceFile } from "./state.ts";
 
 /** The type of an event, by Postfix's word for the status. `expired` is the status of a letter that waited too long. */
 const typesByWord: Record<string, string> = {
@@ -52,8 +53,14 @@ function readDeliveries() {
 
 type Position = { inode: number; offset: number };
 
-const readPosition = (file: string): Position =>
-  existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Position) : { inode: 0, offset: 0 };
+/** The stored position. If the file cannot be read, the log is read from its beginning. */
+function readPosition(file: string): Position {
+  try {
+    return JSON.parse(readFileSync(file, "utf8")) as Position;
+  } catch {
+    return { inode: 0, offset: 0 };
+  }
+}
 
 /**
  * Follows a log and adds its deliveries to the journal. Stores the position after the entries. So after a crash between
@@ -78,7 +85,7 @@ export function openPostfixLog(log: string, positionFile: string, journal: Journ
         const entries = lines.flatMap((line) => read(line, new Date()) ?? []);
         journal.add("events", ...entries.map((entry) => ({ list: "events", entry })));
         position = { inode, offset: position.offset + end };
-        writeFileSync(positionFile, JSON.stringify(position));
+        replaceFile(positionFile, JSON.stringify(position));
       }
     } finally {
       closeSync(file);

@@ -35,7 +35,7 @@ const replies: Record<string, string> = {
  * Quotes the local part of an address if it needs quotes (RFC 5321 §4.1.2). Postfix tells its policy service every
  * address without quotes.
  */
-function quoted(address: string): string {
+function quoteLocal(address: string): string {
   const [, local = "", domain = ""] = /^(.*)@([^@]*)$/.exec(address) ?? [];
   return /[\s"\\()<>[\]:;,@]/.test(local) ? `"${local.replaceAll(/["\\]/g, "\\$&")}"@${domain}` : address;
 }
@@ -47,7 +47,7 @@ async function judgeSender(
 ): Promise<string> {
   const session = readSession(name);
   if (!session || sessions.isRevoked(session)) return "421 4.7.0 Log in again.";
-  const { allowed, reason } = await api.sender(session.login, sender, quoted(recipient));
+  const { allowed, reason } = await api.sender(session.login, sender, quoteLocal(recipient));
   if (allowed) return "DUNNO";
   const { code = "", message = "This is not allowed." } = reason ?? {};
   return `${replies[code] ?? "550 5.7.1"} ${message}`;

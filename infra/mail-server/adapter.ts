@@ -16,6 +16,7 @@ import { openRevocations } from "./adapter/revocations.ts";
 import { openSessions } from "./adapter/sessions.ts";
 import { readSettings } from "./adapter/settings.ts";
 import { startSocketmap } from "./adapter/socketmap.ts";
+import { tryAll } from "./adapter/try-all.ts";
 import { openUsage } from "./adapter/usage.ts";
 
 const log = (text: string): void => void process.stdout.write(`${new Date().toISOString()} ${text}\n`);
@@ -49,9 +50,5 @@ log("The adapter is ready.");
 const readLog = openPostfixLog(ours.postfix_log, join(ours.state, "postfix-log"), journal);
 const readUsage = openUsage(ours.store, journal);
 const { report_seconds: reportSeconds, revocation_seconds: revocationSeconds } = ours;
-void repeat("reports of usage and events", reportSeconds, async () => {
-  readLog();
-  await readUsage();
-  await journal.flush();
-});
+void repeat("reports of usage and events", reportSeconds, () => tryAll([readLog, readUsage, journal.flush]));
 void repeat("revocations", revocationSeconds, openRevocations(ours, api, sessions));

@@ -125,8 +125,8 @@ function openWarnings(log: (text: string) => void) {
 }
 
 /**
- * Calls the endpoints of the API, with connections that stay open. If the API refuses the key or a request, `log` gets
- * a line, but at most one line a minute.
+ * Calls the endpoints of the API, with connections that stay open. Repeats a request without an answer once. If the API
+ * refuses the key or a request, `log` gets a line, but at most one line a minute.
  */
 export function openApi(
   { api, mail_key }: Pick<AdapterSettings, "api" | "mail_key">,
@@ -134,13 +134,15 @@ export function openApi(
 ) {
   const warn = openWarnings(log);
   const call: CallEndpoint = async (path, { headers, ...sent } = {}) => {
-    try {
-      const signal = AbortSignal.timeout(answerTimeoutMs);
-      const response = await fetch(`${api}/internal/mail/${path}`, {
+    const send = (): Promise<Response> =>
+      fetch(`${api}/internal/mail/${path}`, {
         ...sent,
         headers: { ...headers, "x-mail-key": mail_key },
-        signal,
+        signal: AbortSignal.timeout(answerTimeoutMs),
       });
+    try {
+      // The API can close a connection at the moment when a request is sent. A repeated report has the same batch id.
+      const response = await send().catch(send);
       warn(response.status, path.replace(/\?.*$/, ""));
       return response;
     } catch (error) {

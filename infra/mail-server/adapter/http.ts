@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import type { Api } from "./api.ts";
 import type { Journal } from "./journal.ts";
-import { readUser } from "./maps.ts";
+import { isAddress, readUser } from "./maps.ts";
 import { readSession, sessionName } from "./sessions.ts";
 import type { AdapterSettings } from "./settings.ts";
 
@@ -81,6 +81,8 @@ async function answerSigning(letter: Letter, { api, journal }: Work): Promise<Re
   const { session, sender, authors, recipients } = letter;
   const { login } = readSession(session) ?? {};
   if (login === undefined) return { status: 503 };
+  // For `From: ceo@example.com <>`, rspamd gives an empty text. The API reads an empty text as the null reverse-path.
+  if (!authors.every(isAddress)) return { status: 200, body: { refusal: "The From header has no valid address." } };
   const verdicts = await Promise.all([...new Set([sender, ...authors])].map((from) => api.sender(login, from)));
   const { code, message: refusal } = verdicts.find(({ allowed }) => !allowed)?.reason ?? {};
   // The warm-up limit ends at midnight. After a 503, rspamd refuses the letter only temporarily.
@@ -89,7 +91,9 @@ async function answerSigning(letter: Letter, { api, journal }: Work): Promise<Re
   const key = dkim && (await api.dkim(dkim.domain));
   if (refusal !== undefined || !key) return { status: 200, body: { refusal: refusal ?? "This domain cannot send." } };
   const at = new Date().toISOString();
-  const source = route?.dedicated_ip_id === undefined ? {} : { dedicated_ip_id: route.dedicated_ip_id };
+  // Postfix sends mail with the null reverse-path from the shared addresses, because it cannot tell its domain.
+  const ipId = sender === "" ? null : route?.dedicated_ip_id;
+  const source = ipId === undefined ? {} : { dedicated_ip_id: ipId };
   journal.add("usage", { list: "sent", entry: { mailbox_id, account_id, address, at, recipients, ...source } });
   const { domain, selector, private_key } = key;
   return { status: 200, body: { domain, selector, private_key } };

@@ -12,9 +12,11 @@ import {
 import { join } from "node:path";
 
 import { isRefusal, NoAnswer, type Api } from "./api.ts";
+import { tryAll } from "./try-all.ts";
 
 /** The endpoints for reports. */
-type Endpoint = "usage" | "events";
+const endpoints = ["usage", "events"] as const;
+type Endpoint = (typeof endpoints)[number];
 type Entry = { list: string; entry: object };
 
 /** The most entries in one batch. */
@@ -47,10 +49,13 @@ function readLines(file: string): { lines: string[]; isCut: boolean } {
   return { lines, isCut: lines.length < stored.length };
 }
 
-/** The name of the closed file to send next. A file comes before its halves, which a crash can leave beside it. */
-const nextClosed = (folder: string): string | undefined =>
+/**
+ * The name of the closed file to send next to an endpoint. A file comes before its halves, which a crash can leave
+ * beside it.
+ */
+const nextClosed = (folder: string, endpoint: Endpoint): string | undefined =>
   readdirSync(folder)
-    .filter((name) => name.endsWith(".closed"))
+    .filter((name) => name.startsWith(`${endpoint}.`) && name.endsWith(".closed"))
     .toSorted()[0];
 
 /**
@@ -86,6 +91,13 @@ export function openJournal(folder: string, api: Api, log: (text: string) => voi
     rmSync(join(folder, name));
   };
 
+  const flushTo = async (endpoint: Endpoint): Promise<void> => {
+    if (existsSync(openFile(endpoint)))
+      renameSync(openFile(endpoint), join(folder, `${endpoint}.${randomUUID()}.closed`));
+    const next = (): string | undefined => nextClosed(folder, endpoint);
+    for (let name = next(); name !== undefined; name = next()) await send(name);
+  };
+
   return {
     /** Adds entries to a report. The entries are stored when the function returns. */
     add: (endpoint: Endpoint, ...entries: Entry[]): void => {
@@ -94,16 +106,10 @@ export function openJournal(folder: string, api: Api, log: (text: string) => voi
       appendFileSync(openFile(endpoint), entries.map((one) => `\n${JSON.stringify(one)}`).join(""));
     },
     /**
-     * Sends all stored entries. Rejects if the API cannot accept a batch now. The remaining entries then wait for the
-     * next call.
+     * Sends all stored entries. Rejects if the API cannot accept a batch now. The remaining entries of the endpoint then
+     * wait for the next call.
      */
-    flush: async (): Promise<void> => {
-      for (const endpoint of ["usage", "events"] as const) {
-        if (existsSync(openFile(endpoint)))
-          renameSync(openFile(endpoint), join(folder, `${endpoint}.${randomUUID()}.closed`));
-      }
-      for (let name = nextClosed(folder); name !== undefined; name = nextClosed(folder)) await send(name);
-    },
+    flush: (): Promise<void> => tryAll(endpoints.map((endpoint) => () => flushTo(endpoint))),
   };
 }
 

@@ -38,11 +38,11 @@ const service = ({ route }: Verdict): string | undefined => {
 /** A relay in the notation of Postfix: `[192.0.2.1]:587`. */
 const nextHop = (relay: string): string => (relay.startsWith("[") ? relay : relay.replace(/^(.*):(\d+)$/, "[$1]:$2"));
 
-/** The destination of mail to an address. Undefined if the address does not exist. */
+/** The destination of mail to an address. Undefined for an address whose domain is not here. */
 async function recipientOf(api: Api, key: string): Promise<Recipient | undefined> {
   if (!isAddress(key)) return undefined;
   const found = await api.recipient(key);
-  return found.kind === "none" || found.kind === "unknown" ? undefined : found;
+  return found.kind === "unknown" ? undefined : found;
 }
 
 /**
@@ -52,8 +52,8 @@ async function recipientOf(api: Api, key: string): Promise<Recipient | undefined
 const mostAddresses = 150;
 
 /**
- * The API's answers for an address, and for the addresses to which its copies lead. Undefined for an address that is
- * not here.
+ * The API's answers for an address, and for the addresses to which its copies lead. Undefined for an address whose
+ * domain is not here.
  */
 type Lookups = Map<string, Recipient | undefined>;
 
@@ -76,12 +76,13 @@ async function lookUp(api: Api, first: string): Promise<Lookups> {
 }
 
 /**
- * The mailboxes and the outside addresses that get the mail to an address. Follows each address once, so accounts that
- * forward to each other make no loop. If a mailbox only hands its mail on, and all copies lead back to it, the mailbox
- * keeps the mail.
+ * The mailboxes and the outside addresses that get the mail to an address. Empty if the address is not here, or if
+ * nobody gets its mail. Follows each address once, so accounts that forward to each other make no loop. If a mailbox
+ * only hands its mail on, and nobody gets the copies or all copies lead back to it, the mailbox keeps the mail.
  */
 async function destinationsOf(api: Api, first: string): Promise<string[]> {
   const lookups = await lookUp(api, first);
+  if (!lookups.get(first)) return [];
   const destinations = new Set<string>();
   /** Whether somebody gets the mail to an address. False while the address is being followed. */
   const reached = new Map<string, boolean>();
@@ -112,20 +113,13 @@ const incomingTables = (api: Api): Record<string, Table> => ({
     if (key.startsWith(".") || !key.includes(".") || key.includes("@")) return undefined;
     return (await api.recipient(`postmaster@${key}`)).kind === "unknown" ? undefined : "here";
   },
-  /** The existing addresses, and the internal users. */
-  recipients: async (key) => {
-    if (readUser(key)) return "here";
-    return (await recipientOf(api, key)) && "here";
-  },
+  /** The addresses whose mail somebody gets, and the internal users. */
+  recipients: async (key) => (readUser(key) || (await destinationsOf(api, key)).length > 0 ? "here" : undefined),
   /**
    * The mailboxes and addresses that get the mail to an address. Postfix looks up each result again. So no result is an
    * address that forwards the mail.
    */
-  route: async (key) => {
-    if (!(await recipientOf(api, key))) return undefined;
-    const to = await destinationsOf(api, key);
-    return to.length > 0 ? to.join(", ") : undefined;
-  },
+  route: async (key) => (await destinationsOf(api, key)).join(", ") || undefined,
 });
 
 /**

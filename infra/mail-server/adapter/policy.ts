@@ -31,6 +31,15 @@ const replies: Record<string, string> = {
   warm_up_limit: "451 4.7.1",
 };
 
+/**
+ * Quotes the local part of an address if it needs quotes (RFC 5321 §4.1.2). Postfix tells its policy service every
+ * address without quotes.
+ */
+function quoteLocal(address: string): string {
+  const [, local = "", domain = ""] = /^(.*)@([^@]*)$/.exec(address) ?? [];
+  return /[\s"\\()<>[\]:;,@]/.test(local) ? `"${local.replaceAll(/["\\]/g, "\\$&")}"@${domain}` : address;
+}
+
 /** Decides whether the user of a session may send a letter to a recipient. Returns the action for Postfix. */
 async function judgeSender(
   { sasl_username: name = "", sender = "", recipient = "" }: Request,
@@ -38,7 +47,7 @@ async function judgeSender(
 ): Promise<string> {
   const session = readSession(name);
   if (!session || sessions.isRevoked(session)) return "421 4.7.0 Log in again.";
-  const { allowed, reason } = await api.sender(session.login, sender, recipient);
+  const { allowed, reason } = await api.sender(session.login, sender, quoteLocal(recipient));
   if (allowed) return "DUNNO";
   const { code = "", message = "This is not allowed." } = reason ?? {};
   return `${replies[code] ?? "550 5.7.1"} ${message}`;

@@ -1,16 +1,7 @@
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  openSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 
 import type { Journal } from "./journal.ts";
+import { replaceFile } from "./state.ts";
 
 /** The type of an event, by Postfix's word for the status. `expired` is the status of a letter that waited too long. */
 const typesByWord: Record<string, string> = {
@@ -85,13 +76,13 @@ function readDeliveries(senders: Map<string, string>) {
 /** A place in a log, and the senders of the letters that were being delivered there. */
 type Position = { inode: number; offset: number; senders?: [queue: string, sender: string][] };
 
-const readPosition = (file: string): Position =>
-  existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Position) : { inode: 0, offset: 0 };
-
-/** Replaces the stored position in one step, so that a crash leaves the former or the new position. */
-function writePosition(file: string, position: Position): void {
-  writeFileSync(`${file}.new`, JSON.stringify(position));
-  renameSync(`${file}.new`, file);
+/** The stored position. If the file cannot be read, the log is read from its beginning. */
+function readPosition(file: string): Position {
+  try {
+    return JSON.parse(readFileSync(file, "utf8")) as Position;
+  } catch {
+    return { inode: 0, offset: 0 };
+  }
 }
 
 /**
@@ -119,7 +110,7 @@ export function openPostfixLog(log: string, positionFile: string, journal: Journ
         const entries = lines.flatMap((line) => read(line, new Date()) ?? []);
         journal.add("events", ...entries.map((entry) => ({ list: "events", entry })));
         position = { inode, offset: position.offset + end };
-        writePosition(positionFile, { ...position, senders: [...senders] });
+        replaceFile(positionFile, JSON.stringify({ ...position, senders: [...senders] }));
       }
     } finally {
       closeSync(file);

@@ -1,10 +1,12 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 
 import { NoAnswer, type Api } from "./api.ts";
 import { readUser } from "./maps.ts";
 import type { Sessions } from "./sessions.ts";
+import { replaceFile } from "./state.ts";
+import { tryAll } from "./try-all.ts";
 
 /** A revocation in the answer of the endpoint `revocations`. */
 export type Revocation = {
@@ -37,6 +39,13 @@ async function kick(mask: string, { doveadm, local_key }: { doveadm: string; loc
   if (word === "error" && result?.exitCode !== nobodyConnected) throw new Error("Dovecot could not end sessions.");
 }
 
+/** Ends SMTP sessions, and forgets the answers about the account. */
+function revoke({ action, scope, account_id, id_of_scope, at }: Revocation, api: Api, sessions: Sessions): void {
+  if (action === "restore") return;
+  api.forget(account_id);
+  sessions.revoke(scope === "mailbox" ? id_of_scope : account_id, Date.parse(at));
+}
+
 /**
  * The largest number of revocation ids that are kept. The ids are needed because the API repeats the revocations of the
  * last minute.
@@ -45,10 +54,11 @@ const mostDone = 10_000;
 
 /**
  * Returns a function that carries out the revocations since its last call: ends sessions, and deletes the mail of
- * purged mailboxes. The function stores its position at the end. So after a crash, some revocations are carried out
- * twice, which is harmless. If the API no longer keeps the revocations since the position, the function ends all IMAP
- * and POP3 sessions, and rejects. The next call begins at the newest revocation, so the mail of mailboxes that were
- * purged in between stays.
+ * purged mailboxes. If a revocation fails, the function carries out the others, and then rejects. The next call tries
+ * the failed revocation again. The function stores its position at the end. So after a crash, some revocations are
+ * carried out twice, which is harmless. If the API no longer keeps the revocations since the position, the function
+ * ends all IMAP and POP3 sessions, and rejects. The next call begins at the newest revocation, so the mail of mailboxes
+ * that were purged in between stays.
  */
 export function openRevocations(
   { store, state, ...settings }: { store: string; state: string; doveadm: string; local_key: string },
@@ -58,18 +68,11 @@ export function openRevocations(
   const file = join(state, "revocations");
   const done = new Set<string>();
 
-  const disconnect = async ({ scope, account_id, id_of_scope, at }: Revocation): Promise<void> => {
-    api.forget(account_id);
-    sessions.revoke(scope === "mailbox" ? id_of_scope : account_id, Date.parse(at));
+  /** Ends IMAP and POP3 sessions, and deletes the mail of a purged mailbox. */
+  const carryOut = async ({ id, action, scope, account_id, id_of_scope }: Revocation): Promise<void> => {
     // Dovecot knows only the mailbox and the account of a session. So the revocation of a domain ends all sessions of
     // its account. Mail programs connect again by themselves.
-    await kick(scope === "mailbox" ? `${id_of_scope}@${account_id}` : `*@${account_id}`, settings);
-  };
-
-  const carryOut = async (revocation: Revocation): Promise<void> => {
-    const { id, action, scope, account_id, id_of_scope } = revocation;
-    if (done.has(id) || !readUser(`${id_of_scope}@${account_id}`)) return;
-    if (action !== "restore") await disconnect(revocation);
+    if (action !== "restore") await kick(`${scope === "mailbox" ? id_of_scope : "*"}@${account_id}`, settings);
     if (action === "purge" && scope === "mailbox") {
       await rm(join(store, account_id, id_of_scope), { recursive: true, force: true });
     }
@@ -85,16 +88,19 @@ export function openRevocations(
   };
 
   return async (): Promise<void> => {
+    const revocations: Revocation[] = [];
     let since = existsSync(file) ? readFileSync(file, "utf8") : undefined;
     for (let isMore = true; isMore;) {
       const response = await api.revocations(since === undefined ? {} : { since });
       if (response.status === 422 && since !== undefined) await beginAnew();
       if (response.status !== 200) throw new NoAnswer(`The API answered ${response.status} to revocations.`);
       const { items, next, has_more } = (await response.json()) as Page;
-      for (const revocation of items) await carryOut(revocation);
+      revocations.push(...items.filter((one) => !done.has(one.id) && readUser(`${one.id_of_scope}@${one.account_id}`)));
       since = next;
       isMore = has_more;
     }
-    if (since !== undefined) writeFileSync(file, since);
+    for (const revocation of revocations) revoke(revocation, api, sessions);
+    await tryAll(revocations.map((revocation) => () => carryOut(revocation)));
+    if (since !== undefined) replaceFile(file, since);
   };
 }

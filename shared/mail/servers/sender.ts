@@ -98,7 +98,8 @@ const readFrom = (from: string) => (from.includes(" ") ? undefined : readAddress
  *
  * Without `login`, the question is about mail that waits in the queue of a mail server. The sender is then the mailbox
  * that sends from the address `from` now. The reason is `domain_not_ready` if the domain of `from` is not here, and
- * `not_yours` if no mailbox sends from `from`.
+ * `not_yours` if no mailbox sends from `from`. The limit of the warm-up does not hold, because the mail was counted when
+ * it was accepted.
  *
  * Throws 503 if the key service does not answer.
  */
@@ -133,7 +134,7 @@ export async function senderVerdict(
     routeOf(work, domain),
   ]);
   if (isListed) return refused("suppressed", { ...own, is_suppressed: true });
-  if (limit && limit.sent_today >= limit.per_day) return refused("warm_up_limit", { ...own, limit });
+  if (!isQueued && limit && limit.sent_today >= limit.per_day) return refused("warm_up_limit", { ...own, limit });
   return {
     allowed: true,
     ...own,

@@ -43,7 +43,7 @@ export const UsageBatch = z.strictObject({
         ...mailbox,
         address: z.string().min(1).max(320),
         recipients: z.int().min(1).max(100_000),
-        dedicated_ip_id: Id.optional(),
+        dedicated_ip_id: Id.nullable().optional(),
       }),
     )
     .default([]),
@@ -61,8 +61,11 @@ type Unit = {
   accountId: string;
   mailboxId: string;
   day: Day;
-  /** The dedicated IP from which the mail left, as the mail server says; undefined if the mail server names none. */
-  ipId: string | undefined;
+  /**
+   * The dedicated IP from which the mail left, as the mail server says. Null if the mail left from no dedicated IP,
+   * undefined if the mail server does not say it.
+   */
+  ipId: string | null | undefined;
   usage?: Usage;
   loginAt?: string;
   sent: number;
@@ -76,13 +79,13 @@ type Unit = {
 function unitsOf({ mailboxes, sent, logins }: UsageBatch): Unit[] {
   const units = new Map<string, Unit>();
   const unitFor = (
-    entry: { account_id: string; mailbox_id: string; at: string; dedicated_ip_id?: string | undefined },
+    entry: { account_id: string; mailbox_id: string; at: string; dedicated_ip_id?: string | null | undefined },
     list: string,
     index: number,
   ): Unit => {
     const { account_id: accountId, mailbox_id: mailboxId, dedicated_ip_id: ipId } = entry;
     const day = entry.at.slice(0, "yyyy-mm-dd".length);
-    const key = `${accountId}#${mailboxId}#${day}#${ipId ?? ""}`;
+    const key = `${accountId}#${mailboxId}#${day}#${ipId === undefined ? "" : ipId}`;
     const unit = units.get(key) ?? { accountId, mailboxId, day, ipId, sent: 0, entries: [] };
     unit.entries.push({ list, index });
     units.set(key, unit);
@@ -116,8 +119,8 @@ type ReportWork = { table: Table; now: () => Date };
  *
  * The effects:
  * - A measurement that is not newer than the stored measurement changes nothing.
- * - Sent mail is counted for the dedicated IP that the entry names, if the account has this IP. If the entry names no
- *   IP, the mail is counted for the dedicated IP from which the domain sends.
+ * - Sent mail is counted for the dedicated IP that the entry names, if the account has this IP. With null, the mail is
+ *   counted for no IP. Without the member, the mail is counted for the dedicated IP from which the domain sends.
  * - Sent mail is billed for the day of the report. The mailbox's own count has the mail on the day on which the mailbox
  *   sent it.
  *
@@ -175,7 +178,7 @@ const ipName = (accountId: string, ipId: string): string => `${accountId}#${ipId
 async function namedIps(table: Table, units: readonly Unit[]): Promise<Set<string>> {
   const named = new Map(
     units.flatMap(({ accountId, ipId }) =>
-      ipId === undefined ? [] : [[ipName(accountId, ipId), ipKey(accountId, ipId)] as const],
+      typeof ipId === "string" ? [[ipName(accountId, ipId), ipKey(accountId, ipId)] as const] : [],
     ),
   );
   const rows = await table.getMany([...named.values()]);
@@ -212,9 +215,9 @@ function planMailbox(units: readonly Unit[], { stored, domainId, ...reported }: 
     piece.ignored.push(...withoutEffect.map((entry) => ({ ...entry, reason })));
   }
   for (const unit of domainId === undefined ? [] : units) {
-    const { accountId, ipId = reported.ipId } = unit;
-    const isKnown = unit.ipId === undefined || reported.named.has(ipName(accountId, unit.ipId));
-    countSent(unit, domainId ?? "", isKnown ? ipId : undefined, piece);
+    const { accountId, ipId = reported.ipId ?? null } = unit;
+    const isKnown = unit.ipId === undefined || reported.named.has(ipName(accountId, String(ipId)));
+    countSent(unit, domainId ?? "", isKnown ? ipId : null, piece);
   }
   if (stored) planMeasurement(units, stored, reported, piece);
 }
@@ -228,7 +231,7 @@ const countedMs = 30 * dayMs;
 function countSent(
   { accountId, mailboxId, day: reportedDay, sent }: Unit,
   domainId: string,
-  ipId: string | undefined,
+  ipId: string | null,
   { counters, now }: Piece,
 ): void {
   if (sent === 0) return;
@@ -239,7 +242,7 @@ function countSent(
   if (day < dayOf(new Date(now.getTime() - countedMs))) return;
   counters.add(sentByKey(accountId, mailboxId, day), { count: sent }, sentExpiry(day));
   countMail(counters, accountId, { type: "domain", id: domainId }, day, { sent });
-  if (ipId !== undefined) countMail(counters, accountId, { type: "dedicated_ip", id: ipId }, day, { sent });
+  if (ipId !== null) countMail(counters, accountId, { type: "dedicated_ip", id: ipId }, day, { sent });
 }
 
 /** A login is stored only if it is at least this much later than the stored login, in milliseconds. */

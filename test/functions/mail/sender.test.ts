@@ -261,6 +261,9 @@ test("a managed dedicated IP has a daily limit during its warm-up", async () => 
     reason: { code: "warm_up_limit" },
     limit: { per_day: 50, sent_today: 50 },
   });
+  // Queued mail was counted when it was accepted.
+  const queued = (await askMailRoute("sender", `queued=true&from=${login}`)).body;
+  expect(queued).toMatchObject({ allowed: true, limit: { per_day: 50, sent_today: 50 } });
   // The mail of a domain that has moved counts for the IP from which it left, and for no IP of another account.
   await sendIp(account, "POST", `/${id}/domains/unassign`, { domains: [name] });
   const { id: foreign } = await activeIp(await funded(await newAccount()));
@@ -274,9 +277,11 @@ test("a managed dedicated IP has a daily limit during its warm-up", async () => 
     ],
   });
   await sendIp(account, "POST", `/${id}/domains/assign`, { domains: [name] });
+  // Mail that left from the shared addresses counts for no IP.
+  await reportUsage({ sent: [{ ...mine, dedicated_ip_id: null }] });
   expect(await verdict(login, login)).toMatchObject({ limit: { per_day: 50, sent_today: 57 } });
   const { body } = await send(account, "GET", `statistics?domain=${name}`);
-  expect(body.total.sent).toBe(78);
+  expect(body.total.sent).toBe(85);
   await write({ update: ipKey(account.id, id), remove: ["activated_at"] });
   expect(await verdict(login, login)).toMatchObject({ allowed: true, route: { kind: "dedicated" } });
 });

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { appendFileSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -57,6 +58,22 @@ test("while the API cannot be reached, every entry is kept for later", async () 
   await mailRoutes.start();
   await journal.flush();
   expect([await counted(), lines.length]).toEqual([1, 1]);
+});
+
+test("while one endpoint fails, the entries of the other endpoint are sent", async () => {
+  const sent: string[] = [];
+  const { folder, journal, delivery } = await scene((api) => async (endpoint, body) => {
+    sent.push(endpoint);
+    return endpoint === "events" ? 503 : api.report(endpoint, body);
+  });
+  journal.add("events", delivery(sound));
+  const login = { mailbox_id: randomUUID(), account_id: randomUUID(), at: new Date().toISOString(), protocol: "imap" };
+  for (let run = 0; run < 2; run += 1) {
+    journal.add("usage", { list: "logins", entry: login });
+    await expect(journal.flush()).rejects.toThrow("The API answered 503 to events.");
+  }
+  expect(sent.filter((endpoint) => endpoint === "usage")).toHaveLength(2);
+  expect(readdirSync(folder).filter((name) => name.startsWith("usage"))).toEqual([]);
 });
 
 test("each entry counts once, even if every other answer is lost", async () => {

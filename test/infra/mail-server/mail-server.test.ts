@@ -201,6 +201,9 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       expect(await forged({ from: `Bob <${ada.user}>`, envelope })).toBe(554);
       const raw = `From: ${bob.user}\r\nFrom: ${ada.user}\r\nSubject: forged\r\n\r\nHello.\r\n`;
       expect(await forged({ raw, envelope })).toBe(554);
+      for (const from of ["ceo@example.org <>", "Your Bank", `ceo@example.org <>, ${bob.user}`]) {
+        expect(await forged({ raw: `From: ${from}\r\nSubject: forged\r\n\r\nHello.\r\n`, envelope }), from).toBe(554);
+      }
       expect(await forged({}, { ...bob, pass: "wrong" })).toBe(535);
       expect(internet.letters.filter(({ raw }) => raw.includes("Subject: forged"))).toEqual([]);
     });
@@ -213,6 +216,15 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       await post.submit(ada, letter("carol@example.org", "from the shared address", ada.user));
       expect((await arrived("from the dedicated IP")).source).toBe("127.0.0.2");
       expect((await arrived("from the shared address")).source).toBe("127.0.0.1");
+    });
+
+    test("is taken for a recipient whose local part needs quotes", async () => {
+      const quo = await newMailbox("quo");
+      for (const local of ["carol at home", String.raw`carol \"c\"`, "carol@home"]) {
+        const to = `"${local}"@example.org`;
+        const raw = `From: ${quo.user}\r\nSubject: quotes\r\n\r\nHello.\r\n`;
+        expect(await refusal(() => post.submit(quo, { raw, envelope: { from: quo.user, to } })), to).toBe(0);
+      }
     });
 
     test("to a mailbox of ours arrives there", async () => {

@@ -81,6 +81,19 @@ describe("the route of mail that is forwarded between accounts", () => {
     expect(await expanded(`sales@${bob.name}`)).toEqual([ada.user]);
   });
 
+  test("ends at the mailbox if nobody has the target any more, and an address without a mailbox is then refused", async () => {
+    const [ada, bob] = [await place("ada"), await place("bob")];
+    await agreedRule(ada.account, bob.address, { mailbox: ada.id, keep_copy: false });
+    const bea = await place("bea", bob.account);
+    await agreedRule(ada.account, bea.address, { address: "sales", domain: ada.name });
+    const sales = `sales@${ada.name}`;
+    expect([await expanded(ada.address), await expanded(sales)]).toEqual([[bob.user], [bea.user]]);
+    for (const { account, id } of [bob, bea]) await send(account, "DELETE", at(id));
+    expect(await expanded(ada.address)).toEqual([ada.user]);
+    const recipients = table("recipients");
+    expect([await recipients(ada.address), await recipients(sales)]).toEqual(["here", undefined]);
+  });
+
   test("leaves for an address elsewhere through both accounts", async () => {
     const [ada, bob] = [await place("ada"), await place("bob")];
     await agreedRule(ada.account, bob.address, { mailbox: ada.id, keep_copy: false });

@@ -3,17 +3,18 @@ import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, sta
 import type { Journal } from "./journal.ts";
 import { replaceFile } from "./state.ts";
 
-/** The type of an event, by Postfix's word for the status. `expired` is the status of a letter that waited too long. */
+/** The type of an event, by Postfix's word for the status. */
 const typesByWord: Record<string, string> = {
   sent: "delivered",
   bounced: "bounced",
-  expired: "bounced",
   deferred: "deferred",
 };
 
 const fromLine = / postfix[^ ]*\/qmgr\[\d+\]: (?<queue>\w+): from=<(?<sender>[^>]*)>/;
 const toLine =
   /^(?<at>\w{3} +\d+ [\d:]+|\S+) \S+ postfix\/(?<service>[^[]+)\[\d+\]: (?<queue>\w+): to=<(?<recipient>[^>]+)>,.* dsn=(?<status>[\d.]+), status=(?<word>\w+) \((?<diagnostic>.*)\)$/;
+const expiredLine =
+  /^(?<at>\w{3} +\d+ [\d:]+|\S+) \S+ postfix[^ ]*\/qmgr\[\d+\]: (?<queue>\w+): from=<[^>]*>, status=(?:force-)?expired,/;
 const removedLine = / postfix[^ ]*\/qmgr\[\d+\]: (?<queue>\w+): removed$/;
 
 /** The dedicated IP address in the name of a service. Undefined for other services. */
@@ -35,46 +36,60 @@ function lineTime(text: string, now: Date): Date {
   return new Date(Math.min(ms, now.getTime()));
 }
 
-/** The most senders that are remembered: as many letters as Postfix delivers at once (`qmgr_message_active_limit`). */
-const mostSenders = 20_000;
+/** The most letters that are remembered: as many as Postfix delivers at once (`qmgr_message_active_limit`). */
+const mostLetters = 20_000;
+
+/** A letter that is being delivered, and the recipients to whom the present try did not deliver it. */
+type Letter = { sender: string; deferred: Set<string> };
 
 /**
- * Returns a function that reads one line of the outgoing Postfix's log, and returns its event. Each line about a
- * recipient is an event. The sender of a letter is in an earlier line, which Postfix writes before every try. The
- * function keeps the senders of the letters that are being delivered in `senders`, by their queue id.
+ * Returns a function that reads one line of the outgoing Postfix's log, and returns its events. A line about a recipient
+ * is an event. A line that says that a letter waited too long is an event for each recipient to whom the last try did
+ * not deliver. The sender of a letter is in an earlier line, which Postfix writes before every try. The function keeps
+ * the letters that are being delivered in `letters`, by their queue id.
  */
-function readDeliveries(senders: Map<string, string>) {
-  return (line: string, now: Date): object | undefined => {
-    const from = fromLine.exec(line)?.groups;
-    if (from?.["queue"] !== undefined) {
-      senders.delete(from["queue"]);
-      senders.set(from["queue"], from["sender"] ?? "");
-      const [oldest] = senders.keys();
-      if (senders.size > mostSenders && oldest !== undefined) senders.delete(oldest);
+function readDeliveries(letters: Map<string, Letter>) {
+  const begin = (queue: string, sender: string): void => {
+    letters.delete(queue);
+    letters.set(queue, { sender, deferred: new Set() });
+    const [oldest] = letters.keys();
+    if (letters.size > mostLetters && oldest !== undefined) letters.delete(oldest);
+  };
+  return (line: string, now: Date): object[] => {
+    const expired = expiredLine.exec(line)?.groups;
+    if (expired) {
+      const { sender = "", deferred = [] } = letters.get(expired["queue"] ?? "") ?? {};
+      const at = lineTime(expired["at"] ?? "", now).toISOString();
+      const event = { type: "bounced", at, sender, diagnostic: "The letter waited too long." };
+      return sender === "" ? [] : [...deferred].map((recipient) => ({ ...event, recipient }));
     }
+    const from = fromLine.exec(line)?.groups;
+    if (from?.["queue"] !== undefined) begin(from["queue"], from["sender"] ?? "");
     const removed = removedLine.exec(line)?.groups?.["queue"];
-    if (removed !== undefined) senders.delete(removed);
+    if (removed !== undefined) letters.delete(removed);
     const groups = toLine.exec(line)?.groups ?? {};
     const { at = "", service = "", queue = "", recipient, status, word = "", diagnostic = "" } = groups;
-    const [sender, type] = [senders.get(queue), typesByWord[word]];
+    const [letter, type] = [letters.get(queue), typesByWord[word]];
     // A letter without a sender is a bounce. The service `relay` passes a letter to this system's own MX. Such a letter
     // has not left the system yet, so the line is no event.
-    if (!sender || type === undefined || recipient === undefined || service.endsWith("relay/smtp")) return undefined;
+    if (!letter?.sender || type === undefined || recipient === undefined || service.endsWith("relay/smtp")) return [];
+    if (type === "deferred") letter.deferred.add(recipient);
     const source_ip = sourceOf(service);
-    return {
+    const event = {
       type,
       at: lineTime(at, now).toISOString(),
-      sender,
+      sender: letter.sender,
       recipient,
       status,
       diagnostic: diagnostic.slice(0, 500),
       ...(source_ip === undefined ? {} : { source_ip }),
     };
+    return [event];
   };
 }
 
-/** A place in a log, and the senders of the letters that were being delivered there. */
-type Position = { inode: number; offset: number; senders?: [queue: string, sender: string][] };
+/** A place in a log, and the letters that were being delivered there. */
+type Position = { inode: number; offset: number; letters?: [queue: string, sender: string, ...deferred: string[]][] };
 
 /** The stored position. If the file cannot be read, the log is read from its beginning. */
 function readPosition(file: string): Position {
@@ -86,14 +101,16 @@ function readPosition(file: string): Position {
 }
 
 /**
- * Follows a log and adds its deliveries to the journal. Stores the position and the senders after the entries. So after
+ * Follows a log and adds its deliveries to the journal. Stores the position and the letters after the entries. So after
  * a crash between these two steps, some deliveries are reported twice, but no delivery is lost. Reads a replaced log
  * (logrotate) from its beginning. Does not read the lines that the former log got after the last call.
  */
 export function openPostfixLog(log: string, positionFile: string, journal: Journal) {
   const stored = readPosition(positionFile);
-  const senders = new Map(stored.senders);
-  const read = readDeliveries(senders);
+  const letters = new Map(
+    (stored.letters ?? []).map(([queue, sender, ...deferred]) => [queue, { sender, deferred: new Set(deferred) }]),
+  );
+  const read = readDeliveries(letters);
   const buffer = Buffer.alloc(1_048_576);
   let position: Position = stored;
   return (): void => {
@@ -107,10 +124,11 @@ export function openPostfixLog(log: string, positionFile: string, journal: Journ
         const end = buffer.subarray(0, count).lastIndexOf("\n") + 1;
         if (end === 0) return;
         const lines = buffer.subarray(0, end).toString().split("\n");
-        const entries = lines.flatMap((line) => read(line, new Date()) ?? []);
+        const entries = lines.flatMap((line) => read(line, new Date()));
         journal.add("events", ...entries.map((entry) => ({ list: "events", entry })));
         position = { inode, offset: position.offset + end };
-        replaceFile(positionFile, JSON.stringify({ ...position, senders: [...senders] }));
+        const delivering = [...letters].map(([queue, { sender, deferred }]) => [queue, sender, ...deferred]);
+        replaceFile(positionFile, JSON.stringify({ ...position, letters: delivering }));
       }
     } finally {
       closeSync(file);

@@ -72,10 +72,25 @@ test("a delivery has the time of its line, not the time at which the line is rea
   expect(stamp(new Date(lastYear))).toBe(stamp(late));
 });
 
-test("only the latest 20,000 senders are remembered", () => {
+test("a letter that waited too long bounces for each recipient to whom the last try did not deliver", () => {
+  const { write, events, restarted } = scene();
+  const deferred = "dsn=4.4.1, status=deferred (connect timed out)";
+  write(new Date(), from("A1", "ada@shop.test"), to("A1", "eve@far.example", deferred));
+  write(new Date(), to("A1", "dan@far.example", "dsn=2.0.0, status=sent (ok)"));
+  restarted()();
+  write(new Date(), "postfix/qmgr[7]: A1: from=<ada@shop.test>, status=expired, returned to sender", removed("A1"));
+  restarted()();
+  expect(events().map(({ type, recipient, status }) => [type, recipient, status])).toEqual([
+    ["deferred", "eve@far.example", "4.4.1"],
+    ["delivered", "dan@far.example", "2.0.0"],
+    ["bounced", "eve@far.example", undefined],
+  ]);
+});
+
+test("only the latest 20,000 letters are remembered", () => {
   const { position, write, restarted } = scene();
   write(new Date(), ...Array.from({ length: 20_010 }, (_, index) => from(`A${index}`, "ada@shop.test")));
   restarted()();
-  const { senders } = JSON.parse(readFileSync(position, "utf8"));
-  expect([senders.length, senders[0][0]]).toEqual([20_000, "A10"]);
+  const { letters } = JSON.parse(readFileSync(position, "utf8"));
+  expect([letters.length, letters[0][0]]).toEqual([20_000, "A10"]);
 });

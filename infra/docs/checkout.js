@@ -123,6 +123,9 @@ function showNoAnswer(text, atLeastSeconds) {
   });
 }
 
+/** Whether the product has answered, and not a proxy or firewall in its place. */
+const isOurs = ({ headers }) => /json/.test(headers.get("content-type") ?? "");
+
 async function ask() {
   clearTimeout(timer);
   byId("again").hidden = true;
@@ -133,7 +136,7 @@ async function ask() {
       signal: AbortSignal.timeout(20_000),
     });
     if (response.ok) showResult(await response.json());
-    else if (response.status === 404 || response.status === 422) showInvalidLink();
+    else if ([404, 422].includes(response.status) && isOurs(response)) showInvalidLink();
     else if (response.status === 429) {
       showNoAnswer("There were too many requests.", Number(response.headers.get("retry-after")));
     } else showNoAnswer("Something went wrong on our side.");

@@ -44,6 +44,9 @@ const retryTimeOf = (response) => {
   return seconds > 90 ? `in ${Math.ceil(seconds / 60)} minutes` : "in a minute";
 };
 
+/** Whether the product has answered, and not a proxy or firewall in its place. */
+const isOurs = ({ headers }) => /json/.test(headers.get("content-type") ?? "");
+
 async function show(response) {
   if (response.ok) {
     const { target_email } = await response.json();
@@ -51,7 +54,7 @@ async function show(response) {
       "Thank you, you have confirmed",
       `Copies can come to ${target_email} from now on. You can close this page.`,
     );
-  } else if (response.status === 404 || response.status === 422) showInvalidLink();
+  } else if ([404, 422].includes(response.status) && isOurs(response)) showInvalidLink();
   else if (response.status === 429) showStatus(`There were too many tries. Try again ${retryTimeOf(response)}.`, true);
   else {
     isUnsure = true;

@@ -53,8 +53,8 @@ export type Resolver = {
 export type ZoneResolver = Resolver & {
   /**
    * The NS records of the delegation inside the zone `parent` to which a name belongs. They are at the name itself or at
-   * a name above it. Otherwise the name belongs to `parent`, and is an `alias` if it has a CNAME. The name's own
-   * nameservers are not asked.
+   * a name above it. Otherwise the name belongs to `parent`: it is an `alias` if it has a CNAME, `absent` if it does not
+   * exist, and `none` if it has other records. The name's own nameservers are not asked.
    */
   cut: (name: string, parent: string, within?: Budget) => Promise<DnsAnswer | { status: "alias" }>;
   /**

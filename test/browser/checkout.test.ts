@@ -132,7 +132,8 @@ describe.skipIf(!hasBrowser)("the pages of a checkout", { timeout: 60_000 }, () 
     ["an expired page", resultOf({ status: "expired", message: "Nothing." }), "Payment page expired", 1],
     ["a saved card", resultOf({ purpose: "payment_method" }), "Your payment method is saved", 1],
     ["a URL that runs", resultOf({ dashboard_url: "javascript:alert(1)" }), "Your payment has arrived", 0],
-    ["an unknown link", { status: 404, body: "{}" }, "This link is not valid", 0],
+    ["an unknown link", { status: 404, json: {} }, "This link is not valid", 0],
+    ["the page of a proxy", { status: 404, body: "<p>Blocked</p>" }, "We do not know the result yet", 0],
   ] as const)("the result page says what %s means", async (_, answer, title, links) => {
     const { page, base } = await newPage();
     await page.route(resultPath, (route) => route.fulfill(answer));

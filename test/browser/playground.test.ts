@@ -228,6 +228,9 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     await page.getByRole("button", { name: "Send the same request again" }).click();
     expect(await status(page, "Completed")).toContain("replayed answer");
     expect(await names(account)).toEqual(["Sales"]);
+    await page.route("**/v1/public/a2a", (route) => route.fulfill({ json: {} }), { times: 1 });
+    await program(page).press("Control+Enter");
+    await status(page, "There was no answer");
   });
 
   test("explains that a token is missing or wrong", async () => {

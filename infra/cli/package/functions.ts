@@ -1,11 +1,10 @@
-import { readFileSync } from "node:fs";
-
 import { type Command, Option, InvalidArgumentError } from "commander";
 
 import type { ApiPromise, HostedMail, List } from "../../client/package/index.ts";
 import { type ArgumentSpec, type CommandSpec, flagOf } from "../emit.ts";
 import { Failure } from "./failures.ts";
 import { formOf, printAnswer, printList } from "./output.ts";
+import { readText } from "./read-text.ts";
 import { accountFor, clientFor, type GlobalOptions } from "./session.ts";
 
 type Method = (args: Record<string, unknown>) => ApiPromise<unknown> | List<unknown, unknown>;
@@ -32,8 +31,9 @@ const nullValue = Symbol("null");
 
 /** Parses JSON. Reads the JSON from a file if the text is `@` and the file's path. */
 function jsonOf(text: string): unknown {
+  const json = text.startsWith("@") ? readText(text.slice(1)) : text;
   try {
-    return JSON.parse(text.startsWith("@") ? readFileSync(text.slice(1), "utf8") : text) as unknown;
+    return JSON.parse(json) as unknown;
   } catch (error) {
     throw new InvalidArgumentError(`Write JSON, or @file with the JSON in a file. ${(error as Error).message}`);
   }

@@ -37,7 +37,7 @@ const columnNames = (names: string[]): string[] =>
 function parseFile(file: string): { columns: string[]; records: Parsed[] } {
   let columns: string[] = [];
   const readHeader = (names: string[]): string[] => (columns = columnNames(names));
-  const options = { columns: readHeader, bom: true, trim: true, skip_empty_lines: true, info: true } as const;
+  const options = { columns: readHeader, trim: true, skip_empty_lines: true, info: true } as const;
   const text = readText(file);
   try {
     const records = parse<Parsed>(text, options);

@@ -66,12 +66,18 @@ function addAccess(program: Command): void {
 function addMailboxImport(program: Command): void {
   const command = groupOf(program, ["mailboxes"])
     .command("import")
-    .argument("<file>", "a CSV file with the columns email, first_name, last_name, and perhaps quota_allowed (bytes)")
+    .argument(
+      "<file>",
+      "a CSV file with the columns email, first_name, last_name, and perhaps quota_allowed (bytes); or - for the standard input",
+    )
     .summary("Create the mailboxes of a CSV file")
     .description(
       "Create the mailboxes of a CSV file\n\nMailboxes that exist are skipped, so you can run the command again after an interruption. The command writes the failed rows and their errors to a CSV file. Correct this file and import it.",
     )
-    .option("--report <file>", "the file for the failed rows; by default FILE.failed.csv")
+    .option(
+      "--report <file>",
+      "the file for the failed rows; by default FILE.failed.csv, or failed.csv for the standard input",
+    )
     .option("--dry-run", "check the file and count the mailboxes without creating any");
   addGlobalOptions(command).addHelpText("after", "\nExample:\n  hosted-mail mailboxes import people.csv");
   command.action(async (file: string) => {
@@ -79,7 +85,7 @@ function addMailboxImport(program: Command): void {
     // A long import reaches the rate limit, so its requests have to wait.
     const client = clientFor(options, { retries: 8, longestWaitMs: 60_000 });
     const account_id = await accountFor(options, client);
-    const report = options.report ?? `${file.replace(/\.csv$/i, "")}.failed.csv`;
+    const report = options.report ?? (file === "-" ? "failed.csv" : `${file.replace(/\.csv$/i, "")}.failed.csv`);
     const isDry = options.dryRun === true;
     const found = await importMailboxes(client, { account_id, file, report, isDry });
     const { created, ...others } = found;

@@ -86,6 +86,13 @@ function setRunning(value: boolean): void {
 
 async function send(body: ProgramRequest): Promise<void> {
   if (isRunning) return;
+  // A header can have only visible ASCII characters. A shortened token may have an ellipsis.
+  if (!/^[!-~]+$/.test(token())) {
+    const text = token() === "" ? "Paste an access token first." : "This is no access token. Paste the whole token.";
+    showStatus(text, "failed");
+    byId("token").focus();
+    return;
+  }
   setRunning(true);
   showStatus("Running…");
   byId("outcome").replaceChildren();
@@ -103,11 +110,11 @@ async function send(body: ProgramRequest): Promise<void> {
     showEnvelope(answer as Envelope, body.code, { ms, isReplayed: response.headers.has("idempotency-replayed") });
   else {
     showStatus(problemOf(response.status, answer as Problem), "failed");
-    if ([409, 429, 500, 503].includes(response.status)) offerAgain(body);
+    if ([409, 429].includes(response.status) || response.status >= 500) offerAgain(body);
   }
 }
 
-/** Posts a program. Undefined if no whole answer arrives. */
+/** Posts a program. Undefined if no whole answer of the product arrives. */
 async function post(body: ProgramRequest): Promise<{ response: Response; answer: unknown } | undefined> {
   try {
     const response = await fetch("/v1/public/a2a", {
@@ -117,7 +124,8 @@ async function post(body: ProgramRequest): Promise<{ response: Response; answer:
       credentials: "omit",
       signal: AbortSignal.timeout(35_000),
     });
-    return { response, answer: await response.json() };
+    const answer: unknown = await response.json();
+    return response.ok && !Array.isArray((answer as Partial<Envelope>).responses) ? undefined : { response, answer };
   } catch {
     return undefined;
   }
@@ -125,13 +133,6 @@ async function post(body: ProgramRequest): Promise<{ response: Response; answer:
 
 function run(isDry: boolean): void {
   editor.closeCompletions();
-  // A header can have only visible ASCII characters. A shortened token may have an ellipsis.
-  if (!/^[!-~]+$/.test(token())) {
-    const text = token() === "" ? "Paste an access token first." : "This is no access token. Paste the whole token.";
-    showStatus(text, "failed");
-    byId("token").focus();
-    return;
-  }
   const body = { request_id: crypto.randomUUID(), session_id: session, code: editor.text };
   void send(isDry ? { ...body, dry_run: true } : body);
 }

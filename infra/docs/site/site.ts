@@ -126,11 +126,13 @@ function followSections(): void {
 async function openFinder(button: HTMLButtonElement): Promise<void> {
   // The path is a variable. With a literal path, the bundle would contain the script of the search.
   const script = "/docs/search.js";
+  const label = button.querySelector("span") ?? button;
   try {
     const { openSearch } = (await import(script)) as { openSearch: () => void };
+    label.textContent = "Search";
     openSearch();
   } catch {
-    button.textContent = "The search did not load. Reload the page.";
+    label.textContent = "The search did not load. Reload the page.";
   }
 }
 

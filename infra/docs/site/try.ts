@@ -14,7 +14,7 @@ const accountField = document.querySelector<HTMLInputElement>("#try-path-account
 
 type TriedRequest = { path: string; init: RequestInit };
 
-/** Builds the request from the form. Throws an error with a message for the reader if the body is not JSON. */
+/** Builds the request from the form. Throws an error with a message for the reader if the token or the body is wrong. */
 function formRequest(filled: HTMLFormElement): TriedRequest {
   const query = new URLSearchParams();
   const headers = new Headers();
@@ -28,6 +28,7 @@ function formRequest(filled: HTMLFormElement): TriedRequest {
     else headers.set(name, value);
   }
   const token = tokenField?.value.trim() ?? "";
+  if (!/^[!-~]*$/.test(token)) throw new Error("This is no access token. Paste the whole token.");
   if (token !== "") headers.set("authorization", `Bearer ${token}`);
   const init: RequestInit = { method: filled.dataset["method"] ?? "GET", headers };
   if (bodyField && bodyField.value.trim() !== "") {

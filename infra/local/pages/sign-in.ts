@@ -4,7 +4,7 @@ import * as z from "zod";
 
 import { idOfWords } from "../../../shared/core/ids.ts";
 import { escapeHtml } from "../../../shared/core/text.ts";
-import { TargetEmail } from "../../../shared/mail/forwarding/target.ts";
+import { MailAddress } from "../../../shared/mail/forwarding/target.ts";
 import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
 import { clientId, issuerUrl, type Person, type TokenIssuer } from "../start/issuer.ts";
@@ -27,7 +27,7 @@ type Authorization = z.output<typeof Authorization>;
 
 const Chosen = z.object({
   sub: z.string().optional(),
-  email: TargetEmail.optional(),
+  email: MailAddress.optional(),
   given_name: z.string().trim().max(100).optional(),
   family_name: z.string().trim().max(100).optional(),
 });

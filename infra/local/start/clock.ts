@@ -5,7 +5,7 @@ import { join } from "node:path";
 import * as z from "zod";
 
 import { clock, dayMs, setClockAhead } from "../../../shared/core/time.ts";
-import { StartProblem, startCommand } from "../command-line.ts";
+import { reasonOf, StartProblem, startCommand } from "../command-line.ts";
 import { type Answer, isJson, jsonAnswer, parseJson } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
 
@@ -39,7 +39,9 @@ export const restoreClock = async (dataDir: string): Promise<void> => setClockAh
 async function readAhead(dataDir: string): Promise<number> {
   const file = fileIn(dataDir);
   if (!existsSync(file)) return 0;
-  const text = await readFile(file, "utf8").catch(() => "");
+  const text = await readFile(file, "utf8").catch((error: unknown) => {
+    throw new StartProblem(`${file} cannot be read: ${reasonOf(error)}`);
+  });
   const { success, data } = ClockState.safeParse(parseJson(text));
   if (success) return data.ahead_ms;
   throw new StartProblem(

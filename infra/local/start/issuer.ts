@@ -11,6 +11,7 @@ import { readFile, rename, writeFile } from "node:fs/promises";
 import * as z from "zod";
 
 import type { Issuer } from "../../../shared/core/environment.ts";
+import { MailAddress } from "../../../shared/mail/forwarding/target.ts";
 import { StartProblem } from "../command-line.ts";
 import { type Answer, isJson, jsonAnswer, parseJson } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
@@ -133,7 +134,7 @@ export async function openIssuer(file: string): Promise<TokenIssuer> {
 
 const TokenRequest = z.strictObject({
   sub: z.string().min(1),
-  email: z.email().optional(),
+  email: MailAddress.optional(),
   first_name: z.string().optional(),
   last_name: z.string().optional(),
   locale: z.string().optional(),

@@ -125,8 +125,8 @@ function openWarnings(log: (text: string) => void) {
 }
 
 /**
- * Calls the endpoints of the API, with connections that stay open. Repeats a request without an answer once. If the API
- * refuses the key or a request, `log` gets a line, but at most one line a minute.
+ * Calls the endpoints of the API, with connections that stay open. If the connection breaks, repeats the request once. If
+ * the API refuses the key or a request, `log` gets a line, but at most one line a minute.
  */
 export function openApi(
   { api, mail_key }: Pick<AdapterSettings, "api" | "mail_key">,
@@ -142,7 +142,9 @@ export function openApi(
       });
     try {
       // The API can close a connection at the moment when a request is sent. A repeated report has the same batch id.
-      const response = await send().catch(send);
+      const response = await send().catch((error: Error) =>
+        error.name === "TimeoutError" ? Promise.reject(error) : send(),
+      );
       warn(response.status, path.replace(/\?.*$/, ""));
       return response;
     } catch (error) {

@@ -107,28 +107,31 @@ function readPosition(file: string): Position {
  */
 export function openPostfixLog(log: string, positionFile: string, journal: Journal) {
   const stored = readPosition(positionFile);
-  const letters = new Map(
-    (stored.letters ?? []).map(([queue, sender, ...deferred]) => [queue, { sender, deferred: new Set(deferred) }]),
-  );
-  const read = readDeliveries(letters);
   const buffer = Buffer.alloc(1_048_576);
-  let position: Position = stored;
+  let position = stored;
   return (): void => {
     if (!existsSync(log)) return;
     const { ino: inode, size } = statSync(log);
-    if (inode !== position.inode || size < position.offset) position = { inode, offset: 0 };
+    if (inode !== position.inode || size < position.offset) position = { ...position, inode, offset: 0 };
     const file = openSync(log, "r");
     try {
       while (fstatSync(file).size > position.offset) {
         const count = readSync(file, buffer, 0, buffer.length, position.offset);
         const end = buffer.subarray(0, count).lastIndexOf("\n") + 1;
         if (end === 0) return;
+        const letters = new Map(
+          position.letters?.map(([queue, sender, ...deferred]) => [queue, { sender, deferred: new Set(deferred) }]),
+        );
+        const read = readDeliveries(letters);
         const lines = buffer.subarray(0, end).toString().split("\n");
         const entries = lines.flatMap((line) => read(line, new Date()));
         journal.add("events", ...entries.map((entry) => ({ list: "events", entry })));
-        position = { inode, offset: position.offset + end };
-        const delivering = [...letters].map(([queue, { sender, deferred }]) => [queue, sender, ...deferred]);
-        replaceFile(positionFile, JSON.stringify({ ...position, letters: delivering }));
+        position = {
+          inode,
+          offset: position.offset + end,
+          letters: [...letters].map(([queue, { sender, deferred }]) => [queue, sender, ...deferred]),
+        };
+        replaceFile(positionFile, JSON.stringify(position));
       }
     } finally {
       closeSync(file);

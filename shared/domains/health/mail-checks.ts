@@ -104,15 +104,17 @@ export async function checkSpf(
   if (lacking.length === 0) {
     return { ...about, ...(await spfCost(only, { resolver, domain, budget })) };
   }
+  const isBehindAll = lacking.some((term) => only.toLowerCase().includes(term));
+  const hint = isBehindAll ? ' Receivers ignore the terms after "all".' : "";
   const others = new Set(spf_includes.map((name) => `include:${name}`));
   if (dns_mode === "external" && lacking.every((term) => others.has(term))) {
-    const message = `The SPF record allows mail from us. It lacks ${lacking.join(" ")} of the domain's spf_includes.`;
+    const message = `The SPF record allows mail from us. It lacks ${lacking.join(" ")} of the domain's spf_includes.${hint}`;
     return { ...about, status: "warn", message, missing: wanted };
   }
   return {
     ...about,
     status: "fail",
-    message: `The SPF record does not allow mail from us. Add ${lacking.join(" ")} to it. Receivers ignore the terms after "all".`,
+    message: `The SPF record does not allow mail from us. Add ${lacking.join(" ")} to it.${hint}`,
     missing: wanted,
   };
 }

@@ -9,6 +9,7 @@ import { readServiceWire } from "../../dns/svcb.ts";
 import { isWithin } from "../../dns/wire-name.ts";
 import { absoluteName } from "./names.ts";
 import type { ParsedRecord } from "./record.ts";
+import { hidesMailRecords } from "./system-records.ts";
 
 /** The records that a zone has in the public DNS, and how they were found. */
 export type FoundRecords = {
@@ -144,16 +145,22 @@ const askEach = (name: string, types: readonly Asked[], lookup: Lookup): Promise
   Promise.all(types.map((type) => askFor(name, type, lookup)));
 
 /**
- * The answers about a name. The first of these that exist are the records of the name:
+ * The answers about a name. Asks in this order, and stops at the first that exists:
  * - the NS records of the delegation to which the name belongs, with the addresses if the name is one of its
- *   nameservers,
- * - the CNAME of the name,
- * - the records of the usual types.
+ *   nameservers. A delegation that would hide records of our mail cannot be kept, so this step skips it.
+ * - the CNAME of the name
+ * - the records of the usual types
  */
 async function answersAt(name: string, lookup: Lookup): Promise<readonly DnsAnswer[]> {
   if (name === "@") return askEach(name, typesOf(name), lookup);
   const fullName = absoluteName(name, lookup.zone);
   const cut = await lookup.resolver.cut(fullName, lookup.zone, lookup.budget);
+  const isKept =
+    cut.status === "found" && !cut.records.some((record) => hidesMailRecords(relativeName(record.name, lookup.zone)));
+  if (cut.status === "found" && !isKept) {
+    const alias = await askFor(name, "CNAME", lookup);
+    return alias.status === "none" ? askEach(name, typesOf(name), lookup) : [alias];
+  }
   if (cut.status === "found") {
     const isGlue = cut.records.some((record) => record.type === "NS" && record.host === fullName);
     return [cut, ...(isGlue ? await askEach(name, ["A", "AAAA"], lookup) : [])];

@@ -44,7 +44,7 @@ export const ImportAnswer = z
     dry_run: z.boolean().meta({ description: "Whether this was a dry run, which changes nothing." }),
     method: z.enum(["zone_file", "transfer", "lookups"]).meta({
       description:
-        "`transfer` if a nameserver transferred the whole zone. `lookups` if the usual names were asked for: records at other names, and of the types HTTPS, SVCB, SSHFP and TLSA, are not found.",
+        "`transfer` if a nameserver transferred the whole zone. `lookups` if the usual names were asked for: records at other names, of the types HTTPS, SVCB, SSHFP and TLSA, and CAA records below the domain's name are not found.",
     }),
     unanswered_count: z
       .int()
@@ -153,11 +153,11 @@ function entriesOfDns({ records, skipped }: FoundRecords, zone: string): Entries
     records: records.map((record, index) => ({
       line: index + 1,
       // The final dot makes the name absolute. The quotes keep `parseRecord` from removing quotes that belong to the
-      // text.
+      // text, and from refusing an empty value.
       input: {
         ...record,
         name: `${absoluteName(record.name, zone)}.`,
-        value: record.type === "TXT" ? quoted(record.value) : record.value,
+        value: record.type === "TXT" || record.value === "" ? quoted(record.value) : record.value,
       },
       text: recordText(record),
     })),

@@ -144,6 +144,9 @@ export function systemRecords(
 
 const mailNames = [...selectors.map(dkimNameOf), "_dmarc", "autoconfig", "autodiscover"];
 
+/** Whether a delegation of this name would hide records that mail needs. */
+export const hidesMailRecords = (name: string): boolean => mailNames.some((own) => own.endsWith(`.${name}`));
+
 /** The types of records at the apex by which browsers find the web server of a domain. */
 const addressTypes = new Set<string>(["A", "AAAA", "CNAME", "HTTPS"]);
 

@@ -166,7 +166,8 @@ function readData(type: RecordType, words: readonly Word[], origin: string): Rec
   for (const [index, part] of shape.entries()) {
     const word = words[index] ?? "";
     if (part === "host") data.value = inFull(word, origin);
-    else if (part === "text") data.value = joinedText([word]);
+    // `parseRecord` takes an empty value only in quotes.
+    else if (part === "text") data.value = word === "" ? '""' : joinedText([word]);
     else if (part === "tag") data.tag = word;
     else if (isNumber(word)) data[part] = Number(word);
     else return { fault: `${part} is not a number` };

@@ -18,9 +18,7 @@ function readMailAddress(given: string): Reading {
   if (given.trim().length > longestAddress) return tooLong;
   const read = readAddress(given);
   if (!read) return { fault: "Write one address, such as ada@example.com" };
-  // The text is tested as given, because the Kelvin sign and some other characters become ASCII letters in lower case.
-  const [givenLocal = ""] = given.trim().split("@");
-  if (/[^\x21-\x7e]/.test(givenLocal)) return { fault: "The part before the @ can have only ASCII characters" };
+  if (/[^\x21-\x7e]/.test(read.local)) return { fault: "The part before the @ can have only ASCII characters" };
   // The characters % and ! are not allowed, because old mail servers relay mail by them.
   if (!/^[a-z0-9#$&'*+/=?^_`{|}~-]+(?:\.[a-z0-9#$&'*+/=?^_`{|}~-]+)*$/.test(read.local)) {
     return { fault: "The part before the @ has a character or a dot that an address cannot have there" };

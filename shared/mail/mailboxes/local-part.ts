@@ -51,7 +51,9 @@ export function readAddress(given: string): { local: string; domain: string } | 
   const text = given.isWellFormed() && !/\p{Cc}/u.test(given) ? given.trim() : "";
   const [, local = "", domain = ""] = /^([^@]{1,64})@([^@]+)$/.exec(text) ?? [];
   const read = readName(domain);
-  return local === "" || "fault" in read ? undefined : { local: local.toLowerCase(), domain: read.name };
+  // Only A to Z become lower case, because `toLowerCase` makes an ASCII `k` of the Kelvin sign.
+  const lower = local.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
+  return local === "" || "fault" in read ? undefined : { local: lower, domain: read.name };
 }
 
 const refFault = (given: string): string | undefined =>

@@ -148,27 +148,35 @@ async function createCardSetup(
 /**
  * Finds the account of a payment. Stripe's refunds and disputes name only the payment. Our metadata names the account.
  */
-async function accountOfPayment(client: Stripe, paymentId: string): Promise<string | undefined> {
-  const { metadata } = await client.paymentIntents.retrieve(paymentId);
+async function accountOfPayment(
+  client: Stripe,
+  paymentId: string,
+  limits: Stripe.RequestOptions,
+): Promise<string | undefined> {
+  const { metadata } = await client.paymentIntents.retrieve(paymentId, undefined, limits);
   const charge = ChargeMetadata.safeParse(metadata);
   if (charge.success) return charge.data.account_id;
-  const { data } = await client.checkout.sessions.list({ payment_intent: paymentId, limit: 1 });
+  const { data } = await client.checkout.sessions.list({ payment_intent: paymentId, limit: 1 }, limits);
   return OurMetadata.safeParse(data[0]?.metadata).data?.account_id;
 }
 
 const StripeRefund = z.object({ id: z.string(), amount: z.int().positive(), status: z.string().nullable() });
 
 /** Stripe lists the newest refund first. We read at most a hundred refunds of a payment. */
-async function refundsOf(client: Stripe, paymentId: string): Promise<Refund[]> {
-  const { data } = await client.refunds.list({ payment_intent: paymentId, limit: 100 });
+async function refundsOf(client: Stripe, paymentId: string, limits: Stripe.RequestOptions): Promise<Refund[]> {
+  const { data } = await client.refunds.list({ payment_intent: paymentId, limit: 100 }, limits);
   return data
     .map((refund) => StripeRefund.parse(refund))
     .map(({ id, amount, status }) => ({ id, amount, isFailed: status === "failed" || status === "canceled" }))
     .toReversed();
 }
 
-const accountOfCustomer = async (client: Stripe, customerId: string): Promise<string | undefined> =>
-  CustomerMetadata.safeParse(await client.customers.retrieve(customerId)).data?.metadata.account_id;
+const accountOfCustomer = async (
+  client: Stripe,
+  customerId: string,
+  limits: Stripe.RequestOptions,
+): Promise<string | undefined> =>
+  CustomerMetadata.safeParse(await client.customers.retrieve(customerId, undefined, limits)).data?.metadata.account_id;
 
 /** Returns undefined for an object that Stripe does not have. */
 async function orUndefined<T>(work: Promise<T>): Promise<T | undefined> {
@@ -198,14 +206,15 @@ export function stripePayments(secret: () => Promise<PaymentsSecret>, options: S
     if (!/^cs_\w{1,200}$/.test(id)) throw notFound();
     return client.checkout.sessions.retrieve(id, undefined, readOptions(options));
   };
+  const limits = readOptions(options);
   return {
     createCheckout: (input) => call((client) => create(client, input, options.returnUrl)),
     readEvent: async (body, headers, now) =>
       readPaymentEvent(body, headers["stripe-signature"], (await secret()).webhookSecrets, now, {
-        cardSetup: (session) => call((client) => cardSetupState(session, client, readOptions(options))),
-        accountOfPayment: (id) => call((client) => orUndefined(accountOfPayment(client, id))),
-        refundsOf: (id) => call((client) => refundsOf(client, id)),
-        accountOfCustomer: (id) => call((client) => orUndefined(accountOfCustomer(client, id))),
+        cardSetup: (session) => call((client) => cardSetupState(session, client, limits)),
+        accountOfPayment: (id) => call((client) => orUndefined(accountOfPayment(client, id, limits))),
+        refundsOf: (id) => call((client) => refundsOf(client, id, limits)),
+        accountOfCustomer: (id) => call((client) => orUndefined(accountOfCustomer(client, id, limits))),
       }),
     getCheckout: (id) =>
       call(async (client) => {
@@ -224,7 +233,7 @@ export function stripePayments(secret: () => Promise<PaymentsSecret>, options: S
       call(async (client) => {
         const session = await getSession(client, id);
         if (!isCardSetup(session)) throw notFound();
-        return cardSetupState(session, client, readOptions(options));
+        return cardSetupState(session, client, limits);
       }),
     removeCard: (id) =>
       call(async (client) => {

@@ -16,7 +16,7 @@ async function scene(closed: number) {
   return { asked, api: openApi({ api: `http://127.0.0.1:${await listen(server)}`, mail_key: "key" }) };
 }
 
-test("a request to which the API gives no answer is repeated once, also a report", async () => {
+test("a request whose connection breaks is repeated once, also a report", async () => {
   const question = await scene(1);
   expect(await question.api.recipient("ada@example.com")).toEqual({ kind: "none" });
   expect(question.asked).toEqual(Array(2).fill("GET /internal/mail/recipient?address=ada%40example.com"));

@@ -29,7 +29,7 @@ function scene() {
     const lines = readFileSync(file, "utf8").split("\n").filter(Boolean);
     return lines.map((line) => JSON.parse(line).entry);
   };
-  return { position, write, events, restarted: () => openPostfixLog(log, position, journal) };
+  return { position, write, events, journal, restarted: () => openPostfixLog(log, position, journal) };
 }
 
 const from = (queue: string, sender: string): string =>
@@ -70,6 +70,20 @@ test("a delivery has the time of its line, not the time at which the line is rea
   const [, , , , lastYear = ""] = read;
   expect(new Date(lastYear).getTime()).toBeLessThan(now.getTime());
   expect(stamp(new Date(lastYear))).toBe(stamp(late));
+});
+
+test("a delivery that cannot be stored is reported by a later call", () => {
+  const { write, events, journal, restarted } = scene();
+  const read = restarted();
+  write(new Date(), from("A1", "ada@shop.test"));
+  read();
+  write(new Date(), to("A1", "eve@far.example"), removed("A1"));
+  vi.spyOn(journal, "add").mockImplementationOnce(() => {
+    throw new Error("The disk is full.");
+  });
+  expect(read).toThrow("The disk is full.");
+  read();
+  expect(events()).toMatchObject([{ sender: "ada@shop.test", recipient: "eve@far.example" }]);
 });
 
 test("a letter that waited too long bounces for each recipient to whom the last try did not deliver", () => {

@@ -6,7 +6,7 @@ import { catalogue } from "../../catalogue.ts";
 import { type CodeFunction, inputSchemaOf } from "../../catalogue/function.ts";
 import { CodeRequest } from "../../envelope.ts";
 import type { Schema } from "../../interpreter/types.ts";
-import { budgetMs, callLimit, sourceLimitBytes } from "../../language/limits.ts";
+import { budgetMs, callLimit, outsideBudgetMs, sourceLimitBytes } from "../../language/limits.ts";
 
 /**
  * Describes the language and lists every function. Some clients cut descriptions, so the parts that a model cannot look
@@ -22,7 +22,7 @@ page = mailboxes.list(account_id="…", workspace_id=ws.id, page_size=50)
 
 functions.search(query="unpaid bills") finds functions, functions.explain(name=["…"]) tells types and members, name="…" errors too, accounts.list() your accounts.
 All is checked first: an error names line and correction, and nothing was done. If a call fails later, earlier ones stand: send only the rest.
-Limits: ${callLimit} calls, ${sourceLimitBytes / 1024} KiB, ${budgetMs / 1000} s.
+Limits: ${callLimit} calls, ${sourceLimitBytes / 1024} KiB, ${budgetMs / 1000} s; in the first ${outsideBudgetMs / 1000} s for calls of outside services.
 
 Functions, by prefix: "tags: list(…)" is tags.list; + are optional arguments to look up; # is the name after #=; … is page, page_size (≤ 100), both optional, answered {items, page, page_size, total}. All need account_id but ${functionsWithoutAccount()}. Those after | write.
 ${catalogueText()}`;

@@ -32,6 +32,7 @@ test.each([
     { name: "_sip._tcp", type: "SRV", priority: 1, weight: 2, port: 3, value: "sip.example.com." },
   ],
   ['@ CAA 0 issue "ca.example; a=b"', { name: "@", type: "CAA", flags: 0, tag: "issue", value: "ca.example; a=b" }],
+  ['@ CAA 0 issue ""', { name: "@", type: "CAA", flags: 0, tag: "issue", value: '""' }],
   ["@ CAA 0 issue ca.example", { name: "@", type: "CAA", flags: 0, tag: "issue", value: "ca.example" }],
   ["_25._tcp TLSA 3 1 1 00ff ABCD", { name: "_25._tcp", type: "TLSA", value: "3 1 1 00ff ABCD" }],
   ["www SSHFP 4 2 ( 00ff abcd )", { name: "www", type: "SSHFP", value: "4 2 00ff abcd" }],

@@ -39,7 +39,7 @@ async function checkedFile(dbPath: string): Promise<string> {
     });
     return file;
   } catch (error) {
-    throw new StartProblem(`The data in ${dirname(dbPath)} cannot be written to: ${reasonOf(error)}`);
+    throw new StartProblem(`The database file ${dbPath} cannot be written to: ${reasonOf(error)}`);
   }
 }
 

@@ -57,6 +57,8 @@ test("a diagnosis shows the features of the stage", async () => {
 function useLocalTable(): void {
   vi.stubEnv("TABLE_NAME", "");
   vi.stubEnv("DATA_DIR", newFolder());
+  // Other tests of this process can have set it.
+  vi.stubEnv("VAT", undefined);
 }
 
 test("uses the VAT of the local product on the local table", async () => {

@@ -52,14 +52,16 @@ export async function simulate(options: Options): Promise<Outcome> {
   // Most errors here are answers. Their stacks take half of the time that an error costs.
   if (!options.trace) Error.stackTraceLimit = 0;
   const [alone, ...others] = options.modules;
-  const { VAT: vatBefore = "", PLAN_PRICES: pricesBefore = "[]" } = process.env;
-  process.env["VAT"] = (others.length === 0 && alone?.vat) || vatBefore;
+  const { VAT, PLAN_PRICES } = process.env;
+  process.env["VAT"] = (others.length === 0 && alone?.vat) || (VAT ?? "");
   process.env["PLAN_PRICES"] = JSON.stringify(options.modules.find(({ prices }) => prices)?.prices ?? []);
   try {
     return await runSchedule(options, random);
   } finally {
-    process.env["VAT"] = vatBefore;
-    process.env["PLAN_PRICES"] = pricesBefore;
+    for (const [name, value] of Object.entries({ VAT, PLAN_PRICES })) {
+      if (value === undefined) delete process.env[name];
+      else process.env[name] = value;
+    }
     Math.random = actual;
     Error.stackTraceLimit = stackTraceLimit;
   }

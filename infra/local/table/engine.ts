@@ -43,12 +43,8 @@ async function checkedFile(dbPath: string): Promise<string> {
   }
 }
 
-/**
- * Locks the data folder of a database file, whether the file exists or not. Returns a function that ends the lock.
- * Throws `StartProblem` if another process has the lock, or if the file cannot be written.
- */
-export async function lockData(dbPath: string): Promise<() => Promise<void>> {
-  const file = await checkedFile(dbPath);
+/** Locks the folder of a checked database file. Throws `StartProblem` if another process has the lock. */
+async function lockFolder(file: string): Promise<() => Promise<void>> {
   try {
     return await holdLock(file);
   } catch (error) {
@@ -60,6 +56,12 @@ export async function lockData(dbPath: string): Promise<() => Promise<void>> {
 }
 
 /**
+ * Locks the data folder of a database file, whether the file exists or not. Returns a function that ends the lock.
+ * Throws `StartProblem` if another process has the lock, or if the file cannot be written.
+ */
+export const lockData = async (dbPath: string): Promise<() => Promise<void>> => lockFolder(await checkedFile(dbPath));
+
+/**
  * Starts the embedded DynamoDB engine on 127.0.0.1. The engine keeps its data in the SQLite file `dbPath`, or without
  * `dbPath` in memory. Resolves when the engine listens. The engine never outlives this process. Throws `StartProblem`
  * if the engine does not start, or if another process uses the file.
@@ -67,7 +69,7 @@ export async function lockData(dbPath: string): Promise<() => Promise<void>> {
 export async function startEngine({ dbPath, port }: { dbPath?: string; port?: number } = {}): Promise<Engine> {
   const binary = binaryPath();
   const file = dbPath === undefined ? undefined : await checkedFile(dbPath);
-  const unlock = file === undefined ? async () => {} : await lockData(file);
+  const unlock = file === undefined ? async () => {} : await lockFolder(file);
   const chosenPort = port ?? (await freePort());
   const args = ["serve", "--host", "127.0.0.1", "-p", String(chosenPort)];
   const engine = spawnWatched(binary, file === undefined ? args : [...args, "--db-path", file]);

@@ -76,9 +76,10 @@ async function lookUp(api: Api, first: string): Promise<Lookups> {
 }
 
 /**
- * The mailboxes and the outside addresses that get the mail to an address. Empty if the address is not here, or if
- * nobody gets its mail. Follows each address once, so accounts that forward to each other make no loop. If a mailbox
- * only hands its mail on, and nobody gets the copies or all copies lead back to it, the mailbox keeps the mail.
+ * Returns the mailboxes and the outside addresses that get the mail to an address. The result is empty if the address is
+ * not here, or if nobody gets the mail. The function follows each address once, so two accounts can forward to each
+ * other. A mailbox with `keep_copy` false keeps the mail in two cases: nobody gets a copy, or all copies lead back to
+ * the mailbox.
  */
 async function destinationsOf(api: Api, first: string): Promise<string[]> {
   const lookups = await lookUp(api, first);

@@ -155,17 +155,16 @@ async function answersAt(name: string, lookup: Lookup): Promise<readonly DnsAnsw
   if (name === "@") return askEach(name, typesOf(name), lookup);
   const fullName = absoluteName(name, lookup.zone);
   const cut = await lookup.resolver.cut(fullName, lookup.zone, lookup.budget);
-  const isKept =
-    cut.status === "found" && !cut.records.some((record) => hidesMailRecords(relativeName(record.name, lookup.zone)));
-  if (cut.status === "found" && !isKept) {
+  const records = cut.status === "found" ? cut.records : [];
+  const isHiding = records.some((record) => hidesMailRecords(relativeName(record.name, lookup.zone)));
+  if (cut.status === "alias" || isHiding) {
     const alias = await askFor(name, "CNAME", lookup);
     return alias.status === "none" ? askEach(name, typesOf(name), lookup) : [alias];
   }
   if (cut.status === "found") {
-    const isGlue = cut.records.some((record) => record.type === "NS" && record.host === fullName);
+    const isGlue = records.some((record) => record.type === "NS" && record.host === fullName);
     return [cut, ...(isGlue ? await askEach(name, ["A", "AAAA"], lookup) : [])];
   }
-  if (cut.status === "alias") return [await askFor(name, "CNAME", lookup)];
   return cut.status === "none" ? askEach(name, typesOf(name), lookup) : [cut];
 }
 

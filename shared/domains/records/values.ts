@@ -131,7 +131,7 @@ function readCaaValue(tag: string, given: string): Reading {
   const text = (isQuoted(given) ? unquoted(given) : given)?.trim();
   if (text === undefined || !/^[ -~]*$/.test(text))
     return { fault: "The value of a CAA record must be ASCII, in one line" };
-  // An empty issuer is nobody (RFC 8659 §4.2).
+  // RFC 8659 §4.2: an empty value forbids all certification authorities, as `;` does.
   if (text === "" && isQuoted(given) && tag.startsWith("issue")) return { value: ";" };
   if (text === "") return { fault: "The value is empty" };
   if (/^\d+\s+[a-z]+\s/i.test(text)) {

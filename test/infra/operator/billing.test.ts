@@ -57,7 +57,7 @@ test("a diagnosis shows the features of the stage", async () => {
 function useLocalTable(): void {
   vi.stubEnv("TABLE_NAME", "");
   vi.stubEnv("DATA_DIR", newFolder());
-  // Other tests of this process can have set it.
+  // The shell that runs the tests can have it.
   vi.stubEnv("VAT", undefined);
 }
 

@@ -152,8 +152,8 @@ const erasedMailbox = { local_part: "erased", first_name: "erased", last_name: "
 const erasedProfile = { name: null, address_lines: [], postcode: null, city: null, vat_id: null };
 
 /**
- * Removes the person's name, the message to the person and the members that describe the person from the person's own
- * row or view. Returns other members unchanged.
+ * Removes the person's name and address, the message to the person and the members that describe the person from the
+ * person's own row or view. Returns other members unchanged.
  */
 function withoutNames(members: RowMembers, person: DataSubject): RowMembers {
   const isOf = (address: unknown): boolean => typeof address === "string" && person.emails.has(address.toLowerCase());
@@ -161,17 +161,20 @@ function withoutNames(members: RowMembers, person: DataSubject): RowMembers {
   if (isOf(members["email"]) && members["address_lines"] !== undefined) return { ...members, ...erasedProfile };
   if (!isTheirs(members, person)) return members;
   const names = ["submitter_name", "subject_name", "message"].filter((name) => typeof members[name] === "string");
-  return { ...members, ...Object.fromEntries(names.map((name) => [name, null])) };
+  const address = members["submitter_email"] === undefined ? {} : { submitter_email: erasedEmail };
+  return { ...members, ...Object.fromEntries(names.map((name) => [name, null])), ...address };
 }
 
-/** The names of the members that have the user's addresses, in a row of the user's own. Empty for any other row. */
+/**
+ * The names of the members that have the user's addresses, in a row of the user's own. Empty for any other row. The
+ * address in the user's feedback does not count, because the issuer may say that it is not verified.
+ */
 export function ownAddressMembers(row: Item, userId: string | undefined): string[] {
   if (userId === undefined) return [];
   const isProfile = row.SK === `ACCESS#user#${userId}`;
   const found = [
     isProfile || row["accepted_by"] === userId ? ["email"] : [],
     row["actor_id"] === userId ? ["actor_email"] : [],
-    row["created_by_user_id"] === userId ? ["submitter_email"] : [],
   ];
   return found.flat().filter((name) => {
     const address = row[name];

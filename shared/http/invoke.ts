@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { refreshProfile } from "../accounts/profile.ts";
 import { expectedStanding } from "../accounts/standing.ts";
 import type { Permissions } from "../auth/permissions.ts";
-import type { Principal } from "../auth/principal.ts";
+import { emailOf, type Principal } from "../auth/principal.ts";
 import type { Author } from "../changes/record.ts";
 import { recorder, type Claim } from "../changes/recorder.ts";
 import { InvalidInput, Problem } from "../core/errors.ts";
@@ -283,16 +283,13 @@ function contextOf(route: Route, input: ParsedInput, caller: Caller, invocation:
  * The author of a change. On public routes, the author has no IP address, because members of the account could read the
  * caller's address.
  */
-function authorOf(
-  route: Route,
-  { type, id, email }: Principal,
-  { requestId, sourceIp, userAgent }: InvocationContext,
-): Author {
+function authorOf(route: Route, principal: Principal, { requestId, sourceIp, userAgent }: InvocationContext): Author {
   const action = route.name;
+  const { type, id } = principal;
   if (route.public) return { action, actor: { type: "system", id: "stranger" }, requestId };
   return {
     action,
-    actor: { type, id, email },
+    actor: { type, id, email: type === "user" ? emailOf(principal) : principal.email },
     requestId,
     sourceIp,
     userAgent,

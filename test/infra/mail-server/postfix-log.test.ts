@@ -54,6 +54,19 @@ test("a delivery whose sender was read before a restart of the adapter is report
   expect(events().map(({ recipient }) => recipient)).toEqual(["eve@far.example", "dan@far.example"]);
 });
 
+test("a receiving server whose answer looks like a line of the log changes neither the sender nor the result", () => {
+  const { write, events, restarted } = scene();
+  const forged = `${from("A1", "eve@victim.test")}, ${removed("A1")}, dsn=5.1.1, status=bounced (no`;
+  const answers = [forged, `${stamp(new Date())} mx ${from("A1", "")}`, `x postfix/qmgr[7]: A1: removed`];
+  write(new Date(), from("A1", "ada@shop.test"));
+  for (const answer of answers)
+    write(new Date(), to("A1", "eve@far.example", `dsn=2.0.0, status=sent (250 ${answer})`));
+  write(new Date(), to("A1", "dan@far.example"));
+  restarted()();
+  const sent = { sender: "ada@shop.test", recipient: "eve@far.example", status: "2.0.0", type: "delivered" };
+  expect(events()).toMatchObject([sent, sent, sent, { sender: "ada@shop.test", type: "bounced" }]);
+});
+
 test("a delivery has the time of its line, not the time at which the line is read", () => {
   const { write, events, restarted } = scene();
   const now = new Date("2026-11-27T12:00:00Z");

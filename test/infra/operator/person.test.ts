@@ -62,6 +62,30 @@ test("an export has the access, the invitations, the feedback and the audit entr
   expect(JSON.stringify(exported)).not.toMatch(/token_hash|password_hash|sealed/);
 });
 
+test("an address that the issuer has not verified leads to no other person, and is not in the audit log", async () => {
+  const { account, email, send } = await scene();
+  const stranger = newUser({ email, email_verified: false });
+  await grant(account, { id: stranger.id }, { role: "manager" });
+  const sent = await send("POST", "feedback", stranger.token, {
+    category: "other",
+    title: "I",
+    description: "am Mary",
+  });
+  const tagged = await send("POST", "tags", stranger.token, { name: "mine" });
+  expect([sent.status, tagged.status], tagged.text).toEqual([201, 201]);
+  const { items } = (await send("GET", "audit-log", account.owner.token)).body;
+  const own = items.filter(({ actor }: { actor: { id: string } }) => actor.id === stranger.id);
+  expect(own).toMatchObject([{ actor: { email: null } }, { actor: { email: null } }]);
+  const exported = await run("export", { user: stranger.id, account: account.id });
+  expect(exported["emails"]).toEqual([]);
+  expect(JSON.stringify(exported.found)).not.toContain("Shelley");
+  await run("erase", { user: stranger.id, account: account.id, confirm: stranger.id });
+  const lists = await send("GET", "feedback", account.owner.token);
+  expect(lists.body.items.map((one: { submitter_email: string }) => one.submitter_email).toSorted()).toEqual(
+    ["erased@erased.invalid", email].toSorted(),
+  );
+});
+
 test("of other people's rows, an export has only the parts that name the person", async () => {
   const { account, person, email, send } = await scene();
   const writer = newUser({ given_name: "Percy", family_name: "Other" });

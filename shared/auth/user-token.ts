@@ -2,7 +2,8 @@ import { hash } from "node:crypto";
 
 import { FetchError, JwtExpiredError } from "aws-jwt-verify/error";
 import { SimpleFetcher } from "aws-jwt-verify/https";
-import { SimpleJwksCache } from "aws-jwt-verify/jwk";
+import { SimpleJwksCache, type Jwks, type JwkWithKid } from "aws-jwt-verify/jwk";
+import type { DecomposedJwt } from "aws-jwt-verify/jwt";
 import type { JwtHeader, JwtPayload } from "aws-jwt-verify/jwt-model";
 import { JwtVerifier } from "aws-jwt-verify/jwt-verifier";
 import * as z from "zod";
@@ -88,6 +89,33 @@ function verifiedClaim(value: unknown, { emailsAreVerified }: Issuer): boolean |
 
 const inlineUri = (index: number): string => `inline:${index}`;
 
+/**
+ * How long keys are used, and how long a verified token is remembered, in milliseconds. If an issuer removes a key, the
+ * key is used for this time at most, and a token that was verified at the end of this time is remembered for as long.
+ * So after five minutes, no token with the key is accepted.
+ */
+const trustedMs = 150_000;
+
+/** How long older keys are used after they could not be fetched again, in milliseconds. */
+const retryMs = 10_000;
+
+/** A cache that fetches key sets again after `trustedMs`. While a key set cannot be fetched, the former one is used. */
+class FreshKeys extends SimpleJwksCache {
+  readonly #freshUntil = new Map<string, number>();
+
+  override async getJwks(uri: string): Promise<Jwks> {
+    const keys = await super.getJwks(uri);
+    this.#freshUntil.set(uri, Date.now() + trustedMs);
+    return keys;
+  }
+
+  override async getJwk(uri: string, token: DecomposedJwt): Promise<JwkWithKid> {
+    if (Date.now() >= (this.#freshUntil.get(uri) ?? Infinity))
+      await this.getJwks(uri).catch(() => this.#freshUntil.set(uri, Date.now() + retryMs));
+    return super.getJwk(uri, token);
+  }
+}
+
 /** A cache of the issuers' key sets. A key set comes from the configuration, or over HTTPS. */
 function keySets(issuers: readonly Issuer[]): SimpleJwksCache {
   const inline = new Map(issuers.flatMap(({ jwks }, index) => (jwks ? [[inlineUri(index), jwks] as const] : [])));
@@ -96,12 +124,12 @@ function keySets(issuers: readonly Issuer[]): SimpleJwksCache {
     const jwks = inline.get(uri);
     return jwks === undefined ? https.fetch(uri) : new TextEncoder().encode(JSON.stringify(jwks)).buffer;
   };
-  return new SimpleJwksCache({ fetcher: { fetch } });
+  return new FreshKeys({ fetcher: { fetch } });
 }
 
 /**
- * Creates a verifier for the configured issuers. Keys are cached. For a token with an unknown key, the keys are fetched
- * again, at a bounded rate.
+ * Creates a verifier for the configured issuers. Keys are cached for `trustedMs`. For a token with an unknown key, the
+ * keys are fetched again, at a bounded rate.
  */
 export function userVerifier(issuers: readonly Issuer[]): UserVerifier {
   const verifier = JwtVerifier.create(
@@ -140,13 +168,10 @@ const Expiry = z.object({ exp: z.number() });
 const expiryOf = (token: string): number =>
   Expiry.parse(JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString())).exp * 1_000;
 
-const rememberedMs = 300_000;
-
 /**
  * Verifies a token once, and then recognizes the token by its SHA-256. The check of a signature takes more time than
  * all other computation of a request.
- * - A token is remembered until it expires, and for five minutes at most. Refused tokens are not remembered.
- * - If the issuer removes a key, a remembered token with this key is still accepted for up to five minutes.
+ * - A token is remembered until it expires, and for `trustedMs` at most. Refused tokens are not remembered.
  */
 export function rememberTokens(verify: Verify): Verify {
   const verified = new Map<string, { principal: Principal; untilMs: number }>();
@@ -155,7 +180,7 @@ export function rememberTokens(verify: Verify): Verify {
     const earlier = verified.get(digest);
     if (earlier && Date.now() < earlier.untilMs) return earlier.principal;
     const principal = await verify(token);
-    remember(verified, digest, { principal, untilMs: Math.min(expiryOf(token), Date.now() + rememberedMs) });
+    remember(verified, digest, { principal, untilMs: Math.min(expiryOf(token), Date.now() + trustedMs) });
     return principal;
   };
 }

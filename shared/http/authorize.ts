@@ -116,7 +116,7 @@ function isAllowed({ capability, scope }: Route, scopes: Scope[] | undefined, pe
 }
 
 /** Whether these permissions limit the route's answer to a part of the account. */
-const isNarrowed = ({ capability, scope }: Route, permissions: Permissions): boolean =>
+export const isNarrowed = ({ capability, scope }: Route, permissions: Permissions): boolean =>
   scope === "visible" && !(permissions.everything || (capability !== null && covers(permissions, capability, [])));
 
 /**

@@ -13,7 +13,7 @@ import type { Charge } from "../rate-limits/limiter.ts";
 import type { ProgramCharge, Reserved } from "../rate-limits/reservation.ts";
 import { readAhead, type Ahead } from "../table/read-ahead.ts";
 import type { Reader, Table } from "../table/table.ts";
-import { accountIn, authorize, mayStill, type Authorized } from "./authorize.ts";
+import { accountIn, authorize, isNarrowed, mayStill, type Authorized } from "./authorize.ts";
 import { storedAnswer, claimKey } from "./idempotency.ts";
 import { parseInput, type ParsedInput, type RawInput } from "./input.ts";
 import type { Context, LocatedResource, Route } from "./route.ts";
@@ -98,7 +98,16 @@ export async function invoke(route: Route, raw: RawInput, invocation: Invocation
   const claimed =
     key === undefined
       ? undefined
-      : await claimKey(invocation.table, { principal, route, key, input, scopes, inProgram, now: invocation.now() });
+      : await claimKey(invocation.table, {
+          principal,
+          route,
+          key,
+          input,
+          scopes,
+          inProgram,
+          now: invocation.now(),
+          isStillValid: async (answer) => mayReplay(route, answer, permissions),
+        });
   if (claimed && "replay" in claimed) return { input, output: claimed.replay, replayed: true, permissions };
   const caller = { principal, permissions, claim: claimed, found, table };
   const output = await runRoute(
@@ -144,6 +153,13 @@ export async function rehearse(route: Route, raw: RawInput, invocation: Invocati
   return { ...authorized, preview: await route.preview?.(input, { table, permissions }) };
 }
 
+/**
+ * Whether a stored answer may be replayed. An answer with a file is replayed only to a caller who may see the whole
+ * account. Another caller may have lost the permission to see a part of the file, so a repeat makes the file again.
+ */
+const mayReplay = (route: Route, answer: unknown, permissions: Permissions): boolean =>
+  route.http.file?.of(answer) === undefined || !isNarrowed(route, permissions);
+
 const changesStopped = (reason: string): Problem => new Problem("read_only", reason, { retry_after: 60 });
 
 /**
@@ -165,7 +181,7 @@ async function storedAnswerOrThrow(
   const stored =
     key === undefined ? undefined : await storedAnswer(table, { principal, route, key, input, now: now() });
   const permissions = stored && (await mayStill(route, input, stored.scopes, principal, table, now()));
-  if (!stored || !permissions) throw refusal;
+  if (!stored || !permissions || !mayReplay(route, stored.replay, permissions)) throw refusal;
   return { input, output: stored.replay, replayed: true, permissions };
 }
 

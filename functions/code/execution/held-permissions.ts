@@ -74,11 +74,15 @@ const accountsShown = ({ name }: Route, output: unknown): string[] | undefined =
 const AccountList = z.object({ items: z.array(z.object({ id: z.string() })) });
 
 /**
- * Tells whether a read was allowed only by a grant on a part of the account. The resource may later move out of that
- * part, for example to another workspace. A route that has the part in its path always reads the same part.
+ * Tells whether a call that shows resources was allowed only by a grant on a part of the account. A resource may later
+ * move out of that part, for example to another workspace. A route that has the part in its path always reads the same
+ * part.
  */
 const isNarrowed = ({ access, capability, scope }: Route, permissions: Permissions): boolean =>
-  access === "read" && capability !== null && typeof scope !== "function" && !covers(permissions, capability, []);
+  (access === "read" || scope === "visible") &&
+  capability !== null &&
+  typeof scope !== "function" &&
+  !covers(permissions, capability, []);
 
 /**
  * The recorded permissions, in the form that is stored with an answer. Undefined if the answer must not be stored:

@@ -2,13 +2,13 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
-import { newWorkspace } from "../../support/auth.ts";
+import { asOwner, newWorkspace } from "../../support/auth.ts";
 import { readCsv } from "../../support/csv.ts";
 import { askExport } from "../../support/mailbox-exports.ts";
 import { at, home, listed, person, send, stocked } from "../../support/mailboxes.ts";
 import { recorded } from "../../support/recorded.ts";
 import { request } from "../../support/request.ts";
-import { newAccount } from "../../support/world.ts";
+import { newAccount, newMember } from "../../support/world.ts";
 
 const columns = [
   "id",
@@ -182,6 +182,33 @@ test("more than five hundred are queued, by one event, and a request sent again 
   const exports = (await recorded(account)).filter(({ resource_type }) => resource_type === "mailbox_export");
   expect(exports).toMatchObject([{ type: "mailbox_export.requested", resource_id: body.id }]);
   expect((await askExport(account, { search: "p1" })).body).toMatchObject({ status: "done", row_count: 111 });
+});
+
+test("a request sent again with its key gets no mailbox that the caller may not see any more", async () => {
+  const account = await newAccount();
+  const inOwnWorkspace = async () => home(account, { workspaceId: await newWorkspace(account, randomUUID()) });
+  const places = [await inOwnWorkspace(), await inOwnWorkspace()];
+  for (const { name } of places) await stocked(account, name, ["ada"]);
+  const [kept, lost] = places.map(({ workspace_id: id }) => ({ type: "workspace", id }) as const);
+  const member = await newMember(account, { capability: "mailbox.export", ...(kept && { scope: kept }) });
+  const granted = await asOwner(account, "POST", "authorizations", {
+    grant_kind: "capability",
+    subject_type: "user",
+    subject_id: member.id,
+    capability_key: "mailbox.export",
+    resource_type: "workspace",
+    resource_id: lost?.id,
+  });
+  const headers = { "idempotency-key": randomUUID() };
+  const program = { request_id: randomUUID(), session_id: "s", code: `mailboxes.export(account_id="${account.id}")` };
+  const ask = async () => {
+    const exported = await askExport(account, {}, { headers, as: member });
+    const ran = await request("POST", "/v1/public/a2a", { token: member.token, body: program });
+    return [exported.body.row_count, ran.body.responses[0].result.row_count];
+  };
+  expect(await ask()).toEqual([2, 2]);
+  await asOwner(account, "DELETE", `authorizations/${granted.id}`);
+  expect(await ask()).toEqual([1, 1]);
 });
 
 test("records the export with its author and its size, and not its contents", async () => {

@@ -1,4 +1,5 @@
-import { afterEach, expect, test, vi } from "vitest";
+import { SimpleFetcher } from "aws-jwt-verify/https";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 
 import { createIssuer } from "../../../infra/local/start/issuer.ts";
 import { userVerifier, rememberTokens } from "../../../shared/auth/user-token.ts";
@@ -21,17 +22,55 @@ function scene() {
   return { mint, remembering, at, verified: () => count };
 }
 
-test("a token is verified once in five minutes, and each token for itself", async () => {
+test("a token is verified once in 150 seconds, and each token for itself", async () => {
   const { mint, remembering, at, verified } = scene();
   const [one, other] = [mint("one", 3_600), mint("other", 3_600)];
   const [first, second] = [await remembering(one), await remembering(other)];
-  at(299);
+  at(149);
   expect([await remembering(one), await remembering(other)]).toEqual([first, second]);
   expect(first.id).not.toBe(second.id);
   expect(verified()).toBe(2);
-  at(301);
+  at(151);
   expect(await remembering(one)).toEqual(first);
   expect(verified()).toBe(3);
+});
+
+/** A verifier that remembers, of an issuer whose keys are published at an address. */
+function published() {
+  const issuer = createIssuer();
+  const { jwks, ...config } = issuer.issuerConfig();
+  const fetched = vi.spyOn(SimpleFetcher.prototype, "fetch");
+  onTestFinished(() => fetched.mockRestore());
+  const publish = (keys: object | undefined) =>
+    void fetched.mockImplementation(async () => new TextEncoder().encode(JSON.stringify(keys)).buffer);
+  publish(jwks);
+  const verify = rememberTokens(userVerifier([{ ...config, jwksUri: "https://id.example/keys" }]));
+  const begun = Date.now();
+  const at = (seconds: number) => vi.useFakeTimers({ toFake: ["Date"], now: begun + seconds * 1_000 });
+  const [first, second] = ["one", "two"].map((sub) => issuer.mint({ sub }, { now: new Date(begun) }));
+  return { first, second, verify, publish, at, fetched };
+}
+
+test("a token is verified with the former keys while its issuer cannot be reached", async () => {
+  const { first, verify, at, fetched } = published();
+  const principal = await verify(first ?? "");
+  fetched.mockRejectedValue(new Error("the issuer is down"));
+  at(151);
+  expect(await verify(first ?? "")).toEqual(principal);
+  expect(fetched).toHaveBeenCalledTimes(2);
+});
+
+test("a token is refused five minutes after its issuer has removed its key, at the latest", async () => {
+  const { first, second, verify, publish, at } = published();
+  await verify(first ?? "");
+  publish(createIssuer().issuerConfig().jwks);
+  at(149);
+  expect(await verify(second ?? "")).toBeDefined();
+  at(298);
+  expect(await verify(second ?? "")).toBeDefined();
+  at(301);
+  for (const token of [first, second])
+    await expect(verify(token ?? "")).rejects.toMatchObject({ code: "unauthenticated" });
 });
 
 test("a token that expires is refused from then on", async () => {

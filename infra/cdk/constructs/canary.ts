@@ -11,8 +11,8 @@ import type { Invocable } from "./api.ts";
 import { addFunctions, type Common } from "./functions.ts";
 
 /**
- * The largest number of functions in a nested stack. CloudFormation allows 500 resources and 200 outputs in a stack,
- * and a function has five resources in its nested stack.
+ * The largest number of functions in a nested stack. CloudFormation allows 500 resources and 200 outputs in a stack. A
+ * function has four resources in its nested stack: the function itself, a version, an alias and a deployment group.
  */
 const functionsPerStack = 80;
 

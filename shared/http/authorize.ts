@@ -71,6 +71,12 @@ export async function authorize(
   return { permissions, found, scopes, record: own.record };
 }
 
+/** Whether the principal has access to the account. */
+export async function isMember(principal: Principal, accountId: string, table: Table, now: Date): Promise<boolean> {
+  const own = await standingOf(table, principal, accountId, false, now);
+  return own.permissions.member || (await asSuperAdmin(table, principal, accountId, own, now)).permissions.member;
+}
+
 /**
  * The permissions of the principal, if they allow the route on a resource in these scopes; else undefined.
  * Use this for a stored answer about a resource that has been deleted since.

@@ -13,7 +13,7 @@ import type { Charge } from "../rate-limits/limiter.ts";
 import type { ProgramCharge, Reserved } from "../rate-limits/reservation.ts";
 import { readAhead, type Ahead } from "../table/read-ahead.ts";
 import type { Reader, Table } from "../table/table.ts";
-import { accountIn, authorize, isNarrowed, mayStill, type Authorized } from "./authorize.ts";
+import { accountIn, authorize, isMember, isNarrowed, mayStill, type Authorized } from "./authorize.ts";
 import { storedAnswer, claimKey } from "./idempotency.ts";
 import { parseInput, type ParsedInput, type RawInput } from "./input.ts";
 import type { Context, LocatedResource, Route } from "./route.ts";
@@ -82,9 +82,10 @@ export async function invoke(route: Route, raw: RawInput, invocation: Invocation
   const principal = isAnonymous ? await anonymousPrincipal(invocation) : await invocation.authenticate();
   const isExpected = isDeepStrictEqual(principal, expected);
   // The charge and the decision run at the same time, so that the request need not wait for the charge.
+  const deciding = (isExpected && early) || begin(principal);
   const [charged, begun] = await Promise.all([
-    settled(chargeFor(route, route.limit, { input: raw, principal }, invocation)),
-    (isExpected && early) || begin(principal),
+    settled(chargeStranger(route, { input: raw, principal }, invocation, deciding)),
+    deciding,
   ]);
   if (charged.status === "rejected") throw charged.reason;
   const decided = begun ?? (await settled(decide(route, raw, principal, invocation)));
@@ -218,7 +219,9 @@ function chargeOf(
   };
 }
 
-/** Charges a request in the class `limit`. Charges nothing if a program has already paid for the call. */
+/**
+ * Charges an authorized request in the class `limit`. Charges nothing if a program has already paid for the call.
+ */
 async function chargeFor(route: Route, limit: LimitClass, asked: Asked, invocation: InvocationContext): Promise<void> {
   const due = chargeOf(route, limit, asked, invocation);
   if (due) await invocation.charge(due);
@@ -231,7 +234,28 @@ export async function chargeUnread(
   invocation: InvocationContext,
 ): Promise<void> {
   const principal = route.public ? await anonymousPrincipal(invocation) : await invocation.authenticate();
-  await chargeFor(route, route.limit, { input: { params, query: {} }, principal }, invocation);
+  await chargeStranger(route, { input: { params, query: {} }, principal }, invocation);
+}
+
+/**
+ * Charges a request whose caller may have no access to the account. `deciding` is the decision about the request, if it
+ * has begun.
+ */
+async function chargeStranger(
+  route: Route,
+  asked: Asked,
+  invocation: InvocationContext,
+  deciding?: Promise<PromiseSettledResult<Decided>>,
+): Promise<void> {
+  const due = chargeOf(route, route.limit, asked, invocation);
+  const { accountId } = due ?? {};
+  const { principal } = asked;
+  const hasAccess = async (): Promise<boolean> => {
+    const decided = await deciding;
+    if (decided?.status === "fulfilled") return decided.value.permissions.member;
+    return accountId !== undefined && isMember(principal, accountId, invocation.table, invocation.now());
+  };
+  if (due) await invocation.charge({ ...due, isMember: hasAccess });
 }
 
 /** Waits for a promise, and returns its value or its error. Never rejects. */

@@ -4,6 +4,8 @@ import { groupLimit, groupsOf, maxDepth } from "../access/groups/group.ts";
 import { readRoles, roleLimit } from "../access/roles.ts";
 import { liveLimit } from "../access/service-account.ts";
 import { rolesKey } from "../accounts/standing.ts";
+import type { Capability } from "../auth/capabilities.ts";
+import { covers } from "../auth/permissions.ts";
 import { hasFeature } from "../core/features.ts";
 import { largestPage } from "../core/page.ts";
 import { clock } from "../core/time.ts";
@@ -43,8 +45,8 @@ const Per = z.enum([
 ]);
 
 /**
- * A limit. For a limit of the whole account, `list` is the list of the counted items. If `most` is null, there is no
- * limit.
+ * A limit. For a limit of the whole account, `list` is the list of the counted items. `view` is the capability to see
+ * the counted items. If `most` is null, there is no limit.
  */
 type Declared = {
   name: string;
@@ -53,17 +55,74 @@ type Declared = {
   unit: "items" | "bytes";
   description: string;
   list?: (accountId: string) => List;
+  view?: Capability;
 };
 
 /** Every limit on the contents of an account, and on requests. docs/limits.md has the same table. */
 export const declaredLimits: readonly Declared[] = [
-  { name: "workspaces", per: "account", most: null, unit: "items", description: "Workspaces.", list: workspacesOf },
-  { name: "domains", per: "account", most: null, unit: "items", description: "Domains.", list: domainsOf },
-  { name: "mailboxes", per: "account", most: null, unit: "items", description: "Mailboxes.", list: mailboxesOf },
-  { name: "groups", per: "account", most: groupLimit, unit: "items", description: "Groups.", list: groupsOf },
-  { name: "tags", per: "account", most: tagLimit, unit: "items", description: "Tags.", list: tagsOf },
-  { name: "webhooks", per: "account", most: webhookLimit, unit: "items", description: "Webhooks.", list: webhooksOf },
-  { name: "dedicated_ips", per: "account", most: ipLimit, unit: "items", description: "Dedicated IPs.", list: ipsOf },
+  {
+    name: "workspaces",
+    per: "account",
+    most: null,
+    unit: "items",
+    description: "Workspaces.",
+    list: workspacesOf,
+    view: "workspace.view",
+  },
+  {
+    name: "domains",
+    per: "account",
+    most: null,
+    unit: "items",
+    description: "Domains.",
+    list: domainsOf,
+    view: "domain.view",
+  },
+  {
+    name: "mailboxes",
+    per: "account",
+    most: null,
+    unit: "items",
+    description: "Mailboxes.",
+    list: mailboxesOf,
+    view: "mailbox.view",
+  },
+  {
+    name: "groups",
+    per: "account",
+    most: groupLimit,
+    unit: "items",
+    description: "Groups.",
+    list: groupsOf,
+    view: "auth.manage",
+  },
+  {
+    name: "tags",
+    per: "account",
+    most: tagLimit,
+    unit: "items",
+    description: "Tags.",
+    list: tagsOf,
+    view: "account.view",
+  },
+  {
+    name: "webhooks",
+    per: "account",
+    most: webhookLimit,
+    unit: "items",
+    description: "Webhooks.",
+    list: webhooksOf,
+    view: "webhook.manage",
+  },
+  {
+    name: "dedicated_ips",
+    per: "account",
+    most: ipLimit,
+    unit: "items",
+    description: "Dedicated IPs.",
+    list: ipsOf,
+    view: "ip.view",
+  },
   {
     name: "master_passwords",
     per: "account",
@@ -71,6 +130,7 @@ export const declaredLimits: readonly Declared[] = [
     unit: "items",
     description: "Master passwords, those of all scopes together.",
     list: credentials.list,
+    view: "credential.view",
   },
   {
     name: "master_passwords_per_scope",
@@ -86,6 +146,7 @@ export const declaredLimits: readonly Declared[] = [
     unit: "items",
     description: "Forwarding rules, those of all scopes together.",
     list: rules.list,
+    view: "forwarding.view",
   },
   {
     name: "forwarding_rules_per_scope",
@@ -139,7 +200,14 @@ export const declaredLimits: readonly Declared[] = [
     unit: "items",
     description: "Users who own the account without an end.",
   },
-  { name: "roles", per: "account", most: roleLimit, unit: "items", description: "Roles that the account has made." },
+  {
+    name: "roles",
+    per: "account",
+    most: roleLimit,
+    unit: "items",
+    description: "Roles that the account has made.",
+    view: "auth.manage",
+  },
   { name: "group_levels", per: "account", most: maxDepth, unit: "items", description: "Levels of nested groups." },
   {
     name: "service_account_tokens",
@@ -175,7 +243,7 @@ const AccountLimit = z.object({
   limit: z.int().nullable().meta({ description: "The limit. Null if there is none." }),
   used: z.int().nullable().meta({
     description:
-      "How much of the limit is used. Null for limits whose use is not counted, such as the limits of each mailbox.",
+      "How much of the limit is used. Null for limits whose use is not counted, such as the limits of each mailbox, and for callers who may not see all of the counted items.",
   }),
   unit: z.enum(["items", "bytes"]).meta({ description: "The counted unit." }),
   description: z.string().meta({ description: "A description of the limit." }),
@@ -225,9 +293,13 @@ const listsOf = (accountId: string): { name: string; list: List }[] =>
   declaredLimits.flatMap(({ name, list }) => (list ? [{ name, list: list(accountId) }] : []));
 
 /**
- * The limits of an account. Limits on the contents of the whole account, and on its mails today, have the used number.
+ * The limits of an account. Limits on the contents of the whole account, and on its mails today, have the used number,
+ * if the caller may see all of the counted items.
  */
-export async function accountLimits(accountId: string, { table, now }: Context): Promise<z.output<typeof Limits>> {
+export async function accountLimits(
+  accountId: string,
+  { table, permissions, now }: Context,
+): Promise<z.output<typeof Limits>> {
   const lists = listsOf(accountId);
   const [own, letters, { roles }, heads] = await Promise.all([
     table.get(limitsKey(accountId), AccountLimits),
@@ -250,11 +322,11 @@ export async function accountLimits(accountId: string, { table, now }: Context):
       const is_own = own?.classes[name] !== undefined;
       return { class: name, description: requestClasses[name], per_minute: perMinute, burst, is_own };
     }),
-    limits: declaredLimits.map(({ name, per, most, unit, description }) => ({
+    limits: declaredLimits.map(({ name, per, most, unit, description, view = "account.view" }) => ({
       name,
       per,
       limit: most,
-      used: used.get(name) ?? null,
+      used: (covers(permissions, view, []) ? used.get(name) : undefined) ?? null,
       unit,
       description,
     })),

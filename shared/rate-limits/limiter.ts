@@ -57,6 +57,11 @@ export type Charge = {
   prepaid?: number;
   accountId?: string | undefined;
   /**
+   * Tells whether the caller has access to the account. The account's own limit is neither charged nor shown to other
+   * callers. Without this function, the caller counts as having access.
+   */
+  isMember?: () => Promise<boolean>;
+  /**
    * Whether to charge only the account's own limit, if there is one. The calls of a program use this, because the limit
    * of the class is charged for the whole program.
    */
@@ -113,14 +118,14 @@ async function chargeTable(request: Charge, context: LimiterContext): Promise<Ra
   const { accountId } = request;
   if (accountId === undefined) return chargeBucket(request, undefined, context);
   const remembered = context.memory.ownLimits.get(accountId);
-  const assumed = remembered?.limits?.classes[request.class];
+  const assumed = await ownLimitFor(request, remembered?.limits, context);
   if (isRecent(remembered, context)) return chargeBucket(request, assumed, context);
   const [read, charged] = await Promise.allSettled([
     readOwnLimits(accountId, context),
     chargeBucket({ ...request, isExact: remembered === undefined }, assumed, context),
   ]);
   if (read.status === "rejected") throw charged.status === "rejected" ? charged.reason : read.reason;
-  const own = read.value?.classes[request.class];
+  const own = await ownLimitFor(request, read.value, context);
   if (!isDeepStrictEqual(own, assumed)) return chargeBucket(request, own, context);
   if (charged.status === "rejected") throw charged.reason;
   return charged.value;
@@ -132,6 +137,20 @@ const isRecent = (
   remembered: RememberedLimits | undefined,
   { now }: Pick<LimiterContext, "now">,
 ): remembered is RememberedLimits => remembered !== undefined && now().getTime() - remembered.readAt < ownLimitsTtlMs;
+
+/**
+ * The own limit that holds for a request; undefined if the limit of the class holds. A caller with a bucket of the own
+ * limit is known to have access to the account.
+ */
+async function ownLimitFor(
+  request: Charge,
+  limits: OwnLimits,
+  { memory }: Pick<LimiterContext, "memory">,
+): Promise<Limit | undefined> {
+  const own = limits?.classes[request.class];
+  const isKnown = own === undefined || request.isMember === undefined || memory.buckets.has(bucketName(request, own));
+  return isKnown || (await request.isMember?.()) ? own : undefined;
+}
 
 /** The account's own limit for a class; undefined if the account has the limit of the class. */
 export async function ownLimitOf(
@@ -181,7 +200,8 @@ export function isRefused(request: Charge, { memory, now: clock }: Pick<LimiterC
   const { accountId } = request;
   const remembered = accountId === undefined ? undefined : memory.ownLimits.get(accountId);
   if (accountId !== undefined && !isRecent(remembered, { now: clock })) return false;
-  const own = remembered?.limits?.classes[request.class];
+  const limit = remembered?.limits?.classes[request.class];
+  const own = limit && memory.buckets.has(bucketName(request, limit)) ? limit : undefined;
   if (request.onlyOwn && !own) return false;
   const now = clock().getTime();
   const [, bucket] = bucketOf(request, own, memory);
@@ -189,13 +209,16 @@ export function isRefused(request: Charge, { memory, now: clock }: Pick<LimiterC
   return isFull && isRefusing(bucket, now) && bucket.writing === undefined;
 }
 
+const bucketName = ({ principalId, class: limitClass, accountId }: Charge, own: Limit | undefined): string =>
+  [principalId, limitClass, ...(own ? [accountId] : [])].join("#");
+
 /** The name and the bucket of the account's own limit, or of the class if there is no own limit. */
 export function bucketOf(
-  { principalId, class: limitClass, accountId }: Charge,
+  request: Charge,
   own: Limit | undefined,
   { buckets }: LimiterMemory,
 ): [name: string, bucket: Bucket] {
-  const name = [principalId, limitClass, ...(own ? [accountId] : [])].join("#");
+  const name = bucketName(request, own);
   return [name, buckets.get(name) ?? remember(buckets, name, newBucket())];
 }
 

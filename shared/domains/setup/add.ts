@@ -1,3 +1,4 @@
+import { covers } from "../../auth/permissions.ts";
 import { change } from "../../changes/kind.ts";
 import { Problem, notFound } from "../../core/errors.ts";
 import { requireFeature } from "../../core/features.ts";
@@ -22,7 +23,7 @@ import {
   domainNameKey,
   holderKey,
 } from "../domain.ts";
-import { domainOfNewName, domainById } from "../find.ts";
+import { domainOfNewName, domainById, scopesOfDomain } from "../find.ts";
 import { proofRecord, provesName } from "../health/proof.ts";
 import { ifUnchangedOrGone, holderWrite, readHolder, type StoredHolder } from "../holder.ts";
 import { domainView, domainViews } from "../view.ts";
@@ -90,7 +91,8 @@ export async function addDomain(
     dnsMode === "hosted" && requireZonePossible(name, accountId, context),
   ]);
   const isLost = own !== undefined && isDetached(own);
-  if (own && own.status !== "failed" && !isLost) throw inTheWay(own);
+  const maySee = own && covers(context.permissions, "domain.view", scopesOfDomain(own));
+  if (own && own.status !== "failed" && !isLost) throw maySee ? inTheWay(own) : exists(name)();
   if (own && !mayReuse(context.permissions, own, workspaceId)) throw exists(name)();
   const { taking, claim } = await claimName(accountId, name, holder, resolver);
   if (isLost) return regainDomain(own, { workspaceId, dnsMode, taking, claim, inTheWay, verb: "regained" }, context);

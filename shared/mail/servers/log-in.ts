@@ -177,7 +177,8 @@ export const addressOf = (user: string): { local: string; domain: string } =>
  * - The password is the password of the mailbox, or an app password of the mailbox for the protocol. For sending, it
  *   can be a master password for a scope that the mailbox is in.
  * - An app password or a master password that has expired or is inactive is refused as a wrong password is.
- * - A refused login takes equally long for any address, also for an unknown address.
+ * - A refused login takes equally long for any address of a domain that is here. For another domain, the account's key
+ *   is not read.
  */
 export async function logIn({ user, password, protocol }: Attempt, work: LoginWork): Promise<LoggedIn | undefined> {
   const found = await findRecipient(work.table, addressOf(user), { withAppPasswords: true });

@@ -45,6 +45,21 @@ const resultOf = async (account: Account, name: string, workspace_id: string) =>
 
 const existing = { status: "failed", id: null, error_code: "domain_exists" };
 
+test("a caller who may not see a deleted domain with its registration learns only that the account has the name", async () => {
+  const { account, first, second, manager } = await scene();
+  const name = uniqueName();
+  await purchase(account, [name], { workspace_id: first });
+  await registered(account, name);
+  expect((await domainsRequest(account, "DELETE", `/${name}?release=true`)).status).toBe(200);
+  expect((await connect(account, name, second)).body).toMatchObject({
+    code: "domain_not_ready",
+    domain_status: "releasing",
+  });
+  const { body } = await connect(manager, name, second);
+  expect(body).toMatchObject({ status: 409, code: "domain_exists" });
+  expect(JSON.stringify(body)).not.toMatch(/releas|deleted/);
+});
+
 test("a deleted domain comes to another workspace only by a caller who may restore it and move it", async () => {
   const one = await scene();
   const { id, name } = await kept(one);

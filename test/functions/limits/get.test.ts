@@ -44,6 +44,17 @@ test("a mail that asks a recipient and an invitation count for one limit", async
   expect(usedIn(await limitsOf(account))).toMatchObject({ forwarding_mails: 2, forwarding_rules: 1 });
 });
 
+test("does not count items that the caller may not see", async () => {
+  const account = await newAccount();
+  const id = await newWorkspace(account, "Sales");
+  const narrow = await newMember(account, { capability: "domain.view", scope: { type: "workspace", id } });
+  expect(usedIn(await limitsOf(account, narrow.token))).toEqual({ tags: 0, forwarding_mails: 0 });
+  const viewer = await newMember(account, { role: "viewer" });
+  const hidden = ["master_passwords", "groups", "roles", "webhooks"];
+  const seen = Object.keys(usedIn(await limitsOf(account))).filter((name) => !hidden.includes(name));
+  expect(Object.keys(usedIn(await limitsOf(account, viewer.token)))).toEqual(seen);
+});
+
 test("tells every limit by its number, to every member of the account and to nobody else", async () => {
   const account = await newAccount();
   const viewer = await newMember(account, { role: "viewer" });

@@ -130,7 +130,7 @@ describe("the charges of a call", () => {
     const raw = { ...plain, params: account_id === undefined ? {} : { account_id } };
     // Charged, whatever comes of it.
     await invoke(toy(writing("a"), { params, ...more }), raw, contextWith({ ...given, charge })).catch(() => undefined);
-    return charges.map(({ principalId: _, ...rest }) => rest);
+    return charges.map(({ principalId: _, isMember: __, ...rest }) => rest);
   };
   const id = randomUUID().toUpperCase();
 

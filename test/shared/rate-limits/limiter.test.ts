@@ -327,6 +327,33 @@ test("an unreadable request is charged in the class of its route, and counts for
   expect(answers[1]?.body).toMatchObject({ code: "rate_limited", burst: 1 });
 });
 
+test("the own limit of an account is neither shown nor charged to a caller without access to the account", async () => {
+  const { id, owner } = await newAccount();
+  const own = { perMinute: 60_000, burst: 20_000 };
+  for (const name of ["default", "sensitive"] as const) await setOwnLimit(testTable(), id, name, own);
+  const asked = (accountId: string, { token }: User) => {
+    const path = `/v1/public/accounts/${accountId}`;
+    const policyOf = async (method: string, rest: string, body?: unknown) => {
+      const answer = await request(method, rest, { token, ...(body === undefined ? {} : { body }) });
+      return [answer.status, answer.headers["ratelimit-policy"]];
+    };
+    return Promise.all([
+      policyOf("GET", `${path}/workspaces`),
+      policyOf("GET", `${path}/workspaces?limit=x`),
+      policyOf("POST", `${path}/auth/service-accounts`, "{"),
+      policyOf("GET", `/v1/public/me?account_id=${accountId}`),
+    ]);
+  };
+  const stranger = newUser();
+  expect(await asked(id, stranger)).toEqual(await asked(randomUUID(), stranger));
+  const policies = (await asked(id, owner)).map(([, policy]) => policy);
+  expect(policies.slice(0, 3)).toEqual([
+    '"default";q=20000;w=20',
+    '"default";q=20000;w=20',
+    '"sensitive";q=20000;w=20',
+  ]);
+});
+
 test("an unreadable request without a credential is charged to its network", async () => {
   const body = `{ ${randomUUID()}`;
   const { status, headers } = await request("POST", "/v1/public/forwarding/verify", { body });

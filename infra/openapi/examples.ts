@@ -9,7 +9,7 @@ import { a2aRoute, mcpRoute } from "./code-mode.ts";
 type Members = Record<string, unknown>;
 
 /**
- * A recorded call of an operation in a live account, with its answers. `npm run examples` records the call, and puts
+ * A recorded call of an operation in a test account, with its answers. `npm run examples` records the call, and puts
  * fixed values in the place of ids and other values that differ from run to run.
  */
 type RecordedExample = {
@@ -20,7 +20,7 @@ type RecordedExample = {
   answer: unknown;
   /** The answer in another media type, if the operation can answer with a file. */
   file?: string;
-  /** The body of a 404, for a call that names a missing resource. */
+  /** The body of a 404, for a call that names a missing resource, or for MCP an unknown method. */
   not_found?: unknown;
   /** The body of a 422, for a call with a wrong value. */
   invalid?: unknown;
@@ -98,6 +98,7 @@ function addExample({ parameters = [], requestBody, responses = {} }: Documented
   const isShared = JSON.stringify(example.not_found) === JSON.stringify(exampleComponents.NotFound.value);
   if (isShared)
     answered(404, "application/problem+json").examples = { missing: { $ref: "#/components/examples/NotFound" } };
+  // Only MCP has another 404: an answer of JSON-RPC.
   else if (example.not_found !== undefined) answered(404, json).example = example.not_found;
   if (example.invalid !== undefined) answered(422, json).example = example.invalid;
 }

@@ -124,7 +124,7 @@ const builtIn: readonly Role[] = Object.entries(productRoles).map(([key, held]) 
   created_at: null,
 }));
 
-/** The items that the functions about roles read. */
+/** The item that every function about roles reads. `deleteRole` reads the assignments later. */
 export const aheadOfRoles = (accountId: string): Ahead => ({ keys: [rolesKey(accountId)] });
 
 /** A page of the roles that can be assigned: first those that every account has, then those of the account, by age. */

@@ -17,7 +17,12 @@ export const AuditEntry = z
     id: Id.meta({ description: "The entry's id. Later entries have greater ids." }),
     account_id: Id.meta({ description: "The account in which something changed." }),
     occurred_at: Timestamp.meta({ description: "When the change happened." }),
-    action: z.string().meta({ description: "The function that was called, such as `workspaces.add`." }),
+    action: z
+      .string()
+      .meta({
+        description:
+          "The function that was called, such as `workspaces.add`, or an action of an operator or of the product, such as `operator: restore account`.",
+      }),
     event_type: z.string().meta({ description: "The type of the event, such as `workspace.created`." }),
     actor: z
       .object({
@@ -32,14 +37,23 @@ export const AuditEntry = z
         id: z.string().meta({ description: "The resource's id." }),
       })
       .meta({ description: "The resource that changed." }),
-    before: StoredView.meta({ description: "The resource before the change. Null if it was created." }),
-    after: StoredView.meta({ description: "The resource after the change. Null if it was deleted." }),
+    before: StoredView.meta({
+      description: "The resource before the change. Null if it was created, or if the event has no earlier state.",
+    }),
+    after: StoredView.meta({
+      description: "The resource after the change. Null if it was deleted, or if the event has no later state.",
+    }),
     source_ip: z
       .string()
       .nullable()
       .meta({ description: "The IP address of the client that sent the request, if known." }),
     user_agent: z.string().nullable().meta({ description: "The `User-Agent` of the client that sent the request." }),
-    request_id: z.string().meta({ description: "The id of the request, as in the `X-Request-Id` of its answer." }),
+    request_id: z
+      .string()
+      .meta({
+        description:
+          "The id of the request, as in the `X-Request-Id` of its answer. A change without a request has an id of its own.",
+      }),
   })
   .meta({ id: "AuditEntry", description: "One change of one resource: who changed what, when and from where." });
 export type AuditEntry = z.output<typeof AuditEntry>;
@@ -48,7 +62,7 @@ export type AuditEntry = z.output<typeof AuditEntry>;
 export const auditQuery = {
   actor_id: Id.optional().meta({ description: "Only changes by this user or service account." }),
   action: z.string().min(1).max(100).optional().meta({
-    description: "Only changes by this function, such as `workspaces.add`.",
+    description: "Only changes with this `action`, such as `workspaces.add`.",
   }),
   resource_id: z.string().min(1).max(100).optional().meta({
     description: "Only changes of the resource with this id, spelled as in the entries.",
@@ -117,7 +131,7 @@ export async function auditEntriesForFile(
   const isTooLarge = !isTooMany && Buffer.byteLength(JSON.stringify(auditFile(found.items).text)) > mostBytes;
   if (!isTooMany && !isTooLarge) return found;
   const limit = isTooMany ? `a file has at most ${mostInFile}` : "together they are too large for a file";
-  const msg = `${found.total} entries match, and ${limit}. Write a shorter time from \`since\` to \`until\``;
+  const msg = `${found.total} entries match, and ${limit}. Choose \`since\` and \`until\` closer together`;
   throw invalidAt(["query", "since"], msg, "too_many");
 }
 

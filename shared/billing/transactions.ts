@@ -82,7 +82,7 @@ export async function transactionsForFile(
 const tooMany = (member: string, problem: string, most: number): InvalidInput =>
   invalidAt(
     ["query", member],
-    `${problem}, and at most ${most} are possible. Write a shorter time from \`since\` to \`until\``,
+    `${problem}, and at most ${most} are possible. Choose \`since\` and \`until\` closer together`,
     "too_many",
   );
 

@@ -22,11 +22,12 @@ import {
 } from "../statistics/statistics.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 
-/** How many days are shown if the query gives no days, and the most days of one answer. */
+/** The number of days if the query has no `since`. */
 const usualDays = 30;
+/** The most days of one answer. */
 const mostDays = 92;
 
-/** The earliest day of a query. There is no mail before this day, and a range cannot begin before the year 0. */
+/** The earliest day of a query. There is no mail before this day. */
 const earliestDay: Day = "2000-01-01";
 const AskedDay = Day.refine((day) => day >= earliestDay, { error: `Write ${earliestDay} or a later day` });
 
@@ -63,7 +64,7 @@ export const Statistics = z
   .meta({
     id: "MailStatistics",
     description:
-      "The deliveries, bounces and complaints of a domain or a dedicated IP. Each recipient of a mail counts once.",
+      "The deliveries, bounces and complaints of a domain or a dedicated IP. Each recipient of a mail counts once, but `deferred` counts every attempt.",
   });
 type Statistics = z.output<typeof Statistics>;
 

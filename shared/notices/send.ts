@@ -16,7 +16,7 @@ import { membersAmong, nameOf, recipientsOf } from "./recipients.ts";
 /*
  * Access patterns
  *   whether a recipient got the mail about a matter    ACCOUNT#<id> / NOTICE#<hash of the matter>#<hash of the address>
- *   the matters of which an account had mails on a day   ACCOUNT#<id> / NOTICES#<day>#<category>
+ *   the matters that were mailed for the events of a day   ACCOUNT#<id> / NOTICES#<day>#<category>
  */
 const sentKey = (accountId: string, matter: string, address: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
@@ -41,8 +41,8 @@ const sentKeptMs = 30 * dayMs;
 const leaseMs = 60_000;
 
 /**
- * The most matters of one category about which an account gets mails on one day. The mail about the last matter says
- * that no further mails follow.
+ * The most matters of one category that are mailed about the events of one day in an account. The mail about the last
+ * matter says that no further mails follow.
  */
 const mattersPerDay = 30;
 
@@ -53,13 +53,13 @@ const ttlAt = (now: Date): number => Math.ceil((now.getTime() + sentKeptMs) / 1_
 
 /**
  * Sends the mails about an event to the people who should know of it. Does nothing for an event that is not news.
- * - A repeated call sends no second mail to a recipient, except if the process died after sending the mail and before
- *   storing the result. In that case, the second mail has the same Message-ID as the first.
+ * - A repeated call sends no second mail to a recipient, except if the mail was sent and its result was not stored: the
+ *   process died, or the answer of the mail server was lost. The second mail has the same Message-ID as the first.
  * - An address that is refused for good is not tried again. A refused or failed address does not stop the mails to
  *   other addresses.
  * - Throws 503 if the mail server does not answer. Throws an Error while another worker sends a mail. In both cases the
  *   caller has to repeat the call later.
- * - At most 30 mails of a category about one account go out to a recipient on a day.
+ * - A recipient gets at most 30 mails of a category about the events of one day in an account.
  */
 export async function sendNotice(event: NoticeEvent, work: NoticeWork): Promise<void> {
   const { table, now, log } = work;
@@ -115,13 +115,13 @@ function noticeLetter(
   isLast: boolean,
 ): Pick<Letter, "subject" | "text" | "html"> {
   const last = [
-    paragraph`There were ${mattersPerDay} mails of this kind today, and this is the last one. This call lists everything that happened:`,
+    paragraph`There were ${mattersPerDay} mails of this kind about this day, and this is the last one. This call lists everything that happened:`,
     callOf(event, "GET", "/audit-log"),
   ];
   return letterOf({
     subject,
     blocks: [paragraph`This is about your account “${shortened(name)}”.`, ...blocks, ...(isLast ? last : [])],
-    foot: sentence`You get this mail because you own the account ${id} of Hosted Mail, or because an owner chose you. Its category is “${category}”. The function “notices.update” sets who gets which mails. Times are in UTC. This mail was sent automatically, and nobody reads replies to it.`,
+    foot: sentence`You get this mail because you own the account ${id} of Hosted Mail, because an owner chose you, or because it is about you. Its category is “${category}”. The function “notices.update” sets who gets which mails. Times are in UTC. This mail was sent automatically, and nobody reads replies to it.`,
   });
 }
 

@@ -22,7 +22,7 @@ export const viewerAddressHeader = "x-viewer-address";
 /** The id of the hosted zone that Route 53 uses for all CloudFront distributions. */
 const distributionsZone = "Z2FDTNDATAQYW2";
 
-/** The statuses of errors that CloudFront keeps by default. */
+/** The statuses of errors for which CloudFront lets us set how long it keeps the answer. */
 const keptErrors = [400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504];
 
 /**

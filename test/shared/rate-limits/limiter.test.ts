@@ -18,7 +18,7 @@ import { TableClient } from "../../../shared/table/client.ts";
 import { openTable, type Table } from "../../../shared/table/table.ts";
 import { createMemoryStore, openMemoryTable } from "../../support/memory-table.ts";
 import { request } from "../../support/request.ts";
-import { newAccount, newServiceAccount, newUser, testTable } from "../../support/world.ts";
+import { newAccount, newServiceAccount, newUser, testTable, type User } from "../../support/world.ts";
 
 const log = createLog("silent", {});
 const noUsage = () => ({ readUnits: 0, writeUnits: 0, calls: 0 });

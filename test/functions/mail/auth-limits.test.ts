@@ -86,7 +86,7 @@ test("two guesses a second from each of a hundred networks do not keep the owner
     );
     expect(await logIn(email, homeNetwork)).toBe("accepted");
   }
-  // The owner's first login used one of the first sixty.
+  // At once, 60 logins pass: the owner's first login and 59 guesses. One more guess passes after a second.
   expect(tried).toBe(60);
   expect(await logIn(email)).toBe("later");
   vi.setSystemTime(Date.now() + minuteMs);

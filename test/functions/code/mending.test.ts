@@ -134,11 +134,11 @@ describe("common mistakes of models are answered with the correct form:", () => 
     ],
     ["a number as text", `mailboxes.list(${a}, page_size="50")`, "Write a number, not a string"],
     [
-      "a choice that is none",
+      "an unknown choice",
       `feedback.submit(${a}, category="bug", title="t", description="d")`,
       "Write one of bug_report, product_feedback",
     ],
-    ["an id that is none", 'workspaces.list(account_id="my-account")', "does not take this account_id"],
+    ["an invalid id", 'workspaces.list(account_id="my-account")', "does not take this account_id"],
     ["a namespace alone", "workspaces", "A call needs its arguments in brackets: `workspaces.list(account_id=…)`"],
     ["a function without brackets", "me.get", "me.get is a function", "`me.get()`"],
     ["a function of a deep namespace without brackets", "auth.groups.list", "`auth.groups.list(account_id=…)`"],
@@ -162,7 +162,7 @@ describe("common mistakes of models are answered with the correct form:", () => 
     ["with", "with me.get() as x:\n  x", "There is no `with`"],
     ["a class", "class Box:\n  pass", "There are no classes"],
     ["global", "global x", "Leave this word out", "every later line"],
-    ["None for what may be left out", `mailboxes.list(${a}, page_size=None)`, "page_size: leave the argument out"],
+    ["None for an optional argument", `mailboxes.list(${a}, page_size=None)`, "page_size: leave the argument out"],
     [
       "the same quotes in an f-string",
       'x = me.get()\nf"{x["email"]}"',
@@ -198,7 +198,7 @@ test("no message doubles its punctuation, or lists all functions", async () => {
   }
 });
 
-test("a Markdown fence around the whole program is passed over, and lines keep their numbers", async () => {
+test("a Markdown fence around the whole program is ignored, and lines keep their numbers", async () => {
   const fenced = (program: string) => `\n\`\`\`python\n${program}\n\`\`\`\n`;
   expect((await runFor(user, fenced("x = me.get()\nx.email"))).status).toBe("completed");
   expect((await runFor(user, fenced("x = me.get()\nx.emial"))).error).toMatchObject({
@@ -208,7 +208,7 @@ test("a Markdown fence around the whole program is passed over, and lines keep t
   });
 });
 
-test("text of JSON's and of Python's constants are both understood", async () => {
+test("the constants of JSON and of Python, null and None, are both understood", async () => {
   const { id, owner } = await newAccount();
   const program = `tags.add(account_id="${id}", name="A", description=null)\ntags.add(account_id="${id}", name="B", description=None)`;
   expect((await runFor(owner, program)).status).toBe("completed");

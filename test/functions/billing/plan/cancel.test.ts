@@ -58,22 +58,25 @@ test("a plan cannot be cancelled until the managed dedicated IPs of the account 
   for (const when of whens) expect((await cancel(account, when)).status).toBe(200);
 });
 
-test.each(whens)("a cancellation %o and a claim of a dedicated IP at the same time: one succeeds, and the other is refused", async (when) => {
-  const { option_id } = await newOption(8);
-  for (let time = 0; time < 6; time++) {
-    const account = await funded(await newAccount());
-    const [cancelled, claim] = await Promise.all([
-      cancel(account, when),
-      send(account, "POST", "/claim", { option_id }),
-    ]);
-    const codes = [cancelled.body.code, claim.body.code];
-    expect([
-      ["plan_in_use", undefined],
-      [undefined, "plan_cancelled"],
-    ]).toContainEqual(codes);
-    expect((await send(account, "GET")).body.total).toBe(codes[1] === undefined ? 1 : 0);
-  }
-});
+test.each(whens)(
+  "a cancellation %o and a claim of a dedicated IP at the same time: one succeeds, and the other is refused",
+  async (when) => {
+    const { option_id } = await newOption(8);
+    for (let time = 0; time < 6; time++) {
+      const account = await funded(await newAccount());
+      const [cancelled, claim] = await Promise.all([
+        cancel(account, when),
+        send(account, "POST", "/claim", { option_id }),
+      ]);
+      const codes = [cancelled.body.code, claim.body.code];
+      expect([
+        ["plan_in_use", undefined],
+        [undefined, "plan_cancelled"],
+      ]).toContainEqual(codes);
+      expect((await send(account, "GET")).body.total).toBe(codes[1] === undefined ? 1 : 0);
+    }
+  },
+);
 
 test("`cancel_at_period_end: false` without an immediate cancellation is refused", async () => {
   const { status, body } = await cancel(await newAccount(), { cancel_at_period_end: false });
@@ -112,17 +115,20 @@ test.each([
   expect([answer.status, answer.body.status]).toEqual([200, expected]);
 });
 
-test.each(whens)("a cancellation %o is refused if a dedicated IP is claimed after the cancellation has read the IPs", async (when) => {
-  const account = await funded(await newAccount());
-  const { partition, name } = ipsOf(account.id);
-  const { body } = await afterReading(
-    ({ PK, SK }) => PK === partition && SK === `LIST#${name}#HEAD`,
-    () => claimed(account),
-    () => cancel(account, when),
-  );
-  expect(body).toMatchObject({ status: 409, code: "plan_in_use", dedicated_ip_count: 1 });
-  expect((await billing(account, "GET", "current-plan")).body.status).toBe("active");
-});
+test.each(whens)(
+  "a cancellation %o is refused if a dedicated IP is claimed after the cancellation has read the IPs",
+  async (when) => {
+    const account = await funded(await newAccount());
+    const { partition, name } = ipsOf(account.id);
+    const { body } = await afterReading(
+      ({ PK, SK }) => PK === partition && SK === `LIST#${name}#HEAD`,
+      () => claimed(account),
+      () => cancel(account, when),
+    );
+    expect(body).toMatchObject({ status: 409, code: "plan_in_use", dedicated_ip_count: 1 });
+    expect((await billing(account, "GET", "current-plan")).body.status).toBe("active");
+  },
+);
 
 test.each(whens)("a claim is refused if a cancellation %o happens after the claim has read the plan", async (when) => {
   const account = await funded(await newAccount());

@@ -23,7 +23,7 @@ test.each([
   expect(closestName(word, names)).toBe(meant);
 });
 
-test("the closest of several names is taken, and the first of equally close ones", () => {
+test("of several names the closest is taken, or the first of equally close names", () => {
   expect(closestName("pages", ["page_size", "pagers", "page", "pagesx"])).toBe("pagers");
   expect(closestName("workspaces.lists", ["workspaces.lis", "workspaces.list"])).toBe("workspaces.list");
 });

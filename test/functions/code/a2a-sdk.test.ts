@@ -19,7 +19,7 @@ import { newAccount, newUser } from "../../support/world.ts";
 let gateway: Gateway;
 const base = () => `http://127.0.0.1:${gateway.port}`;
 
-/** A `fetch` that sends requests to the host in the agent card to the gateway of this test instead. */
+/** Sends requests for the host in the agent card, which cannot be reached here, to the gateway of this test. */
 const here: typeof fetch = (asked, init) => {
   const { url } = new Request(asked);
   return fetch(url.replace(/^https:\/\/127\.0\.0\.1(?=\/)/, base()), init);
@@ -87,7 +87,7 @@ describe("the official client of A2A", () => {
     expect(envelopeIn(next)).toMatchObject({ status: "completed", result: { last_value: "Sales" } });
   });
 
-  test("reads a failed task with the message that says how to mend the program", async () => {
+  test("reads a failed task with the message that says how to correct the program", async () => {
     const client = await clientOf(newUser().token);
     const task = (await client.sendMessage(sending({ $case: "text", value: "me.gt()" }))) as Task;
     expect(task.status?.state).toBe(TaskState.TASK_STATE_FAILED);

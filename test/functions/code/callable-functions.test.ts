@@ -154,7 +154,7 @@ test("a suspended or closed account lists only the functions that can still be c
   expect(await listedFor(account, account.owner)).toEqual(without(stopped));
 });
 
-test("another caller's account and a missing account get the same 404, in programs too", async () => {
+test("an account of somebody else and a missing account get the same 404, in programs too", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const missing = "99999999-9999-4999-8999-999999999999";
   for (const id of [other.id, missing]) {

@@ -59,7 +59,7 @@ test("random programs have only errors of the language, each at a place inside t
   );
 });
 
-/** Names that no argument and no variable can have: constants, words of the language, and reserved words of Starlark. */
+/** Names that no argument and no variable can have: constants, and words that the language or Starlark reserves. */
 const kept = new Set(
   `constructor prototype none true false null and or not in for if else load break continue def pass elif return lambda
   while as assert async await class del except finally from global import is nonlocal raise try with yield`.split(

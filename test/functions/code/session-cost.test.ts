@@ -105,7 +105,7 @@ test("a program sees its own changes to its session: a renewed session has a new
   expect((await run(ended, later)).answer.result.last_value).toEqual([null, [], false]);
 });
 
-test("a program that uses up the quota keeps its variables", async () => {
+test("a program with a score near or above the quota keeps its variables", async () => {
   const explained = (count: number) => `[functions.explain(name="me.get") for i in range(${count})]`;
   for (const count of [55, 45]) {
     const { token } = newUser();
@@ -179,7 +179,7 @@ test("a principal has at most a hundred sessions: another session ends the one t
   expect(items).toHaveLength(100);
 });
 
-test("programs at the same time as the end of a session leave nothing in it after its next end", async () => {
+test("the end of a session also deletes the variables of programs that ran at the same time as an earlier end", async () => {
   const user = newUser();
   await runFor(user, "old = 1", inSession);
   await Promise.all([

@@ -44,7 +44,7 @@ test("a verification mail and an invitation count towards the same limit", async
   expect(usedIn(await limitsOf(account))).toMatchObject({ forwarding_mails: 2, forwarding_rules: 1 });
 });
 
-test("shows the number of every limit to every member of the account, and to nobody else", async () => {
+test("shows every limit to every member of the account, and to nobody else", async () => {
   const account = await newAccount();
   const viewer = await newMember(account, { role: "viewer" });
   const { limits } = await limitsOf(account, viewer.token);

@@ -40,7 +40,7 @@ const byEach = async (user: string, secret: string): Promise<boolean[]> => {
   return answers;
 };
 
-/** Whether a login is accepted, and what it costs: the number of hashes, and the table calls except charges of limits. */
+/** Whether a login is accepted, and its cost: the number of hashes, and the table calls except charges of limits. */
 async function costOf(user: string, secret: string, protocol: string) {
   let isIn = false;
   let calls: string[] = [];

@@ -163,7 +163,7 @@ test("refuses logins of a suspended or closed account, and accepts logins of a p
   ]);
 });
 
-test("mail can be read from the verification of its domain until its deletion, and sent only while the hold on the name is firm", async () => {
+test("mail can be read from the verification until the deletion of its domain, and sent only while the hold on the name is firm", async () => {
   const { account, email, name } = await scene(["ada"], { status: "pending_delegation" });
   const served = [[await logsIn(email, password), await logsIn(email, password, "imap")]];
   await delegated(account, name);

@@ -69,7 +69,7 @@ test("an alias and the catch-all of a mailbox have the same copies as the mailbo
   for (const local of ["ada+x", "sales", "anything"]) expect(await copiesOf(`${local}@${name}`)).toEqual([target]);
 });
 
-test("a target with a tag is the mailbox without the tag, and a mailbox gets no copies of its own mail", async () => {
+test("a target with a tag means the mailbox without the tag, and a mailbox gets no copies of its own mail", async () => {
   const { account, name } = await scene();
   await ruleTo(account, `ada+all@${name}`, { domain: name });
   expect(await copiesOf(`bob@${name}`)).toEqual([`ada@${name} (here)`]);
@@ -113,7 +113,7 @@ test("a deleted mailbox gets no copies", async () => {
   expect(await copiesOf(`bob@${name}`)).toEqual([]);
 });
 
-test("a recipient who agreed gets copies until the account proves the domain; then the account's own mailbox gets them", async () => {
+test("a recipient who agreed gets copies until the account proves the recipient's domain; then its own mailbox gets them", async () => {
   const { account, name } = await scene();
   const target = stranger();
   await agreedRule(account, target, { domain: name });

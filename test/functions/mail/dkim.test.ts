@@ -51,7 +51,7 @@ test("during a rotation, returns the old key until the worker sees the new recor
   expect([after["selector"], publicOf(after["private_key"])]).toEqual(["hm2", (await dkimOf(account, id)).public_key]);
 });
 
-test("returns no key of a name that is only connected, not held firmly, releasing, expired, or unknown", async () => {
+test("returns no key for a name that is only connected, not held firmly, releasing, expired, or unknown", async () => {
   const account = await newAccount();
   const { name } = await active(account);
   const { name: claimed } = await connected(account);
@@ -77,7 +77,7 @@ test("returns no key of a name that is only connected, not held firmly, releasin
   expect([status, headers["cache-control"], body["code"]]).toEqual([404, "no-store", "not_found"]);
 });
 
-test("returns no key of an account that is suspended or closed", async () => {
+test("returns no key for a domain of a suspended or closed account", async () => {
   const account = await newAccount();
   const { name } = await active(account);
   const seen = [];

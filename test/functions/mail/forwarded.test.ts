@@ -12,7 +12,7 @@ import { testTable } from "../../support/world.ts";
 
 type Mail = { kind: string; keep_copy?: boolean; mailbox?: string; copies?: { address: string }[] };
 
-/** Where mail for an address goes: the kind, whether the mailbox keeps the mail, and the other addresses that get it. */
+/** Where mail for an address goes: the kind, whether the mailbox keeps the mail, and the other addresses. */
 async function routed(address: string): Promise<{ kind: string; kept: boolean; to: string[] }> {
   const { kind, keep_copy: kept = false, copies = [] } = (await whereTo(address)) as unknown as Mail;
   return { kind, kept, to: copies.map(({ address: to }) => to).toSorted() };

@@ -137,7 +137,7 @@ test("the deletion of a domain ends its sessions, and the final removal also pur
   expect(new Set(purged.map(({ id_of_scope }) => id_of_scope))).toEqual(new Set([ada, bob]));
 });
 
-test("an expired domain has its sessions ended", async () => {
+test("the expiry of a domain ends its sessions", async () => {
   const { account, since } = await scene();
   const created = (await recorded(account)).find(({ type }) => type === "domain.created");
   if (!created) throw new Error("no domain was created");

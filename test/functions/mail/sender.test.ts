@@ -196,7 +196,7 @@ test("costs three reads without a dedicated IP", async () => {
   expect(calls).toEqual(["BatchGetItem", "BatchGetItem", "BatchGetItem"]);
 });
 
-test("a permission can be cached for 30 seconds and a refusal cannot; both addresses and the mail servers' key are required", async () => {
+test("a yes can be cached for 30 seconds and a no cannot; both addresses and the mail servers' key are required", async () => {
   const { login } = await scene();
   expect((await askMailRoute("sender", `login=${login}&from=bob`)).headers["cache-control"]).toBe("no-store");
   expect((await askMailRoute("sender", `login=${login}&from=${login}`)).headers["cache-control"]).toBe(

@@ -227,7 +227,7 @@ test("without an idempotency key, a repeat of an interrupted request returns not
   expect(deletedIn(again.body)).toEqual(ids.slice(gone.length));
 });
 
-test("when its time is over, it returns the deleted mailboxes, and not_attempted for the others", async () => {
+test("when the time of the request is over, the answer has the deleted mailboxes, and not_attempted for the others", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   const ids = await stocked(account, name, locals(40));
@@ -244,7 +244,7 @@ test("when its time is over, it returns the deleted mailboxes, and not_attempted
   expect(deletedIn((await bulkDelete(account, left)).body)).toEqual(left);
 });
 
-test("in a program it can use only the time that the program has left", async () => {
+test("in a program, the call has only the time that the program has left", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   const ids = await stocked(account, name, locals(40));

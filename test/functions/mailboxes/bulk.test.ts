@@ -24,7 +24,7 @@ const people = (count: number, label = "p") => Array.from({ length: count }, (_,
 const createdIn = ({ created }: Bulk) => created.map(({ index, mailbox }) => [index, mailbox.local_part]);
 const failedIn = ({ failed }: Bulk) => failed.map(({ index, code }) => [index, code]);
 
-/** Lets each call of `performance.now` move the clock on by `stepMs`, in milliseconds. `stop` restores the real clock. */
+/** Lets each call of `performance.now` move the clock on by `stepMs` milliseconds. `stop` restores the real clock. */
 function ticking(stepMs: number): { stop: () => void } {
   let atMs = performance.now();
   const clock = vi.spyOn(performance, "now").mockImplementation(() => (atMs += stepMs));
@@ -194,7 +194,7 @@ test("if a request with an idempotency key is cut off, its repeat creates the re
   expect((await listed(account)).total).toBe(26);
 });
 
-test("when its time is over, it returns the created mailboxes, and not_attempted for the others", async () => {
+test("when the time of the request is over, the answer has the created mailboxes, and not_attempted for the others", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   const items = [...people(60), person("p0")];
@@ -232,7 +232,7 @@ test("without an idempotency key, a repeat of an interrupted request returns add
   expect(createdIn(again.body)).toEqual(items.slice(23).map(({ local_part }, place) => [23 + place, local_part]));
 });
 
-test("in a program it can use only the time that the program has left", async () => {
+test("in a program, the call has only the time that the program has left", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   let elapsedMs = 0;

@@ -35,7 +35,7 @@ async function furnish(account: Account, mailbox: string, aliases: number, grant
 
 const isKept = /^(?:JOURNAL|ACCESS|ASSIGNMENT|SCOPED|DELETED_MAILBOX|DELETED_ADDRESS|LIST#deleted_mailboxes)#/;
 
-/** The sort keys of all stored items that mention a mailbox, without the journal, grants, and the items for a restore. */
+/** The sort keys of all stored items that mention a mailbox, except the journal, grants, and items for a restore. */
 const leftOf = async (account: Account, id: string): Promise<string[]> =>
   (await storedOf(account))
     .filter((item) => !isKept.test(item.SK) && JSON.stringify(item).includes(id))
@@ -71,7 +71,7 @@ test("the addresses of a deleted mailbox are free at once, and a new mailbox wit
   expect((await send(account, "GET", at(again.id), undefined, { as: member ?? { token: "" } })).status).toBe(404);
 });
 
-test("deletes thirty aliases with the mailbox, and keeps the grants on the mailbox, which do not show it any more", async () => {
+test("a deletion removes all thirty aliases, and keeps the grants, which do not show the mailbox any more", async () => {
   const { account, name, id } = await scene();
   const members = await furnish(account, id, 30, 15);
   expect((await remove(account, id)).status).toBe(200);

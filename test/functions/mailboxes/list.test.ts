@@ -48,7 +48,7 @@ test("pages have no gap after mailboxes are deleted", async () => {
   }
 });
 
-test("filters by domain, by its name in any spelling or its id, and by workspace", async () => {
+test("filters by domain, given as an id or any spelling of the name, and by workspace", async () => {
   const { account, domains } = await withMailboxes(["a", "b"], ["a", "c"], []);
   const [first, second, empty] = domains;
   if (!first || !second || !empty) throw new Error("no domains");

@@ -11,7 +11,7 @@ import type { Answer } from "../../support/request.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { testTable } from "../../support/world.ts";
 
-test("operations on mailboxes and master passwords leave no password in the table, in the log or in a later answer", async () => {
+test("operations on mailboxes and master passwords leave no password in the table, in the log or in other answers", async () => {
   const lines = logged();
   const account = await newRoomyAccount();
   const { name: domain } = await home(account);

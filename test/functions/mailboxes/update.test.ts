@@ -54,7 +54,7 @@ test("of several changes with the same entity tag, one succeeds", async () => {
   expect((await get()).body).toEqual(made?.body);
 });
 
-test("changes of different members at the same time are both made", async () => {
+test("changes of different members at the same time are all made", async () => {
   const { update, get } = await scene();
   const answers = await Promise.all([
     update({ first_name: "A" }),

@@ -116,7 +116,7 @@ test("a managed IP that is not ready when its account is closed is not paid, and
   expect(await dueOf(id)).toEqual([]);
 });
 
-test("an active managed IP of a closed account is removed by checks that fail and run again: its domains lose it, and its address rests", async () => {
+test("a managed IP of a closed account is removed at its next check, even if the check fails and runs again; its address rests", async () => {
   const account = await funded(await newAccount());
   const { option_id, ips } = await newOption();
   const { id } = await activeIp(account, option_id);

@@ -48,7 +48,7 @@ async function accountsWithMoney(table: Table, count: number): Promise<string[]>
   return ids;
 }
 
-test("every account has an hour in a round of 24 hours, or of more hours if an hour cannot hold its share", () => {
+test("each account has its hour in a round of 24 hours, and the round is longer if an hour cannot hold its accounts", () => {
   for (const [total, most] of [
     [0, 10],
     [1, 10],
@@ -104,7 +104,7 @@ test("a run begins no further check after its time is over", async () => {
   expect(counts.accounts).toBe(0);
 });
 
-test("the worker reads the table of its environment, and logs one line", async () => {
+test("the worker checks the table that its environment names, and logs one line", async () => {
   const lines = logged();
   await handler();
   expect(lines.filter((line) => line.includes("ledgers checked"))).toHaveLength(1);

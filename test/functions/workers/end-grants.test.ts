@@ -118,7 +118,7 @@ test("if a run dies before any of its table calls, the next run does the due wor
   }
 });
 
-test("one event is recorded 7 days and one 1 day before a service account expires, also after a rotation", async () => {
+test("a service account has one event 7 days and another 1 day before it expires, also after a rotation", async () => {
   const account = await newAccount();
   const make = async (expires_at: string | null) =>
     (

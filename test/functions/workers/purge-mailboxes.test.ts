@@ -106,7 +106,7 @@ test("if a purge fails at any write, the next run finishes it", async () => {
   }
 });
 
-/** Purges a deleted mailbox with twelve grants, with a fault at the table call `place`. Returns all calls. */
+/** Purges a deleted mailbox with twelve grants, with a fault at the table call `place`. */
 async function purging(fault: Parameters<typeof withFault>[0], place: number) {
   setClockAhead(0);
   const { account, ada } = await scene(12);

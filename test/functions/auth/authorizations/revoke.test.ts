@@ -91,7 +91,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await revoke(account, body.id, account.owner)).status).toBe(404);
   });
 
-  test("no caller can revoke the last user's ownership, even if a group and a service account own the account too", async () => {
+  test("no caller can revoke the ownership of the last user who owns the account, even if a group also owns the account", async () => {
     const account = await newAccount();
     await makeOwner(account, (await newGroup(account, "Owners")).id, "group");
     await makeOwner(account, (await newServiceAccount(account)).id, "service_account");

@@ -44,7 +44,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(read.body).toEqual(body);
   });
 
-  test("takes null for optional members, and takes a body without them", async () => {
+  test("accepts null for optional members, and a body without them", async () => {
     const account = await newAccount();
     for (const [name, more] of [
       ["A", {}],

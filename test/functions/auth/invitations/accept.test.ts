@@ -72,7 +72,7 @@ test("an invited person gets the promised access, and is listed with name and ad
   expect(log[0]).toMatchObject({ actor: { id: ada.id, email } });
 });
 
-test("upper and lower case of the address are the same", async () => {
+test("the letter case of the address does not matter", async () => {
   const account = await newAccount();
   const email = stranger("Ada.Lovelace");
   const invitation = await invited(account, { email, ...viewing });

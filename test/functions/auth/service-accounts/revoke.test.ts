@@ -109,12 +109,12 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await useOf(old.token)).toEqual(revokedToken);
   });
 
-  test.each(["directly", "by a group"])(
+  test.each(["directly", "through a group"])(
     "only owners can revoke a service account that owns the account %s",
     async (how) => {
       const account = await newAccount();
       const program = await newServiceAccount(account, ...(how === "directly" ? [{ owner: true } as const] : []));
-      if (how === "by a group") {
+      if (how === "through a group") {
         const group = await newGroup(account, "Owners");
         await makeOwner(account, group.id, "group");
         await join(account, group, program.id, "service_account");

@@ -127,7 +127,7 @@ test("a download URL that was changed, has the id of another invoice or has expi
   await expect(invoiceOf(Date.now() + 3_601_000)).rejects.toMatchObject({ code: "forbidden" });
 });
 
-test("an invoice of the first version gets a download URL when it is listed, also by several callers at once", async () => {
+test("an invoice that the product's first version made gets a download URL when it is listed, also by several callers at once", async () => {
   const account = await newAccount();
   await use(account, 10);
   await closeDays(account, endOfMonth());

@@ -28,7 +28,7 @@ test("changes the plan from today on, and returns the previous and the new plan"
   expect((await billing(account, "GET", "current-plan")).body.plan_id).toBe("per_dedicated_ip");
 });
 
-test("a change on a later day takes effect on that day, and can be replaced before", async () => {
+test("a change on a later day takes effect on that day, and can be replaced before that day", async () => {
   const account = await newAccount();
   const effective_date = plusDays(today(), 10);
   expect((await change(account, { plan_id: "per_dedicated_ip", effective_date })).body.status).toBe("scheduled");

@@ -183,7 +183,7 @@ test.each(["at once", "first at the end of the month"])(
   },
 );
 
-test("a planned plan that is cancelled before its first day does not begin the 30 days again", async () => {
+test("a future plan that is cancelled before its first day does not begin the 30 days again", async () => {
   const { account, use } = await scene();
   await cancelNow(account);
   for (const days of [1, 31]) {

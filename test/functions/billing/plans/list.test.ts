@@ -48,7 +48,7 @@ test("names every plan with its minimum, the price of each unit and the quotas",
   });
 });
 
-test("shows the first day of a planned plan, and the last day of the present plan", async () => {
+test("shows the first day of a future plan, and the last day of the present plan", async () => {
   const account = await newAccount();
   const day = plusDays(dayOf(new Date()), 10);
   await billing(account, "POST", "change-plan", { plan_id: "per_dedicated_ip", effective_date: day });

@@ -72,7 +72,7 @@ test("transactions that were made at the same moment by different clocks are sor
   expect(instants).toEqual(instants.toSorted().toReversed());
 });
 
-test("a hold that the first version resolved, with a changed `effective_at`, is shown with the time at which it was held", async () => {
+test("a hold whose `effective_at` the product's first version changed is shown with the time at which it was held", async () => {
   const account = await newAccount();
   await fund(account, 10_000);
   await post(account, { kind: "hold", ...purchase("held", 100) }, later(1));

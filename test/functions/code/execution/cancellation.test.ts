@@ -107,7 +107,7 @@ test("a cancellation does not end a later request with the same id", async () =>
 test.each([
   ["ends a program of revision 2026-07-28", true, "failed"],
   ["does not end a program of an earlier revision", false, "completed"],
-])("if the server can see it, a closed connection %s", async (_, isModern, status) => {
+])("a closed connection that the server can see %s", async (_, isModern, status) => {
   const account = await newAccount();
   const { token, body } = call(account);
   const params = { ...body.params, ...(isModern ? { _meta: modern } : {}) };

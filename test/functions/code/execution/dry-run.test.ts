@@ -216,7 +216,7 @@ test("`allowed` is decided for the arguments of the write, as the call itself de
   expect(plannedIn(stopped)).toMatchObject([[{ allowed: false, error: { code: "read_only" } }]]);
 });
 
-test("a missing resource is unknown after an earlier write, and only callers who can see a resource get its label", async () => {
+test("a missing resource can exist after an earlier write, so `allowed` is null; a caller gets labels only of visible resources", async () => {
   const account = await newAccount();
   const { id, owner } = account;
   const domain = await active(account);

@@ -115,7 +115,7 @@ describe("a program that is sent again with its request_id", () => {
     expect(await changes(account)).toEqual(["workspaces.add"]);
   });
 
-  test("runs again if its answer had a secret, because this is not stored, and the call with the secret is refused", async () => {
+  test("runs again if its answer had a secret, because such an answer is not stored; the call with the secret is refused", async () => {
     const account = await newAccount();
     const code = `${adding(account, "Sales")}\nauth.service_accounts.create(account_id="${account.id}", name="Backup")`;
     const first = await send(account, code);

@@ -38,7 +38,7 @@ test("a restored mailbox leaves the list", async () => {
   expect([idsIn(page), page.total]).toEqual([[b, a], 2]);
 });
 
-test("filters by domain, by its name or its id", async () => {
+test("filters by domain, given as a name or an id", async () => {
   const { account, first, second, a, b, c } = await scene();
   expect(idsIn(await list(account, `domain=${first.name}`))).toEqual([b, a]);
   expect(idsIn(await list(account, `domain=${first.id}&order=desc`))).toEqual([a, b]);
@@ -46,7 +46,7 @@ test("filters by domain, by its name or its id", async () => {
   expect(await list(account, "domain=example.com")).toMatchObject({ items: [], total: 0 });
 });
 
-test("shows and counts only the mailboxes that the caller can restore, by the domain's present workspace", async () => {
+test("shows and counts only the mailboxes that the caller can restore; a grant on the domain's present workspace is enough", async () => {
   const { account, first, second, a, b, c } = await scene();
   const to = await newWorkspace(account, "Other");
   const scope = (type: "domain" | "workspace", id: string) => ({ type, id });

@@ -145,7 +145,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await attempt("auth.groups.members.list", args, account.owner)).body.total).toBe(10);
   });
 
-  test("another account's group gets the same 404 as a missing one, and its service account the same 422", async () => {
+  test("another account's group gets the same 404 as a missing group, and another account's service account the same 422", async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const [own, foreign] = [await newGroup(account, "Ours"), await newGroup(other, "Theirs")];
     const program = await newServiceAccount(other);

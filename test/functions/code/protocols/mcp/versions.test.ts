@@ -24,7 +24,7 @@ test.each([
   ["a revision in _meta that is no text", "tools/list", 7, undefined, "modern"],
   ["a revision that has initialize in _meta", "tools/list", "2025-06-18", undefined, "legacy"],
   ["server/discover without a revision", "server/discover", undefined, undefined, "modern"],
-])("tells the generation of the protocol by %s", (_, method, claimed, header, era) => {
+])("recognises the generation of the protocol: %s", (_, method, claimed, header, era) => {
   const headers = header === undefined ? {} : { "mcp-protocol-version": header };
   expect(protocolGeneration(messageOf(method, claimed), headers)).toBe(era);
   expect(protocolGeneration(messageOf(method, claimed), { ...headers, "mcp-method": "anything" })).toBe(era);

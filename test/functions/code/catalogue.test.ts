@@ -40,7 +40,7 @@ const declare = (more: { params?: z.ZodObject; body?: z.ZodObject }) =>
     ...more,
   });
 
-test("every route is a function whose arguments are the members of its path, query and body, or a payload of the body", () => {
+test("every route is a function with the members of its path, query and body as arguments, or with the body as `payload`", () => {
   const ours = ["auth.session.get", "auth.session.end", "auth.session.authenticate"];
   ours.push("functions.list", "functions.search", "functions.explain");
   expect([...catalogue.keys()]).toEqual([...routes.map(({ name }) => name), ...ours]);

@@ -165,7 +165,7 @@ test("a result without room in the answer is replaced by its size, and the progr
 });
 
 test.each([
-  ["a value the program makes", '[notes.get(id="a").id, [y for i in range(5)]]', ["0 notes.get completed"]],
+  ["a value that the program makes", '[notes.get(id="a").id, [y for i in range(5)]]', ["0 notes.get completed"]],
   ["a value made without any call", "[y for i in range(5)]", []],
   ["a value that a call returned", "x = notes.echo(value=[y for i in range(5)])", ["0 notes.echo completed"]],
   ["quotes, which take more room in an answer", "notes.echo(value=[q for i in range(3)])", ["0 notes.echo completed"]],

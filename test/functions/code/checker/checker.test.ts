@@ -102,7 +102,7 @@ test("the message for an unknown argument names the intended one, and for a miss
   ]);
 });
 
-test("every literal is checked by the schemas of its function", () => {
+test("a literal argument is checked by the schema of its function", () => {
   expect(faultsOf("accounts.list(page=0,\n page_size=101, status=false, client_id=12)")).toEqual([
     "2:41 invalid_argument accounts.list does not take this client_id: Write a string, not a number.",
     expect.stringMatching(/^2:24 invalid_argument accounts.list does not take this status: .*string/),
@@ -124,7 +124,7 @@ test("a mistake inside a list or dict is shown at its own place", () => {
   expect(faultsOf("contacts.add(list=None)", withContacts)).toEqual([]);
 });
 
-test("the score is 1 for a call, and the page size over 25 but at least 1 for a list", () => {
+test("the score of a call is 1; the score of a list is its page size divided by 25, but at least 1", () => {
   expect(scoreOf("me.get()")).toBe(1);
   expect(scoreOf("accounts.list()")).toBe(1);
   expect(scoreOf("accounts.list(page_size=1)")).toBe(1);
@@ -140,7 +140,7 @@ test("a score of 1000 is allowed, and a higher one is refused", () => {
   ]);
 });
 
-test("an explanation has the sentence, the signature, the place and the other mistakes", () => {
+test("an explanation has the message, the signature, the place and the other mistakes", () => {
   const program = `workspaces.add(account_id="${id}", nam="Sales")\nme.gt()\nme.get(x=1)`;
   expect(explainFirst(program)).toEqual({
     code: "unknown_argument",
@@ -292,7 +292,7 @@ test("a line without an effect is refused, except the last line", () => {
   ]);
 });
 
-describe("a certain failure of a program is reported before anything runs:", () => {
+describe("a failure that is certain is reported before anything runs:", () => {
   const account = `account_id="${id}"`;
   const before = `page = workspaces.list(${account})\nw = workspaces.add(${account}, name="S")\n`;
   test.each([

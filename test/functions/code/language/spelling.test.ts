@@ -19,7 +19,7 @@ test.each([
   ["id", undefined],
   ["", undefined],
   ["x".repeat(60_000), undefined],
-])("%s is taken for %s", (word, meant) => {
+])("the closest name to %s is %s", (word, meant) => {
   expect(closestName(word, names)).toBe(meant);
 });
 

@@ -137,7 +137,7 @@ describe("the work of a program besides its calls is limited:", () => {
       "too_much_work|value_too_large",
     ],
     [
-      "lists of themselves",
+      "lists that hold the list before twice",
       Array.from({ length: 60 }, (_, i) => (i === 0 ? "x = [1]" : "x = [x, x]")).join("\n"),
       "value_too_large",
     ],

@@ -326,10 +326,11 @@ function contextOf(route: Route, input: ParsedInput, caller: Caller, invocation:
 function authorOf(route: Route, principal: Principal, { requestId, sourceIp, userAgent }: InvocationContext): Author {
   const action = route.name;
   const { type, id } = principal;
+  const email = type === "user" ? emailOf(principal) : principal.email;
   if (route.public) return { action, actor: { type: "system", id: "stranger" }, requestId };
   return {
     action,
-    actor: { type, id, email: type === "user" ? emailOf(principal) : principal.email },
+    actor: { type, id, ...(email === undefined ? {} : { email }) },
     requestId,
     sourceIp,
     userAgent,

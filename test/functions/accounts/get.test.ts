@@ -37,7 +37,7 @@ test("answers a super admin 404 for an account that does not exist", async () =>
   );
 });
 
-test("takes an upper-case id for the same account", async () => {
+test("accepts the id of the account in upper case", async () => {
   const { id, owner } = await newAccount();
   const { status, body } = await request("GET", `/v1/public/accounts/${id.toUpperCase()}`, { token: owner.token });
   expect(status).toBe(200);

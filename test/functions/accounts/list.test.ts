@@ -31,12 +31,12 @@ test("shows an account once, however many grants its member holds", async () => 
   expect((await request("GET", path, { token: user.token })).body).toMatchObject({ total: 1 });
 });
 
-test("is empty for somebody who belongs nowhere", async () => {
+test("is empty for a user who belongs to no account", async () => {
   const { body } = await request("GET", path, { token: newUser().token });
   expect(body).toEqual({ items: [], page: 1, page_size: 25, total: 0 });
 });
 
-test("filters by client and by status over what the user sees, and pages over the rest", async () => {
+test("filters the user's accounts by client and by status, and pages through them", async () => {
   const user = newUser();
   const first = await newAccount({ owner: user });
   const same = await newAccount({ owner: user, clientId: first.clientId });
@@ -63,7 +63,7 @@ test.each(["", "nothing", "active/x", "__proto__", "x".repeat(3_000)])(
   },
 );
 
-test("shows a super admin every account of a client, and a status change moves it between filters", async () => {
+test("shows a super admin every account of a client, and the status filters follow a change of status", async () => {
   const admin = await newSuperAdmin();
   const first = await newAccount();
   const second = await newAccount({ clientId: first.clientId });

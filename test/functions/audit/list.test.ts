@@ -27,7 +27,7 @@ const addWorkspace = async (account: Account, { token }: User, name: string): Pr
 const logOf = (account: Account, query: string, token = account.owner.token) =>
   request("GET", pathOf(account, `audit-log?${query}`), { token });
 
-test("a long user agent is cut to 300 characters without half a character", async () => {
+test("a long user agent is cut to 300 characters, and a half of a character at the end becomes U+FFFD", async () => {
   const account = await newAccount();
   const headers = { "user-agent": `${"x".repeat(299)}😀` };
   await request("POST", pathOf(account, "workspaces"), {
@@ -70,7 +70,7 @@ test("shows the actor, the change, the time, the request and the address, newest
   expect(body).toEqual({ items, page: 1, page_size: 25, total: 3 });
 });
 
-test("names a service account as the actor, and has null for a program that does not name itself", async () => {
+test("names a service account as the actor, and has null for a missing User-Agent", async () => {
   const account = await newAccount();
   const program = await newServiceAccount(account, { capability: "workspace.manage" });
   const { iso } = stopClock();
@@ -115,7 +115,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
   const list = async (account: Account, args: Record<string, unknown>) =>
     (await through(entryPoint)("audit.list", { account_id: account.id, ...args }, account.owner)).body;
 
-  test("pages have the entries of one list, and the total is exact", async () => {
+  test("the pages together have every entry once, and the total is exact", async () => {
     const account = await newAccount();
     const { iso, tick } = stopClock();
     const ids: string[] = [];
@@ -137,7 +137,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     }
   });
 
-  test("filters by actor, function, resource and time, all at once where several are given", async () => {
+  test("filters by actor, function, resource and time; an entry must match all given filters", async () => {
     const account = await newAccount();
     const member = await newMember(account, { role: "manager" });
     const { iso, tick } = stopClock();
@@ -162,11 +162,11 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await found({ since: iso(3) })).toEqual([]);
   });
 
-  test("refuses to search more than 20,000 entries, and pages through them all the same", async () => {
+  test("refuses to filter more than 20,000 entries, and still counts them without a filter", async () => {
     const account = await newAccount();
     const now = new Date();
     const entries = Array.from({ length: 20_001 }, () => ({ id: timeOrderedId(now) }));
-    // Their counters are enough: what is refused is not read.
+    // The counters of the entries are enough, because a refused search reads no entries.
     const counters = appendEntries(changeJournalOf(account.id), entries, now).filter((write) => "update" in write);
     await testTable().commit(async () => ({ value: undefined, writes: counters }));
     expect(await list(account, { action: "workspaces.add" })).toMatchObject({
@@ -197,7 +197,7 @@ describe("a CSV file", () => {
       headers: { accept: "text/csv" },
     });
 
-  test("has all entries that match, not only a page, with their views as JSON and without formulas", async () => {
+  test("has all entries that match, not only a page, with the views as JSON and with formulas made harmless", async () => {
     const account = await newAccount();
     for (const name of ["One", "Two"]) await addWorkspace(account, account.owner, name);
     const { token } = account.owner;

@@ -19,7 +19,7 @@ import { newAccount, newUser } from "../../support/world.ts";
 let gateway: Gateway;
 const base = () => `http://127.0.0.1:${gateway.port}`;
 
-/** The card names the gateway's own host, by which nobody is reached here. */
+/** Sends requests for the host in the agent card, which cannot be reached here, to the gateway of this test. */
 const here: typeof fetch = (asked, init) => {
   const { url } = new Request(asked);
   return fetch(url.replace(/^https:\/\/127\.0\.0\.1(?=\/)/, base()), init);
@@ -74,7 +74,7 @@ describe("the official client of A2A", () => {
     expect(card.securityRequirements).toEqual([{ schemes: { bearer: { list: [] } } }]);
   });
 
-  test("sends a program as data and goes on in its context with text, and reads the tasks", async () => {
+  test("sends a program as data, continues in its context with a program as text, and reads both tasks", async () => {
     const { id, owner } = await newAccount();
     const client = await clientOf(owner.token);
     const code = `w = workspaces.add(account_id="${id}", name="Sales")`;
@@ -87,7 +87,7 @@ describe("the official client of A2A", () => {
     expect(envelopeIn(next)).toMatchObject({ status: "completed", result: { last_value: "Sales" } });
   });
 
-  test("reads a failed task with the message that says how to mend the program", async () => {
+  test("reads a failed task with the message that says how to correct the program", async () => {
     const client = await clientOf(newUser().token);
     const task = (await client.sendMessage(sending({ $case: "text", value: "me.gt()" }))) as Task;
     expect(task.status?.state).toBe(TaskState.TASK_STATE_FAILED);
@@ -95,7 +95,7 @@ describe("the official client of A2A", () => {
     expect(content).toMatchObject({ $case: "text", value: expect.stringContaining("Did you mean me.get?") });
   });
 
-  test("recognises each kind of error", async () => {
+  test("recognises the errors of an unknown task, an unsupported operation and an unsupported content type", async () => {
     const client = await clientOf(newUser().token);
     await expect(client.getTask({ tenant: "", id: "task-1" })).rejects.toThrow(TaskNotFoundError);
     await expect(client.cancelTask({ tenant: "", id: "task-1", metadata: undefined })).rejects.toThrow(
@@ -107,7 +107,7 @@ describe("the official client of A2A", () => {
     await expect(client.sendMessage(link)).rejects.toMatchObject({ reason: "CONTENT_TYPE_NOT_SUPPORTED" });
   });
 
-  test("is refused without a token that is good", async () => {
+  test("is refused with an invalid token", async () => {
     const client = await clientOf("garbage");
     await expect(client.sendMessage(sending({ $case: "text", value: "me.get()" }))).rejects.toThrow(
       /401|invalid_token|credential/i,

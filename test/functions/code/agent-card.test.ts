@@ -18,7 +18,7 @@ test("the agent card is public, and can be cached and asked for again by its ent
   expect(JSON.stringify(body)).not.toContain("{address}");
 });
 
-test("the agent card says where the agent is, how it is spoken to, and with which credential", async () => {
+test("the agent card has the agent's URL, its protocol, and the kind of credential", async () => {
   const { body } = await request("GET", path);
   expect(body).toMatchObject({
     name: "Hosted Mail API",
@@ -38,7 +38,7 @@ test("the agent card says where the agent is, how it is spoken to, and with whic
   });
 });
 
-test("a name that a request brings along does not get into the agent card", async () => {
+test("a host name from the headers of a request does not get into the agent card", async () => {
   const { status, text } = await request("GET", path, {
     headers: { "x-forwarded-host": "evil.example", forwarded: "host=evil.example" },
   });
@@ -46,7 +46,7 @@ test("a name that a request brings along does not get into the agent card", asyn
   expect(text).not.toContain("evil");
 });
 
-test("the skills are the families of functions: each function is in one, and their examples are programs", async () => {
+test("each function is in one skill, and each example of a skill is a program of one statement", async () => {
   type Skill = { id: string; name: string; description: string; tags: string[]; examples: string[] };
   const skills: Skill[] = (await request("GET", path)).body.skills;
   const named = skills.flatMap(({ description }) =>

@@ -29,7 +29,7 @@ const value = fc.oneof(
   fc.jsonValue(),
 );
 
-/** Arguments for a builtin: a value for each parameter or fewer, some by name. */
+/** An argument of a builtin for each value. An argument has a name if its parameter can be named. */
 const argumentsOf = ({ isMethod, parameters }: Builtin, values: readonly unknown[]): Argument[] =>
   values.map((_, index) => {
     const parameter = parameters[index + (isMethod ? 1 : 0)];
@@ -37,7 +37,7 @@ const argumentsOf = ({ isMethod, parameters }: Builtin, values: readonly unknown
     return { name, value: { kind: "literal", value: null, at }, at };
   });
 
-test("a builtin returns a value that is not too large, or an error of the language, for any arguments", () => {
+test("for any arguments, a builtin returns a value that is not too large, or throws a `LanguageError`", () => {
   fc.assert(
     fc.property(fc.constantFrom(...all), value, fc.array(value, { maxLength: 3 }), (builtin, first, others) => {
       const call = { at, args: argumentsOf(builtin, builtin.isMethod ? others : [first, ...others]) };
@@ -58,7 +58,7 @@ test("a builtin returns a value that is not too large, or an error of the langua
   );
 });
 
-test("a mistake in types that the checker finds fails in the run too", () => {
+test("a call that the checker refuses because of its types also fails in a run", () => {
   fc.assert(
     fc.property(fc.constantFrom(...all), fc.array(value, { minLength: 1, maxLength: 3 }), (builtin, given) => {
       const call = { at, args: argumentsOf(builtin, builtin.isMethod ? given.slice(1) : given) };

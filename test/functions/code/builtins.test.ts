@@ -23,13 +23,13 @@ test("docs/code-mode.md has each builtin and method, and no other, in its table 
   expect(forms).toEqual([...builtins.values(), ...builtinMethods.values()].map(formOf));
 });
 
-test("no function of the API has the last name of a method, but get, which needs a key as a method", () => {
+test("no function of the API ends with the name of a method, except `get`", () => {
   const clashing = [...catalogue.keys()].filter((name) => builtinMethods.has(name.slice(name.lastIndexOf(".") + 1)));
   expect(clashing.filter((name) => !name.endsWith(".get"))).toEqual([]);
 });
 
 test.each([...missingBuiltins])(
-  "%s(), which is none here, is answered with what to write instead",
+  "%s(), which is not a builtin, is refused with a hint at what to write instead",
   async (name, hint) => {
     expect(builtins.has(name)).toBe(false);
     for (const program of [`${name}([1])`, `xs = [1]\n${name}(x for x in xs)`]) {
@@ -38,7 +38,7 @@ test.each([...missingBuiltins])(
   },
 );
 
-test("a hint for a name that nothing replaces lists the builtins there are", () => {
+test("the hint for `type`, which nothing replaces, lists all builtins", () => {
   for (const builtin of builtins.values()) expect(missingBuiltins.get("type")).toContain(formOf(builtin));
 });
 
@@ -138,7 +138,7 @@ describe("a builtin has the value that Starlark gives it:", () => {
   });
 });
 
-describe("an argument that a builtin never takes is told before the run, at its place:", () => {
+describe("a mistake that the checker can find is reported before the run, at its place:", () => {
   test.each([
     ["len(1)", "1:5 type_error len takes a text, a list or a dict, not a number."],
     ["len([1] == 1)", "1:5 type_error len takes a text, a list or a dict, not a boolean."],
@@ -215,7 +215,7 @@ describe("an argument that a builtin never takes is told before the run, at its 
   });
 });
 
-describe("an argument of a wrong type that only the run knows fails at its place:", () => {
+describe("a mistake that only the run can find fails at its place:", () => {
   const echo = (value: string) => `notes.echo(value=${value})`;
   test.each([
     [`len(${echo("1")})`, "1:5 type_error len takes a text, a list or a dict, not a number."],
@@ -273,7 +273,7 @@ describe("an argument of a wrong type that only the run knows fails at its place
   });
 });
 
-describe("a builtin uses steps for the items that it reads and makes, and makes no value that is too large:", () => {
+describe("a program fails at the limit of steps or of the size of a value:", () => {
   const text = `t = '${"x".repeat(60_000)}'\n`;
   const long = `${text}${"t = t + t\n".repeat(5)}`;
   const numbers = "xs = [i for i in range(900)]\n";
@@ -289,35 +289,35 @@ describe("a builtin uses steps for the items that it reads and makes, and makes 
     ["sorting long texts", `${text}[sorted([t, t, t]) for i in range(20)]`],
     ["reversing", `${numbers}[reversed(xs) for i in range(220)]`],
     ["copies", `${numbers}[list(xs) for i in range(220)]`],
-    ["pairs", `${numbers}[enumerate(xs) for i in range(60)]`],
+    ["enumerate", `${numbers}[enumerate(xs) for i in range(60)]`],
     ["zips", `${numbers}[zip(xs, xs, xs) for i in range(60)]`],
     ["min", `${numbers}[min(xs) for i in range(220)]`],
     ["any", `xs = [0] * 900\n[any(xs) for i in range(220)]`],
     ["searching", `${text}[t.find(t + 'b') for i in range(9)]`],
     ["counting", "xs = [0] * 900\n[xs.count(1) for i in range(220)]"],
-    ["a text that is written", `${numbers}[str(xs) for i in range(1000)]`],
-    ["a replacement that explodes", `${text}t.replace('x', t)`],
-    ["a join that explodes", `${text}t.join(['a'] * 1000)`],
+    ["a list as a text", `${numbers}[str(xs) for i in range(1000)]`],
+    ["a replacement with a huge result", `${text}t.replace('x', t)`],
+    ["a join with a huge result", `${text}t.join(['a'] * 1000)`],
     ["a join of a text again and again", `${text}''.join([t] * 1000)`],
-    ["a split that explodes", `${long}t.split('x')`],
+    ["a split with a huge result", `${long}t.split('x')`],
     ["stripping", `${text}[t.strip() for i in range(20)]`],
     ["stripping many characters", `${text}['a'.strip(t) for i in range(20)]`],
-    ["letters", `${text}[t.upper() for i in range(60)]`],
+    ["upper case", `${text}[t.upper() for i in range(60)]`],
     ["slices", `${numbers}[xs[1:] for i in range(220)]`],
     ["slices of a text", `${text}[t[1:] for i in range(60)]`],
     ["short slices of a text", `${text}[t[0:1] for i in range(300)]`],
     ["items of a text", `${text}[t[0] for i in range(20)]`],
     ["copies of a dict", "d = dict([[str(i), i] for i in range(900)])\n[len(dict(d)) for j in range(220)]"],
     ["keys of a dict", "d = dict([[str(i), i] for i in range(900)])\n[zip(d, []) for j in range(220)]"],
-    ["digits", `t = '${"1".repeat(60_000)}'\n[float('1.' + t) for i in range(60)]`],
-    ["a dict", "[dict([[str(i), i] for i in range(900)]) for j in range(60)]"],
-    ["members", "d = dict([[str(i), i] for i in range(900)])\n[d.items() for j in range(80)]"],
+    ["a number with many digits", `t = '${"1".repeat(60_000)}'\n[float('1.' + t) for i in range(60)]`],
+    ["a dict of many pairs", "[dict([[str(i), i] for i in range(900)]) for j in range(60)]"],
+    ["the items of a dict", "d = dict([[str(i), i] for i in range(900)])\n[d.items() for j in range(80)]"],
   ])("%s", async (_, program) => {
     expect(await failureOf(program)).toMatch(/^\d+:\d+ (?:too_much_work|value_too_large) /);
   });
 
   test.each(["float('1' * 900000 + 'x')", "float('1' * 200000 + '.' + '1' * 200000 + 'e')", "int('1' * 900000 + 'x')"])(
-    "a long text that is no number is refused in time in proportion to its length: %s",
+    "a long text that is not a number is refused: %s",
     async (program) => {
       expect(await failureOf(program)).toMatch(/^1:\d+ value_error /);
     },

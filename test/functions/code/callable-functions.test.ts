@@ -32,7 +32,7 @@ const ask = (id: string, { token }: Pick<User, "token">) =>
 const listedFor = async ({ id }: Account, user: Pick<User, "token">): Promise<string[]> =>
   (await ask(id, user)).body.functions.map(({ name }: { name: string }) => name);
 
-/** A user who holds a role by a group alone. */
+/** A user who holds a role only through a group. */
 async function newGroupMember(account: Account, role_key: string): Promise<User> {
   const auth = `/v1/public/accounts/${account.id}/auth`;
   const { token } = account.owner;
@@ -42,14 +42,14 @@ async function newGroupMember(account: Account, role_key: string): Promise<User>
   return newUser({ groups: [idpNameOf(account.id, group.id)] });
 }
 
-/** Whether a call is refused as its capability is held nowhere. */
+/** Whether a call is refused because the caller does not hold its capability. */
 async function isRefused(route: Route, example: Example, { token }: Pick<User, "token">): Promise<boolean> {
   const { status, body } = await callRest(route, example, token);
   expect(status).not.toBe(500);
   return status === 403 && body.required_capability === route.capability;
 }
 
-/** Callers who hold their rights in an account in different ways; the last may do everything. */
+/** Callers with different kinds of permissions in an account. The last caller can do everything. */
 const callersIn = (account: Account): Promise<User[]> =>
   Promise.all([
     newMember(account, { role: "viewer" }),
@@ -60,7 +60,7 @@ const callersIn = (account: Account): Promise<User[]> =>
 
 let listings: Promise<string[][]> | undefined;
 
-/** What each of such callers is listed. It depends on their rights alone, so one account shows it for all routes. */
+/** The listed functions of each of these callers. One account is enough, because only permissions change the lists. */
 const listedForCallers = (): Promise<string[][]> =>
   (listings ??= newAccount().then(async (account) =>
     Promise.all((await callersIn(account)).map((caller) => listedFor(account, caller))),
@@ -72,7 +72,7 @@ describe.each(inAccount.map((route) => [route.name, route] as const))("%s", (nam
     const account = await newAccount();
     const example = await exampleOf(route, account);
     const callers = await callersIn(account);
-    // Who is refused first: what others do may be to delete what it is about.
+    // The callers who are refused come first, because a call of the others can delete the resource.
     const order = callers.map((_, place) => place).toSorted((a, b) => Number(listed[a]) - Number(listed[b]));
     const refused: boolean[] = [];
     for (const place of order) refused[place] = await isRefused(route, example, callers[place] ?? account.owner);
@@ -81,14 +81,14 @@ describe.each(inAccount.map((route) => [route.name, route] as const))("%s", (nam
   });
 });
 
-/** One route for each way to name a thing. */
+/** One route for each kind of subject. */
 const withSubject = inAccount.filter(
   ({ capability, subject }, place) =>
     capability && subject && inAccount.findIndex((other) => other.subject === subject) === place,
 );
 
 describe.each(withSubject.map((route) => [route.name, route] as const))("%s by a narrowed grant", (name, route) => {
-  test("is listed where the grant may be narrowed so, and then it suffices", async () => {
+  test("is listed exactly for grants on the resource types that contain its subject, and such a grant is enough", async () => {
     const account = await newAccount();
     const example = await exampleOf(route, account);
     const pick = (shape: object) => Object.fromEntries(Object.entries(example).filter(([key]) => key in shape));
@@ -122,7 +122,7 @@ test("a grant on one workspace lists the workspace's functions, and not the func
   expect(listed).not.toContain("workspaces.add");
 });
 
-test("the owner and a super admin who is a viewer of the account are listed everything", async () => {
+test("all functions are listed for the owner, and for a super admin who is a viewer of the account", async () => {
   const account = await newAccount();
   expect(await listedFor(account, account.owner)).toEqual([...catalogue.keys()]);
   const admin = await newSuperAdmin();
@@ -141,7 +141,7 @@ test("each capability adds the functions that need it, and membership alone is e
   }
 });
 
-test("an account that takes no changes lists the functions that can still be called", async () => {
+test("a suspended or closed account lists only the functions that can still be called", async () => {
   const account = await newAccount();
   const stopped = inAccount.filter(({ access }) => access === "write");
   const without = (names: readonly Route[]) =>
@@ -154,7 +154,7 @@ test("an account that takes no changes lists the functions that can still be cal
   expect(await listedFor(account, account.owner)).toEqual(without(stopped));
 });
 
-test("an account that is another's or is not there is the same 404, in programs too", async () => {
+test("an account of somebody else and a missing account get the same 404, in programs too", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const missing = "99999999-9999-4999-8999-999999999999";
   for (const id of [other.id, missing]) {
@@ -169,7 +169,7 @@ test("an account that is another's or is not there is the same 404, in programs 
   expect([wrong.status, wrong.body.detail[0].loc]).toEqual([422, ["query", "account_id"]]);
 });
 
-test("a prefix narrows it further, and programs are told the same", async () => {
+test("a prefix narrows the list further, and a program gets the same list", async () => {
   const account = await newAccount();
   const member = await newMember(account, { role: "viewer" });
   const path = `/v1/public/functions?prefix=workspaces.&account_id=${account.id.toUpperCase()}`;

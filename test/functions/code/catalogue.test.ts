@@ -40,7 +40,7 @@ const declare = (more: { params?: z.ZodObject; body?: z.ZodObject }) =>
     ...more,
   });
 
-test("every route is a function whose arguments are the members of its path, query and body, or a payload of the body", () => {
+test("every route is a function with the members of its path, query and body as arguments, or with the body as `payload`", () => {
   const ours = ["auth.session.get", "auth.session.end", "auth.session.authenticate"];
   ours.push("functions.list", "functions.search", "functions.explain");
   expect([...catalogue.keys()]).toEqual([...routes.map(({ name }) => name), ...ours]);
@@ -52,7 +52,7 @@ test("every route is a function whose arguments are the members of its path, que
   }
 });
 
-test("parameters say their type in words, whether they are required, their default and their meaning", () => {
+test("a parameter has its type in words, whether it is required, its default and its meaning", () => {
   const [fn] = catalogueOf([declare({ body: everyType })]).values();
   const shown = fn && parametersOf(fn).map(({ name, type, required }) => `${name}${required ? "" : "?"}: ${type}`);
   expect(shown).toEqual([
@@ -82,7 +82,7 @@ test("parameters say their type in words, whether they are required, their defau
   expect(list && signatureOf(list)).toBe("workspaces.list(account_id, page?, page_size?)");
 });
 
-test("arguments go back to the path, query and body they came from", () => {
+test("arguments of a call are put into the path, the query and the body of the route", () => {
   const fn = catalogue.get("workspaces.update");
   const values = new Map(Object.entries({ name: "n", account_id: "a", workspace_id: "w", other: 1 }));
   expect(fn && rawInput(fn, values)).toEqual({
@@ -92,7 +92,7 @@ test("arguments go back to the path, query and body they came from", () => {
   });
 });
 
-test("a route that has one name in two places is refused", () => {
+test("a route with the same name in its path and its body is refused", () => {
   const clash = declare({ params: z.strictObject({ id: z.string() }), body: z.strictObject({ id: z.string() }) });
   expect(() => catalogueOf([clash])).toThrow("things.add has two arguments of one name");
 });

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 import { isRight, runToy, type Toy } from "../../support/toy-functions.ts";
 
-/** One line of a program; `{n}` stands for the n-th variable before it. */
+/** One line of a program. `{0}` stands for the last variable before the line, and `{1}` for the one before that. */
 type Line = { text: string; named: boolean };
 
 const id = fc.constantFrom(
@@ -39,7 +39,7 @@ const line: fc.Arbitrary<Line> = fc.record({
   named: fc.boolean(),
 });
 
-/** The program of some lines: variables `v0` to `v3`, each given a value again and again. */
+/** A program of these lines. The lines assign values to the variables `v0` to `v3`, in turn. */
 function programOf(lines: readonly Line[]): string {
   const known = ["first"];
   const texts = lines.map(({ text, named }, index) => {
@@ -55,7 +55,7 @@ function programOf(lines: readonly Line[]): string {
   return ["first = notes.get(id='first')", ...texts].join("\n");
 }
 
-/** A toy whose calls take as many turns of the event loop as `turns` says, each in its own order. */
+/** A toy whose calls wait for some turns of the event loop. Each call takes the next number of turns from `turns`. */
 function slowToy(turns: readonly number[]): Toy {
   let calls = 0;
   return {

@@ -13,7 +13,7 @@ const suites = { released: "@modelcontextprotocol/conformance", next: "conforman
 
 type Ran = { code: number; said: string; folder: string };
 
-/** Runs a version of the official suite against our own server; `baseline` names the scenarios that do not apply. */
+/** Runs a version of the official suite against our own server. `baseline` is a file with the expected failures. */
 async function run(suite: keyof typeof suites, baseline: string, ...more: string[]): Promise<Ran> {
   const url = await startMcp(() => newUser().token);
   const folder = newFolder();
@@ -45,7 +45,7 @@ test("passes the required checks for 2025-11-25", { timeout: 60_000 }, async () 
 });
 
 test(
-  "passes what is required for 2026-07-28, but for what needs other tools, prompts and resources",
+  "passes the required checks for 2026-07-28, except checks that need other tools, prompts or resources",
   {
     timeout: 60_000,
   },

@@ -8,7 +8,7 @@ import type { Run } from "../../../functions/code/execution/execute.ts";
 import { runFor } from "../../support/code-context.ts";
 import { newAccount } from "../../support/world.ts";
 
-/** Values that differ from run to run, by the name of their member. */
+/** Replaces a value that differs from run to run by the name of its member. */
 const masked = (key: string, value: unknown): unknown =>
   typeof value === "string" && (/_at$|^(account_)?id$|^token/.test(key) || /^[\da-f]{8}-[\da-f-]{27}$/.test(value))
     ? `<${key}>`
@@ -33,6 +33,6 @@ test.each<[string, string, Partial<Run>?]>([
   const answer = CodeResponse.parse(await runFor(owner, code, { requestId: "req-1", ...run }));
   const text = JSON.stringify(answer, masked);
   const golden = await readFile(join(import.meta.dirname, `golden/${name}.json`), "utf8");
-  const message = `if this change is meant, write what was received to test/functions/code/golden/${name}.json`;
+  const message = `if this change is intended, write the received value to test/functions/code/golden/${name}.json`;
   expect(JSON.stringify(JSON.parse(text), null, 2), message).toBe(JSON.stringify(JSON.parse(golden), null, 2));
 });

@@ -8,7 +8,7 @@ import { programErrorCodes } from "../../../functions/code/language/errors.ts";
 const root = resolve(import.meta.dirname, "../../..");
 const textOf = (file: string): string => readFileSync(resolve(root, file), "utf8");
 
-test("every code of a program's error is listed, and docs/code-mode.md explains it", () => {
+test("`programErrorCodes` lists every error code of a program, and docs/code-mode.md explains each code", () => {
   const files = globSync("functions/code/**/*.ts", { cwd: root }).filter(
     (file) => !file.endsWith("session-variables.ts"),
   );

@@ -8,7 +8,7 @@ const path = "/v1/public/functions";
 const list = (query = "", token: string | undefined = newUser().token) =>
   request("GET", `${path}${query}`, token === "" ? {} : { token });
 
-test("lists every function of code mode, as programs are told them", async () => {
+test("lists every function of code mode, as `functions.list` does in a program", async () => {
   const { owner } = await newAccount();
   const { status, headers, body } = await list("", owner.token);
   expect([status, headers["ratelimit-policy"]]).toEqual([200, '"default";q=100;w=10']);
@@ -20,7 +20,7 @@ test("lists every function of code mode, as programs are told them", async () =>
   expect(inCode.body.result.last_value).toEqual(body);
 });
 
-test("tells the capability that each function needs, and null if a token is enough", async () => {
+test("shows the capability that each function needs, and null if a token is enough", async () => {
   const { body } = await list();
   const capabilities = body.functions.map(({ capability }: { capability: string | null }) => capability);
   expect(capabilities).toEqual([...catalogue.values()].map(({ route }) => route.capability));
@@ -52,7 +52,7 @@ test("needs a token", async () => {
   expect((await list("", "")).body).toMatchObject({ status: 401, code: "unauthenticated" });
 });
 
-test("takes GET only", async () => {
+test("refuses POST with 405", async () => {
   const { status, headers } = await request("POST", path, { token: newUser().token, body: {} });
   expect([status, headers["allow"]]).toEqual([405, "GET, HEAD, OPTIONS"]);
 });

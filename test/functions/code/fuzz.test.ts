@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { fuzzCode } from "../../fuzz/code.ts";
 
-test("thousands of programs, sound and spoiled, end in the language's own errors only", async () => {
+test("3,000 programs, valid and damaged ones, throw no error except errors of the language", async () => {
   const found = await fuzzCode(3_000, 20_261_121);
   expect(found.parsed).toBeGreaterThan(300);
   expect(found.ran).toBeGreaterThan(200);

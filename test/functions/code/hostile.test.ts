@@ -7,7 +7,7 @@ import { newUser } from "../../support/world.ts";
 const keys = (count: number, prefix = ""): string =>
   Array.from({ length: count }, (_, index) => `"${prefix}${index.toString(36)}": 1`).join(", ");
 const names = (count: number): string => Array.from({ length: count }, (_, index) => `v${index}`).join(", ");
-/** A text of `chars` times 2 to the power of `doublings` characters. */
+/** A program that gives the variable `a` the text `chars`, repeated 2 to the power of `doublings` times. */
 const long = (chars: string, doublings: number): string => `a = "${chars}"\n${"a = a + a\n".repeat(doublings)}`;
 
 const name = "n".repeat(5_000);
@@ -16,14 +16,18 @@ for (let depth = 0; depth < 20; depth += 1) {
   chain = `[${chain} ${Array.from({ length: 8 }, (_, index) => `for v${depth}_${index} in [0]`).join(" ")}]`;
 }
 
-describe("a program that is made to take long takes no long time:", () => {
+describe("a program that is made to run long takes less than 500 ms of processor time:", () => {
   test.each([
     [
       "a key of 16,384 characters beside another",
       `${long("x".repeat(16), 10)}b = {a + "1": 1}\nb[a + "2"]`,
       "no_such_member",
     ],
-    ["a key beside thousands of alike ones", `d = {${keys(5_000, "k".repeat(2))}}\nd["k" + "kzzzz"]`, "no_such_member"],
+    [
+      "a key beside thousands of similar keys",
+      `d = {${keys(5_000, "k".repeat(2))}}\nd["k" + "kzzzz"]`,
+      "no_such_member",
+    ],
     ["a variable of 5,000 characters", `${name} = 1\n${name}b`, "unknown_variable"],
     ["a member of 5,000 characters", `d = {"${name}": 1}\nd.${name}b`, "no_such_member"],
     ["a function of thousands of words", `${"abc.".repeat(15_000)}d()`, "unknown_function"],
@@ -33,7 +37,7 @@ describe("a program that is made to take long takes no long time:", () => {
       "",
     ],
     [
-      "the truth of a large dict, again and again",
+      "a large dict as a condition, again and again",
       `d = {${keys(5_000)}}\nx = [1 for i in range(5000) if d]\nme.get()`,
       "",
     ],
@@ -63,7 +67,7 @@ describe("a program that is made to take long takes no long time:", () => {
       "too_much_work",
     ],
     [
-      "tens of thousands of items that might call, but do not",
+      "tens of thousands of items with a call that is never made",
       `x = [[me.get() for y in [1] if False] for i in range(60000)]\nme.get()`,
       "too_much_work",
     ],
@@ -73,7 +77,7 @@ describe("a program that is made to take long takes no long time:", () => {
       "too_much_work",
     ],
     [
-      "thousands of arguments that are not known",
+      "thousands of unknown arguments",
       `mailboxes.add(${Array.from({ length: 8_000 }, (_, index) => `x${index.toString(36)}=1`).join(",")})`,
       "unknown_argument",
     ],
@@ -87,16 +91,16 @@ describe("a program that is made to take long takes no long time:", () => {
   });
 });
 
-describe("an answer never grows beyond 5 MB, by each way in:", () => {
+describe("an answer is at most 5 MB, over each protocol:", () => {
   const quotes = `a = "${'\\"'.repeat(16_000)}"\n${"a = a + a\n".repeat(5)}`;
   const programs = [
     ["a value of half a million quotes", `${quotes}a`],
     ["a value of two million control characters", `${long("\\x01".repeat(2_000), 10)}a`],
     ["a key given twice", `${long("\\x01".repeat(1_000), 10)}b = {a + "": 1, a + "": 2}`],
-    ["a key beside others that are long", `${long("\\x01".repeat(1_000), 10)}b = {a + "": 1}\nb["zzz"]`],
+    ["an unknown key of a dict with a long key", `${long("\\x01".repeat(1_000), 10)}b = {a + "": 1}\nb["zzz"]`],
     ["a path of thousands of steps", `x = {"a": 1}\nx${".b".repeat(30_000)}`],
     [
-      "thousands of variables that are not kept",
+      "thousands of variables that are too large to keep",
       `b = "${"x".repeat(20_000)}"\n${"b = b + b\n".repeat(4)}${Array.from({ length: 4_000 }, (_, index) => `v${index.toString(36)} = b`).join("\n")}`,
     ],
   ] as const;
@@ -124,13 +128,13 @@ describe("an answer never grows beyond 5 MB, by each way in:", () => {
     ];
     for (const { status, text } of answers) {
       expect(status).toBe(200);
-      // What leaves the Lambda is the answer as a text of JSON.
+      // The Lambda returns the answer as a string in JSON, so its quotes are escaped once more.
       expect(Buffer.byteLength(JSON.stringify(text))).toBeLessThan(5_500_000);
       expect(Buffer.byteLength(text)).toBeLessThan(5_000_000);
     }
   });
 
-  test("a message shortens the text that it quotes", async () => {
+  test("an error message shortens the text that it quotes", async () => {
     const mistakes = [
       `${name} = 1\n${name}b`,
       `d = {"${name}": 1}\nd.x`,
@@ -144,7 +148,7 @@ describe("an answer never grows beyond 5 MB, by each way in:", () => {
     }
   });
 
-  test("an id without end is none", async () => {
+  test("a JSON-RPC id of 500,000 characters is refused, and the answer has a null id", async () => {
     const body = { jsonrpc: "2.0", id: "x".repeat(500_000), method: "ping" };
     const answer = await request("POST", "/v1/public/mcp", { token: newUser().token, body });
     expect(answer).toMatchObject({ status: 400, body: { id: null, error: { code: -32600 } } });

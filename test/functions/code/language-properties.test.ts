@@ -31,7 +31,7 @@ const soup = fc.array(fc.oneof(fc.constantFrom(...pieces), fc.string({ unit: "bi
   maxLength: 60,
 });
 
-/** A program without a mistake that has been cut somewhere and mended with something else. */
+/** A program without a mistake, in which a part is replaced by something else. */
 const spoiled = fc
   .tuple(fc.nat(300), fc.nat(20), soup)
   .map(([at, length, parts]) => sound.slice(0, at) + parts.slice(0, 3).join("") + sound.slice(at + length));
@@ -40,11 +40,11 @@ const programs = fc.oneof(
   spoiled,
 );
 
-test("the program that is spoiled below has no mistake", () => {
+test("the program from which the damaged programs are made has no mistake", () => {
   expect(mistakesIn(sound)).toEqual([]);
 });
 
-test("random programs end in the language's own errors, each at a place inside the program", () => {
+test("random programs have only errors of the language, each at a place inside the program", () => {
   fc.assert(
     fc.property(programs, (program) => {
       const lines = program.split(/\r\n|\r|\n/);
@@ -59,9 +59,7 @@ test("random programs end in the language's own errors, each at a place inside t
   );
 });
 
-/**
- * What no argument and no variable can be called: constants, the language's words, and what Starlark keeps for itself.
- */
+/** Names that no argument and no variable can have: constants, and words that the language or Starlark reserves. */
 const kept = new Set(
   `constructor prototype none true false null and or not in for if else load break continue def pass elif return lambda
   while as assert async await class del except finally from global import is nonlocal raise try with yield`.split(
@@ -108,13 +106,13 @@ const { literal } = fc.letrec<{ literal: Printed; list: Printed; dict: Printed }
   })),
 }));
 
-/** The first argument of the call that a program is. */
+/** The first argument of a program that is one call. */
 function argumentIn(program: string) {
   const value = parseProgram(program).statements[0]?.value;
   return value?.kind === "call" ? value.args[0] : undefined;
 }
 
-/** Dicts without a prototype as plain ones, and no negative zero. */
+/** A copy of a value in which dicts have the usual prototype, and negative zero is zero. */
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
 test("a printed literal parses back to itself", () => {
@@ -128,7 +126,7 @@ test("a printed literal parses back to itself", () => {
   );
 });
 
-test("JSON text with plain names parses as itself, so that a program can be made with a JSON printer", () => {
+test("a JSON text is a literal of the same value, so a program can be made with a JSON printer", () => {
   const json = fc.jsonValue().filter((value) => {
     const text = JSON.stringify(value);
     return !/__proto__|constructor|prototype/.test(text) && !/\d{16}/.test(text);
@@ -142,7 +140,7 @@ test("JSON text with plain names parses as itself, so that a program can be made
   );
 });
 
-test("nesting deeper than the limit ends in the limit's error, however it is written", () => {
+test("brackets of any kind that are nested too deep are refused with `nesting_too_deep`", () => {
   fc.assert(
     fc.property(
       fc.array(fc.constantFrom("[", '{"k":', "[0,", '{"a":1,"b":'), { minLength: 32, maxLength: 2_000 }),

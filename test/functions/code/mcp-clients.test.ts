@@ -11,12 +11,13 @@ import { newAccount, type Account } from "../../support/world.ts";
 const who = { name: "test", version: "1.0.0" };
 const optionsOf = ({ owner }: Account) => ({ requestInit: { headers: { authorization: `Bearer ${owner.token}` } } });
 
-/** What every client finds: both tools, what they answer, and that a mistake is told to the model. */
+/** The methods of a client that `checkTools` calls. */
 type Connected = {
   listTools: () => Promise<{ tools: { name: string }[] }>;
   callTool: (call: { name: string; arguments: Record<string, unknown> }) => Promise<unknown>;
 };
 
+/** Checks that a client finds both tools, gets their answers, and gets a refusal as an error of the tool. */
 async function checkTools(client: Connected, { id }: Account): Promise<void> {
   const { tools } = await client.listTools();
   expect(tools.map(({ name }) => name)).toEqual(["service_execute", "service_query"]);
@@ -43,8 +44,8 @@ test("the official client connects, lists and calls", async () => {
 });
 
 test.each([
-  ["by itself", undefined, "2025-11-25"],
-  ["when it looks for the newest revision", "auto" as const, "2026-07-28"],
+  ["by default", undefined, "2025-11-25"],
+  ["when it negotiates the newest revision", "auto" as const, "2026-07-28"],
 ])("the official client of the next generation connects %s, lists and calls", async (_, mode, revision) => {
   const account = await newAccount();
   const client = new NextClient(who, mode ? { versionNegotiation: { mode } } : {});
@@ -58,7 +59,8 @@ test.each([
 });
 
 /**
- * Answers a client's requests in this process. While a program reads tags, as much time passes as it takes to tell of.
+ * Answers a client's requests in this process. While a program reads tags, the clock moves on by 3.5 seconds, so that
+ * the server reports the progress.
  */
 async function slowFetch(url: string | URL | Request, { method = "GET", headers, body }: RequestInit = {}) {
   const target = new URL(url instanceof Request ? url.url : url).pathname;
@@ -92,7 +94,7 @@ async function callByNextClient(transported: Transported, call: Call, options: O
 test.each([
   ["", callByClient],
   [" of the next generation", callByNextClient],
-])("the official client%s hears of the progress of a program, and its answer", async (_, callBy) => {
+])("the official client%s receives the progress of a program, and its answer", async (_, callBy) => {
   const account = await newAccount();
   vi.useFakeTimers({ toFake: ["Date"] });
   onTestFinished(() => void vi.useRealTimers());

@@ -69,13 +69,13 @@ describe("common mistakes of models are answered with the correct form:", () => 
     ],
     ["text without quotes", `workspaces.add(${a}, name=Sales)`, "There is no variable Sales", "put text in quotes"],
     ["a page as a list", `[m.id for m in mailboxes.list(${a})]`, "its items are in mailboxes.list(…).items"],
-    ["a list as its item", `mailboxes.list(${a}).items.id`, ".items[0].id", "[x.id for x in"],
+    ["a member of the items of a list", `mailboxes.list(${a}).items.id`, ".items[0].id", "[x.id for x in"],
     ["a member of another name", `mailboxes.list(${a}).items[0].adress`, "has no member adress", "primary_email"],
     ["dict.get by name", "x = me.get()\nx.get(key='email')", "d.get(key, otherwise?), without names"],
     ["dict.get without a key", "x = me.get()\nx.get()", "x is a value, not a function"],
     ["items()", `p = mailboxes.list(${a})\n[m.id for m in p.items()]`, "p.items, without the brackets"],
     ["join of a text", "x = me.get()\n', '.join(x.email)", "join takes a list of texts, not a string"],
-    ["join as a list's", `p = mailboxes.list(${a})\np.items.join(',')`, "join is a method of texts"],
+    ["join as a method of a list", `p = mailboxes.list(${a})\np.items.join(',')`, "join is a method of texts"],
     ["length", `p = mailboxes.list(${a})\np.items.length`, "write len(p.items)"],
     ["length()", `p = mailboxes.list(${a})\np.items.length()`, "Write `len(p.items)`"],
     [
@@ -134,15 +134,15 @@ describe("common mistakes of models are answered with the correct form:", () => 
     ],
     ["a number as text", `mailboxes.list(${a}, page_size="50")`, "Write a number, not a string"],
     [
-      "a choice that is none",
+      "an unknown choice",
       `feedback.submit(${a}, category="bug", title="t", description="d")`,
       "Write one of bug_report, product_feedback",
     ],
-    ["an id that is none", 'workspaces.list(account_id="my-account")', "does not take this account_id"],
+    ["an invalid id", 'workspaces.list(account_id="my-account")', "does not take this account_id"],
     ["a namespace alone", "workspaces", "A call needs its arguments in brackets: `workspaces.list(account_id=…)`"],
     ["a function without brackets", "me.get", "me.get is a function", "`me.get()`"],
     ["a function of a deep namespace without brackets", "auth.groups.list", "`auth.groups.list(account_id=…)`"],
-    ["a namespace in short", `dns.list(${a})`, "Did you mean dns_records.list?", "Use: dns_records.list("],
+    ["an abbreviated namespace", `dns.list(${a})`, "Did you mean dns_records.list?", "Use: dns_records.list("],
     [
       "a request in words",
       "Please list my domains",
@@ -157,18 +157,18 @@ describe("common mistakes of models are answered with the correct form:", () => 
     ["spreading arguments", "x = {}\nme.get(**x)", "`name=value`"],
     ["powers", "2 ** 3", "There are no powers"],
     ["division", "10 / 2", "Only whole numbers can be divided"],
-    ["division by a sign alone", "10 // // 2", "`//` divides two whole numbers"],
+    ["a division without a second number", "10 // // 2", "`//` divides two whole numbers"],
     ["a set", "{1, 2}", "There are no sets"],
     ["with", "with me.get() as x:\n  x", "There is no `with`"],
     ["a class", "class Box:\n  pass", "There are no classes"],
     ["global", "global x", "Leave this word out", "every later line"],
-    ["None for what may be left out", `mailboxes.list(${a}, page_size=None)`, "page_size: leave the argument out"],
+    ["None for an optional argument", `mailboxes.list(${a}, page_size=None)`, "page_size: leave the argument out"],
     [
       "the same quotes in an f-string",
       'x = me.get()\nf"{x["email"]}"',
       "the other quotes between braces, f\"{x['a']}\"",
     ],
-    ["a text of a call in an f-string", 'f"{len(me.get(a="x"))}"', "the other quotes"],
+    ["the quotes of an argument in an f-string", 'f"{len(me.get(a="x"))}"', "the other quotes"],
     ["a fence around a part", "me.get()\n```\nme.get()\n```", "Leave out the ``` lines"],
     [
       "endsWith",
@@ -198,7 +198,7 @@ test("no message doubles its punctuation, or lists all functions", async () => {
   }
 });
 
-test("a Markdown fence around the whole program is passed over, and lines keep their numbers", async () => {
+test("a Markdown fence around the whole program is ignored, and lines keep their numbers", async () => {
   const fenced = (program: string) => `\n\`\`\`python\n${program}\n\`\`\`\n`;
   expect((await runFor(user, fenced("x = me.get()\nx.email"))).status).toBe("completed");
   expect((await runFor(user, fenced("x = me.get()\nx.emial"))).error).toMatchObject({
@@ -208,7 +208,7 @@ test("a Markdown fence around the whole program is passed over, and lines keep t
   });
 });
 
-test("text of JSON's and of Python's constants are both understood", async () => {
+test("the constants of JSON and of Python, null and None, are both understood", async () => {
   const { id, owner } = await newAccount();
   const program = `tags.add(account_id="${id}", name="A", description=null)\ntags.add(account_id="${id}", name="B", description=None)`;
   expect((await runFor(owner, program)).status).toBe("completed");

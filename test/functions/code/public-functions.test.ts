@@ -13,7 +13,7 @@ import { newAccount, newUser, type User } from "../../support/world.ts";
 const run = ({ token }: User, code: string, more: object = {}) =>
   request("POST", "/v1/public/a2a", { token, body: { request_id: "r", session_id: "s", code, ...more } });
 
-test("a recipient's token is confirmed by the program of anybody, who is not told of in the account's record", async () => {
+test("the program of any caller can confirm a recipient's token, and the account's audit log does not name the caller", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
   const { token } = await mailed(account, rule);
@@ -29,7 +29,7 @@ test("a recipient's token is confirmed by the program of anybody, who is not tol
   expect((await press(token)).status).toBe(422);
 });
 
-test("a program with a recipient's token that is sent again answers as it did; another one finds the token used", async () => {
+test("a repeat of a program with a recipient's token gets the same answer; another program finds the token used", async () => {
   const account = await newAccount();
   const { token } = await mailed(account, await ruleTo(account, stranger()));
   const someone = newUser();
@@ -41,7 +41,7 @@ test("a program with a recipient's token that is sent again answers as it did; a
   expect((await run(newUser(), code)).body).toMatchObject(wrong);
 });
 
-test("a call of it is charged to the caller, by its own class", async () => {
+test("a call of forwarding.verify is charged to the caller, in the class of the function", async () => {
   const someone = newUser();
   const charges: Charge[] = [];
   const context = { ...codeContext(someone), charge: async (what: Charge) => void charges.push(what) };
@@ -51,7 +51,7 @@ test("a call of it is charged to the caller, by its own class", async () => {
   ]);
 });
 
-test("any program with the token of a checkout reads its result, and no other program does", async () => {
+test("a program of any caller with the token of a checkout can read its result, and a program with a wrong token cannot", async () => {
   const account = await newAccount();
   const { reference, token } = await newTopup(account);
   const resultOf = (text: string) =>

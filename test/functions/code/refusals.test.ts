@@ -23,7 +23,7 @@ function mistakeOf(program: string): Diagnostic {
 const namesOf = (program: string) =>
   parseProgram(program).statements.map(({ value }) => (value.kind === "call" ? value.name : value.kind));
 
-describe("is refused, with its place:", () => {
+describe("the following is refused at its place:", () => {
   test.each([
     ["an argument given twice", "a.b(x=1,\n    x=2)", "2:5 x is given twice."],
     ["a key given twice", `a.b(x={"k": 1, 'k': 2})`, "1:16 'k' is given twice."],
@@ -66,7 +66,7 @@ describe("is refused, with its place:", () => {
       "1:5 The largest integer is 9007199254740991 (2^53 - 1): put larger ones in quotes.",
     ],
     [
-      "a negative one",
+      "a negative integer that would be rounded",
       "a(x=-9007199254740992)",
       "1:6 The largest integer is 9007199254740991 (2^53 - 1): put larger ones in quotes.",
     ],
@@ -83,7 +83,7 @@ describe("is refused, with its place:", () => {
     ],
     ["a curly quote", "a(\n x=“y”)", '2:4 Put text in straight quotes: "text".'],
     [
-      "a negative one in an f-string",
+      "a negative integer that would be rounded, in an f-string",
       "f'{-9007199254740992}'",
       "1:5 The largest integer is 9007199254740991 (2^53 - 1): put larger ones in quotes.",
     ],
@@ -138,7 +138,7 @@ describe("is refused, with its place:", () => {
     ["a constant that is given a value", "None = 1", "1:1 None is a constant: choose another name."],
     ["a value that is called", "x[0](y=1)", "1:5 A value cannot be called: call a function by its full name."],
     [
-      "a method that there is not",
+      "an unknown method",
       "f(x=1).center()",
       `1:14 There is no method center. The methods are ${[...builtinMethods.keys()].join(", ")}.`,
     ],
@@ -212,7 +212,7 @@ describe("limits", () => {
   });
 
   test.each(["[", "(", "{", "f(x=", "-", "not ", "x[", "f'{", "[x for x in ", "{'a': "])(
-    "1 MiB and 64 KiB of %s end in a limit's error",
+    "1 MiB of %s is too large, and 65,000 bytes of it are nested too deep or a syntax error",
     (piece) => {
       expect(mistakeOf(piece.repeat(1_048_576 / piece.length))).toMatchObject({ code: "source_too_large" });
       const { code } = mistakeOf(piece.repeat(65_000 / piece.length));
@@ -220,25 +220,25 @@ describe("limits", () => {
     },
   );
 
-  test("a comprehension of 8 clauses parses, one of 9 does not", () => {
+  test("a comprehension of 8 clauses parses, and a comprehension of 9 does not", () => {
     expect(namesOf(`[x ${"for x in y ".repeat(8)}]`)).toEqual(["comprehension"]);
     expect(faultOf(`[x ${"for x in y ".repeat(9)}]`)).toBe(
       "1:92 A comprehension has 8 `for` and `if` at most: join conditions with `and`.",
     );
   });
 
-  test("long chains of members and operators parse, as they nest nothing", () => {
+  test("long chains of members and operators parse, because they are not nested", () => {
     expect(namesOf(`x${".a".repeat(30_000)}`)).toEqual(["path"]);
     expect(namesOf(`x${" + x".repeat(16_000)}`)).toEqual(["operation"]);
     expect(namesOf(`x${" and x == x or x".repeat(4_000)}`)).toEqual(["operation"]);
   });
 
-  test("200 calls parse, the 201st is where it ends", () => {
+  test("200 calls parse, and the 201st call is refused at its place", () => {
     expect(namesOf("f()\n".repeat(200))).toHaveLength(200);
     expect(mistakeOf("f()\n".repeat(201))).toMatchObject({ code: "too_many_calls", at: { line: 201, column: 1 } });
   });
 
-  test("65,536 bytes parse, one more does not, with any characters", () => {
+  test("65,536 bytes parse, and more do not, also if characters have two bytes", () => {
     expect(namesOf(padded(65_536))).toEqual(["f"]);
     expect(mistakeOf(padded(65_538))).toMatchObject({ code: "source_too_large", at: { line: 1, column: 1 } });
   });

@@ -49,24 +49,21 @@ async function assign({ id, owner }: Account, member: Pick<User, "id">, body: ob
 }
 
 describe("a repeat of a program by a caller who has lost permissions", () => {
-  test.each([{}, { key: "k" }])(
-    "is not answered with what is stored, but refused as it would be (%j)",
-    async (sent) => {
-      const account = await newAccount();
-      const member = await newMember(account, { role: "manager" }, { role: "viewer" });
-      const code = `${workspacesOf(account)}\n${add(account, "Sales")}`;
-      const first = await send(member, code, sent);
-      expect(first.body.status).toBe("completed");
-      expect(isReplay(await send(member, code, sent))).toBe(true);
-      await revokeAll(account, member);
-      const again = await send(member, code, sent);
-      expect(isReplay(again)).toBe(false);
-      expect(again.body).toMatchObject({ status: "failed", error: { code: "not_found" } });
-      expect(again.text).not.toContain('Sales","status');
-    },
-  );
+  test.each([{}, { key: "k" }])("is refused, and does not get the stored answer (%j)", async (sent) => {
+    const account = await newAccount();
+    const member = await newMember(account, { role: "manager" }, { role: "viewer" });
+    const code = `${workspacesOf(account)}\n${add(account, "Sales")}`;
+    const first = await send(member, code, sent);
+    expect(first.body.status).toBe("completed");
+    expect(isReplay(await send(member, code, sent))).toBe(true);
+    await revokeAll(account, member);
+    const again = await send(member, code, sent);
+    expect(isReplay(again)).toBe(false);
+    expect(again.body).toMatchObject({ status: "failed", error: { code: "not_found" } });
+    expect(again.text).not.toContain('Sales","status');
+  });
 
-  test("shows only the part that the caller may still see", async () => {
+  test("shows only the part that the caller can still see", async () => {
     const account = await newAccount();
     const [one] = [await made(account, "One"), await made(account, "Two")];
     const member = await newMember(account, { role: "viewer" });
@@ -77,7 +74,7 @@ describe("a repeat of a program by a caller who has lost permissions", () => {
     expect([isReplay(again), again.body.result.last_value.total]).toEqual([false, 1]);
   });
 
-  test("refuses the answer of a write to a deleted resource, if the caller holds the capability elsewhere only", async () => {
+  test("is refused for a write to a deleted resource, if the caller now holds the capability only on another resource", async () => {
     const account = await newAccount();
     const [mine, other] = [await made(account, "Mine"), await made(account, "Other")];
     const member = await newMember(account, { role: "manager" });
@@ -89,8 +86,8 @@ describe("a repeat of a program by a caller who has lost permissions", () => {
   });
 });
 
-describe("a stored answer with something that the caller may not see any more is not returned:", () => {
-  test("the accounts of who belongs to them no more", async () => {
+describe("a stored answer with something that the caller cannot see any more is not returned:", () => {
+  test("a list of accounts, after the caller has lost one of them", async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const member = await newMember(account, { role: "viewer" });
     await grant(other, member, { role: "viewer" });
@@ -105,7 +102,7 @@ describe("a stored answer with something that the caller may not see any more is
     ]);
   });
 
-  test("all accounts, to who is no super admin any more", async () => {
+  test("a list of all accounts, after the caller has stopped being a super admin", async () => {
     const { clientId } = await newAccount();
     const admin = await newSuperAdmin();
     const code = `accounts.list(client_id="${clientId}")`;
@@ -116,7 +113,7 @@ describe("a stored answer with something that the caller may not see any more is
     expect([isReplay(again), again.body.result.last_value.total]).toEqual([false, 0]);
   });
 
-  test("a domain that was moved to a workspace without access, and resources that name it", async () => {
+  test("a domain or its records, after the domain has moved to a workspace that the caller cannot see", async () => {
     const account = await newAccount();
     const [one, two] = [await made(account, "One"), await made(account, "Two")];
     const own = `account_id="${account.id}"`;
@@ -148,7 +145,7 @@ describe("a stored answer with something that the caller may not see any more is
     expect([again.text, isReplay(again)]).toEqual([first.text, true]);
   });
 
-  test("and the writes of a program that runs again for that are made once", async () => {
+  test("and the program runs again, but makes its writes only once", async () => {
     const account = await newAccount();
     const one = await made(account, "One");
     const member = await newMember(account, { role: "manager", scope: { type: "workspace", id: one } });
@@ -161,7 +158,7 @@ describe("a stored answer with something that the caller may not see any more is
   });
 });
 
-test("a repeat of a program that deleted its resource is answered, to callers who still have the permission", async () => {
+test("a repeat of a program that deleted a resource gets the same answer, if the caller still has the permission", async () => {
   const account = await newAccount();
   const member = await newMember(account, { role: "manager" }, { role: "viewer" });
   const mine = await made(account, "Mine");
@@ -178,7 +175,7 @@ describe("with one Idempotency-Key", () => {
   const failing = (account: Account) =>
     `${add(account, "Sales")}\nworkspaces.get(account_id="${account.id}", workspace_id="${missing}")`;
 
-  test("a program that failed runs again, and no other one does: nothing is done twice", async () => {
+  test("a failed program can run again, another program is refused, and nothing is done twice", async () => {
     const account = await newAccount();
     const sent = { key: "k" };
     expect((await send(account.owner, failing(account), sent)).body).toMatchObject({ status: "failed" });
@@ -191,14 +188,14 @@ describe("with one Idempotency-Key", () => {
     expect((await send(account.owner, workspacesOf(account))).body.result.last_value.total).toBe(1);
   });
 
-  test("a program with a mistake, of which nothing ran, may be mended", async () => {
+  test("a program with a mistake can be corrected, because none of it ran", async () => {
     const account = await newAccount();
     const sent = { key: "k" };
     expect((await send(account.owner, add(account, "Sales").replace("name", "nme"), sent)).body.status).toBe("failed");
     expect((await send(account.owner, add(account, "Sales"), sent)).body.status).toBe("completed");
   });
 
-  test("a message of A2A has that promise too, in place of its id", async () => {
+  test("the key counts for A2A messages too, and the message's id does not", async () => {
     const account = await newAccount();
     const message = (code: string, messageId: string) => ({
       jsonrpc: "2.0",
@@ -220,8 +217,8 @@ describe("with one Idempotency-Key", () => {
   });
 });
 
-describe("every request counts, and answers the state of its caller's limit", () => {
-  /** How many of 150 requests at once are let through, by their status. */
+describe("every request counts towards its caller's rate limit, and the answer has the state of the limit:", () => {
+  /** Sends 150 requests at once. Returns the answers, grouped by their status. */
   async function flood(token: string, sent: { body: unknown; headers?: Record<string, string> }) {
     const answers = await Promise.all(
       Array.from({ length: 150 }, () => request("POST", "/v1/public/a2a", { token, ...sent })),
@@ -230,7 +227,7 @@ describe("every request counts, and answers the state of its caller's limit", ()
     return Map.groupBy(answers, ({ status }) => status);
   }
 
-  test("an envelope that is not as specified", async () => {
+  test("an invalid envelope", async () => {
     const { owner } = await newAccount();
     const byStatus = await flood(owner.token, { body: {} });
     expect(new Set(byStatus.keys())).toEqual(new Set([422, 429]));
@@ -252,7 +249,7 @@ describe("every request counts, and answers the state of its caller's limit", ()
     }
   });
 
-  test.each([1, 8, 60, 100])("a program of score %i costs that, and no more", async (score) => {
+  test.each([1, 8, 60, 100])("a program of score %i is charged this score, and no more", async (score) => {
     const { owner } = await newAccount();
     const { headers } = await send(owner, "me.get()\n".repeat(score));
     const left = Number(/r=(\d+)/.exec(headers["ratelimit"] ?? "")?.[1]);
@@ -260,7 +257,7 @@ describe("every request counts, and answers the state of its caller's limit", ()
     expect(left).toBeLessThan(100 - score + 5);
   });
 
-  test("a program above the quota needs half of it and leaves a debt; a refused program writes nothing", async () => {
+  test("a program above the quota needs half of the quota and leaves a debt; a refused program writes nothing", async () => {
     const { owner } = await newAccount();
     const more = "me.get()\n".repeat(150);
     expect((await send(owner, more)).status).toBe(200);

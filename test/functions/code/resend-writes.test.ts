@@ -14,7 +14,7 @@ import { newAccount } from "../../support/world.ts";
 const writes = routes.filter(({ access }) => access === "write");
 
 describe.each(writes.map((route) => [route.name, route] as const))("%s in a program that was cut off", (_, route) => {
-  test("is done once, and answered as it was the first time when the program is sent again, if its answer may be kept", async () => {
+  test("is done once; a repeat of the program gets the same answer, or a refusal if the answer cannot be stored", async () => {
     const account = await newAccount();
     const code = programOf(route, (await examples[route.name]?.(account)) ?? {});
     const run = { code, requestId: randomUUID(), key: randomUUID() };

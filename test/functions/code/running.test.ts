@@ -29,7 +29,7 @@ test("a comprehension calls for each item, in order, with an entry for each", as
   expect(answer.lastValue).toMatchObject([{ id: "n0" }, { id: "n1" }, { id: "n3" }, { id: "n4" }]);
 });
 
-test("`and` and `or` leave out the calls that do not matter", async () => {
+test("`and` and `or` skip the calls that cannot change their value", async () => {
   const toy = newToy();
   const answer = await runToy(
     "notes.get(id='a').parent and notes.get(id='b')\nnotes.get(id='c') or notes.get(id='d')",
@@ -39,7 +39,7 @@ test("`and` and `or` leave out the calls that do not matter", async () => {
   expect(answer.error).toBeUndefined();
 });
 
-test("the last value is the value of the last statement with a call, or of the last line without a name", async () => {
+test("the last value is the value of the last statement with a call, or of a last line that assigns nothing", async () => {
   const lastOf = async (program: string) => (await runToy(program, newToy())).lastValue;
   expect(await lastOf("x = notes.get(id='a')")).toMatchObject({ id: "a" });
   expect(await lastOf("x = notes.get(id='a')\nids = [x.id]")).toMatchObject({ id: "a" });
@@ -72,7 +72,7 @@ test("a failure inside a comprehension keeps the items before it", async () => {
   expect(shown(answer)).toEqual(["0 notes.get completed", "1 notes.add completed", "2 notes.get failed"]);
 });
 
-test("after a failed item of a comprehension that only reads, later items are left out or not begun", async () => {
+test("after a failed item of a comprehension that only reads, later items do not begin or their results are left out", async () => {
   const toy = newToy(async () => new Promise((resolve) => setImmediate(resolve)));
   const others = Array.from({ length: 50 }, (_, index) => `'n${index}'`).join(", ");
   const answer = await runToy(`[notes.get(id=i) for i in ['a', 'bad', ${others}]]`, toy);
@@ -81,7 +81,7 @@ test("after a failed item of a comprehension that only reads, later items are le
   expect(toy.calls.length).toBeLessThan(50);
 });
 
-test("an argument made at run time is checked before its call, and told with its place", async () => {
+test("an argument that is made at run time is checked before its call, and a mistake is reported at its place", async () => {
   const toy = newToy();
   const program = "x = notes.get(id='a')\nnotes.add(text='t', tags=['ok', x.text])\nnotes.get(id='b')";
   const answer = await runToy(program, toy);
@@ -103,7 +103,7 @@ test("a member that is missing at run time ends the program without a failed cal
   expect(answer.error).toMatchObject({ code: "no_such_member", line: 2 });
 });
 
-test("a program makes 200 calls at most: a comprehension that needs more fails before its first one, and says how to go on", async () => {
+test("a program makes 200 calls at most: a comprehension that needs more fails before its first call, and says how to continue", async () => {
   const ok = await runToy("[notes.get(id=n.id) for n in notes.list(page_size=100).items]", newToy());
   expect(ok.responses).toHaveLength(101);
   const toy = newToy();
@@ -118,7 +118,7 @@ test("a program makes 200 calls at most: a comprehension that needs more fails b
   expect(sliced.responses).toHaveLength(200);
 });
 
-test("calls that only the run decides about count too: the one after the 200th fails", async () => {
+test("the call after the 200th fails, also if only the run decides how many calls are made", async () => {
   const toy = newToy();
   const program =
     "xs = notes.echo(value=[x for x in range(30)])\n[[notes.get(id='a') for y in xs if y != x] for x in xs]";
@@ -148,7 +148,7 @@ test("calls in arguments of builtins, methods and slices are made in their order
   expect(answer.lastValue).toBe("ext o");
 });
 
-test("a result without room in the answer is replaced by its size, and the program goes on", async () => {
+test("a result without room in the answer is replaced by its size, and the program continues", async () => {
   const big = "a".repeat(50_000);
   const program = `x = notes.echo(value=[t + t for t in ["${big}", "${big.slice(0, 5_000)}"]])\n${"notes.echo(value=x)\n".repeat(12)}[len(x), notes.get(id="after").id]`;
   const { responses, lastValue, error } = await runToy(program, newToy());
@@ -165,11 +165,11 @@ test("a result without room in the answer is replaced by its size, and the progr
 });
 
 test.each([
-  ["a value the program makes", '[notes.get(id="a").id, [y for i in range(5)]]', ["0 notes.get completed"]],
+  ["a value that the program makes", '[notes.get(id="a").id, [y for i in range(5)]]', ["0 notes.get completed"]],
   ["a value made without any call", "[y for i in range(5)]", []],
-  ["what a call brought", "x = notes.echo(value=[y for i in range(5)])", ["0 notes.echo completed"]],
+  ["a value that a call returned", "x = notes.echo(value=[y for i in range(5)])", ["0 notes.echo completed"]],
   ["quotes, which take more room in an answer", "notes.echo(value=[q for i in range(3)])", ["0 notes.echo completed"]],
-])("a result over 1 MiB fails with an error of its own, the calls stand: %s", async (_, last, entries) => {
+])("a last value over 1 MiB is an error of its own, and the calls stay completed: %s", async (_, last, entries) => {
   const begin = `x = "${"a".repeat(30_000)}"; y = x + x + x + x + x + x + x + x; p = '${'"'.repeat(20_000)}'`;
   const program = `${begin}; q = p + p + p + p + p + p\n${last}`;
   const answer = await runToy(program, newToy());
@@ -180,13 +180,13 @@ test.each([
   expect(answer.error?.message).not.toContain("The call ran");
 });
 
-test("a result of 1 MiB is answered", async () => {
+test("a last value of almost 1 MiB is returned, and a larger one is an error", async () => {
   const make = (count: number) => `x = "${"a".repeat(50_000)}"\n[x for i in range(${count})]`;
   expect((await runToy(make(20), newToy())).lastValue).toHaveLength(20);
   expect((await runToy(make(21), newToy())).error?.code).toBe("result_too_large");
 });
 
-test("a program that failed tells the size of the last call's value where that is too large", async () => {
+test("a failed program has the size of the last call's value, if this value is too large", async () => {
   const program = `x = "${"a".repeat(60_000)}"\nnotes.echo(value=[x for i in range(20)])\nnotes.get(id="bad")`;
   const { error, lastValue } = await runToy(program, newToy());
   expect(error?.code).toBe("not_found");
@@ -220,7 +220,7 @@ test("calls of other services are skipped after half of the time, so that a slow
   expect((await run('notes.add(text="b")')).error).toBeUndefined();
 });
 
-test("reads that need nothing of each other run at the same time, twenty at most; writes keep their place", async () => {
+test("independent reads run at the same time, twenty at most, and writes keep their place", async () => {
   let [now, most] = [0, 0];
   const log: string[] = [];
   const toy = newToy(async (name) => {
@@ -252,7 +252,7 @@ test("results of later reads are left out if an earlier read failed", async () =
   expect(answer.completed).toEqual([]);
 });
 
-test("a variable has its latest value in source order, in any order of the calls", async () => {
+test("a variable has its latest value in source order, whatever the order of the calls", async () => {
   const program =
     "x = notes.get(id='a')\ny = notes.get(id=x.text)\nx = notes.get(id='b')\nz = notes.get(id=x.text)\n[x.id, y.id, z.id]";
   expect((await runToy(program, newToy())).lastValue).toEqual(["b", "text of a", "text of b"]);

@@ -15,14 +15,14 @@ const inSession = { sessionId: "s" };
 const noUsage = () => ({ readUnits: 0, writeUnits: 0, calls: 0 });
 const minute = 60_000;
 
-/** Text that no packing makes smaller, as a program gives it names: some 240 KB. */
+/** Lines that assign 240 KB of random text, which cannot be compressed much, to four variables. */
 const fullOf = (): string =>
   Array.from({ length: 4 }, (_, index) => `v${index} = "${randomBytes(30_000).toString("hex")}"`).join("\n");
 async function fill(user: { id: string }): Promise<void> {
   for (const line of fullOf().split("\n")) await runFor(user, line, inSession);
 }
 
-/** Runs programs of one user, and tells what each reads, writes and is charged. */
+/** Returns a function that runs a program of the user, and returns what the program reads, writes and is charged. */
 function metered(user: { id: string }, room = Number.POSITIVE_INFINITY) {
   const start = Date.now();
   return async (code: string, { laterMs = 0, ...more }: Partial<Run> & { laterMs?: number } = {}) => {
@@ -43,7 +43,7 @@ function metered(user: { id: string }, room = Number.POSITIVE_INFINITY) {
   };
 }
 
-test("a program that only uses a full session writes nothing, and later only when that was", async () => {
+test("a program that only reads a full session writes nothing, or after some minutes only the time of its last use", async () => {
   const user = newUser();
   await fill(user);
   const run = metered(user);
@@ -66,7 +66,7 @@ test("variables are written once, and charged by the size of the session", async
   expect(await metered(newUser())("x = 1")).toMatchObject({ charged: [] });
 });
 
-test("variables for whose storing the rate limit has no room are told, and the program stands", async () => {
+test("if the rate limit has no room to store variables, the answer names them, and the program still completes", async () => {
   const user = newUser();
   await fill(user);
   const { answer, writeUnits } = await metered(user, 50)("x = me.get()");
@@ -77,7 +77,7 @@ test("variables for whose storing the rate limit has no room are told, and the p
   expect(writeUnits).toBe(0);
 });
 
-test("a program that asks for its session many times reads it once, writes no existing session, and pays for its size", async () => {
+test("a program that asks for its session many times reads it once, does not write it, and is charged for its size", async () => {
   const user = newUser();
   await fill(user);
   const run = metered(user);
@@ -92,7 +92,7 @@ test("a program that asks for its session many times reads it once, writes no ex
   expect((await metered(user, 5)("auth.session.get()")).answer.error?.code).toBe("rate_limited");
 });
 
-test("a program sees its own changes to its session: an ended session is empty, and a renewed one lives on from now", async () => {
+test("a program sees its own changes to its session: a renewed session has a new last use, and an ended session is empty", async () => {
   const user = newUser();
   await runFor(user, "x = 1", inSession);
   const run = metered(user);
@@ -105,7 +105,7 @@ test("a program sees its own changes to its session: an ended session is empty, 
   expect((await run(ended, later)).answer.result.last_value).toEqual([null, [], false]);
 });
 
-test("a program that cost more than the quota keeps its variables all the same", async () => {
+test("a program with a score near or above the quota keeps its variables", async () => {
   const explained = (count: number) => `[functions.explain(name="me.get") for i in range(${count})]`;
   for (const count of [55, 45]) {
     const { token } = newUser();
@@ -122,7 +122,7 @@ test("a program that cost more than the quota keeps its variables all the same",
 describe("an envelope", () => {
   const large = () => `me.get()\n"${randomBytes(30_000).toString("hex")}"`;
 
-  /** Sends a program as one who has so much room in the rate limit, and tells what that was charged. */
+  /** Returns a function that sends a program with `room` left in the rate limit, and returns the charges. */
   const sender =
     (user: { id: string }, code: string) =>
     async (room = Number.POSITIVE_INFINITY) => {
@@ -150,7 +150,7 @@ describe("an envelope", () => {
     await expect(send(0)).rejects.toMatchObject({ code: "rate_limited" });
   });
 
-  test("for which the rate limit has no room is not stored, and the program stands", async () => {
+  test("for which the rate limit has no room is not stored, and the program still completes", async () => {
     const send = sender(newUser(), large());
     expect(await send(1)).toEqual({ replayed: false, status: "completed", charged: [] });
     expect(await send()).toMatchObject({ replayed: false, status: "completed" });
@@ -164,7 +164,7 @@ describe("an envelope", () => {
   });
 });
 
-test("a principal has at most a hundred sessions: another one ends the least recently used", async () => {
+test("a principal has at most a hundred sessions: another session ends the one that was not used for the longest time", async () => {
   const user = newUser();
   const start = Date.now();
   const at = (index: number) => ({ sessionId: `s${index}`, now: () => new Date(start + index * 1_000) });
@@ -179,7 +179,7 @@ test("a principal has at most a hundred sessions: another one ends the least rec
   expect(items).toHaveLength(100);
 });
 
-test("an ended session leaves nothing that a program at the same time could bring back", async () => {
+test("the end of a session also deletes the variables of programs that ran at the same time as an earlier end", async () => {
   const user = newUser();
   await runFor(user, "old = 1", inSession);
   await Promise.all([
@@ -191,7 +191,7 @@ test("an ended session leaves nothing that a program at the same time could brin
   expect(result.last_value).toEqual(["last"]);
 });
 
-test("a program that may only read leaves existing variables as they are, and says so", async () => {
+test("a read-only program changes no variables of its session, and its answer names the variables that were not kept", async () => {
   const user = newUser();
   await runFor(user, "target = 'mine'", inSession);
   const { status, session } = await runFor(user, "target = 'other'\nmore = 1", { ...inSession, readOnly: true });
@@ -201,7 +201,7 @@ test("a program that may only read leaves existing variables as they are, and sa
   expect((await runFor(user, "more", inSession)).error?.code).toBe("unknown_variable");
 });
 
-test("service_query gives the variables of a session no other values", async () => {
+test("service_query does not change the variables of a session", async () => {
   const { token } = newUser();
   const call = async (name: string, code: string) => {
     const params = { name, arguments: { code, session_id: "s" } };
@@ -218,7 +218,7 @@ test("service_query gives the variables of a session no other values", async () 
   expect((await call("service_execute", "target")).result.last_value).toBe("mine");
 });
 
-test("addresses that are keys themselves are answered, and stored neither in a session nor for a repeat", async () => {
+test("URLs that contain a key are returned, but stored neither in a session nor for a repeat", async () => {
   const account = await newAccount();
   const add = `webhooks.add(account_id="${account.id}", url="https://hooks.example.com/in?key=hush", event_types=["*"])`;
   expect((await runFor(account.owner, add)).status).toBe("completed");
@@ -236,7 +236,7 @@ test("addresses that are keys themselves are answered, and stored neither in a s
   expect(await run()).toMatchObject({ replayed: false });
 });
 
-test("an address that is a key itself is stored with no call of a program either: who sends it again is told so", async () => {
+test("the answer of a call with a URL that contains a key is not stored either, and a repeat of the call is refused", async () => {
   const account = await newAccount();
   const own = `account_id="${account.id}"`;
   const add = `webhooks.add(${own}, url="https://hooks.example.com/in", event_types=["*"]).id`;
@@ -260,7 +260,7 @@ test("an address that is a key itself is stored with no call of a program either
   expect([(await patch()).body.url, (await patch()).body.url]).toEqual([`${url}2`, `${url}2`]);
 });
 
-test("a session is its principal's: another token of a service account has it, another principal has not", async () => {
+test("a session belongs to one principal: another service account does not have its variables", async () => {
   const account = await newAccount();
   const one = await newServiceAccount(account, { role: "viewer" });
   const other = await newServiceAccount(account, { role: "viewer" });

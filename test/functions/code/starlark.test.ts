@@ -11,15 +11,16 @@ import { LanguageError } from "../../../functions/code/language/errors.ts";
 import { callLimit, stepLimit } from "../../../functions/code/language/limits.ts";
 
 /*
- * `starlark.txt` has an expression a line, a tab, and its value as JSON in Starlark, or `!` if it fails there.
+ * Each line of `starlark.txt` has an expression, a tab, and the value of the expression in Starlark as JSON, or `!` if
+ * the expression fails in Starlark.
  *
- * The expressions are random: of every builtin, method and operator that both languages have, three deep at most, most
- * with arguments of the right types, with texts of ASCII. The values are of starlark-go
+ * The expressions are random. They use every builtin, method and operator that both languages have, and are at most
+ * three deep. Their texts are ASCII, and most arguments have the right types. The values are from starlark-go
  * (go.starlark.net v0.0.0-20260908191801-89a6a09411d5): `starlark.Eval`, then `encode` of its module `json`. To add
  * lines, run `json.encode(…)` in its command `starlark`.
  *
- * Left out is what docs/code-mode.md names as different: floats that are whole numbers (`str(1.0)`, `-0.0`), `//` and
- * `%` of floats, keys that are no texts, and the order of keys that are whole numbers.
+ * The differences that docs/code-mode.md names are left out: floats that are whole numbers (`str(1.0)`, `-0.0`), `//`
+ * and `%` of floats, keys that are not texts, and the order of keys that are whole numbers.
  */
 const lines = readFileSync(join(import.meta.dirname, "starlark.txt"), "utf8")
   .trimEnd()
@@ -40,7 +41,7 @@ function outcomeOf(expression: string): unknown {
   }
 }
 
-test("thousands of expressions have the value that Starlark gives them, or fail as they do there", () => {
+test("thousands of expressions have the value that Starlark gives them, or fail as in Starlark", () => {
   expect(cases.length).toBeGreaterThan(3_000);
   const different = cases.filter(
     ([expression, outcome]) =>
@@ -49,7 +50,7 @@ test("thousands of expressions have the value that Starlark gives them, or fail 
   expect(different).toEqual([]);
 });
 
-test("an expression that Starlark evaluates is no mistake before the run, unless a branch is left out", () => {
+test("the checker finds no mistake in an expression without branches and loops that Starlark evaluates", () => {
   const mistaken = cases.flatMap(([expression, outcome]) => {
     if (outcome === "!" || / if | and | or |for /.test(expression)) return [];
     return check(parseProgram(expression), { catalogue: new Map() }).diagnostics.map(({ message }) => [

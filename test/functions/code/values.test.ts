@@ -106,7 +106,7 @@ describe("an invalid operation is reported with its place and the value's member
     expect(await failure(program)).toBe(message);
   });
 
-  test("nothing that every JavaScript object has is a member, however it is named", async () => {
+  test("a name that every JavaScript object has is not a member, however the program writes the name", async () => {
     for (const name of ["toString", "hasOwnProperty", "__defineGetter__", "length"]) {
       expect(await failure(`x = {"a": 1}\nx.${name}`)).toContain(`x has no member ${name}.`);
       expect(await failure(`x = notes.echo(value=["a"])\nx[f"${name}"]`)).toContain("no_such_member x is a list");
@@ -137,7 +137,7 @@ describe("the work of a program besides its calls is limited:", () => {
       "too_much_work|value_too_large",
     ],
     [
-      "lists of themselves",
+      "lists that hold the list before twice",
       Array.from({ length: 60 }, (_, i) => (i === 0 ? "x = [1]" : "x = [x, x]")).join("\n"),
       "value_too_large",
     ],
@@ -152,13 +152,13 @@ describe("the work of a program besides its calls is limited:", () => {
     expect(await failure(program)).toMatch(new RegExp(`^\\d+:\\d+ (${code}) `));
   });
 
-  test("a dict of 10^5 keys does not fit in a program", async () => {
+  test("a dict of 100,000 keys does not fit in a program", async () => {
     const dict = `{${Array.from({ length: 100_000 }, (_, index) => `"k${index}": 1`).join(", ")}}`;
     await expect(valueOf(dict)).rejects.toThrow("A program can have 65536 bytes at most.");
   });
 });
 
-test("whether a value is partly unknown is found out once for each part, however often it occurs", () => {
+test("`isPartlyUnknown` looks at each part of a value once, however often the part occurs", () => {
   let looks = 0;
   const counted = (parts: unknown[]) => new Proxy(parts, { ownKeys: (of) => ((looks += 1), Reflect.ownKeys(of)) });
   const part = counted([0, 1]);

@@ -24,7 +24,7 @@ async function limitsOf({ id, owner }: Account, token = owner.token) {
 const usedIn = ({ limits }: { limits: Shown[] }) =>
   Object.fromEntries(limits.flatMap(({ name, used }) => (used === null ? [] : [[name, used]])));
 
-test("shows the use of each limit of the account as a whole", async () => {
+test("shows the use of each limit that counts for the whole account", async () => {
   const account = await newAccount();
   const before = usedIn(await limitsOf(account));
   expect(Object.keys(before)).toEqual(expect.arrayContaining(["tags", "webhooks", "domains", "master_passwords"]));
@@ -37,7 +37,7 @@ test("shows the use of each limit of the account as a whole", async () => {
   expect(usedIn(await limitsOf(account))).toEqual({ ...before, workspaces: 1, tags: 2, master_passwords: 1 });
 });
 
-test("a mail that asks a recipient and an invitation count for one limit", async () => {
+test("a verification mail and an invitation count towards the same limit", async () => {
   const account = await newAccount();
   await ruleTo(account, stranger());
   await inviting(account, stranger(), { roles: [{ role_key: "viewer" }] });
@@ -50,12 +50,12 @@ test("does not count items that the caller may not see", async () => {
   const narrow = await newMember(account, { capability: "domain.view", scope: { type: "workspace", id } });
   expect(usedIn(await limitsOf(account, narrow.token))).toEqual({ tags: 0, forwarding_mails: 0 });
   const viewer = await newMember(account, { role: "viewer" });
-  const hidden = ["master_passwords", "groups", "roles", "webhooks"];
-  const seen = Object.keys(usedIn(await limitsOf(account))).filter((name) => !hidden.includes(name));
+  const hidden = new Set(["master_passwords", "groups", "roles", "webhooks"]);
+  const seen = Object.keys(usedIn(await limitsOf(account))).filter((name) => !hidden.has(name));
   expect(Object.keys(usedIn(await limitsOf(account, viewer.token)))).toEqual(seen);
 });
 
-test("tells every limit by its number, to every member of the account and to nobody else", async () => {
+test("shows every limit to every member of the account, and to nobody else", async () => {
   const account = await newAccount();
   const viewer = await newMember(account, { role: "viewer" });
   const { limits } = await limitsOf(account, viewer.token);
@@ -64,7 +64,7 @@ test("tells every limit by its number, to every member of the account and to nob
   expect(await request("GET", `/v1/public/accounts/${account.id}/limits`, owner)).toMatchObject({ status: 404 });
 });
 
-test("tells the limits on requests, and which of them are the account's own", async () => {
+test("shows the limits on requests, and which of them are the account's own", async () => {
   const account = await newAccount();
   await setOwnLimit(testTable(), account.id, "search", { perMinute: 7, burst: 5 });
   const { requests } = await limitsOf(account);
@@ -92,7 +92,7 @@ const pers: Record<string, string> = { account_and_day: "account and day", servi
 
 const page = readFileSync("docs/limits.md", "utf8");
 
-/** The rows of the table that has this head, without their padding. */
+/** The rows of the table whose head begins with `head`. The cells have no padding. */
 function rowsBelow(head: string): string[][] {
   const lines = page.split("\n");
   const from = lines.findIndex((line) => line.replaceAll(/\s+/g, " ").startsWith(head));
@@ -125,7 +125,7 @@ test("the page about limits has the same numbers", () => {
   );
 });
 
-test("the page about limits has the class of every operation, and every list in a body that has a limit", () => {
+test("the page about limits has every operation outside the default class, and every list in a body that has a limit", () => {
   expect(rowsBelow("| Class | Operations")).toEqual(classTable());
   expect(rowsBelow("| Operation | Member")).toEqual(listTable());
 });

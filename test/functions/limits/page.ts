@@ -10,7 +10,7 @@ type Schema = {
 
 const { schemas } = document.components as unknown as { schemas: Record<string, Schema> };
 
-/** The lists in a schema that have a limit, by the path to each. */
+/** The lists in a schema that have a `maxItems`: the path and the limit of each. */
 function listsIn(schema: Schema, path: string): [path: string, most: number][] {
   const {
     maxItems,
@@ -26,14 +26,14 @@ function listsIn(schema: Schema, path: string): [path: string, most: number][] {
   ];
 }
 
-/** The rows of the page about limits that name the operations of each class but the default. */
+/** The rows of the page about limits with the operations of each class except the default class. */
 export const classTable = (): string[][] =>
   ["search", "sensitive", "outbound"].map((name) => {
     const ids = [...operations.values()].filter(({ route }) => route.limit === name).map(({ id }) => `\`${id}\``);
     return [`\`${name}\``, ids.join(", ")];
   });
 
-/** The rows of the page about limits that name the lists in bodies which have a limit. */
+/** The rows of the page about limits with the lists in request bodies that have a limit. */
 export const listTable = (): string[][] =>
   Object.values(document.paths ?? {})
     .flatMap((methods) => Object.values(methods as Record<string, unknown>))

@@ -7,15 +7,15 @@ import { ask, hashesDuring, newSource } from "../../support/mail-routes.ts";
 import { at, home, send, setPassword, stocked } from "../../support/mailboxes.ts";
 import { newAccount } from "../../support/world.ts";
 
-// Room in a bucket does not come back while no time passes.
+// The clock stands still, so no limit recovers unless a test moves the clock on.
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now: Date.now() }));
 afterEach(() => void vi.useRealTimers());
 
 const password = "correct horse battery";
 
 /**
- * Mailboxes of a domain that does not send. So the right password is refused by SMTP, as a wrong one is, but in no
- * time, and it is accepted by IMAP.
+ * Mailboxes of a suspended domain. SMTP refuses the right password like a wrong one, because the domain cannot send. The
+ * refusal takes little time, because the password has a cheap hash. IMAP accepts the right password.
  */
 async function scene(locals = ["ada"]) {
   const account = await newAccount();
@@ -40,12 +40,12 @@ async function outcomeOf(user: string, source: string, protocol: string): Promis
   return outcomes[(await ask(headers))["auth-status"]?.replace(/^\[.*\] /, "") ?? ""];
 }
 
-/** The owner logs in. */
+/** Logs in with the right password over IMAP, as the owner does. */
 const logIn = (user: string, source = newSource()): Promise<Outcome> => outcomeOf(user, source, "imap");
-/** Somebody guesses. */
+/** Makes a login over SMTP that counts as a wrong guess. */
 const guess = (user: string, source = newSource()): Promise<Outcome> => outcomeOf(user, source, "smtp");
 
-/** Guesses so often; answers how many guesses were tried. */
+/** Makes `times` guesses. Returns the number of guesses that no limit refused. */
 async function flood(times: number, user: (index: number) => string, source: (index: number) => string) {
   let tried = 0;
   for (let index = 0; index < times; index++) {
@@ -56,7 +56,7 @@ async function flood(times: number, user: (index: number) => string, source: (in
   return tried;
 }
 
-test("ninety wrong guesses from one network do not keep the owner out in any other network", async () => {
+test("ninety wrong guesses from one network do not keep the owner out of any other network", async () => {
   const { email } = await scene();
   const [attacker, homeNetwork] = [newSource(), newSource()];
   expect(await logIn(email, homeNetwork)).toBe("accepted");
@@ -86,14 +86,14 @@ test("two guesses a second from each of a hundred networks do not keep the owner
     );
     expect(await logIn(email, homeNetwork)).toBe("accepted");
   }
-  // The owner's first login used one of the first sixty.
+  // At once, 60 logins pass: the owner's first login and 59 guesses. One more guess passes after a second.
   expect(tried).toBe(60);
   expect(await logIn(email)).toBe("later");
   vi.setSystemTime(Date.now() + minuteMs);
   expect(await logIn(email)).toBe("accepted");
 });
 
-test("all spellings of an address and of a network are one", async () => {
+test("all spellings of an address, and all addresses of a network, count towards the same limit", async () => {
   const { email } = await scene();
   const network = newSource().replace(/::1$/, "");
   const users = [email.toUpperCase(), `${email}.`, ` ${email}`, email];
@@ -107,7 +107,7 @@ test("all spellings of an address and of a network are one", async () => {
   expect(await guess(email, `${network}::1`)).toBe("later");
 });
 
-test("a network guesses at all addresses together a hundred and fifty times at once", async () => {
+test("a network can make 150 guesses at once, for all addresses together", async () => {
   const locals = ["ada", "bob", "carl", "dora", "emil", "fred"];
   const { name } = await scene(locals);
   const source = newSource();
@@ -117,7 +117,7 @@ test("a network guesses at all addresses together a hundred and fifty times at o
   expect(await logIn(`ada@${name}`)).toBe("accepted");
 });
 
-test("a login over a limit costs no hash and no read, whichever limit it is", async () => {
+test("a login over a limit costs no hash, and at most one read", async () => {
   const { email } = await scene();
   const [attacker, homeNetwork] = [newSource(), newSource()];
   await logIn(email, homeNetwork);
@@ -133,11 +133,11 @@ test("a login over a limit costs no hash and no read, whichever limit it is", as
   };
   expect(await costOf(attacker)).toEqual({ hashes: 0, reads: [] });
   for (let index = 0; index < 60; index++) await guess(email);
-  // Whether the network is known takes one read.
+  // One read finds out whether the network is known.
   expect(await costOf(newSource())).toEqual({ hashes: 0, reads: ["BatchGetItem"] });
 });
 
-test("a network is known for thirty days after a login with the very address, and its login is noted once a day", async () => {
+test("a network is known for 30 days after a login with the same address, and the login is recorded at most once a day", async () => {
   const { name, email } = await scene();
   const source = newSource();
   const writes = async (): Promise<string[]> => {
@@ -162,14 +162,14 @@ test("a network is known for thirty days after a login with the very address, an
   expect(await logIn(`sales@${name}`, source)).toBe("accepted");
 });
 
-test("a login without a readable network is one of a network that nobody has logged in from", async () => {
+test("a login without a readable network counts as a login from an unknown network", async () => {
   const { email } = await scene();
   for (const source of ["", "nowhere", "unix:"]) expect(await logIn(email, source)).toBe("accepted");
   await flood(61, () => email, newSource);
   expect(await logIn(email, "")).toBe("later");
 });
 
-test("a login goes on when it cannot be noted", async () => {
+test("a login succeeds even if it cannot be recorded", async () => {
   const { email } = await scene();
   const source = newSource();
   const { calls } = await withFault(undefined, -1, () => logIn(email, newSource()));

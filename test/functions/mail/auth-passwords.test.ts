@@ -40,7 +40,7 @@ const byEach = async (user: string, secret: string): Promise<boolean[]> => {
   return answers;
 };
 
-/** Whether a login is accepted, and what it costs: hashes, and its calls of the table, without charges of limits. */
+/** Whether a login is accepted, and its cost: the number of hashes, and the table calls except charges of limits. */
 async function costOf(user: string, secret: string, protocol: string) {
   let isIn = false;
   let calls: string[] = [];
@@ -50,7 +50,7 @@ async function costOf(user: string, secret: string, protocol: string) {
   return { isIn, hashes, calls: calls.filter((call) => call !== "UpdateItem").toSorted() };
 }
 
-test("an app password logs in to its own mailbox, by its protocols alone, beside the mailbox's password", async () => {
+test("an app password logs in only to its own mailbox and only over its protocols, and the mailbox's password still works", async () => {
   const { account, id, email, otherEmail, add } = await scene();
   await send(account, "POST", at(id, "/aliases"), { alias: "countess" });
   const [reads, sends, all] = [await add(["imap"]), await add(["smtp"]), await add(["pop", "imap", "smtp"])];
@@ -62,7 +62,7 @@ test("an app password logs in to its own mailbox, by its protocols alone, beside
   expect(await byEach(otherEmail, all.generated_secret)).toEqual([false, false, false]);
 });
 
-test("an app password is worth nothing from its expiry or deletion on, and outlives a rotation", async () => {
+test("an app password is invalid after its expiry or deletion, and stays valid after a rotation of the mailbox's password", async () => {
   const { account, id, email, add } = await scene();
   const [short, long] = [await add(["imap"], { expires_at: inAnHour() }), await add(["imap"])];
   const both = async () => [
@@ -78,7 +78,7 @@ test("an app password is worth nothing from its expiry or deletion on, and outli
   expect(await both()).toEqual([false, false]);
 });
 
-test("an app password goes with its mailbox, and comes back with it", async () => {
+test("an app password does not work while its mailbox is paused or deleted, and works again after that", async () => {
   const { account, id, email, add, list } = await scene();
   const { generated_secret } = await add(["imap"]);
   const before = await list();
@@ -100,7 +100,7 @@ test("an app password goes with its mailbox, and comes back with it", async () =
   expect(await logsIn(email, generated_secret, "imap")).toBe(true);
 });
 
-test("a login records the last use of an app password, to a few minutes, and never of a deleted one", async () => {
+test("a login records the last use of an app password at most every few minutes, and a deletion removes the record", async () => {
   const { account, id, email, add, list } = await scene();
   const [one, two] = [await add(["imap"]), await add(["imap"])];
   const uses = async () => (await list()).map((item: { last_used_at: string | null }) => item.last_used_at);
@@ -122,7 +122,7 @@ test("a login records the last use of an app password, to a few minutes, and nev
 });
 
 test.each(["imap", "smtp"])(
-  "by %s, a login with app passwords makes the calls that one without them makes",
+  "over %s, a login to a mailbox with app passwords makes the same table calls as to a mailbox without them",
   async (protocol) => {
     const { email, otherEmail, add } = await scene();
     const { generated_secret: wrongProtocol } = await add([protocol === "imap" ? "smtp" : "imap"]);
@@ -147,7 +147,7 @@ test.each(["imap", "smtp"])(
   },
 );
 
-test("a login that cannot note the use of its app password is accepted all the same", async () => {
+test("a login is accepted even if the use of its app password cannot be recorded", async () => {
   const { account, id, email, add, list } = await scene();
   const [{ generated_secret }, other] = [await add(["imap"]), await add(["imap"])];
   const logIn = () => logsIn(email, generated_secret, "imap");
@@ -165,7 +165,7 @@ test("a login that cannot note the use of its app password is accepted all the s
   expect(accepted - noted).toBe(1);
 });
 
-test("a master password is refused while it is inactive, and from its expiry on, as a wrong one is", async () => {
+test("an inactive or expired master password is refused like a wrong one", async () => {
   const { account, email, master } = await scene();
   const [made, chosen] = [
     await master({ generate: true, expires_at: inAnHour() }),
@@ -202,7 +202,7 @@ test("of two master passwords with the same text, the valid one logs in", async 
   expect(await logsIn(email, value)).toBe(false);
 });
 
-test("a master password of an earlier version never expires and is active", async () => {
+test("a master password that an earlier version stored is active and does not expire", async () => {
   const { account, email, master } = await scene();
   const { id, generated_secret } = await master({ generate: true });
   const key = masterKey(account.id, { type: "account", id: account.id }, id);

@@ -28,7 +28,7 @@ async function serverOf(email: string, protocol = "smtp", pass = password): Prom
   return answer["auth-status"] === "OK" ? `${answer["auth-server"]}:${answer["auth-port"]}` : "refused";
 }
 
-test("mail from a domain with a managed IP goes by its relay, and mail to it where all goes", async () => {
+test("mail from a domain with a managed IP goes through the relay of the IP, and IMAP goes to the shared server", async () => {
   const { option_id } = await newOption(1, { relay: "[fd00::7]:2526" });
   const { account, ip, name, email } = await scene((one) => activeIp(one, option_id));
   expect(await serverOf(email)).toBe("fd00::7:2526");
@@ -37,12 +37,12 @@ test("mail from a domain with a managed IP goes by its relay, and mail to it whe
   expect(await serverOf(email)).toBe(shared);
 });
 
-test("mail from a domain with a host of its own goes by the shared relay, which signs it and hands it over", async () => {
+test("mail from a domain with a host of its own goes through the shared relay", async () => {
   const { email } = await scene((account) => activeHost(account));
   expect(await serverOf(email)).toBe(shared);
 });
 
-test("goes by the shared relay as long as the IP is not active", async () => {
+test("mail goes through the shared relay while the IP is not active", async () => {
   const { account, ip, email } = await scene((one) => activeIp(one));
   for (const status of ["degraded", "suspended", "verifying"]) {
     await write({ update: ipKey(account.id, ip.id), set: { status } });
@@ -50,7 +50,7 @@ test("goes by the shared relay as long as the IP is not active", async () => {
   }
 });
 
-test("costs one read more, only where there is a dedicated IP and the password is right", async () => {
+test("a login costs one more read only over SMTP, with a dedicated IP and the right password", async () => {
   const { account, ip, name, email } = await scene((one) => activeIp(one));
   await serverOf(email);
   const readsFor = async (protocol: string, pass: string): Promise<number> => {

@@ -28,7 +28,7 @@ async function scene(locals = ["ada"], options: { name?: string; status?: string
   return { account, domain, name: domain.name, email: `ada@${domain.name}`, id: ids[0] ?? "", ids };
 }
 
-test("lets the mailbox's password in by SMTP and IMAP, to the server that serves it", async () => {
+test("accepts the mailbox's password over SMTP, IMAP and POP3, and names the server of the protocol", async () => {
   const { email } = await scene();
   vi.stubEnv("MAIL_SMTP_RELAY", "192.0.2.7:2526");
   vi.stubEnv("MAIL_IMAP_SERVER", "[2001:db8::7]:1144");
@@ -47,7 +47,7 @@ test("lets the mailbox's password in by SMTP and IMAP, to the server that serves
   expect(pop3).toMatchObject({ "auth-status": "OK", "auth-server": "192.0.2.8", "auth-port": "1111" });
 });
 
-test("says in headers and in the body whose mailbox it is and how much space it may use", async () => {
+test("names the mailbox, its account and its quota in headers and in the body", async () => {
   const { account, id, email } = await scene();
   const answer = await ask({ "auth-user": email, "auth-pass": password });
   expect(answer).toMatchObject({
@@ -65,7 +65,7 @@ test("says in headers and in the body whose mailbox it is and how much space it 
   expect(refused["body"]).toBeUndefined();
 });
 
-test("knows a user by the address in any spelling and by an alias, as the mailbox", async () => {
+test("accepts any spelling of the address and an alias as the user, and returns the mailbox's address", async () => {
   const label = uniqueName("m", "example-x.com");
   const { account, id, name, email } = await scene(["ada"], { name: `bücher-${label}` });
   await send(account, "POST", at(id, "/aliases"), { alias: "countess" });
@@ -75,7 +75,7 @@ test("knows a user by the address in any spelling and by an alias, as the mailbo
   }
 });
 
-test("answers 401, and nothing of the question, to who is no mail server of the deployment", async () => {
+test("answers 401, without any data, to a caller without the key of the mail servers", async () => {
   const { email } = await scene();
   const right = process.env["MAIL_SECRET"] ?? "";
   for (const key of [undefined, "", "wrong", `${right}x`, right.slice(0, -1), right.toUpperCase()]) {
@@ -89,7 +89,7 @@ test("answers 401, and nothing of the question, to who is no mail server of the 
   }
 });
 
-test("refuses a wrong password, and users that are not there, all in the same words", async () => {
+test("refuses a wrong password and an unknown user with the same answer", async () => {
   const { account, id, name, email } = await scene(["ada", "bob"]);
   const stranger = await scene();
   await send(account, "POST", at(id, "/aliases"), { alias: "*" });
@@ -129,7 +129,7 @@ test.each([
     "[UNAVAILABLE] Temporary server problem, try again later",
   ],
   ["pop3", "[AUTH] Invalid login or password", "[SYS/TEMP] Temporary server problem, try again later"],
-])("tells %s programs by a response code whether the password is wrong", async (protocol, wrong, later) => {
+])("over %s, the status tells a wrong password from a temporary problem", async (protocol, wrong, later) => {
   const { email } = await scene();
   const headers = { "auth-user": email, "auth-pass": "wrong", "auth-protocol": protocol };
   expect(await ask(headers)).toMatchObject({ "auth-status": wrong, "auth-error-code": "535 5.7.8" });
@@ -137,7 +137,7 @@ test.each([
   expect(value).toMatchObject({ "auth-status": later, "auth-error-code": "451 4.3.2" });
 });
 
-test("a paused mailbox is let in by neither protocol until it is resumed, and a deleted one never", async () => {
+test("a paused mailbox cannot log in over SMTP or IMAP until it is resumed, and a deleted mailbox cannot log in", async () => {
   const { account, email, id } = await scene();
   const both = async () => [await logsIn(email, password), await logsIn(email, password, "imap")];
   await send(account, "PATCH", at(id, "/active"), { active: false });
@@ -148,7 +148,7 @@ test("a paused mailbox is let in by neither protocol until it is resumed, and a 
   expect(await both()).toEqual([false, false]);
 });
 
-test("refuses logins of a suspended or closed account, and takes logins of a past due account", async () => {
+test("refuses logins of a suspended or closed account, and accepts logins of a past due account", async () => {
   const { account, email } = await scene();
   const served = [];
   for (const status of ["past_due", "suspended", "active", "closed"] as const) {
@@ -163,7 +163,7 @@ test("refuses logins of a suspended or closed account, and takes logins of a pas
   ]);
 });
 
-test("mail can be read once its domain was delegated, and sent only while the domain is delegated and holds its name", async () => {
+test("mail can be read from the verification until the deletion of its domain, and sent only while the hold on the name is firm", async () => {
   const { account, email, name } = await scene(["ada"], { status: "pending_delegation" });
   const served = [[await logsIn(email, password), await logsIn(email, password, "imap")]];
   await delegated(account, name);
@@ -184,7 +184,7 @@ test("mail can be read once its domain was delegated, and sent only while the do
   ]);
 });
 
-test("a domain's mailboxes belong to the account that has the domain now", async () => {
+test("of a domain that two accounts connected, only the mailboxes of the account that proved it can log in", async () => {
   const { email, name } = await scene(["ada"], { status: "pending_delegation" });
   const newcomer = await newAccount();
   await delegated(newcomer, name);
@@ -222,7 +222,7 @@ test("a master password sends from every mailbox in its scope, and reads none", 
   }
 });
 
-test("a master password of a workspace follows the domain, and one of another account is worth nothing", async () => {
+test("a master password of a workspace works for the domains that are in it now, and not for other accounts", async () => {
   const { account, domain, name, email, id } = await scene();
   const stranger = await newAccount();
   const to = await newWorkspace(account, "To");
@@ -244,7 +244,7 @@ test("a master password of a workspace follows the domain, and one of another ac
   expect(await logsIn(email, there)).toBe(false);
 });
 
-test("the old password is worth nothing from the rotation on", async () => {
+test("the old password is invalid after a rotation", async () => {
   const { account, email, id } = await scene();
   await send(account, "POST", at(id, "/rotate-password"));
   expect(await logsIn(email, password)).toBe(false);
@@ -252,7 +252,7 @@ test("the old password is worth nothing from the rotation on", async () => {
   expect(await logsIn(email, shown.body.password)).toBe(true);
 });
 
-test("takes user and password as nginx escapes them", async () => {
+test("reads user and password in the form in which nginx escapes them", async () => {
   const { account, email, id } = await scene();
   const cases: [escaped: string, real: string][] = [
     ["with%20space", "with space"],
@@ -300,7 +300,7 @@ test("refuses impossible values without a lookup or a hash", async () => {
   expect(hashes).toBe(0);
 });
 
-test("takes PLAIN for granted where no method is said, and waits for nobody who says no place", async () => {
+test("accepts a login without `auth-method` and without `client-ip`", async () => {
   const { email } = await scene();
   const headers = { "x-mail-key": process.env["MAIL_SECRET"] ?? "", "auth-user": email, "auth-pass": password };
   expect((await askWith({ ...headers, "auth-protocol": "smtp" }))["auth-status"]).toBe("OK");
@@ -318,11 +318,11 @@ test.each([
   ["1.5", "3"],
   ["1e3", "3"],
   ["x", "3"],
-])("holds the answer to attempt %s on a connection back for %s s", async (attempt, wait) => {
+])("for attempt %s on a connection, makes nginx wait for %s seconds", async (attempt, wait) => {
   expect((await ask({ "auth-login-attempt": attempt }))["auth-wait"]).toBe(wait);
 });
 
-test("closes the connection at the tenth attempt, as nginx asks, with any error", async () => {
+test("from the tenth attempt on, sends no `auth-wait`, so that nginx closes the connection", async () => {
   for (const attempt of ["10", "11", "400"]) {
     const headers = { "auth-user": "ada@example.org", "auth-pass": "wrong", "auth-login-attempt": attempt };
     expect(await ask(headers)).not.toHaveProperty("auth-wait");
@@ -332,17 +332,17 @@ test("closes the connection at the tenth attempt, as nginx asks, with any error"
   }
 });
 
-test("holds nothing back where that is configured", async () => {
+test("sends no `auth-wait` if MAIL_LOGIN_WAIT is 0", async () => {
   vi.stubEnv("MAIL_LOGIN_WAIT", "0");
   expect((await ask({ "auth-login-attempt": "9" }))["auth-wait"]).toBeUndefined();
 });
 
 test.each(["smtp", "imap"])(
-  "by %s a missing user costs as many calls of the table as an existing one, and one hash",
+  "over %s, a missing user costs the same table calls as an existing one, and one hash",
   async (protocol) => {
     const { account, id, name, email } = await scene(["ada", "bob"]);
     await send(account, "POST", at(id, "/aliases"), { alias: "sales" });
-    // The account's key is known to the process from its first login on.
+    // The first login of an account reads its key, and then the process keeps the key.
     await logsIn(`bob@${name}`, password);
     const cost = async (user: string): Promise<unknown> => {
       let calls: string[] = [];
@@ -365,7 +365,7 @@ test.each(["smtp", "imap"])(
   },
 );
 
-test("a refused login costs one hash for any kind of password, and a success with a generated one costs none", async () => {
+test("a refused login costs one hash, and a login with a right generated password costs none", async () => {
   const { account, id: chosen, name, email } = await scene(["ada", "bob"]);
   const made = await added(account, name, "carl");
   const secret = (await send(account, "POST", at(made.id, "/reveal-credentials"))).body.password;
@@ -397,14 +397,14 @@ test("a refused login costs one hash for any kind of password, and a success wit
   expect(await costOf(email, password)).toEqual(refused);
 });
 
-test("a chosen password in the form of a generated one has a slow hash, and logs in", async () => {
+test("a chosen password that looks like a generated one has a slow hash, and logs in", async () => {
   const { account, email } = await scene();
   const value = newPassword();
   await send(account, "POST", "credentials", { name: "Relay", value });
   expect(await hashesDuring(async () => expect(await logsIn(email, value)).toBe(true))).toBe(1);
 });
 
-test("a password of an earlier version lets in until the rotation, and the next one has a keyed hash", async () => {
+test("a password with a hash of an earlier version is valid until a rotation, and the new one has a keyed hash", async () => {
   const { account, email, id } = await scene();
   const before = (await storedMailbox(account, id)).login.hash;
   expect(await logsIn(email, password)).toBe(true);
@@ -415,7 +415,7 @@ test("a password of an earlier version lets in until the rotation, and the next 
 
 const temporary = "Temporary server problem, try again later";
 
-test("a table that fails is a temporary problem, and never a wrong password", async () => {
+test("if the table fails, a right password is accepted or gets a temporary problem, and is never called wrong", async () => {
   const { email } = await scene();
   await logsIn(email, password);
   const { calls } = await withFault(undefined, -1, () => ask({ "auth-user": email, "auth-pass": password }));

@@ -11,7 +11,7 @@ import { at, home, send, stocked } from "../../support/mailboxes.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { testTable, type Account } from "../../support/world.ts";
 
-/** The addresses that copies of mail to an address go to, those of mailboxes with a mark. */
+/** The addresses that get copies of mail to an address. The address of a mailbox of the product ends with `(here)`. */
 async function copiesOf(address: string): Promise<string[]> {
   const { copies } = (await whereTo(address)) as unknown as {
     copies: { address: string; mailbox_id: string | null }[];
@@ -19,7 +19,7 @@ async function copiesOf(address: string): Promise<string[]> {
   return copies.map(({ address: to, mailbox_id }) => (mailbox_id === null ? to : `${to} (here)`)).toSorted();
 }
 
-/** An account with a domain of mailboxes ada and bob. */
+/** An account with a domain that has the mailboxes ada and bob. */
 async function scene() {
   const account = await newRoomyAccount();
   const domain = await home(account);
@@ -30,7 +30,7 @@ async function scene() {
 const setActive = (account: Account, id: string, active: boolean) =>
   send(account, "PATCH", ofRule(id, "/active"), { active });
 
-test("the rules of its account, workspace and domain each send copies, and no others", async () => {
+test("copies of mail to an address are sent by the rules of its account, workspace and domain, and by no others", async () => {
   const { account, domain, name } = await scene();
   const other = await home(account);
   const [all, workspace, own] = [stranger("all"), stranger("workspace"), stranger("own")];
@@ -43,7 +43,7 @@ test("the rules of its account, workspace and domain each send copies, and no ot
   expect(await whereTo(`nobody@${name}`)).toEqual({ status: 200, kind: "none" });
 });
 
-test("none go out before the recipient agreed, while it is paused, and once it is gone", async () => {
+test("a rule sends no copies before the recipient agrees, while the rule is paused, and after its target changes", async () => {
   const { account, name } = await scene();
   const target = stranger();
   const rule = await ruleTo(account, target, { domain: name });
@@ -69,14 +69,14 @@ test("an alias and the catch-all of a mailbox have the same copies as the mailbo
   for (const local of ["ada+x", "sales", "anything"]) expect(await copiesOf(`${local}@${name}`)).toEqual([target]);
 });
 
-test("a mailbox of the account gets its copy by its own address, and none of its own mail", async () => {
+test("a target with a tag means the mailbox without the tag, and a mailbox gets no copies of its own mail", async () => {
   const { account, name } = await scene();
   await ruleTo(account, `ada+all@${name}`, { domain: name });
   expect(await copiesOf(`bob@${name}`)).toEqual([`ada@${name} (here)`]);
   expect(await copiesOf(`ada@${name}`)).toEqual([]);
 });
 
-test("copies go on from one domain of the account to the next, each address once", async () => {
+test("a copy to a mailbox is copied further by the rules of the mailbox's domain, once to each address", async () => {
   const { account, name } = await scene();
   const [second, third] = [await home(account), await home(account)];
   for (const domain of [second, third]) await stocked(account, domain.name, ["ada"]);
@@ -91,7 +91,7 @@ test("copies go on from one domain of the account to the next, each address once
   );
 });
 
-test("a loop that came about without a rule being written sends each copy once", async () => {
+test("in a loop that arises when a domain is verified, each address gets one copy", async () => {
   const { account, name } = await scene();
   const other = await home(account, { status: "pending_delegation" });
   await ruleTo(account, `ada@${name}`, { domain: other.name });
@@ -113,7 +113,7 @@ test("a deleted mailbox gets no copies", async () => {
   expect(await copiesOf(`bob@${name}`)).toEqual([]);
 });
 
-test("a recipient who agreed gets copies until the account has proved that it owns the recipient's domain", async () => {
+test("a recipient who agreed gets copies until the account proves the recipient's domain; then its own mailbox gets them", async () => {
   const { account, name } = await scene();
   const target = stranger();
   await agreedRule(account, target, { domain: name });
@@ -126,7 +126,7 @@ test("a recipient who agreed gets copies until the account has proved that it ow
   expect(await copiesOf(`ada@${name}`)).toEqual([`${target} (here)`]);
 });
 
-test("a mailbox of a domain that left and came back gets none of the former mailbox's mail", async () => {
+test("after a domain is deleted and connected again, a new mailbox gets no copies by a rule for the old mailbox", async () => {
   const { account, name } = await scene();
   const other = await home(account);
   await stocked(account, other.name, ["ada"]);
@@ -139,7 +139,7 @@ test("a mailbox of a domain that left and came back gets none of the former mail
   expect(await copiesOf(`bob@${name}`)).toEqual([]);
 });
 
-test("an account has a hundred copies of a mail at most", async () => {
+test("a mail has at most 100 copies", async () => {
   const { account, name } = await scene();
   const locals = Array.from({ length: 100 }, (_, index) => `m${index}`);
   await stocked(account, name, locals);
@@ -154,7 +154,7 @@ test("an account has a hundred copies of a mail at most", async () => {
   expect(await copiesOf(`ada@${name}`)).toHaveLength(100);
 });
 
-test("a suspended account keeps its mail and sends no copies, and a name that is not proved has none", async () => {
+test("a suspended account still receives mail but sends no copies, and a name without a firm hold receives no mail", async () => {
   const { account, name } = await scene();
   await agreedRule(account, stranger(), { domain: name });
   await setAccountStatus(testTable(), account.id, "suspended", new Date());

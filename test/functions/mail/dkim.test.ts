@@ -21,7 +21,7 @@ const publicOf = (pem: unknown): string =>
     .export({ type: "spki", format: "der" })
     .toString("base64");
 
-test("gives the private key that belongs to the record in the DNS, by the name in any spelling, for five minutes", async () => {
+test("returns the private key of the record in the DNS, for any spelling of the name, cacheable for five minutes", async () => {
   const name = uniqueName("bücher-");
   const account = await newAccount();
   const domain = await active(account, { name });
@@ -38,7 +38,7 @@ test("gives the private key that belongs to the record in the DNS, by the name i
   expect(value).toBe(`v=DKIM1; k=rsa; p=${publicOf(body["private_key"])}`);
 });
 
-test("during a rotation gives the old key until the new record is seen, and the new one from then on", async () => {
+test("during a rotation, returns the old key until the worker sees the new record, and then the new key", async () => {
   const account = await newAccount();
   const { name, id } = await active(account);
   const first = await dkimOf(account, id);
@@ -51,7 +51,7 @@ test("during a rotation gives the old key until the new record is seen, and the 
   expect([after["selector"], publicOf(after["private_key"])]).toEqual(["hm2", (await dkimOf(account, id)).public_key]);
 });
 
-test("gives no key of a name that is only connected, not held firmly, released, expired, or unknown", async () => {
+test("returns no key for a name that is only connected, not held firmly, releasing, expired, or unknown", async () => {
   const account = await newAccount();
   const { name } = await active(account);
   const { name: claimed } = await connected(account);
@@ -77,7 +77,7 @@ test("gives no key of a name that is only connected, not held firmly, released, 
   expect([status, headers["cache-control"], body["code"]]).toEqual([404, "no-store", "not_found"]);
 });
 
-test("gives no key of an account that is suspended or closed", async () => {
+test("returns no key for a domain of a suspended or closed account", async () => {
   const account = await newAccount();
   const { name } = await active(account);
   const seen = [];
@@ -88,7 +88,7 @@ test("gives no key of an account that is suspended or closed", async () => {
   expect(seen).toEqual([200, 404, 200, 404]);
 });
 
-test("when a name comes to another account, it is signed with that account's key", async () => {
+test("after a name has moved to another account, another key is returned", async () => {
   const [account, newcomer] = [await newAccount(), await newAccount()];
   const { name } = await active(account);
   const first = (await askMailRoute("dkim", `domain=${name}`)).body;
@@ -114,7 +114,7 @@ test("needs the key of mail servers and the name of a domain", async () => {
   ]);
 });
 
-test("the private key is in no line of the log, also at the level that says most", async () => {
+test("the private key is in no line of the log", async () => {
   const lines = logged();
   const { name } = await active(await newAccount());
   const { body } = await askMailRoute("dkim", `domain=${name}`);

@@ -54,7 +54,7 @@ test("counts the results of mail by the day on which they happened", async () =>
   ]);
 });
 
-test("suppresses the recipient of a hard bounce and of a complaint, and of nothing else", async () => {
+test("suppresses the recipient of a hard bounce and of a complaint, and no other recipient", async () => {
   const { account, sender } = await scene();
   await reportEvents({
     events: [
@@ -80,7 +80,7 @@ test("suppresses the recipient of a hard bounce and of a complaint, and of nothi
   expect(await isSuppressed(testTable(), (await newAccount()).id, "bob@far.example")).toBe(false);
 });
 
-test("an address is suppressed once, however often and at the same time it bounces", async () => {
+test("an address is suppressed once, also if it bounces several times and at the same moment", async () => {
   const { account, sender } = await scene();
   const events = [
     event("bounced", sender, { status: "5.1.1" }),
@@ -120,7 +120,7 @@ test("the same batch again changes nothing and has the same answer; an interrupt
   expect([other.status, other.body.detail[0].loc]).toEqual([422, ["body", "batch_id"]]);
 });
 
-test("ignores and names mail of unknown domains, of unproved domains and of other accounts", async () => {
+test("ignores events of unknown domains, unproved domains and other accounts, and returns their indexes", async () => {
   const { account, domain, sender } = await scene();
   const unproved = await connected(account);
   const events = [
@@ -144,7 +144,7 @@ test("ignores and names mail of unknown domains, of unproved domains and of othe
   expect(await suppressed(account)).toEqual([]);
 });
 
-test("takes reports of bounces and complaints, and names those that it cannot read", async () => {
+test("reads reports of bounces and complaints, and names the reports that it cannot read", async () => {
   const { account, domain, sender } = await scene();
   const [bob, full, carl] = ["bob@far.example", "full@far.example", "carl@far.example"];
   const status = bounce([{ diagnostic: "550 gone" }, { recipient: full, status: "5.2.2" }]);
@@ -180,7 +180,7 @@ test("takes reports of bounces and complaints, and names those that it cannot re
   expect(await totals(account, `domain=${domain.name}`)).toMatchObject(counts);
 });
 
-test("a forged report suppresses neither for another account nor another address", async () => {
+test("a forged report suppresses nothing in another account, and no address except the recipient of the mail", async () => {
   const [{ account, sender }, victim] = [await scene(), await scene()];
   const raws = [
     bounce([{ recipient: "partner@far.example" }], { from: victim.sender }),
@@ -196,7 +196,7 @@ test("a forged report suppresses neither for another account nor another address
   expect(await suppressed(account)).toMatchObject([{ email: "bob@far.example", reason: "complaint" }]);
 });
 
-test("counts for the dedicated IP: by the source address, or by the domain; and shows its reputation and warm-up", async () => {
+test("counts an event for the dedicated IP of its source address or its domain, and shows the reputation and warm-up of the IP", async () => {
   const { account, mailbox, domain } = await sceneWithMailbox();
   await funded(account);
   const ip = await activeIp(account);
@@ -235,7 +235,7 @@ test("counts for the dedicated IP: by the source address, or by the domain; and 
   expect(JSON.stringify((await sendTo(account, "GET", "")).body)).not.toContain("reputation");
 });
 
-test("another account's address is not counted for it", async () => {
+test("an event with the IP of another account is not counted for that IP", async () => {
   const [one, other] = [await funded(await newAccount()), await scene()];
   const ip = await activeIp(one);
   await reportEvents({ events: [event("delivered", other.sender, { source_ip: firstOf(ip).ip })] });
@@ -243,7 +243,7 @@ test("another account's address is not counted for it", async () => {
   expect(await totals(other.account, `domain=${other.domain.name}`)).toMatchObject({ delivered: 1 });
 });
 
-test("refuses a batch that it cannot read as a whole, and names the place", async () => {
+test("refuses the whole batch if a part is invalid, and names the place", async () => {
   const { account, sender } = await scene();
   const good = event("complained", sender);
   const report = { id: "q", sender, recipient: "bob@far.example", raw: "" };

@@ -12,13 +12,13 @@ import { testTable } from "../../support/world.ts";
 
 type Mail = { kind: string; keep_copy?: boolean; mailbox?: string; copies?: { address: string }[] };
 
-/** Where mail for an address goes: whether its mailbox keeps it, and the other addresses. */
+/** Where mail for an address goes: the kind, whether the mailbox keeps the mail, and the other addresses. */
 async function routed(address: string): Promise<{ kind: string; kept: boolean; to: string[] }> {
   const { kind, keep_copy: kept = false, copies = [] } = (await whereTo(address)) as unknown as Mail;
   return { kind, kept, to: copies.map(({ address: to }) => to).toSorted() };
 }
 
-/** An account with a domain of mailboxes ada and bob. */
+/** An account with a domain that has mailboxes, by default ada and bob. */
 async function scene(locals = ["ada", "bob"]) {
   const account = await newRoomyAccount();
   const domain = await home(account);
@@ -26,7 +26,7 @@ async function scene(locals = ["ada", "bob"]) {
   return { account, domain: domain.name, id: domain.id };
 }
 
-test("a rule for a mailbox copies the mail of this mailbox alone, by any of its addresses", async () => {
+test("a rule for a mailbox copies only the mail of this mailbox, to any of its addresses", async () => {
   const { account, domain } = await scene();
   await send(account, "POST", at(`ada@${domain}`, "/aliases"), { alias: "countess" });
   await send(account, "POST", at(`ada@${domain}`, "/aliases"), { alias: "*" });
@@ -43,7 +43,7 @@ test("a rule for a mailbox copies the mail of this mailbox alone, by any of its 
   expect(await routed(`bob@${domain}`)).toEqual({ kind: "mailbox", kept: true, to: [] });
 });
 
-test("an address without a mailbox goes to the targets alone, also with a tag", async () => {
+test("mail to a rule's address without a mailbox goes only to the targets, also with a tag", async () => {
   const { account, domain } = await scene();
   const target = stranger();
   await agreedRule(account, target, { domain, address: "Sales" });
@@ -64,7 +64,7 @@ test("an address without a mailbox goes to the targets alone, also with a tag", 
   expect((await routed(`sales@${other.name}`)).kind).toBe("none");
 });
 
-test("the mailbox comes first, then the address, the longest pattern, the catch-all, and the first mailbox", async () => {
+test("mail goes to the mailbox, or else by the rule for the address, the longest pattern, the catch-all, or the first mailbox", async () => {
   const { account, domain } = await scene();
   const to = async (local: string) => {
     const { kind, to: targets } = await routed(`${local}@${domain}`);
@@ -90,7 +90,7 @@ test("the mailbox comes first, then the address, the longest pattern, the catch-
   expect(await to("sales-de")).toBe("alias");
 });
 
-test("a rule that can send to nobody is passed over", async () => {
+test("a rule is skipped if none of its targets can get mail", async () => {
   const { account, domain } = await scene();
   const [narrow, wide] = [stranger("narrow"), stranger("wide")];
   const rule = await agreedRule(account, narrow, { domain, address: "sales" });
@@ -130,14 +130,14 @@ test("without keep_copy a mailbox keeps its mail only while no target can get it
   expect(await ada()).toEqual({ kind: "mailbox", kept: true, to: [] });
 });
 
-test("a rule of a domain that keeps no copy leaves its own target the mail", async () => {
+test("if a rule of a domain keeps no copies, a mailbox that is its target still keeps its own mail", async () => {
   const { account, domain } = await scene();
   await ruleTo(account, `ada@${domain}`, { domain, keep_copy: false });
   expect(await routed(`bob@${domain}`)).toEqual({ kind: "mailbox", kept: false, to: [`ada@${domain}`] });
   expect(await routed(`ada@${domain}`)).toEqual({ kind: "mailbox", kept: true, to: [] });
 });
 
-test("a mailbox in between keeps no copy either, if its rule says so", async () => {
+test("a target mailbox keeps no copy of forwarded mail if its own rule keeps no copies", async () => {
   const { account, domain } = await scene();
   const target = stranger();
   await agreedRule(account, target, { mailbox: `bob@${domain}`, keep_copy: false });
@@ -147,7 +147,7 @@ test("a mailbox in between keeps no copy either, if its rule says so", async () 
   expect(await routed(`sales@${domain}`)).toEqual({ kind: "forward", kept: false, to: [target] });
 });
 
-test("mail is always kept somewhere, and each address gets it once, with any rules", async () => {
+test("with any rules, mail is kept or goes to at least one address, and each address gets it once", async () => {
   const locals = ["a", "b", "c", "d", "e", "f"];
   const account = await newRoomyAccount();
   const { name: domain, id: domainId } = await home(account);

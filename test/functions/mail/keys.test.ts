@@ -16,7 +16,7 @@ async function statuses(secret: string, keys: readonly string[]): Promise<number
   return answers.map(({ status }) => status ?? 0);
 }
 
-test("two keys are valid at once, each alone and neither in part or both together", async () => {
+test("each of two keys is valid, and a part of a key or both keys together are not", async () => {
   const both = `${current},${next}`;
   expect(await statuses(both, [current, next, both, current.slice(1), `${current},`, ",", ""])).toEqual([
     200, 200, 401, 401, 401, 401, 401,
@@ -28,7 +28,7 @@ test("a key that was replaced is not valid any more", async () => {
 });
 
 test.each([`${current},short`, `,${current}`, `${current},`, [current, next, "a third key of theirs"].join(",")])(
-  "MAIL_SECRET is one key or two, of 16 characters or more each: %s",
+  "MAIL_SECRET must be one key or two keys of at least 16 characters, so this is refused: %s",
   (MAIL_SECRET) => {
     expect(MailSecretEnvironment.safeParse({ MAIL_SECRET }).success).toBe(false);
   },

@@ -33,7 +33,7 @@ async function scene(options: { name?: string; status?: string } = {}) {
 const unknown = { status: 200, kind: "unknown" };
 const none = { status: 200, kind: "none" };
 
-test("mail for an address goes to its mailbox, by the address or an alias, in any spelling", async () => {
+test("mail to any spelling of an address or of an alias goes to its mailbox", async () => {
   const label = uniqueName("r", "example-x.com");
   const { name, ada, alias, to } = await scene({ name: `bücher-${label}` });
   await alias(ada, "sales");
@@ -56,7 +56,7 @@ test("a look-up reads the table three times, for a mailbox, an unknown address a
   }
 });
 
-test("text after a plus makes no difference, in any encoding of the plus", async () => {
+test("the text after a plus is ignored, in any encoding of the plus", async () => {
   const { name, ada, bob, alias, to } = await scene();
   await alias(bob, "sales");
   for (const tag of ["+lists", "%2Blists", "+a+b", "+", "+%20x", `%2B${"x".repeat(50)}`]) {
@@ -66,7 +66,7 @@ test("text after a plus makes no difference, in any encoding of the plus", async
   for (const local of ["+ada", "nobody+ada", "%2B"]) expect(await whereTo(`${local}@${name}`)).toEqual(none);
 });
 
-test("the catch-all has every address that nobody else has, and only of its domain", async () => {
+test("the catch-all gets the mail to every free address of its own domain, and of no other domain", async () => {
   const { account, name, ada, bob, alias, to } = await scene();
   await alias(bob, "*");
   for (const local of ["nobody", "nobody+x", "*", "b%C3%BCro", "a%20b", "+x"]) {
@@ -82,7 +82,7 @@ test("the catch-all has every address that nobody else has, and only of its doma
   expect(await whereTo(`nobody@${name}`)).toEqual(none);
 });
 
-test("postmaster and abuse reach the first mailbox of the domain, unless somebody has them", async () => {
+test("postmaster and abuse reach the first mailbox of the domain, unless an alias or the catch-all has them", async () => {
   const { account, name, ada, bob, alias, to } = await scene();
   for (const local of ["postmaster", "Abuse", "abuse+spam"]) {
     expect(await whereTo(`${local}@${name}`), local).toEqual(to("role", ada, "ada"));
@@ -97,7 +97,7 @@ test("postmaster and abuse reach the first mailbox of the domain, unless somebod
   expect(await whereTo(`postmaster@${name}`)).toEqual(none);
 });
 
-test("the first mailbox is the oldest that is left, and its forwarding rules apply to the mail for postmaster", async () => {
+test("the first mailbox is the oldest one that is not deleted, and its forwarding rules apply to the mail for postmaster", async () => {
   const { account, name, ada, bob, to } = await scene();
   await send(account, "DELETE", at(ada));
   const target = stranger();
@@ -106,7 +106,7 @@ test("the first mailbox is the oldest that is left, and its forwarding rules app
   expect(await whereTo(`postmaster@${name}`)).toEqual({ ...to("role", bob, "bob"), copies });
 });
 
-test("a text that is no address, and an address of no domain here, are unknown", async () => {
+test("a text that is not an address, and an address of an unknown domain, are unknown", async () => {
   const { name } = await scene();
   for (const address of [
     "",
@@ -134,7 +134,7 @@ test("a paused mailbox and a suspended account still get their mail, a closed ac
   expect(await whereTo(`ada@${name}`)).toEqual(unknown);
 });
 
-test("nobody gets the mail of a name that they only say is theirs", async () => {
+test("an account gets no mail for a name that it has not proved", async () => {
   const { account, name, ada, to } = await scene({ status: "pending_delegation" });
   expect(await whereTo(`ada@${name}`)).toEqual(unknown);
   await delegated(account, name);
@@ -150,7 +150,7 @@ test("a degraded domain still gets its mail, and a domain that is being deleted 
   expect(await whereTo(`ada@${name}`)).toEqual(unknown);
 });
 
-test("says that a mailbox is full once it uses the space that it may use", async () => {
+test("a mailbox is full when its used space reaches its quota", async () => {
   const { account, name, ada, to } = await scene();
   const full: boolean[] = [];
   for (const used of [999, 1_000, 1_001]) {
@@ -163,7 +163,7 @@ test("says that a mailbox is full once it uses the space that it may use", async
   expect(await whereTo(`ada@${name}`)).toEqual({ ...to("mailbox", ada, "ada"), quota_bytes: 1_000, is_full: true });
 });
 
-test("where an address leads may be kept for a minute, that nobody has it may not, and a question needs an address", async () => {
+test("a found address can be cached for a minute, an unknown address cannot, and the address is required", async () => {
   const { name } = await scene();
   const kept = async (address: string) =>
     (await askMailRoute("recipient", `address=${address}`)).headers["cache-control"];
@@ -193,14 +193,14 @@ test("every endpoint refuses an unknown parameter, also beside a known one", asy
   }
 });
 
-test("answers 401 to who is no mail server of the deployment", async () => {
+test("answers 401 to a caller without the key of the mail servers", async () => {
   const { name } = await scene();
   for (const headers of [{}, { "x-mail-key": "wrong" }] as Record<string, string>[]) {
     expect(await whereTo(`ada@${name}`, headers)).toMatchObject({ status: 401, code: "unauthenticated" });
   }
 });
 
-test("a mailbox is found by its ids until it is deleted, and by nobody else's", async () => {
+test("a mailbox is found by its id and its account's id until it is deleted, and not with another account's id", async () => {
   const { account, ada, to } = await scene();
   const byIds = async (accountId: string, mailboxId: string) => {
     const { body } = await askMailRoute("recipient", `account_id=${accountId}&mailbox_id=${mailboxId}`);

@@ -17,7 +17,7 @@ import { recorded } from "../../support/recorded.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { newAccount, testTable, type Account } from "../../support/world.ts";
 
-/** An account with a domain of mailboxes ada and bob. */
+/** An account with a domain that has the mailboxes ada and bob. */
 async function scene() {
   const account = await newRoomyAccount();
   const domain = await home(account);
@@ -25,7 +25,7 @@ async function scene() {
   return { account, domain, name: domain.name, ada: ids[0] ?? "", bob: ids[1] ?? "", since: new Date().toISOString() };
 }
 
-/** Has the worker do what all events of an account are for, as the bus does. */
+/** Calls the worker with the revoking events of an account, oldest first, as the bus does. */
 async function publish(account: Account): Promise<void> {
   for (const change of (await recorded(account)).toReversed()) {
     if (revokingTypes.includes(change.type)) await noteRevocation({ detail: eventOf(change) });
@@ -45,14 +45,14 @@ async function revoked({ id }: Account, since: string): Promise<Revocation[]> {
   return items.filter(({ account_id }) => account_id === id);
 }
 
-/** What is revoked in an account, in short. */
+/** Publishes the events of an account. Returns the revocations since a time, each as a short text. */
 async function effects(account: Account, since: string): Promise<string[]> {
   await publish(account);
   const found = await revoked(account, since);
   return found.map(({ action, scope, reason }) => `${action} ${scope}: ${reason}`);
 }
 
-test("pausing, rotating, deleting, restoring and purging a mailbox are told, and nothing else of it", async () => {
+test("a pause, a new password, a deletion and a restoration of a mailbox are reported, and no other change", async () => {
   const { account, name, ada, bob, since } = await scene();
   await send(account, "PATCH", at(ada), { first_name: "Augusta" });
   await send(account, "POST", at(ada, "/aliases"), { alias: "sales" });
@@ -84,7 +84,7 @@ test("pausing, rotating, deleting, restoring and purging a mailbox are told, and
   expect((await revoked(account, since)).some(({ id_of_scope }) => id_of_scope === bob)).toBe(false);
 });
 
-test("the deletion of an app password ends the sessions of its mailbox, of a master password those of its domain or account", async () => {
+test("the end of an app password ends the sessions of its mailbox; the end of a master password, those of its domain or account", async () => {
   const { account, domain, ada, since } = await scene();
   const { body } = await send(account, "POST", at(ada, "/app-passwords"), { name: "Phone", protocols: ["imap"] });
   await send(account, "DELETE", at(ada, `/app-passwords/${body.id}`));
@@ -108,7 +108,7 @@ test("the deletion of an app password ends the sessions of its mailbox, of a mas
   ]);
 });
 
-test("a suspended or closed account has its sessions ended, a past due or reactivated one has not", async () => {
+test("suspending or closing an account ends its sessions; becoming past due or active does not", async () => {
   const { account, since } = await scene();
   for (const status of ["past_due", "suspended", "active", "closed"] as const) {
     await setAccountStatus(testTable(), account.id, status, new Date());
@@ -119,7 +119,7 @@ test("a suspended or closed account has its sessions ended, a past due or reacti
   ]);
 });
 
-test("a domain that is deleted has its sessions ended, and its deleted mailboxes are purged with it", async () => {
+test("the deletion of a domain ends its sessions, and the final removal also purges its deleted mailboxes", async () => {
   const { account, domain, ada, bob, since } = await scene();
   for (const id of [ada, bob]) await send(account, "DELETE", at(id));
   await remove(account, domain.name);
@@ -137,7 +137,7 @@ test("a domain that is deleted has its sessions ended, and its deleted mailboxes
   expect(new Set(purged.map(({ id_of_scope }) => id_of_scope))).toEqual(new Set([ada, bob]));
 });
 
-test("a domain whose registration ends has its sessions ended at once, and not only when its name is released", async () => {
+test("the expiry of a domain ends its sessions", async () => {
   const { account, since } = await scene();
   const created = (await recorded(account)).find(({ type }) => type === "domain.created");
   if (!created) throw new Error("no domain was created");
@@ -145,7 +145,7 @@ test("a domain whose registration ends has its sessions ended at once, and not o
   expect(await effects(account, since)).toEqual(["disconnect domain: domain_expired"]);
 });
 
-test("a name that another account takes over ends the sessions of the domain that had it", async () => {
+test("if another account takes over a name, the sessions of the old domain end", async () => {
   const account = await newAccount();
   const since = new Date().toISOString();
   const { id, name } = await connected(account);
@@ -169,7 +169,7 @@ test("moving a domain ends its sessions, because master passwords of the former 
   ]);
 });
 
-test("settings of a domain revoke nothing", async () => {
+test("a change of a domain's settings revokes nothing", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   const since = new Date().toISOString();
@@ -177,7 +177,7 @@ test("settings of a domain revoke nothing", async () => {
   expect(await effects(account, since)).toEqual([]);
 });
 
-test("an event that comes again is the same revocation, and one of another form is an error", async () => {
+test("an event that comes again makes a revocation with the same id, and an event of another form is an error", async () => {
   const { account, ada, since } = await scene();
   await send(account, "PATCH", at(ada, "/active"), { active: false });
   await publish(account);
@@ -189,7 +189,7 @@ test("an event that comes again is the same revocation, and one of another form 
   }
 });
 
-test("a table that fails loses no revocation: the worker rejects, so that the event comes again", async () => {
+test("if the table fails, the worker throws, so that the event comes again and no revocation is lost", async () => {
   const { account, ada, since } = await scene();
   await send(account, "PATCH", at(ada, "/active"), { active: false });
   const [paused] = await recorded(account, "mailbox.paused");
@@ -199,7 +199,7 @@ test("a table that fails loses no revocation: the worker rejects, so that the ev
   expect(await effects(account, since)).toEqual(["disconnect mailbox: mailbox_paused"]);
 });
 
-test("the bus calls the worker for these events only, and all of them exist", async () => {
+test("the bus calls the worker only for the revoking events, and all these event types exist", async () => {
   const source = workers.find(({ name }) => name === "workers.note_revocations")?.source;
   expect(source).toEqual({ events: revokingTypes });
   const known = new Set(eventTypes().map(({ type }) => type));
@@ -213,7 +213,7 @@ test("the bus calls the worker for these events only, and all of them exist", as
   expect((await revoked(account, since)).map(({ reason }) => reason)).toEqual(["mailbox_paused"]);
 });
 
-test("a mail server without a cursor begins now, and a wrong parameter is refused at its place", async () => {
+test("without a cursor, the list begins a minute ago, and a wrong parameter is refused at its place", async () => {
   const before = Date.now();
   const { status, headers, body } = await askMailRoute("revocations", "");
   expect([status, headers["cache-control"], body["items"], body["has_more"]]).toEqual([200, "no-store", [], false]);

@@ -27,7 +27,7 @@ async function scene(options: { account?: Account; name?: string; status?: strin
 const verdict = async (login: string, from: string) =>
   (await askMailRoute("sender", new URLSearchParams({ login, from }).toString())).body;
 
-test("a mailbox sends from its address, its aliases and their tags, and from the null reverse-path", async () => {
+test("a mailbox can send from its address and its aliases, with or without a tag, and from the null reverse-path", async () => {
   const label = uniqueName("s", "example-x.com");
   const { account, domain, name, ada, alias, login } = await scene({ name: `bücher-${label}` });
   await alias(ada, "sales");
@@ -47,7 +47,7 @@ test("a mailbox sends from its address, its aliases and their tags, and from the
   });
 });
 
-test("it does not send from other mailboxes, unused addresses, other domains, or a text that is no address", async () => {
+test("a mailbox cannot send from another mailbox's address, an unused address, another domain or an invalid address", async () => {
   const { account, name, ada, bob, alias, login } = await scene();
   await alias(bob, "sales");
   const [other, stranger] = [await scene({ account }), await scene()];
@@ -86,7 +86,7 @@ test("it does not send from other mailboxes, unused addresses, other domains, or
   });
 });
 
-test("the mailbox with the catch-all sends from every address of the domain that nobody has", async () => {
+test("the mailbox with the catch-all can send from every free address of the domain", async () => {
   const { account, name, ada, bob, alias } = await scene();
   await alias(bob, "*");
   await alias(ada, "sales");
@@ -101,7 +101,7 @@ test("the mailbox with the catch-all sends from every address of the domain that
   expect(await sendsAs(`*@${name}`, `*@${name}`)).toBe("not_yours");
 });
 
-test("a login that is no mailbox may send from nothing, and nothing is said of anybody", async () => {
+test("a login that is not a mailbox cannot send, and the answer names no mailbox", async () => {
   const { account, name, ada, login } = await scene();
   const refused = {
     allowed: false,
@@ -115,7 +115,7 @@ test("a login that is no mailbox may send from nothing, and nothing is said of a
   expect(await verdict(login, login)).toEqual(refused);
 });
 
-test("says why: the mailbox is paused, the account suspended or closed, the domain not ready", async () => {
+test("a refusal says that the mailbox is paused, the account is suspended or closed, or the domain is not ready", async () => {
   const { account, name, ada, login } = await scene();
   await send(account, "PATCH", at(ada, "/active"), { active: false });
   expect(await sendsAs(login, login)).toBe("mailbox_paused");
@@ -148,7 +148,7 @@ test("says why: the mailbox is paused, the account suspended or closed, the doma
   ]);
 });
 
-test("a question about queued mail has no login: the sender is the mailbox that sends from the address now", async () => {
+test("a request about queued mail has no login, and is answered for the mailbox that can send from the address now", async () => {
   const { account, name, ada, bob, alias } = await scene();
   const queued = async (from: string) => (await askMailRoute("sender", `queued=true&from=${from}`)).body;
   const code = async (from: string) => ((await queued(from))["reason"] as { code: string }).code;
@@ -164,7 +164,7 @@ test("a question about queued mail has no login: the sender is the mailbox that 
   expect(await queued(`sales@${name}`)).toMatchObject({ mailbox_id: bob, reason: { code: "account_suspended" } });
 });
 
-test("mail goes out by a dedicated IP of ours or by the customer's own host, while this is active", async () => {
+test("mail goes out by the managed IP or the own host of the domain while the IP is active", async () => {
   const { option_id } = await newOption(1, { relay: "[fd00::7]:2526" });
   const account = await funded(await newAccount());
   const [managed, ips] = [await activeIp(account, option_id), [publicIp(), publicIp(6)]];
@@ -190,13 +190,13 @@ test("mail goes out by a dedicated IP of ours or by the customer's own host, whi
   expect((await verdict(one.login, one.login))["route"]).toEqual({ kind: "shared" });
 });
 
-test("costs three reads, and one more where there is a dedicated IP", async () => {
+test("costs three reads without a dedicated IP", async () => {
   const { login } = await scene();
   const { calls } = await withFault(undefined, -1, () => sendsAs(login, login));
   expect(calls).toEqual(["BatchGetItem", "BatchGetItem", "BatchGetItem"]);
 });
 
-test("a yes may be kept for half a minute, a no may not; both need both addresses, and the key of mail servers", async () => {
+test("a yes can be cached for 30 seconds and a no cannot; both addresses and the mail servers' key are required", async () => {
   const { login } = await scene();
   expect((await askMailRoute("sender", `login=${login}&from=bob`)).headers["cache-control"]).toBe("no-store");
   expect((await askMailRoute("sender", `login=${login}&from=${login}`)).headers["cache-control"]).toBe(
@@ -264,7 +264,7 @@ test("a managed dedicated IP has a daily limit during its warm-up", async () => 
   // Queued mail was counted when it was accepted.
   const queued = (await askMailRoute("sender", `queued=true&from=${login}`)).body;
   expect(queued).toMatchObject({ allowed: true, limit: { per_day: 50, sent_today: 50 } });
-  // The mail of a domain that has moved counts for the IP from which it left, and for no IP of another account.
+  // Mail counts for the IP from which it left, even if the domain has no IP now, and for no IP of another account.
   await sendIp(account, "POST", `/${id}/domains/unassign`, { domains: [name] });
   const { id: foreign } = await activeIp(await funded(await newAccount()));
   const mine = { account_id: account.id, mailbox_id: ada, address: login, at: ago(0), recipients: 7 };

@@ -13,7 +13,7 @@ import { newAccount, testTable, type Account } from "../../support/world.ts";
 
 const gibibyte = 2 ** 30;
 
-/** The mails to bill to an account for today. */
+/** The number of sent mails that are billed to an account for today. */
 async function billable({ id }: Pick<Account, "id">): Promise<unknown> {
   const [item] = await testTable().getMany([sentKey(id, dayAgo(0))]);
   return item?.["count"];
@@ -38,7 +38,7 @@ test("stores the usage of mailboxes, and shows it", async () => {
   expect(await usageOf(account, mailbox)).toMatchObject({ bytes: 3 * gibibyte, messages: 42, percent: 30 });
 });
 
-test("counts sent mail by recipients: for the account today, for the mailbox on the day of sending", async () => {
+test("counts sent mail by recipients, for the account today and for the mailbox on the day of sending", async () => {
   const { account, mailbox } = await sceneWithMailbox();
   const sent = (days: number, recipients: number) => ({
     ...of(account, mailbox),
@@ -58,7 +58,7 @@ test("counts sent mail by recipients: for the account today, for the mailbox on 
   expect(statistics.body.total).toMatchObject({ sent: 14, delivered: 0 });
 });
 
-test("the same batch again changes nothing and answers the same, also after a mailbox is deleted", async () => {
+test("a repeated batch changes nothing and gets the same answer, also after a mailbox is deleted", async () => {
   const { account, mailbox } = await sceneWithMailbox();
   const other = await added(account, mailbox.domain_name, "bob");
   const entry = (one: { id: string }) => ({ ...of(account, one), address: "a@b.example", at: ago(0), recipients: 5 });
@@ -81,7 +81,7 @@ test("a batch that is sent eight times at once counts once", async () => {
   expect(await billable(account)).toBe(7);
 });
 
-test("eight batches at once add up", async () => {
+test("eight batches with different ids at the same moment are all counted", async () => {
   const { account, mailbox } = await sceneWithMailbox();
   const sent = [{ ...of(account, mailbox), address: "a@b.example", at: ago(0), recipients: 7 }];
   const answers = await Promise.all(Array.from({ length: 8 }, () => reportUsage({ sent })));
@@ -91,7 +91,7 @@ test("eight batches at once add up", async () => {
 
 test("a batch that died half-way is completed by its repeat", { timeout: 60_000 }, async () => {
   const { account, mailbox } = await sceneWithMailbox();
-  // 30 days of one mailbox take two pieces.
+  // 30 days of one mailbox take two transactions.
   const entry = (days: number) => ({ ...of(account, mailbox), address: "a@b.example", at: ago(days), recipients: 1 });
   const batch = { sent: Array.from({ length: 30 }, (_, days) => entry(days)) };
   const batch_id = randomUUID();
@@ -159,7 +159,7 @@ test("an older measurement, late or in the same batch, does not replace a newer 
   await reportUsage({ mailboxes: [measured(5, 50), measured(1, 10), measured(3, 30)] });
   await reportUsage({ mailboxes: [measured(2, 20)] });
   expect((await usageOf(account, mailbox)).bytes).toBe(10);
-  // A clock that is a year ahead does not stop the measurements after it.
+  // A measurement from a clock that is a year ahead does not block later measurements.
   await reportUsage({ mailboxes: [measured(-525_600, 99)] });
   expect((await usageOf(account, mailbox)).measured_at <= new Date().toISOString()).toBe(true);
   await reportUsage({ mailboxes: [measured(-1, 77)] });
@@ -178,7 +178,7 @@ test("a change of the mailbox keeps its usage", async () => {
   expect(stored).toMatchObject({ used: 9, messages: 2, first_name: "Augusta", aliases: ["sales"], version: 3 });
 });
 
-test("tells once that 80, 95 and 100 % of the quota are reached, and again after it was below", async () => {
+test("records once that 80, 95 or 100 % of the quota is reached, and again after the usage was below", async () => {
   const { account, mailbox } = await sceneWithMailbox();
   let minutes = 60;
   const use = (percent: number) =>
@@ -200,7 +200,7 @@ test("tells once that 80, 95 and 100 % of the quota are reached, and again after
   expect((await told()).map(Math.round)).toEqual([80, 96, 100, 81]);
 });
 
-test("a login changes the time only if it is five minutes later", async () => {
+test("a login changes the last login only if it is at least five minutes later", async () => {
   const { account, mailbox } = await sceneWithMailbox();
   const login = (minutes: number) => ({ ...of(account, mailbox), at: ago(0, minutes), protocol: "pop3" });
   await reportUsage({ logins: [login(20), login(30)] });
@@ -211,7 +211,7 @@ test("a login changes the time only if it is five minutes later", async () => {
   expect((await usageOf(account, mailbox)).last_login_at > first).toBe(true);
 });
 
-test("a mailbox whose stored times have more than four digits of a year is read, and gets new ones", async () => {
+test("a mailbox with stored times after the year 9999 can be read, and gets new times", async () => {
   const { account, mailbox } = await sceneWithMailbox();
   const far = "+010000-01-01T23:58:59.000Z";
   await write({ update: mailboxKey(account.id, mailbox.id), set: { used_at: far, last_login_at: far } });
@@ -225,7 +225,7 @@ test("a mailbox whose stored times have more than four digits of a year is read,
   expect(await usageOf(account, mailbox)).toMatchObject({ bytes: 7, measured_at: mine.at, last_login_at: mine.at });
 });
 
-test("refuses a batch that it cannot read as a whole, and names the place", async () => {
+test("refuses the whole batch if a part is invalid, and names the place", async () => {
   const { account, mailbox } = await sceneWithMailbox();
   const good = { ...of(account, mailbox), address: "a@b.example", at: ago(0), recipients: 1 };
   const refused: [unknown, (string | number)[]][] = [
@@ -252,7 +252,7 @@ test("refuses a batch that it cannot read as a whole, and names the place", asyn
   expect(await billable(account)).toBeUndefined();
 });
 
-test("a full batch is taken, and an empty one", { timeout: 60_000 }, async () => {
+test("accepts a full batch of 500 entries, and an empty batch", { timeout: 60_000 }, async () => {
   const account = await newAccount();
   const unknown = Array.from({ length: 500 }, () => ({
     account_id: account.id,

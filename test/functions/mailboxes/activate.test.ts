@@ -17,7 +17,7 @@ async function scene() {
   return { account, name, id, activate };
 }
 
-test("pauses and resumes, and each is one event", async () => {
+test("pauses and resumes a mailbox, and each change is one event", async () => {
   const { account, name, id, activate } = await scene();
   const paused = await activate(false);
   expect([paused.status, paused.body]).toEqual([200, expect.objectContaining({ id, status: "paused" })]);
@@ -29,7 +29,7 @@ test("pauses and resumes, and each is one event", async () => {
   expect(types.slice(0, 2)).toEqual(["mailbox.resumed", "mailbox.paused"]);
 });
 
-test("answers the entity tag of a read, and changes only the state that the caller last saw", async () => {
+test("returns the same entity tag as a read, and refuses a change with an outdated tag", async () => {
   const { account, id, activate } = await scene();
   const { headers } = await send(account, "GET", at(id));
   const paused = await activate(false, { headers: { "if-match": headers["etag"] ?? "" } });
@@ -53,7 +53,7 @@ test("a repeated change changes nothing, and is no event", async () => {
 });
 
 test.each(["suspended", "provisioning", "deleting"])(
-  "leaves a mailbox that is %s, and says what it is",
+  "does not change a mailbox that is %s, and returns this status",
   async (status) => {
     const { account, id, activate } = await scene();
     await testTable().attempt({ update: mailboxKey(account.id, id), set: { status } });
@@ -76,7 +76,7 @@ test("refuses a value that is not true or false at its place", async () => {
   }
 });
 
-test("needs mailbox.update, and an account that takes changes", async () => {
+test("needs mailbox.update, and an account that is not suspended", async () => {
   const { account, id, activate } = await scene();
   const scope = { type: "mailbox" as const, id };
   const viewer = await newMember(account, { role: "viewer", scope });

@@ -90,7 +90,7 @@ test("refuses an invalid name with the reason at its place", async () => {
   expect((await listed(account)).total).toBe(0);
 });
 
-test("refuses a password and other members it does not know", async () => {
+test("refuses a password and other unknown members", async () => {
   const account = await newAccount();
   const { name: domain } = await home(account);
   for (const member of ["password", "aliases", "quota", "status"]) {

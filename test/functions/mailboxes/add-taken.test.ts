@@ -7,7 +7,7 @@ import { added, addMailbox, at, home, listed, person, send, stocked } from "../.
 import { statusesOf } from "../../support/request.ts";
 import { newAccount, newMember, testTable } from "../../support/world.ts";
 
-test("of many who want one address at the same time one has it, and every other is told whose it is", async () => {
+test("of many requests for an address at the same time one succeeds, and the others get the id of its mailbox", async () => {
   const account = await newAccount();
   const { name: domain } = await home(account);
   const answers = await Promise.all(
@@ -22,7 +22,7 @@ test("of many who want one address at the same time one has it, and every other 
   expect((await storedAs(account, domain)).mailbox_count).toBe(1);
 });
 
-test("an address belongs to a mailbox or to an alias: the first one wins", async () => {
+test("a mailbox and an alias cannot have the same address: one of two requests at the same time is refused", async () => {
   const account = await newAccount();
   const { name: domain } = await home(account);
   const [ada = ""] = await stocked(account, domain, ["ada"]);
@@ -50,7 +50,7 @@ test("an address belongs to a mailbox or to an alias: the first one wins", async
   expect(items[0]?.aliases).toHaveLength(outcomes.filter(([alias]) => alias.status === 201).length);
 });
 
-test("names the mailbox in the way only to who may see it", async () => {
+test("does not name the mailbox that has the address to a caller who cannot see this mailbox", async () => {
   const account = await newAccount();
   const { id, name: domain } = await home(account);
   await stocked(account, domain, ["ada"]);
@@ -63,14 +63,14 @@ test("names the mailbox in the way only to who may see it", async () => {
   expect(body.conflicts_with).toBeUndefined();
 });
 
-test("the same local part is free in every other domain", async () => {
+test("a local part that is taken in one domain is free in another", async () => {
   const account = await newAccount();
   const [first, second] = [await home(account), await home(account)];
   await added(account, first.name);
   expect((await added(account, second.name)).primary_email).toBe(`ada@${second.name}`);
 });
 
-test("once a domain has changed hands the new account has all its addresses, and the old one none", async () => {
+test("after a domain has moved to another account, all its addresses are free there, and the old account has none", async () => {
   const [old, newcomer] = [await newAccount(), await newAccount()];
   const { name } = await home(old, { status: "pending_delegation" });
   const [ada = ""] = await stocked(old, name, ["ada", "bob"]);

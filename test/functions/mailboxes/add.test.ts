@@ -7,7 +7,7 @@ import { recorded } from "../../support/recorded.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newMember } from "../../support/world.ts";
 
-test("creates a mailbox that is read at its Location at once, and nothing of its password is in the answer", async () => {
+test("creates a mailbox that can be read at its `Location` at once, and returns no password", async () => {
   const account = await newAccount();
   const { id: domain_id, name, workspace_id } = await home(account);
   const created = await addMailbox(account, { domain: name, ...person("ada.l") });
@@ -35,7 +35,7 @@ test("creates a mailbox that is read at its Location at once, and nothing of its
   expect((await domainsRequest(account, "GET", `/${name}`)).body.mailbox_count).toBe(1);
 });
 
-test("takes the domain by its id and in any spelling of its name, and folds and trims the given texts", async () => {
+test("accepts the domain's id and any spelling of its name, trims the texts, and puts the local part in lower case", async () => {
   const account = await newAccount();
   const label = uniqueName("b", "example-x.com");
   const { id, name } = await home(account, { name: `bücher-${label}` });
@@ -51,7 +51,7 @@ test("takes the domain by its id and in any spelling of its name, and folds and 
   }
 });
 
-test("takes letters, digits, and dots, hyphens and underscores between them, in lower case", async () => {
+test("accepts letters, digits, and dots, hyphens and underscores between them, and puts them in lower case", async () => {
   const account = await newAccount();
   const { name: domain } = await home(account);
   const locals = ["a", "0", "a".repeat(64), "a.b-c_d.e", "a--b", "a_.-b"];
@@ -60,7 +60,7 @@ test("takes letters, digits, and dots, hyphens and underscores between them, in 
   expect(body.created.map(({ mailbox }: { mailbox: { local_part: string } }) => mailbox.local_part)).toEqual(locals);
 });
 
-test("takes names in every script, and marks beside letters", async () => {
+test("accepts names with letters of other scripts, emoji and punctuation", async () => {
   const account = await newAccount();
   const { name: domain } = await home(account);
   const names = { first_name: "Zoë 🦊", last_name: "O’Neill-王" };
@@ -76,7 +76,7 @@ test.each([
   ["suspended", false],
   ["expired", false],
   ["releasing", false],
-])("of a domain that is %s: %s", async (status, takes) => {
+])("whether a domain that is %s accepts a mailbox: %s", async (status, takes) => {
   const account = await newAccount();
   const { name } = await home(account, { status });
   if (["failed", "releasing"].includes(status)) await setStored(account, name, { is_open: false });
@@ -94,7 +94,7 @@ test("refuses a domain of another account like a missing one", async () => {
   expect(rest).toEqual([first, first]);
 });
 
-test("needs mailbox.create on the domain: an unseen domain is answered like a missing one", async () => {
+test("needs mailbox.create on the domain, and gives 422 for a domain that the caller cannot see", async () => {
   const account = await newAccount();
   const [own, hidden] = [await home(account), await home(account)];
   const scope = { type: "domain" as const, id: own.id };
@@ -112,7 +112,7 @@ test("needs mailbox.create on the domain: an unseen domain is answered like a mi
   });
 });
 
-test("records the new mailbox in one event, with neither password nor hash", async () => {
+test("records the new mailbox in an event", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   const mailbox = await added(account, name);

@@ -34,8 +34,8 @@ async function scene(count: number) {
 }
 
 /**
- * The keys of what is stored of mailboxes besides history, the progress of a request, the grants on them, and what is
- * kept to restore them.
+ * The sort keys of all stored items that mention the mailboxes. The journal, the progress of a request, grants, and
+ * the items for a restore are left out.
  */
 const leftOf = async (account: Account, ids: readonly string[]): Promise<string[]> =>
   (await storedOf(account))
@@ -43,7 +43,7 @@ const leftOf = async (account: Account, ids: readonly string[]): Promise<string[
     .filter((item) => ids.some((id) => JSON.stringify(item).includes(id)))
     .map(({ SK }) => SK);
 
-test("two hundred mailboxes go in two calls of few transactions, and the domain can go after them", async () => {
+test("two calls delete 200 mailboxes, each in at most 12 transactions, and then the domain can be deleted", async () => {
   const { account, name, ids } = await scene(200);
   for (const some of [ids.slice(0, 100), ids.slice(100)]) {
     const { value, calls } = await withFault(undefined, -1, () => bulkDelete(account, some));
@@ -59,7 +59,7 @@ test("two hundred mailboxes go in two calls of few transactions, and the domain 
   expect((await domainsRequest(account, "DELETE", `/${name}`)).status).toBe(200);
 });
 
-test("deletes by id and by address in any spelling, of several domains, with aliases and grants", async () => {
+test("deletes mailboxes of several domains by id and by any spelling of the address, also mailboxes with aliases and grants", async () => {
   const { account, name, ids, member } = await scene(4);
   const other = await home(account);
   const [far = ""] = await stocked(account, other.name, ["far"]);
@@ -76,7 +76,7 @@ test("deletes by id and by address in any spelling, of several domains, with ali
   expect((await storedAs(account, name)).mailbox_count).toBe(1);
 });
 
-test("tells of each that was not deleted why, by its place, and deletes the others", async () => {
+test("gives the index and the reason of each mailbox that it does not delete, and deletes the others", async () => {
   const { account, name, ids } = await scene(3);
   const stranger = await scene(1);
   const [first = "", second = "", third = ""] = ids;
@@ -108,7 +108,7 @@ test("tells of each that was not deleted why, by its place, and deletes the othe
   expect((await listed(stranger.account)).total).toBe(1);
 });
 
-test("each mailbox needs mailbox.delete, and a mailbox that the caller does not see is not_found", async () => {
+test("needs mailbox.delete on each mailbox, and gives not_found for a mailbox that the caller cannot see", async () => {
   const { account, ids } = await scene(3);
   const [own = "", seen = "", hidden = ""] = ids;
   const on = (id: string) => ({ type: "mailbox" as const, id });
@@ -133,9 +133,9 @@ test("each mailbox needs mailbox.delete, and a mailbox that the caller does not 
 });
 
 test.each([
-  ["none", []],
-  ["a hundred and one", locals(101)],
-  ["no list", "ada"],
+  ["an empty list", []],
+  ["101 mailboxes", locals(101)],
+  ["a text instead of a list", "ada"],
 ])("refuses %s, and deletes nothing", async (_, mailboxes) => {
   const { account } = await scene(1);
   const { status, body } = await bulkDelete(account, mailboxes);
@@ -143,7 +143,7 @@ test.each([
   expect((await listed(account)).total).toBe(1);
 });
 
-test("a domain that moves out of the caller's reach during the request takes its mailboxes along", async () => {
+test("if the domain moves to a workspace outside the caller's grants during the request, no mailbox is deleted", async () => {
   const run = async (place: number) => {
     const { account, name, ids } = await scene(3);
     const { workspace_id: id } = await storedAs(account, name);
@@ -178,7 +178,7 @@ test("requests at the same time delete each mailbox once", async () => {
   expect((await storedAs(account, name)).mailbox_count).toBe(0);
 });
 
-test("a keyed request that was cut off anywhere is sent again, and answers for everything it deleted", async () => {
+test("if a request with an idempotency key is cut off after its first write, its repeat deletes the rest and lists every deleted mailbox", async () => {
   const furnished = async () => {
     const { account, name, ids } = await scene(18);
     const headers = { "idempotency-key": randomUUID() };
@@ -192,7 +192,7 @@ test("a keyed request that was cut off anywhere is sent again, and answers for e
     for (const place of places.slice(1)) {
       const { account, name, ids, sent } = await furnished();
       const { value: died } = await withFault(fault, place, sent);
-      // Somebody takes the address meanwhile.
+      // If the first mailbox is already deleted, a new mailbox takes its address.
       const again = (await listed(account)).items.some(({ id }) => id === ids[0])
         ? undefined
         : await added(account, name, "p0");
@@ -211,7 +211,7 @@ test("a keyed request that was cut off anywhere is sent again, and answers for e
   }
 });
 
-test("without a key, a repeat of an interrupted request answers not_found for deleted mailboxes, and deletes the rest", async () => {
+test("without an idempotency key, a repeat of an interrupted request returns not_found for deleted mailboxes, and deletes the rest", async () => {
   const sceneOf = async () => {
     const { account, ids } = await scene(18);
     return { account, ids, sent: () => bulkDelete(account, ids) };
@@ -227,7 +227,7 @@ test("without a key, a repeat of an interrupted request answers not_found for de
   expect(deletedIn(again.body)).toEqual(ids.slice(gone.length));
 });
 
-test("when its time is over it answers the deleted mailboxes, and not_attempted for the others", async () => {
+test("when the time of the request is over, the answer has the deleted mailboxes, and not_attempted for the others", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   const ids = await stocked(account, name, locals(40));
@@ -244,7 +244,7 @@ test("when its time is over it answers the deleted mailboxes, and not_attempted 
   expect(deletedIn((await bulkDelete(account, left)).body)).toEqual(left);
 });
 
-test("in a program it has the time that is left of the program", async () => {
+test("in a program, the call has only the time that the program has left", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   const ids = await stocked(account, name, locals(40));

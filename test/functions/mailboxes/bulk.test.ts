@@ -24,7 +24,7 @@ const people = (count: number, label = "p") => Array.from({ length: count }, (_,
 const createdIn = ({ created }: Bulk) => created.map(({ index, mailbox }) => [index, mailbox.local_part]);
 const failedIn = ({ failed }: Bulk) => failed.map(({ index, code }) => [index, code]);
 
-/** Moves the clock of time budgets on by `stepMs` at each look. */
+/** Lets each call of `performance.now` move the clock on by `stepMs` milliseconds. `stop` restores the real clock. */
 function ticking(stepMs: number): { stop: () => void } {
   let atMs = performance.now();
   const clock = vi.spyOn(performance, "now").mockImplementation(() => (atMs += stepMs));
@@ -32,11 +32,11 @@ function ticking(stepMs: number): { stop: () => void } {
   return { stop: () => clock.mockRestore() };
 }
 
-test("creates a hundred in the order of the request, in at most five transactions", async () => {
+test("creates 100 mailboxes in the order of the request, in at most five transactions", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   const items = people(100);
-  // However busy this machine is, they all have their time.
+  // The clock stands still, so a busy machine cannot use up the time of the request.
   const clock = ticking(0);
   const { value: answer, calls } = await withFault(undefined, -1, () => bulk(account, name, items));
   clock.stop();
@@ -58,7 +58,7 @@ test("creates a hundred in the order of the request, in at most five transaction
   expect(types.slice(0, 100)).toEqual(Array(100).fill("mailbox.created"));
 });
 
-test("tells of each that was not created why, by its place, and creates the others", async () => {
+test("gives the index and the reason of each mailbox that it does not create, and creates the others", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   const [ada = ""] = await stocked(account, name, ["ada"]);
@@ -108,7 +108,7 @@ test("tells of each that was not created why, by its place, and creates the othe
   expect((await listed(account)).total).toBe(3);
 });
 
-test("takes one, and a whole answer of refusals is no error", async () => {
+test("accepts a single item, and returns 200 even if every item fails", async () => {
   const account = await newAccount();
   const { name, id } = await home(account, { status: "pending_delegation" });
   expect(createdIn((await bulk(account, id, people(1))).body)).toEqual([[0, "p0"]]);
@@ -119,7 +119,7 @@ test("takes one, and a whole answer of refusals is no error", async () => {
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("a hundred addresses that somebody has are found out together", async () => {
+test("finds 100 taken addresses with fewer than 20 table calls", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   await stocked(account, name, people(100));
@@ -129,9 +129,9 @@ test("a hundred addresses that somebody has are found out together", async () =>
 });
 
 test.each([
-  ["none", [], ["body", "items"]],
-  ["a hundred and one", people(101), ["body", "items"]],
-  ["no list", "ada", ["body", "items"]],
+  ["an empty list", [], ["body", "items"]],
+  ["101 items", people(101), ["body", "items"]],
+  ["a text instead of a list", "ada", ["body", "items"]],
   ["a password", [{ ...person("ada"), password: "correct horse" }], ["body", "items", 0, "password"]],
   ["no last name", [{ local_part: "ada", first_name: "Ada" }], ["body", "items", 0, "last_name"]],
 ])("refuses %s at its place, and creates nothing", async (_, items, loc) => {
@@ -142,7 +142,7 @@ test.each([
   expect((await listed(account)).total).toBe(0);
 });
 
-test("refuses a missing domain, another account's domain, a domain without mailbox.create, and a domain that takes no mailboxes", async () => {
+test("refuses another account's domain, a domain without mailbox.create, and a domain that takes no mailboxes", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const [own, foreign, releasing] = [await home(account), await home(other), await home(account)];
   await setStored(account, releasing.name, { status: "releasing", is_open: false });
@@ -153,7 +153,7 @@ test("refuses a missing domain, another account's domain, a domain without mailb
   expect([(await listed(account)).total, (await listed(other)).total]).toEqual([0, 0]);
 });
 
-test("requests at the same time share the addresses they both want, and lose none of the others", async () => {
+test("requests at the same time create each address once, also the addresses that several of them want", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   const wanted = ["a", "b", "c"].map((label) => [...people(3, label), ...people(3, "shared")]);
@@ -167,7 +167,7 @@ test("requests at the same time share the addresses they both want, and lose non
   expect((await listed(account)).total).toBe(12);
 });
 
-test("a keyed request that was cut off is sent again, and everything is created once", async () => {
+test("if a request with an idempotency key is cut off, its repeat creates the rest and lists every created mailbox", async () => {
   const items = people(26);
   const scene = async () => {
     const account = await newAccount();
@@ -180,7 +180,7 @@ test("a keyed request that was cut off is sent again, and everything is created 
   const { value: died } = await withFault("answer lost", { transaction: 1 }, sent);
   expect(died.status).toBe(503);
   expect((await listed(account)).total).toBe(1 + 23 + 2);
-  // A refusal in between does not make the request forget its mailboxes.
+  // A refused repeat does not make the request forget the mailboxes that it created.
   await setStored(account, name, { is_open: false });
   expect((await sent()).body.code).toBe("domain_not_ready");
   await setStored(account, name, { is_open: true });
@@ -194,7 +194,7 @@ test("a keyed request that was cut off is sent again, and everything is created 
   expect((await listed(account)).total).toBe(26);
 });
 
-test("when its time is over it answers the created mailboxes, and not_attempted for the others", async () => {
+test("when the time of the request is over, the answer has the created mailboxes, and not_attempted for the others", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   const items = [...people(60), person("p0")];
@@ -215,7 +215,7 @@ test("when its time is over it answers the created mailboxes, and not_attempted 
   expect([rest.body.created.length, rest.body.failed]).toEqual([37, []]);
 });
 
-test("without a key, a repeat of an interrupted request answers address_taken for created mailboxes, and creates the rest", async () => {
+test("without an idempotency key, a repeat of an interrupted request returns address_taken for created mailboxes, and creates the rest", async () => {
   const items = people(26);
   const scene = async () => {
     const account = await newAccount();
@@ -232,7 +232,7 @@ test("without a key, a repeat of an interrupted request answers address_taken fo
   expect(createdIn(again.body)).toEqual(items.slice(23).map(({ local_part }, place) => [23 + place, local_part]));
 });
 
-test("in a program it has the time that is left of the program", async () => {
+test("in a program, the call has only the time that the program has left", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   let elapsedMs = 0;

@@ -20,7 +20,10 @@ async function scene() {
   return { account, name, id, other };
 }
 
-/** Gives a mailbox aliases, the last of them the catch-all, and as many grants to new members. */
+/**
+ * Adds `aliases` aliases to a mailbox, the last of them the catch-all. Makes `grants` new members, each with a role on
+ * the mailbox, and returns them.
+ */
 async function furnish(account: Account, mailbox: string, aliases: number, grants: number) {
   for (let index = 0; index < aliases; index++) {
     const alias = index === aliases - 1 ? "*" : `a${index}`;
@@ -32,13 +35,13 @@ async function furnish(account: Account, mailbox: string, aliases: number, grant
 
 const isKept = /^(?:JOURNAL|ACCESS|ASSIGNMENT|SCOPED|DELETED_MAILBOX|DELETED_ADDRESS|LIST#deleted_mailboxes)#/;
 
-/** The keys of what is stored of a mailbox besides history, the grants on it, and what is kept to restore it. */
+/** The sort keys of all stored items that mention a mailbox, except the journal, grants, and items for a restore. */
 const leftOf = async (account: Account, id: string): Promise<string[]> =>
   (await storedOf(account))
     .filter((item) => !isKept.test(item.SK) && JSON.stringify(item).includes(id))
     .map(({ SK }) => SK);
 
-test("takes a mailbox with all it had out of every list and count, and leaves the others", async () => {
+test("removes a mailbox and its aliases from every list and count, and leaves other mailboxes", async () => {
   const { account, name, id, other } = await scene();
   const [member] = await furnish(account, id, 3, 1);
   const answer = await remove(account, id);
@@ -56,7 +59,7 @@ test("takes a mailbox with all it had out of every list and count, and leaves th
   expect((await send(account, "GET", at(other))).status).toBe(200);
 });
 
-test("its addresses are free at once, and a new mailbox of the same address is another one", async () => {
+test("the addresses of a deleted mailbox are free at once, and a new mailbox with its address inherits no grants", async () => {
   const { account, name, id, other } = await scene();
   const [member] = await furnish(account, id, 2, 1);
   await remove(account, `ADA@${name}`);
@@ -68,7 +71,7 @@ test("its addresses are free at once, and a new mailbox of the same address is a
   expect((await send(account, "GET", at(again.id), undefined, { as: member ?? { token: "" } })).status).toBe(404);
 });
 
-test("thirty aliases go with it, and the grants on it stay until it is purged and do not show it", async () => {
+test("a deletion removes all thirty aliases, and keeps the grants, which do not show the mailbox any more", async () => {
   const { account, name, id } = await scene();
   const members = await furnish(account, id, 30, 15);
   expect((await remove(account, id)).status).toBe(200);
@@ -81,7 +84,7 @@ test("thirty aliases go with it, and the grants on it stay until it is purged an
   expect((await storedAs(account, name)).mailbox_count).toBe(1);
 });
 
-test("wherever a deletion dies, the next one completes it", async () => {
+test("if a deletion fails at any write, the next deletion completes it", async () => {
   const { account, name, id, other } = await scene();
   await furnish(account, id, 1, 12);
   const { calls } = await withFault(undefined, -1, () => remove(account, id));
@@ -101,7 +104,7 @@ test("wherever a deletion dies, the next one completes it", async () => {
   expect((await storedAs(account, name)).mailbox_count).toBe(1);
 });
 
-test("of many deletions at the same time one succeeds, and it is counted once", async () => {
+test("of many deletions at the same time one succeeds, and the count falls by one", async () => {
   const { account, name, id, other } = await scene();
   const answers = await Promise.all(Array.from({ length: 6 }, () => remove(account, id)));
   expect(statusesOf(answers)).toEqual([200, ...Array(5).fill(404)]);
@@ -109,7 +112,7 @@ test("of many deletions at the same time one succeeds, and it is counted once", 
   expect((await storedAs(account, name)).mailbox_count).toBe(1);
 });
 
-test("a domain is empty, and can go, once its last mailbox went", async () => {
+test("a domain can be deleted once its last mailbox is deleted", async () => {
   const { account, name, id, other } = await scene();
   expect((await domainsRequest(account, "DELETE", `/${name}`)).body).toMatchObject({
     code: "domain_not_empty",
@@ -120,7 +123,7 @@ test("a domain is empty, and can go, once its last mailbox went", async () => {
   expect((await domainsRequest(account, "DELETE", `/${name}`)).status).toBe(200);
 });
 
-test("goes only as the caller saw it", async () => {
+test("`If-Match` with an outdated entity tag is refused, and with the present tag the mailbox is deleted", async () => {
   const { account, id } = await scene();
   await furnish(account, id, 1, 12);
   const seen = (await send(account, "GET", at(id))).headers["etag"] ?? "";

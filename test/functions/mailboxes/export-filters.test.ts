@@ -7,7 +7,7 @@ import { askExport, exportedEmails } from "../../support/mailbox-exports.ts";
 import { home, listed, person, stocked } from "../../support/mailboxes.ts";
 import { newAccount, newMember } from "../../support/world.ts";
 
-test("exports the mailboxes of the list with the same filters", async () => {
+test("exports the same mailboxes as the list with the same filters", async () => {
   const account = await newAccount();
   const label = uniqueName("x", "example-x.com");
   const [first, second] = [await home(account, { name: `bücher-${label}` }), await home(account)];
@@ -81,7 +81,7 @@ test("a caller with narrow grants exports the mailboxes in their scopes, each on
   });
 });
 
-test("refuses an invalid filter and a missing place, at its place", async () => {
+test("refuses an invalid filter, and a missing domain or workspace, at its place", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const theirs = await home(other);
   const cases: [filter: object, member: string, type: string][] = [

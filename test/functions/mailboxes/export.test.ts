@@ -26,7 +26,7 @@ const columns = [
   "updated_at",
 ];
 
-test("few mailboxes are in the answer as CSV: a header, then a line for each, oldest first", async () => {
+test("an export of few mailboxes is in the answer as CSV: a header, then a line for each mailbox, oldest first", async () => {
   const account = await newAccount();
   const { name } = await home(account, { workspaceId: await newWorkspace(account, 'Sales, "EU"') });
   const [ada = ""] = await stocked(account, name, ["ada", "bob"]);
@@ -89,9 +89,14 @@ const jsonFor = [
   "application/*, */*;q=0.1",
   "text/csv;q=0, */*",
 ];
-const same = ["application/json, text/csv", "application/json, text/plain, */*", "image/png", "application/json;q=0"];
+const undecided = [
+  "application/json, text/csv",
+  "application/json, text/plain, */*",
+  "image/png",
+  "application/json;q=0",
+];
 
-test("is the file itself, to be kept, unless the request prefers JSON", async () => {
+test("the answer is the file itself, as a download, unless the request prefers JSON", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   await stocked(account, name, ["ada"]);
@@ -100,7 +105,7 @@ test("is the file itself, to be kept, unless the request prefers JSON", async ()
   const sent = { token: account.owner.token, body: {} };
   const plain = await request("POST", path, sent);
   expect(plain.text).toBe(csv);
-  for (const accept of [...fileFor, ...same]) {
+  for (const accept of [...fileFor, ...undecided]) {
     const { status, headers, text } = await request("POST", path, { ...sent, headers: { accept } });
     expect([status, text], accept).toEqual([200, csv]);
     expect(headers, accept).toMatchObject({
@@ -116,13 +121,13 @@ test("is the file itself, to be kept, unless the request prefers JSON", async ()
   }
 });
 
-test("an account without mailboxes exports the header", async () => {
+test("an account without mailboxes exports only the header", async () => {
   const account = await newAccount();
   const { body } = await askExport(account);
   expect([body.csv, body.row_count]).toEqual([`${columns.join(",")}\r\n`, 0]);
 });
 
-test("a cell that a spreadsheet would take for a formula begins with an apostrophe, and every other one is as it is", async () => {
+test("a cell that a spreadsheet would take for a formula gets an apostrophe at its start, and other cells do not change", async () => {
   const account = await newAccount();
   const { name } = await home(account, { workspaceId: await newWorkspace(account, "=HYPERLINK(0)") });
   const cells: [given: string, exported: string][] = [
@@ -152,7 +157,7 @@ test("a cell that a spreadsheet would take for a formula begins with an apostrop
   expect(new Set(column("workspace"))).toEqual(new Set(["'=HYPERLINK(0)"]));
 });
 
-test("more than five hundred are queued, by one event, and a request sent again with its key is the same export", async () => {
+test("an export of more than 500 mailboxes is queued by one event, and a repeat with its idempotency key returns the same export", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   await stocked(
@@ -211,7 +216,7 @@ test("a request sent again with its key gets no mailbox that the caller may not 
   expect(await ask()).toEqual([1, 1]);
 });
 
-test("records the export with its author and its size, and not its contents", async () => {
+test("records the export with its actor and its number of rows, and without its contents", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   await stocked(account, name, ["ada"]);

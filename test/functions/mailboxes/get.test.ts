@@ -32,7 +32,7 @@ test("reads a mailbox by its id or its address, in any spelling", async () => {
   }
 });
 
-test("reads a mailbox by its aliases too, with the same tag", async () => {
+test("reads a mailbox by its aliases too, with the same entity tag", async () => {
   const { account, name, unicode, ada } = await scene();
   for (const alias of ["sales", "*"]) await send(account, "POST", at(ada, "/aliases"), { alias });
   const first = await send(account, "GET", at(ada));
@@ -43,7 +43,7 @@ test("reads a mailbox by its aliases too, with the same tag", async () => {
   expect((await send(account, "GET", at(`nobody@${name}`))).body).toMatchObject({ status: 404, code: "not_found" });
 });
 
-test("an alias leads only to reading: a change or a deletion names the mailbox itself", async () => {
+test("an alias works only for reading: a change or a deletion by an alias finds no mailbox", async () => {
   const { account, name, ada } = await scene();
   await send(account, "POST", at(ada, "/aliases"), { alias: "sales" });
   const alias = at(`sales@${name}`);
@@ -58,7 +58,7 @@ test("an alias leads only to reading: a change or a deletion names the mailbox i
   expect((await send(account, "GET", at(ada))).status).toBe(200);
 });
 
-test("another account's mailbox is like a missing one", async () => {
+test("another account's mailbox gets the same 404 as a missing one", async () => {
   const [own, theirs] = [await scene(), await scene()];
   const refs = [theirs.ada, `ada@${theirs.name}`, own.account.id, theirs.domain.id, `ada@${uniqueName()}`];
   const answers = await Promise.all(refs.map((ref) => send(own.account, "GET", at(ref))));
@@ -86,7 +86,7 @@ test("422 at its place for a text that is neither an id nor an address", async (
   }
 });
 
-test("is read by who may see it, its domain or its workspace, and is hidden from everybody else", async () => {
+test("callers with mailbox.view on the mailbox, its domain or its workspace can read it, and others get 404", async () => {
   const { account, domain, ada, bob } = await scene();
   const other = await newWorkspace(account, "Other");
   const scopes = [
@@ -109,7 +109,7 @@ test("is read by who may see it, its domain or its workspace, and is hidden from
   expect((await send(account, "GET", at(ada), undefined, { as: await newSuperAdmin() })).status).toBe(200);
 });
 
-test("says where it is once its domain has moved, and keeps its tag: nothing of its own has changed", async () => {
+test("shows the new workspace after its domain has moved, and keeps its entity tag", async () => {
   const { account, name, ada } = await scene();
   const before = await send(account, "GET", at(ada));
   const workspace_id = await newWorkspace(account, "Other");

@@ -6,8 +6,8 @@ import { at, emailsIn, home, listed, person, send, stocked } from "../../support
 import { newAccount, newMember, type Account } from "../../support/world.ts";
 
 /**
- * An account whose mailboxes are in as many domains as there are lists of local parts; each domain in its own
- * workspace.
+ * An account with one domain for each list of local parts. The domain is in a workspace of its own, and has a mailbox
+ * for each local part in its list.
  */
 async function withMailboxes(...locals: string[][]) {
   const account = await newAccount();
@@ -38,7 +38,7 @@ test("pages oldest first with an exact total over all domains, and a page past t
   expect(await listed(account, { page_size: "2", page: "4" })).toEqual({ items: [], page: 4, page_size: 2, total: 5 });
 });
 
-test("closes up at once when mailboxes go", async () => {
+test("pages have no gap after mailboxes are deleted", async () => {
   const { account, domains } = await withMailboxes(["a", "b", "c", "d"]);
   const [{ ids, emails, name } = { ids: [], emails: [], name: "" }] = domains;
   for (const id of [ids[0], ids[2]]) await send(account, "DELETE", at(id ?? ""));
@@ -48,7 +48,7 @@ test("closes up at once when mailboxes go", async () => {
   }
 });
 
-test("filters by domain, by its name in any spelling or its id, and by workspace", async () => {
+test("filters by domain, given as an id or any spelling of the name, and by workspace", async () => {
   const { account, domains } = await withMailboxes(["a", "b"], ["a", "c"], []);
   const [first, second, empty] = domains;
   if (!first || !second || !empty) throw new Error("no domains");
@@ -72,7 +72,7 @@ test("filters by domain, by its name in any spelling or its id, and by workspace
   expect(emailsIn(await listed(account, { domain: first.id, workspace_id: first.workspace_id }))).toEqual(first.emails);
 });
 
-test("another account's domain, workspace or address is like a missing one", async () => {
+test("a filter with another account's domain, workspace or address finds nothing", async () => {
   const { domains } = await withMailboxes(["a"]);
   const { account } = await withMailboxes(["b"]);
   const [theirs] = domains;
@@ -86,7 +86,7 @@ test("another account's domain, workspace or address is like a missing one", asy
   }
 });
 
-test("searches addresses and names, in any case, width and composition", async () => {
+test("searches addresses and names, whatever the letter case, the width and the Unicode form", async () => {
   const account = await newAccount();
   const label = uniqueName("s", "example-x.com");
   const { name } = await home(account, { name: `bücher-${label}` });
@@ -132,7 +132,7 @@ test("searches addresses and names, in any case, width and composition", async (
   expect(await listed(account, { search: `hugom@${other.name}`, domain: other.id })).toMatchObject({ total: 1 });
 });
 
-test("finds a mailbox by its aliases and the catch-all, for everybody who sees it", async () => {
+test("finds a mailbox by its aliases and the catch-all, for every caller who can see the mailbox", async () => {
   const { account, domains } = await withMailboxes(["ada", "bob"], ["eve"]);
   const [first, second] = domains;
   if (!first || !second) throw new Error("no domains");
@@ -177,7 +177,7 @@ test("filters by status, alone and with other filters", async () => {
   expect(await listed(account, { status: "paused" })).toMatchObject({ total: 1 });
 });
 
-test("sorts by age or by address, in either direction, for callers who see all and for others", async () => {
+test("sorts by age or by address, in either direction, for callers with permissions on the account or on single domains", async () => {
   const { account, domains } = await withMailboxes(["m", "a"], ["z", "b"]);
   const [first, second] = domains;
   if (!first || !second) throw new Error("no domains");
@@ -206,7 +206,7 @@ test("sorts by age or by address, in either direction, for callers who see all a
   expect([one?.total, two?.total, three?.total]).toEqual([4, 4, 4]);
 });
 
-test("answers an unknown member to sort by with the known members", async () => {
+test("refuses an unknown `sort`, and names the known values", async () => {
   const account = await newAccount();
   const { status, body } = await send(account, "GET", "mailboxes?sort=quota");
   expect(status).toBe(422);
@@ -262,7 +262,7 @@ test("shows a caller with narrow grants only the mailboxes in their scopes, each
   }
 });
 
-test("a moved domain takes its mailboxes along: in the lists of workspaces, and for callers who see only these", async () => {
+test("the mailboxes of a moved domain are listed in its new workspace, also for callers who see only one workspace", async () => {
   const { account, domains } = await withMailboxes(["a", "b"], ["c"]);
   const [moved, stays] = domains;
   if (!moved || !stays) throw new Error("no domains");
@@ -279,7 +279,7 @@ test("a moved domain takes its mailboxes along: in the lists of workspaces, and 
   expect(items.map(({ workspace_id }) => workspace_id)).toEqual(Array(3).fill(stays.workspace_id));
 });
 
-test("a page of a workspace is read across its domains, of which many are empty", async () => {
+test("the pages of a workspace go across its domains, also if some of them have no mailboxes", async () => {
   const account = await newAccount();
   const workspaceId = await newWorkspace(account, "Sales");
   const emails: string[] = [];

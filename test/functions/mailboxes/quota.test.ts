@@ -21,7 +21,7 @@ async function scene() {
   return { account, domain, add };
 }
 
-test("a mailbox gets the quota that is given, up to the plan's, and ten gibibytes without one", async () => {
+test("a mailbox gets the given quota, up to the limit of the plan, and 10 GiB if no quota is given", async () => {
   const { account, add } = await scene();
   expect((await add(undefined)).body.quota).toEqual({ allowed: 10 * gibibyte, used: 0 });
   expect((await add(2 ** 20, "bob")).body.quota).toEqual({ allowed: 2 ** 20, used: 0 });
@@ -30,7 +30,7 @@ test("a mailbox gets the quota that is given, up to the plan's, and ten gibibyte
   expect((await send(account, "GET", at(body.id))).body.quota).toEqual({ allowed: most, used: 0 });
 });
 
-test("an update changes the quota alone, and is recorded once", async () => {
+test("an update can change only the quota, and the same update again records nothing", async () => {
   const { account, add } = await scene();
   const made = (await add(undefined)).body;
   const update = (body: object) => send(account, "PATCH", at(made.id), body);
@@ -42,7 +42,7 @@ test("an update changes the quota alone, and is recorded once", async () => {
   expect(changed).toMatchObject({ before: { quota: made.quota }, after: { quota: body.quota } });
 });
 
-test("a quota above the plan's is refused at its place with the plan and its limit, and so is an invalid quota", async () => {
+test("a quota above the limit of the plan is refused with the plan and its limit, and an invalid quota is refused too", async () => {
   const { account, add } = await scene();
   const { id } = (await add(undefined)).body;
   const before = await storedOf(account);
@@ -64,7 +64,7 @@ test("a quota above the plan's is refused at its place with the plan and its lim
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("the plan of today decides; a mailbox from before keeps its quota, and the default is allowed on every plan", async () => {
+test("the present plan limits a new quota; a mailbox keeps its old quota, and every plan allows the default quota", async () => {
   const { account, add } = await scene();
   const { id } = (await add(most)).body;
   expect((await billing(account, "POST", "change-plan", { plan_id: "per_dedicated_ip" })).status).toBe(200);
@@ -78,7 +78,7 @@ test("the plan of today decides; a mailbox from before keeps its quota, and the 
   for (const plan of Object.values(plans)) expect(plan.mailboxBytes).toBeGreaterThanOrEqual(10 * gibibyte);
 });
 
-test("a bulk creates each item with its own quota, and a quota that is not allowed fails its item alone", async () => {
+test("a bulk request creates each item with its own quota, and a quota that is not allowed fails only its item", async () => {
   const { account, domain } = await scene();
   const items = [
     person("ada", { quota_allowed: 20 * gibibyte }),
@@ -97,7 +97,7 @@ test("a bulk creates each item with its own quota, and a quota that is not allow
   ]);
 });
 
-test("the export shows the quotas in the column that a bulk takes them by", async () => {
+test("the export has the quota in the column `quota_allowed`, the name of the member in a request", async () => {
   const { account, add } = await scene();
   await add(20 * gibibyte);
   const { csv } = (await send(account, "POST", "mailboxes/export", {}, { headers: { accept: "application/json" } }))

@@ -25,7 +25,7 @@ async function scene(locals = ["ada", "bob", "cy"], status = "active") {
   return { account, name, domainId, ids, id: ids[1] ?? "", email: `bob@${name}` };
 }
 
-test("brings back the same mailbox, in its place in every list, with its password, names, status and aliases", async () => {
+test("restores the same mailbox, in its place in every list, with its password, names, status and aliases", async () => {
   const { account, name, ids, id, email } = await scene();
   await setPassword(account, id, "correct horse battery");
   for (const alias of ["sales", "*"]) await send(account, "POST", at(id, "/aliases"), { alias });
@@ -61,7 +61,7 @@ test("a password that was not revealed yet can be revealed after the restoration
   expect(await logsIn(body.email, body.password, "imap")).toBe(true);
 });
 
-test("a paused mailbox comes back paused", async () => {
+test("a restored mailbox is paused if it was paused before its deletion", async () => {
   const { account, id } = await scene();
   await send(account, "PATCH", at(id, "/active"), { active: false });
   await remove(account, id);
@@ -69,7 +69,7 @@ test("a paused mailbox comes back paused", async () => {
   expect(await listed(account, { status: "paused" })).toMatchObject({ items: [{ id }], total: 1 });
 });
 
-test("tells which aliases have become addresses of others, and restores the rest", async () => {
+test("returns the aliases that other mailboxes have taken, and restores the rest", async () => {
   const { account, name, ids, id } = await scene();
   for (const alias of ["sales", "info", "*"]) await send(account, "POST", at(id, "/aliases"), { alias });
   await remove(account, id);
@@ -82,7 +82,7 @@ test("tells which aliases have become addresses of others, and restores the rest
   expect(await whereTo(`sales@${name}`)).toMatchObject({ kind: "mailbox" });
 });
 
-test("an alias that somebody takes during the restoration is told like any other", async () => {
+test("an alias that another mailbox takes during the restoration is returned in `aliases_taken` too", async () => {
   for (let step = 0, calls = 1; step < calls; step++) {
     const { account, name, ids, id } = await scene();
     await send(account, "POST", at(id, "/aliases"), { alias: "sales" });
@@ -99,7 +99,7 @@ test("an alias that somebody takes during the restoration is told like any other
   }
 });
 
-test("409 while another mailbox has its address, and once that is gone it comes back", async () => {
+test("409 while another mailbox has its address; once the address is free, the mailbox can be restored", async () => {
   const { account, name, ids, id, email } = await scene();
   await remove(account, id);
   await send(account, "POST", at(ids[0] ?? "", "/aliases"), { alias: "bob" });
@@ -112,7 +112,7 @@ test("409 while another mailbox has its address, and once that is gone it comes 
   expect((await restore(account, `BOB@${name.toUpperCase()}`)).body).toMatchObject({ id });
 });
 
-test("by an address that several deleted mailboxes had, 409 names their ids", async () => {
+test("409 for an address that several deleted mailboxes had, with the ids of these mailboxes", async () => {
   const { account, name, id, email } = await scene();
   await remove(account, id);
   const { id: second } = await added(account, name, "bob");
@@ -126,7 +126,7 @@ test("by an address that several deleted mailboxes had, 409 names their ids", as
   expect((await restore(account, email)).body).toMatchObject({ code: "address_taken", conflicts_with: second });
 });
 
-test("409 for a mailbox that is not deleted, and while its domain is released", async () => {
+test("409 for a mailbox that is not deleted, and for a mailbox of a domain that is releasing", async () => {
   const { account, name, ids, id } = await scene();
   expect((await restore(account, ids[0] ?? "")).body).toMatchObject({
     code: "mailbox_not_ready",
@@ -137,7 +137,7 @@ test("409 for a mailbox that is not deleted, and while its domain is released", 
   expect((await restore(account, id)).body).toMatchObject({ code: "domain_not_ready" });
 });
 
-test("404 for a mailbox that never was, of another account, or that went with its domain", async () => {
+test("404 for a mailbox that never existed, that another account has, or whose domain is deleted for good", async () => {
   const { account, name, ids, id } = await scene(["ada", "bob"], "pending_delegation");
   const other = await scene();
   await remove(other.account, other.id);
@@ -151,7 +151,7 @@ test("404 for a mailbox that never was, of another account, or that went with it
   expect(left).toEqual([]);
 });
 
-test("a domain whose deletion is undone takes its deleted mailboxes back", async () => {
+test("after a domain is restored, its deleted mailboxes can be restored", async () => {
   const { account, name, ids, id } = await scene();
   for (const one of ids) await remove(account, one);
   expect((await domainsRequest(account, "DELETE", `/${name}`)).status).toBe(200);
@@ -160,7 +160,7 @@ test("a domain whose deletion is undone takes its deleted mailboxes back", async
   expect((await restore(account, id)).body).toMatchObject({ id, domain_name: name });
 });
 
-test("forwarding rules to it copy again", async () => {
+test("forwarding rules to the restored mailbox copy mail to it again", async () => {
   const { account, name, id, email } = await scene();
   await ruleTo(account, email, { domain: name });
   const copies = async () => {
@@ -174,7 +174,7 @@ test("forwarding rules to it copy again", async () => {
   expect(await copies()).toMatchObject([{ mailbox_id: id }]);
 });
 
-test("grants on it are valid again, except those that were revoked meanwhile", async () => {
+test("grants on the restored mailbox are valid again, except grants that were revoked meanwhile", async () => {
   const { account, id } = await scene();
   const scope = { type: "mailbox" as const, id };
   const [kept, revoked] = [
@@ -190,7 +190,7 @@ test("grants on it are valid again, except those that were revoked meanwhile", a
   expect([await sees(kept), await sees(revoked)]).toEqual([200, 404]);
 });
 
-test("a grant of mailbox.delete on it allows to list and to restore it, and nothing else", async () => {
+test("a grant of mailbox.delete on a deleted mailbox lets its holder list and restore the mailbox, but not read it", async () => {
   const { account, id } = await scene();
   const scope = { type: "mailbox" as const, id };
   const as = await newMember(account, { role: "domain_manager", scope });
@@ -202,7 +202,7 @@ test("a grant of mailbox.delete on it allows to list and to restore it, and noth
   expect(await deleted()).toEqual([]);
 });
 
-test("nobody is granted anything on a deleted mailbox", async () => {
+test("a grant on a deleted mailbox is refused", async () => {
   const { account, id } = await scene();
   await remove(account, id);
   const given = { grant_kind: "capability", capability_key: "mailbox.view", resource_type: "mailbox", resource_id: id };
@@ -210,7 +210,7 @@ test("nobody is granted anything on a deleted mailbox", async () => {
   expect((await send(account, "POST", "auth/authorizations", body)).status).toBeGreaterThanOrEqual(404);
 });
 
-test("needs mailbox.delete where the domain is now, and an unseen mailbox is not found", async () => {
+test("needs mailbox.delete on the domain, and gives 404 for a mailbox that the caller cannot see", async () => {
   const { account, domainId, id, email } = await scene();
   const scope = { type: "domain" as const, id: domainId };
   const [viewer, creator, deleter] = [
@@ -231,18 +231,18 @@ test("needs mailbox.delete where the domain is now, and an unseen mailbox is not
   expect((await restore(account, id, { as: deleter })).status).toBe(200);
 });
 
-test("of many restorations at the same time one succeeds, and it is counted once", async () => {
+test("of many restorations at the same time one succeeds, and the mailbox is counted once", async () => {
   const { account, name, ids, id } = await scene();
   await remove(account, id);
   const answers = await Promise.all(Array.from({ length: 5 }, () => restore(account, id)));
   const [restored, ...others] = statusesOf(answers);
-  // 409 while the deleted mailbox is still found, and 404 after that.
+  // 409 if a request sees the restored mailbox. 404 if the restoration happens between two reads of a request.
   expect([restored, others.filter((status) => status !== 404 && status !== 409)]).toEqual([200, []]);
   expect((await listed(account, { domain: name })).items.map((item) => item.id)).toEqual(ids);
   expect((await storedAs(account, name)).mailbox_count).toBe(3);
 });
 
-test("a restoration and a new mailbox of the address at the same time leave one of them", async () => {
+test("of a restoration and a new mailbox with the same address at the same time, one succeeds", async () => {
   const { account, name, id } = await scene();
   await remove(account, id);
   const [restored, created] = await Promise.all([

@@ -18,7 +18,7 @@ async function scene() {
   return { account, name, id, reveal };
 }
 
-test("shows how to log in once, and nobody can find it any more", async () => {
+test("shows the login data once, and then only the hash and the tag of the password are stored", async () => {
   const { account, name, id, reveal } = await scene();
   const before = await storedMailbox(account, id);
   const shown = await reveal();
@@ -44,7 +44,7 @@ test("shows how to log in once, and nobody can find it any more", async () => {
   expect(JSON.stringify(changes)).not.toContain(shown.body.password);
 });
 
-test("of fifty calls at the same time one is shown it", async () => {
+test("of fifty calls at the same time, one gets the password", async () => {
   const { reveal, name } = await scene();
   const answers = await Promise.all(
     Array.from({ length: 50 }, (_, index) => reveal({}, index % 2 ? `ADA@${name}` : undefined)),
@@ -54,7 +54,7 @@ test("of fifty calls at the same time one is shown it", async () => {
   expect(new Set(refused)).toEqual(new Set(["secret_already_shown"]));
 });
 
-test("a repeat with the same key is told that the password was shown, and does not get it", async () => {
+test("a repeat with the same idempotency key gets `secret_already_shown`, and not the password", async () => {
   const { reveal } = await scene();
   const headers = { "idempotency-key": randomUUID() };
   const shown = await reveal({ headers });
@@ -63,7 +63,7 @@ test("a repeat with the same key is told that the password was shown, and does n
   expect(again.text).not.toContain(shown.body.password);
 });
 
-test("during a concurrent rotation, the shown password is valid, or is not shown at all", async () => {
+test("a reveal during a rotation shows the old or the new password, or is refused and the new one can still be revealed", async () => {
   const { account, id, reveal } = await scene();
   const [shown, rotated] = await Promise.all([reveal(), send(account, "POST", at(id, "/rotate-password"))]);
   expect(rotated.status).toBe(200);
@@ -75,7 +75,7 @@ test("during a concurrent rotation, the shown password is valid, or is not shown
   }
 });
 
-test("a sealed copy that cannot be opened is not lost by being asked for", async () => {
+test("a sealed password that cannot be decrypted stays stored after the failed reveal", async () => {
   const { account, id, reveal } = await scene();
   const { login } = await storedMailbox(account, id);
   const broken = { ...login, sealed: `${login.sealed?.slice(0, -8)}AAAAAAAA` };
@@ -86,7 +86,7 @@ test("a sealed copy that cannot be opened is not lost by being asked for", async
   expect((await reveal()).status).toBe(200);
 });
 
-test("a sealed copy of one mailbox opens nothing where it stands in another of the account", async () => {
+test("the sealed password of one mailbox cannot be decrypted in another mailbox of the account", async () => {
   const { account, name, id, reveal } = await scene();
   const other = await added(account, name, "bob");
   const { login } = await storedMailbox(account, id);
@@ -97,7 +97,7 @@ test("a sealed copy of one mailbox opens nothing where it stands in another of t
   expect((await reveal()).status).toBe(200);
 });
 
-test("takes mailbox.reveal on the mailbox, and no other capability will do", async () => {
+test("needs mailbox.reveal on the mailbox; other capabilities are not enough", async () => {
   const { account, name, id, reveal } = await scene();
   const other = await added(account, name, "bob");
   const scope = { type: "mailbox" as const, id };
@@ -113,7 +113,7 @@ test("takes mailbox.reveal on the mailbox, and no other capability will do", asy
   expect((await reveal({ as: revealer })).status).toBe(200);
 });
 
-test("shows a paused mailbox's, and none of a suspended account", async () => {
+test("shows the login data of a paused mailbox, but not in a suspended account", async () => {
   const { account, id, reveal } = await scene();
   await send(account, "PATCH", at(id, "/active"), { active: false });
   await setAccountStatus(testTable(), account.id, "suspended", new Date());

@@ -20,7 +20,7 @@ async function scene() {
   };
 }
 
-test("makes a new password to be revealed once, and the old one is worth nothing from then on", async () => {
+test("makes a new password that can be revealed once, and the old password is not valid any more", async () => {
   const { account, name, id, rotate, reveal } = await scene();
   await setPassword(account, id, "the old password");
   expect((await reveal()).status).toBe(409);
@@ -39,7 +39,7 @@ test("makes a new password to be revealed once, and the old one is worth nothing
   expect((await reveal()).body.code).toBe("secret_already_shown");
 });
 
-test("a password that was never revealed is gone once another was made", async () => {
+test("a rotation replaces a password that was never revealed", async () => {
   const { account, name, rotate } = await scene();
   const { id } = await added(account, name, "bob");
   const first = (await storedMailbox(account, id)).login;
@@ -49,14 +49,14 @@ test("a password that was never revealed is gone once another was made", async (
   expect((await rotate()).status).toBe(200);
 });
 
-test("of several concurrent rotations, the last one's password is revealed", async () => {
+test("after several concurrent rotations, the revealed password is the valid one", async () => {
   const { account, id, rotate, reveal } = await scene();
   expect(statusesOf(await Promise.all([rotate(), rotate(), rotate()]))).toEqual([200, 200, 200]);
   const { password } = (await reveal()).body;
   expect(await isOwnPassword(account, password, (await storedMailbox(account, id)).login.hash)).toBe(true);
 });
 
-test("a request sent again with its key does not make another password", async () => {
+test("a request that is sent again with its idempotency key does not make another password", async () => {
   const { account, id, rotate } = await scene();
   const headers = { "idempotency-key": randomUUID() };
   const first = await rotate({ headers });
@@ -66,7 +66,7 @@ test("a request sent again with its key does not make another password", async (
   expect((await storedMailbox(account, id)).login).toEqual(login);
 });
 
-test("takes mailbox.reveal on the mailbox", async () => {
+test("needs mailbox.reveal on the mailbox", async () => {
   const { account, id, rotate } = await scene();
   const scope = { type: "mailbox" as const, id };
   const editor = await newMember(account, { role: "viewer" }, { capability: "mailbox.update" });

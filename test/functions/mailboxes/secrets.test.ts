@@ -11,7 +11,7 @@ import type { Answer } from "../../support/request.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { testTable } from "../../support/world.ts";
 
-test("after all that can be done with mailboxes and master passwords, no password stands anywhere", async () => {
+test("operations on mailboxes and master passwords leave no password in the table, in the log or in other answers", async () => {
   const lines = logged();
   const account = await newRoomyAccount();
   const { name: domain } = await home(account);
@@ -64,7 +64,7 @@ test("after all that can be done with mailboxes and master passwords, no passwor
   );
   expect(texts.filter((text) => secrets.some((secret) => text.includes(secret)))).toEqual([]);
 
-  // Hashes, tags and sealed copies are where they are looked for, and nowhere else.
+  // Hashes, tags and sealed passwords are stored only in mailboxes and master passwords.
   const logins = stored.flatMap((item) => Object.values(item["login"] ?? { hash: item["hash"], tag: item["tag"] }));
   const parts = logins.filter((part): part is string => typeof part === "string");
   expect(parts.length).toBeGreaterThanOrEqual(4);

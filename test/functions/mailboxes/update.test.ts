@@ -29,7 +29,7 @@ test("changes the given members and leaves the others, by the id or the address"
   expect((await get()).body).toEqual(second.body);
 });
 
-test("changes nothing, and records nothing, where all is as it is given", async () => {
+test("changes and records nothing if the values are the same", async () => {
   const { account, update, get } = await scene();
   const { headers, body } = await get();
   const before = await storedOf(account);
@@ -43,7 +43,7 @@ test("changes nothing, and records nothing, where all is as it is given", async 
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("of changes made from the same reading one is made", async () => {
+test("of several changes with the same entity tag, one succeeds", async () => {
   const { update, get } = await scene();
   const headers = { "if-match": (await get()).headers["etag"] ?? "" };
   const answers = await Promise.all(
@@ -54,7 +54,7 @@ test("of changes made from the same reading one is made", async () => {
   expect((await get()).body).toEqual(made?.body);
 });
 
-test("changes of different members at the same time are both made", async () => {
+test("changes of different members at the same time are all made", async () => {
   const { update, get } = await scene();
   const answers = await Promise.all([
     update({ first_name: "A" }),
@@ -81,7 +81,7 @@ test.each([
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("needs mailbox.update on the mailbox, and an account that takes changes", async () => {
+test("needs mailbox.update on the mailbox, and an account that is not suspended", async () => {
   const { account, id, other, update } = await scene();
   const scope = { type: "mailbox" as const, id };
   const editor = await newMember(account, { role: "viewer", scope }, { capability: "mailbox.update", scope });

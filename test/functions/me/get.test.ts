@@ -5,14 +5,14 @@ import { issuer, newAccount, newServiceAccount, newSuperAdmin, newUser } from ".
 
 const me = async (token: string) => (await request("GET", "/v1/public/me", { token })).body;
 
-test("shows the facts in the user's token, and nothing else", async () => {
+test("shows the user's data from the token, and whether the user is a super admin", async () => {
   const plain = newUser();
   expect(await me(plain.token)).toEqual({ id: plain.id, email: `${plain.id}@example.com`, is_super_admin: false });
   const full = newUser({ given_name: "Ada", family_name: "Lovelace", locale: "en-GB" });
   expect(await me(full.token)).toMatchObject({ first_name: "Ada", last_name: "Lovelace", locale: "en-GB" });
 });
 
-test("tells a super admin so", async () => {
+test("shows that the user is a super admin", async () => {
   expect(await me((await newSuperAdmin()).token)).toMatchObject({ is_super_admin: true });
 });
 

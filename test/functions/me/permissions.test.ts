@@ -37,7 +37,7 @@ test("shows the permissions on the account, and on the resources of narrower gra
   );
 });
 
-test("owners and super admins hold everything, and are told why", async () => {
+test("owners and super admins hold all capabilities, and the answer says whether the caller is one or the other", async () => {
   const account = await newAccount();
   const owner = (await permissionsOf(account, account.owner)).body;
   expect(owner).toMatchObject({ is_owner: true, capability_keys: capabilities, access: [{ kind: "account_owner" }] });
@@ -45,7 +45,7 @@ test("owners and super admins hold everything, and are told why", async () => {
   expect(admin).toMatchObject({ is_owner: false, is_super_admin: true, capability_keys: capabilities, access: [] });
 });
 
-test("names the group by which one holds something, also a group in the token", async () => {
+test("names the group that gives a permission to a caller whose token claims the group", async () => {
   const account = await newAccount();
   const group = await newGroup(account, "Staff");
   await giveGroup(account, group, "tag.manage");
@@ -63,7 +63,7 @@ test("a stranger gets a 404, and so does a service account of another account", 
   expect((await permissionsOf({ id: randomUUID() }, newUser())).status).toBe(404);
 });
 
-test("stores nothing, so that nobody learns an address by a grant that was not asked for", async () => {
+test("does not store the caller's name and address, so the list of members does not show them", async () => {
   const account = await newAccount();
   const user = newUser({ email: "ada@example.com", given_name: "Ada" });
   const { id } = user;

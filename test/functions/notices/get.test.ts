@@ -4,7 +4,7 @@ import { send } from "../../support/mailboxes.ts";
 import { accountWithAddress } from "../../support/notices.ts";
 import { grant, newUser } from "../../support/world.ts";
 
-test("by default the owners get all mails, and an owner without a known address is shown without one", async () => {
+test("by default the owners get all mails, and an owner without a known address is shown with null as the email", async () => {
   const { account, address } = await accountWithAddress();
   const { id } = newUser();
   const other = { id };

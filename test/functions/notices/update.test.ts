@@ -11,7 +11,7 @@ import { newAccount, newMember, newServiceAccount, type Account } from "../../su
 const read = async (account: Account) => (await send(account, "GET", "notices")).body;
 const change = (account: Account, body: object) => send(account, "PATCH", "notices", body);
 
-test("a chosen user gets the mails of their categories, and the change is an event", async () => {
+test("a user gets the mails of the categories that were chosen for them, and the change is an event", async () => {
   const { account, address } = await accountWithAddress();
   const reader = await newMember(account, { role: "billing_viewer" });
   const books = stranger("books");
@@ -37,7 +37,7 @@ test("a chosen user gets the mails of their categories, and the change is an eve
   expect((await change(account, { readers: [] })).body).toMatchObject({ muted: ["domains"], readers: [] });
 });
 
-test("a list that is the same changes nothing, and makes no event", async () => {
+test("a change to the present list makes no event", async () => {
   const account = await newAccount();
   await change(account, { muted: ["domains"] });
   await change(account, { muted: ["domains"] });
@@ -52,7 +52,7 @@ test.each(["account", "security"])("mails of the category %s cannot be muted", a
   expect((await read(account)).muted).toEqual([]);
 });
 
-test("a reader without access, a service account, and a user who is listed twice are 422s that name the place", async () => {
+test("refuses a reader without access, a service account as a reader, and a user who is listed twice, at their place", async () => {
   const account = await newAccount();
   const program = await newServiceAccount(account, { role: "viewer" });
   const categories = ["wallet"];

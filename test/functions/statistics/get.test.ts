@@ -6,7 +6,7 @@ import { dayAgo } from "../../support/mail-reports.ts";
 import { home, send } from "../../support/mailboxes.ts";
 import { newAccount, newMember } from "../../support/world.ts";
 
-test("has every day that is asked for, by default the last 30", async () => {
+test("has every requested day, by default the last 30 days", async () => {
   const account = await newAccount();
   const { id, name } = await connected(account);
   const read = (query: string) => send(account, "GET", `statistics?${query}`);
@@ -21,7 +21,7 @@ test("has every day that is asked for, by default the last 30", async () => {
   expect((await read(`domain=${id}&since=${dayAgo(91)}`)).body.days).toHaveLength(92);
 });
 
-test("422 at its place for a query that makes no sense", async () => {
+test("refuses an invalid query with 422, and names the wrong parameter", async () => {
   const account = await newAccount();
   const { id } = await connected(account);
   const refused: [string, string][] = [

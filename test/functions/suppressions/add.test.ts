@@ -24,7 +24,7 @@ test("suppresses an address in its canonical spelling", async () => {
   expect(change).toMatchObject({ actor_id: account.owner.id, resource_id: made.id, after: made });
 });
 
-test("an address that is suppressed already stays as it is, however many add it at once", async () => {
+test("requests that add an address at the same moment make one suppression, and all return it", async () => {
   const account = await newAccount();
   const add = (detail: string) => send(account, "POST", "suppressions", { email: "bob@far.example", detail });
   const answers = await Promise.all(Array.from({ length: 8 }, (_, index) => add(String(index))));
@@ -51,7 +51,7 @@ test.each([
   expect((await send(account, "GET", "suppressions")).body.total).toBe(0);
 });
 
-test("takes the capability on the account", async () => {
+test("needs suppression.manage on the account", async () => {
   const account = await newAccount();
   const viewer = await newMember(account, { role: "viewer" });
   const refused = await send(account, "POST", "suppressions", { email: "bob@far.example" }, { as: viewer });

@@ -13,7 +13,7 @@ async function scene() {
 }
 
 test.each(["id", "email"] as const)(
-  "deletes once, by the %s, and mail is sent to the address again",
+  "deletes once, by the %s, and the address is not suppressed any more",
   async (member) => {
     const { account, made, remove } = await scene();
     const ref = member === "id" ? made.id.toUpperCase() : " BOB@far.example";
@@ -29,14 +29,14 @@ test.each(["id", "email"] as const)(
   },
 );
 
-test("of many deletions at once one succeeds", async () => {
+test("one of many concurrent deletions succeeds", async () => {
   const { account, made, remove } = await scene();
   const answers = await Promise.all(Array.from({ length: 6 }, (_, index) => remove(index % 2 ? made.id : made.email)));
   expect(statusesOf(answers)).toEqual([200, ...Array(5).fill(404)]);
   expect((await send(account, "GET", "suppressions")).body.total).toBe(0);
 });
 
-test("404 for another account's, and 422 for a text that is neither an id nor an address", async () => {
+test("404 for another account's suppression, and 422 for a text that is neither an id nor an address", async () => {
   const [own, other] = [await scene(), await newAccount()];
   for (const ref of [own.made.id, own.made.email]) {
     expect((await send(other, "DELETE", `suppressions/${encodeURIComponent(ref)}`)).status).toBe(404);

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { send } from "../../support/mailboxes.ts";
 import { newAccount, newMember } from "../../support/world.ts";
 
-test("finds an address in any spelling, and no other account's", async () => {
+test("finds an address in any spelling, and no suppression of another account", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   for (const email of ["a@far.example", "b@far.example"]) await send(account, "POST", "suppressions", { email });
   const find = async (one: typeof account, email: string, more = "") =>
@@ -16,7 +16,7 @@ test("finds an address in any spelling, and no other account's", async () => {
   expect([status, body.detail[0].loc]).toEqual([422, ["query", "email"]]);
 });
 
-test("lists in the order of addition, or the other way round", async () => {
+test("lists in the order of addition, or in reverse", async () => {
   const account = await newAccount();
   const emails = ["c@far.example", "a@far.example", "b@far.example"];
   for (const email of emails) await send(account, "POST", "suppressions", { email });

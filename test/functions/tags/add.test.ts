@@ -29,7 +29,7 @@ test("creates a tag with the given members, and null for the others", async () =
   expect(bare.body).toMatchObject({ name: "Bare", color_hex: null, description: null });
 });
 
-test("refuses a taken name in any case and composition, and names the tag with this name", async () => {
+test("refuses a taken name, whatever its letter case and Unicode form, and returns the id of the tag that has it", async () => {
   const account = await newAccount();
   const { body } = await add(account, { name: "Café" });
   for (const name of ["café", "CAFÉ", "Cafe\u0301", " Café ", "Ｃafé"]) {
@@ -47,7 +47,7 @@ test("lets one of many concurrent requests for a name win, and counts it once", 
   expect(await total(account)).toBe(1);
 });
 
-test("an account has a thousand tags, and no more until one goes", async () => {
+test("an account can have 1,000 tags, and no more until a tag is deleted", async () => {
   const account = await newAccount();
   const { body } = await add(account, { name: "First" });
   const head = {
@@ -60,7 +60,7 @@ test("an account has a thousand tags, and no more until one goes", async () => {
   expect((await add(account, { name: "Again" })).status).toBe(201);
 });
 
-describe("refused", () => {
+describe("refuses", () => {
   let account: Account;
   beforeAll(async () => void (account = await newAccount()));
 
@@ -87,7 +87,7 @@ describe("refused", () => {
   });
 });
 
-test("takes who manages tags in the whole account: not in a part of it, and not while it is suspended", async () => {
+test("needs tag.manage on the whole account, and an account that is not suspended", async () => {
   const account = await newAccount();
   const workspaceId = await newWorkspace(account, "Theirs");
   const narrow = await newMember(account, { role: "editor", scope: { type: "workspace", id: workspaceId } });
@@ -102,7 +102,7 @@ test("takes who manages tags in the whole account: not in a part of it, and not 
   expect((await add(account, { name: "More" })).body).toMatchObject({ code: "account_suspended" });
 });
 
-test("sent again with the same key is the same tag", async () => {
+test("a request that is sent again with the same idempotency key adds no second tag", async () => {
   const account = await newAccount();
   const send = () => add(account, { name: "Once" }, account.owner, { "idempotency-key": "tag-1" });
   const [first, second] = [await send(), await send()];

@@ -19,7 +19,7 @@ test("deletes once, and the name is free for another tag", async () => {
   expect(await total()).toBe(2);
 });
 
-test("takes the tag off the domains that have it, and leaves them their others", async () => {
+test("removes the tag from the domains that have it, and keeps their other tags", async () => {
   const { account, ids, add, remove } = await accountWith("tags", "Sales", "Other");
   const { name } = await connected(account);
   await domainsRequest(account, "PATCH", `/${name}`, { tag_ids: ids });
@@ -32,8 +32,8 @@ test("takes the tag off the domains that have it, and leaves them their others",
   expect(gone.body.detail).toMatchObject([{ loc: ["body", "tag_ids", 0], type: "not_found" }]);
 });
 
-// domains.list goes by the ids that domains have kept, also of tags that are gone.
-test("finds no domains by a tag that is gone", async () => {
+// A domain keeps the id of a deleted tag, so domains.list checks that the tag exists.
+test("domains.list finds no domains by a deleted tag", async () => {
   const { account, ids, remove } = await accountWith("tags", "Sales");
   const { name } = await connected(account);
   await domainsRequest(account, "PATCH", `/${name}`, { tag_ids: ids });
@@ -43,14 +43,14 @@ test("finds no domains by a tag that is gone", async () => {
   expect(await found()).toBe(0);
 });
 
-test("of many concurrent deletions one succeeds, and the total falls by one", async () => {
+test("one of many concurrent deletions succeeds, and the total falls by one", async () => {
   const { ids, remove, total } = await accountWith("tags", "Sales", "Other");
   const answers = await Promise.all(Array.from({ length: 8 }, () => remove(ids[0])));
   expect(statusesOf(answers)).toEqual([200, ...Array(7).fill(404)]);
   expect(await total()).toBe(1);
 });
 
-test("a tag deleted while another takes its name leaves the name with the other", async () => {
+test("if a tag is deleted while requests add a tag with its name, the name is taken only if such a tag was added", async () => {
   const { account, ids, add, remove, total } = await accountWith("tags", "Sales");
   await Promise.all([remove(ids[0]), ...Array.from({ length: 4 }, () => add("Sales"))]);
   const left = await total();
@@ -62,7 +62,7 @@ test("a tag deleted while another takes its name leaves the name with the other"
   expect(status).toBe(left === 1 ? 409 : 201);
 });
 
-test("a tag that is renamed during its deletion leaves no name behind", async () => {
+test("if a tag is renamed during its deletion, both names are free afterwards", async () => {
   for (let at = 0, calls = 1; at < calls; at++) {
     const { account, ids, add, remove } = await accountWith("tags", "Sales");
     const rename = () =>
@@ -78,7 +78,7 @@ test("a tag that is renamed during its deletion leaves no name behind", async ()
   }
 });
 
-test("hides another account's tags and forged ids, and takes more than a look", async () => {
+test("returns 404 for another account's tag and for a forged id, and needs tag.manage", async () => {
   const { account, ids, remove } = await accountWith("tags", "Sales");
   const [id = ""] = ids;
   const theirs = await accountWith("tags", "Theirs");

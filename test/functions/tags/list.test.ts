@@ -7,7 +7,7 @@ import { newMember } from "../../support/world.ts";
 
 const namesOf = (body: { items: { name: string }[] }): string[] => body.items.map(({ name }) => name);
 
-test("pages oldest first with an exact total, closes up when tags go, and is empty past the end", async () => {
+test("pages oldest first with an exact total and no gap after a deletion, and is empty past the end", async () => {
   const { list, ids, path, token } = await accountWith("tags", "E", "A", "C", "B");
   expect(namesOf(await list("?page_size=3"))).toEqual(["E", "A", "C"]);
   expect(namesOf(await list("?page=2&page_size=3"))).toEqual(["B"]);
@@ -16,7 +16,7 @@ test("pages oldest first with an exact total, closes up when tags go, and is emp
   expect(await list("?page=2&page_size=3")).toEqual({ items: [], page: 2, page_size: 3, total: 3 });
 });
 
-test("every member of the account sees the tags, and nobody another account's", async () => {
+test("every member of the account sees its tags, and no tags of another account", async () => {
   const { account, list } = await accountWith("tags", "A");
   await accountWith("tags", "Theirs");
   const workspaceId = await newWorkspace(account, "One");

@@ -28,7 +28,7 @@ test("changes the given members and leaves the others, and every domain shows th
   expect((await send(account, "POST", "tags", { name: "sales" })).status).toBe(201);
 });
 
-test("a name that another tag has is refused, and its own in other letters is not", async () => {
+test("refuses the name of another tag, and allows another letter case of the tag's own name", async () => {
   const account = await newAccount();
   const [sales, support] = [await newTag(account, "Sales"), await newTag(account, "Support")];
   const refused = await send(account, "PATCH", `tags/${support.id}`, { name: "SALES" });
@@ -47,7 +47,7 @@ test("a change to the present value writes nothing", async () => {
   expect(await entries()).toBe(before);
 });
 
-test("of many tags that want one name at the same time one gets it", async () => {
+test("if several tags are renamed to the same name at the same time, one of them gets it", async () => {
   const account = await newAccount();
   const tags = await Promise.all(["a", "b", "c", "d", "e"].map((name) => newTag(account, name)));
   const answers = await Promise.all(tags.map(({ id }) => send(account, "PATCH", `tags/${id}`, { name: "One" })));

@@ -38,7 +38,8 @@ const dayMs = 1_440 * minuteMs;
 
 let stopDns: () => Promise<void>;
 
-// What is due is looked for in the whole table: these tests have their own, and nameservers that answer from it.
+// The worker reads the due tasks of the whole table. So these tests have a table of their own, and nameservers that
+// answer from it.
 beforeAll(async () => {
   const name = `dedicated-ips-${randomUUID()}`;
   process.env["TABLE_NAME"] = name;
@@ -58,7 +59,7 @@ const dueOf = async (id: string): Promise<string[]> => {
   return shards.flat().flatMap(({ at, subject }) => (subject.includes(id) ? [at] : []));
 };
 
-test("a managed one becomes active, and is paid, without anybody asking", async () => {
+test("a managed IP becomes active, and is paid, without a request", async () => {
   const account = await funded(await newAccount());
   const { option_id, ips } = await newOption();
   const { id } = await claimed(account, option_id);
@@ -74,7 +75,7 @@ test("a managed one becomes active, and is paid, without anybody asking", async 
   expect(await dueOf(id)).toHaveLength(1);
 });
 
-test("an IP without the right reverse DNS within a day is deleted with its hold, and its address is faulty", async () => {
+test("an IP without the right reverse DNS after a day is deleted, its hold is released, and its address is faulty", async () => {
   const account = await funded(await newAccount());
   const { option_id, ips } = await newOption();
   const [ip = ""] = ips;
@@ -115,7 +116,7 @@ test("a managed IP that is not ready when its account is closed is not paid, and
   expect(await dueOf(id)).toEqual([]);
 });
 
-test("an active managed IP of a closed account is taken back at its next check: its domains leave it, and its address rests", async () => {
+test("a managed IP of a closed account is removed at its next check, even if the check fails and runs again; its address rests", async () => {
   const account = await funded(await newAccount());
   const { option_id, ips } = await newOption();
   const { id } = await activeIp(account, option_id);
@@ -136,7 +137,7 @@ test("an active managed IP of a closed account is taken back at its next check: 
   expect(await dueOf(id)).toEqual([]);
 });
 
-test("wherever the worker dies, and however many are at it, a managed one is made ready and paid once", async () => {
+test("a managed IP is activated and paid once, whichever transaction fails and however many workers run", async () => {
   const account = await funded(await newAccount(), 1_000_000);
   const { option_id } = await newOption(40);
   const probe = await claimed(account, option_id);
@@ -159,7 +160,7 @@ test("wherever the worker dies, and however many are at it, a managed one is mad
   expect((await eventsOf(account)).filter((verb) => verb === "activated")).toHaveLength(claims + 1);
 });
 
-test("a host is looked at less and less often, and begins anew after thirty days", async () => {
+test("a host is checked less and less often, and needs a new authorization after 30 days", async () => {
   const account = await newAccount();
   const own = await readyHost(account);
   const { id } = own;
@@ -183,14 +184,14 @@ test("a host is looked at less and less often, and begins anew after thirty days
   expect((await send(account, "POST", `/${id}/authorize`, {})).body.setup_key).toMatch(/^sk_/);
 });
 
-test("a host that publishes its record is found active without anybody asking", async () => {
+test("a host that publishes its record becomes active without a request", async () => {
   const account = await newAccount();
   const { id } = await readyHost(account);
   expect(await advance(account, id)).toMatchObject({ status: "active", failures: 0 });
   expect(await eventsOf(account)).toEqual(["created", "key_issued", "activated"]);
 });
 
-test("is degraded once it was found wanting twice in a row, and active again once it is well", async () => {
+test("an IP is degraded after two failed checks in a row, and active again after a good check", async () => {
   const account = await funded(await newAccount());
   const [managed, own] = [await activeIp(account), await activeHost(account)];
   for (const one of [managed, own]) {
@@ -229,7 +230,7 @@ test("an IP with one failed check and then a good one stays active, and is check
   expect(Math.abs(((await dueAt(account, id)) - before) / dayMs - 1)).toBeLessThanOrEqual(0.101);
 });
 
-test("a check without a result changes nothing of an active or degraded IP, and is repeated in an hour", async () => {
+test("a check without a result changes nothing of an active IP, and is repeated in an hour", async () => {
   const account = await newAccount();
   const { endpoint } = await dnsNetwork().addAsLiked({});
   const resolver = openResolver({ roots: [endpoint], tryTimeoutMs: 20, timeoutMs: 40 });
@@ -239,7 +240,7 @@ test("a check without a result changes nothing of an active or degraded IP, and 
   expect(await advance(account, id, { resolver })).toEqual({ ...before, due_at, version: (before?.version ?? 0) + 1 });
 });
 
-test("a degraded host whose address came into stock meanwhile does not get it back", async () => {
+test("a degraded host stays degraded if its address was put into stock meanwhile", async () => {
   const account = await newAccount();
   const own = await activeHost(account);
   const { id } = own;
@@ -268,7 +269,7 @@ test("removes tasks of deleted IPs, of IPs that are due at another time, and of 
   expect((await readDue(testTable(), operationQueue, new Date())).flat()).toEqual([]);
 });
 
-test("a host that is looked at while its key is made anew is not made active by the old one", async () => {
+test("the record of an old key does not activate a host whose key was reissued", async () => {
   const account = await newAccount();
   const { id } = await readyHost(account, [publicIp()]);
   const before = await storedIp(account, id);

@@ -30,7 +30,8 @@ const dayMs = 1_440 * minuteMs;
 
 let stopDns: () => Promise<void>;
 
-// What is due is looked for in the whole table: these tests have their own, and nameservers that answer from it.
+// The worker reads the due tasks of the whole table. So these tests have a table of their own, and nameservers that
+// answer from it.
 beforeAll(async () => {
   const name = `domains-${randomUUID()}`;
   process.env["TABLE_NAME"] = name;
@@ -41,7 +42,7 @@ afterEach(() => void vi.useRealTimers());
 
 const get = async (account: Account, name: string) => (await domainsRequest(account, "GET", `/${name}`)).body;
 
-/** What happened to domains of an account, the oldest first. */
+/** The types of the changes of an account's domains, without `domain.`, oldest first. */
 async function eventsOf({ id }: Pick<Account, "id">): Promise<unknown[]> {
   const keep = (row: Record<string, unknown>) => row["resource_type"] === "domain";
   const { rows } = await readEntries(
@@ -60,14 +61,14 @@ const dueAt = async (account: Account, name: string): Promise<Date> => {
   return new Date(due_at ?? Number.NaN);
 };
 
-/** Takes up what is due of a domain several times, each time when it is; answers its last state. */
+/** Runs the worker for a domain `times` times, each time at the due time. Returns the last state of the domain. */
 async function advanceTimes(times: number, account: Account, name: string) {
   let last = await storedAs(account, name);
   for (let time = 0; time < times; time++) last = (await advance(account, name)) ?? last;
   return last;
 }
 
-test("a domain becomes active once it is delegated, without anybody asking, and not before it is due", async () => {
+test("a delegated domain becomes active without a request, but not before it is due", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   await delegated(account, name);
@@ -83,7 +84,7 @@ test("a domain becomes active once it is delegated, without anybody asking, and 
   expect(await isFirm(name)).toBe(true);
 });
 
-test("looks for a delegation less and less often, at last once a day, and says nothing of it", async () => {
+test("checks for a delegation less and less often, in the end once a day, and makes no events", async () => {
   const account = await newAccount();
   const { name, created_at, updated_at } = await connected(account);
   const waits: number[] = [];
@@ -99,7 +100,7 @@ test("looks for a delegation less and less often, at last once a day, and says n
   expect(await get(account, name)).toMatchObject({ status: "pending_delegation", updated_at });
 });
 
-test("a domain is degraded once it was found wanting twice in a row, and active again once it is not", async () => {
+test("a domain is degraded after two failed checks in a row, and active again after a good check", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   await delegate(testTable(), name, elsewhere);
@@ -117,7 +118,7 @@ test("a domain is degraded once it was found wanting twice in a row, and active 
   expect(await isFirm(name)).toBe(true);
 });
 
-test("a domain that was found wanting once, and is not again, stays active, and is looked at a day later", async () => {
+test("a domain with one failed check and then a good one stays active, and is checked a day later", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   for (let time = 0; time < 2; time++) {
@@ -132,7 +133,7 @@ test("a domain that was found wanting once, and is not again, stays active, and 
   expect(await eventsOf(account)).toEqual(["created", "verified"]);
 });
 
-test("a check without a result changes nothing of a domain, and is repeated in an hour", async () => {
+test("a check without a result changes nothing of an active or degraded domain, and is repeated in an hour", async () => {
   const account = await newAccount();
   const names = { active: (await quicklyActive(account)).name, degraded: (await quicklyActive(account)).name };
   await setStored(account, names.degraded, {
@@ -150,7 +151,7 @@ test("a check without a result changes nothing of a domain, and is repeated in a
   }
 });
 
-test("a wrong DMARC record alone makes no domain degraded", async () => {
+test("a missing DMARC record alone does not make a domain degraded", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   const { id } = await storedAs(account, name);
@@ -164,7 +165,7 @@ test("a wrong DMARC record alone makes no domain degraded", async () => {
   });
 });
 
-test("a name that has long been delegated elsewhere goes to who proves it, and brings nothing with it", async () => {
+test("a name that was delegated elsewhere for long goes to an account that proves it, without the old zone and keys", async () => {
   const [old, newcomer] = [await newAccount(), await newAccount()];
   const { name } = await quicklyActive(old);
   await delegated(newcomer, name);
@@ -183,7 +184,7 @@ test("a name that has long been delegated elsewhere goes to who proves it, and b
     verified: true,
     status: "active",
   });
-  // The zone of the old holder is in the way until that is gone.
+  // The zone of the old account is in the way until the worker deletes it.
   expect((await get(newcomer, name)).dns_records[0]).toMatchObject({ zone_status: "pending" });
   expect(await dig(`hm1._domainkey.${name}`, "TXT")).toEqual(oldKey);
   expect(await advance(old, name)).toMatchObject({ status: "releasing", record_count: 7 });
@@ -196,7 +197,7 @@ test("a name that has long been delegated elsewhere goes to who proves it, and b
   expect(new Set(await eventsOf(old))).toEqual(new Set(events));
 });
 
-test("a name that is delegated to its account again before anybody else proves it is firmly that account's", async () => {
+test("if a name is delegated to its account again before another account proves it, the account's hold is firm again", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   await delegate(testTable(), name, elsewhere);
@@ -229,7 +230,7 @@ test("a check without an answer about the proof does not make a loosened hold fi
   const { name } = await quicklyActive(account);
   await setStored(account, name, { failures: 20, unproved: 14, status: "degraded", broken_records: ["ns", "mx"] });
   await write({ update: holderKey(name), set: { firm: false } });
-  // The DNS does not tell who has the name, and its MX record is wrong.
+  // The DNS gives no answer about the proof, and the MX record is missing.
   const asked: Resolver["resolve"] = async (of, type) =>
     of === name && type === "MX" ? { status: "none" } : { status: "unknown", reason: "the nameservers do not answer" };
   const resolver: Resolver = { resolve: asked, delegation: async () => ({ status: "unknown", reason: "no answer" }) };
@@ -246,7 +247,7 @@ test("other faults for a long time do not loosen the hold on a name, and one che
   expect(await isFirm(name)).toBe(true);
 });
 
-test("a name that is proved again is firmly its account's, although its domain still has another fault", async () => {
+test("a check that proves a name again makes the hold on it firm, although the domain has another fault", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   const { id } = await storedAs(account, name);
@@ -263,7 +264,7 @@ test("a name that is proved again is firmly its account's, although its domain s
 
 const silent = () => Promise.reject(new Problem("upstream_unavailable", "It is silent.", { retry_after: 1 }));
 
-test("a zone that could not be synced is due later", async () => {
+test("a zone that could not be synced stays due, and is synced by a later run", async () => {
   const account = await newAccount();
   const { id, name } = await connected(account);
   await delegated(account, name);
@@ -284,7 +285,7 @@ test("a zone that could not be synced is due later", async () => {
   expect((await readDue(testTable(), zoneQueue, at)).flat().filter(({ subject }) => subject.includes(id))).toEqual([]);
 });
 
-test("records that not all nameservers have yet are pending until they do", async () => {
+test("records are pending until all nameservers have them", async () => {
   const account = await newAccount();
   const { id, name } = await connected(account);
   await delegated(account, name);
@@ -308,7 +309,7 @@ test("records that not all nameservers have yet are pending until they do", asyn
   }
 });
 
-test("the lease of a process that died lapses, and the worker does its work", async () => {
+test("after the lease of a dead process has ended, the worker does the work", async () => {
   const account = await newAccount();
   const { id, name } = await quicklyActive(account);
   const key = zoneKey(account.id, id);
@@ -326,7 +327,7 @@ test("the lease of a process that died lapses, and the worker does its work", as
   expect(dmarcOf(await get(account, name))).toMatchObject({ zone_status: "in_sync" });
 });
 
-/** A domain that is registered through us, and not delegated yet. */
+/** Makes a domain that is registered at the embedded registrar and not delegated yet. Returns the name. */
 async function registered(account: Account): Promise<string> {
   const { name } = await connected(account);
   const registrar = embeddedRegistrar(testTable(), () => new Date());
@@ -337,7 +338,7 @@ async function registered(account: Account): Promise<string> {
   return name;
 }
 
-test("delegates a name that is registered here to its account, and makes it active", async () => {
+test("sets the account's nameservers at the registrar of a purchased domain, and makes the domain active", async () => {
   const account = await newAccount();
   const name = await registered(account);
   expect(await advance(account, name)).toMatchObject({ status: "active" });
@@ -346,7 +347,7 @@ test("delegates a name that is registered here to its account, and makes it acti
   expect(known).toMatchObject({ nameservers, autoRenew: false });
 });
 
-test("leaves the registrar's nameservers of an external domain alone", async () => {
+test("does not change the nameservers at the registrar of a domain with external DNS", async () => {
   const account = await newAccount();
   const name = await registered(account);
   await setStored(account, name, { dns_mode: "external" });
@@ -355,7 +356,7 @@ test("leaves the registrar's nameservers of an external domain alone", async () 
   expect(await workAt(new Date()).registrar.registration(name)).toMatchObject({ nameservers: elsewhere });
 });
 
-test("keeps a registrar from renewing a name by itself", async () => {
+test("switches off the automatic renewal of a name at its registrar", async () => {
   const account = await newAccount();
   const name = await registered(account);
   const { registrar } = workAt(new Date());
@@ -365,7 +366,7 @@ test("keeps a registrar from renewing a name by itself", async () => {
   expect(stopped.mock.calls).toEqual([[name]]);
 });
 
-test("a domain that its registrar does not show is expired, with any DNS, until the registrar shows it again", async () => {
+test("a purchased domain is expired while its registrar does not show it, and active once the registrar shows it again", async () => {
   const account = await newAccount();
   const name = await registered(account);
   await advance(account, name);
@@ -388,7 +389,7 @@ test("a domain that its registrar does not show is expired, with any DNS, until 
   expect((await getZone(testTable(), account.id, id))?.due_at).toBeNull();
 });
 
-test("a registrar that does not answer leaves everything as it is, and due", async () => {
+test("if the registrar does not answer, the domain does not change, and stays due", async () => {
   const account = await newAccount();
   const name = await registered(account);
   const before = await storedAs(account, name);
@@ -412,7 +413,7 @@ test("a domain that cannot be advanced delays no other domain, and stays due", a
   expect(await advance(account, failing)).toMatchObject({ status: "active" });
 });
 
-test("removes tasks of domains and zones that are gone, or due at another time", async () => {
+test("removes tasks of domains and zones that do not exist or are due at another time", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   const at = (await dueAt(account, name)).toISOString();
@@ -427,7 +428,7 @@ test("removes tasks of domains and zones that are gone, or due at another time",
   expect(own).toEqual([{ at, subject: [...place] }]);
 });
 
-test("takes up no more than it may in one run", async () => {
+test("one run does no more tasks than its limit", async () => {
   const account = await newAccount();
   const names = [(await connected(account)).name, (await connected(account)).name, (await connected(account)).name];
   const at = await dueAt(account, names[2] ?? "");
@@ -436,7 +437,7 @@ test("takes up no more than it may in one run", async () => {
   expect(swept.due).toBeGreaterThanOrEqual(3);
 });
 
-test("two workers at one domain at the same time have the result of one", async () => {
+test("three runs for one domain at the same time have the result of one run", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   await delegated(account, name);
@@ -447,7 +448,7 @@ test("two workers at one domain at the same time have the result of one", async 
   expect(await eventsOf(account)).toEqual(["created", "verified"]);
 });
 
-test("wherever a worker dies, the next one does the rest", async () => {
+test("whichever write of a run loses its answer, the next run does the rest", async () => {
   const account = await newAccount();
   const scene = async () => {
     const { name } = await connected(account);
@@ -463,7 +464,7 @@ test("wherever a worker dies, the next one does the rest", async () => {
     await withFault("answer lost", at, () => run().catch(() => undefined));
     const zone = await getZone(testTable(), account.id, id);
     const { status, due_at } = await storedAs(account, name);
-    // By then a lease has lapsed.
+    // At this time, any lease of the failed run has ended.
     const later = workAt(new Date(Date.parse(due_at ?? "") + 3 * minuteMs));
     if (status !== "active") await advanceDomain(account.id, id, due_at ?? "", later);
     else if (zone?.due_at) await syncZone(account.id, id, later);

@@ -48,7 +48,7 @@ async function accountsWithMoney(table: Table, count: number): Promise<string[]>
   return ids;
 }
 
-test("every account has its hour of the day, and of more days where an hour has room for fewer", () => {
+test("each account has its hour in a round of 24 hours, and the round is longer if an hour cannot hold its accounts", () => {
   for (const [total, most] of [
     [0, 10],
     [1, 10],
@@ -68,7 +68,7 @@ test("every account has its hour of the day, and of more days where an hour has 
   }
 });
 
-test("checks the ledger of every account once a day, and names the accounts with faults", async () => {
+test("checks the ledger of every account once a day, and logs the accounts with faults", async () => {
   const table = openMemoryTable(createMemoryStore());
   const ids = await accountsWithMoney(table, 30);
   const wrong = ids[17] ?? "";
@@ -86,7 +86,7 @@ test("checks the ledger of every account once a day, and names the accounts with
   expect(log.errors).toEqual([["ledger violation", { account_id: wrong, problems }]]);
 });
 
-test("an account that cannot be read is told, and the others are looked at", async () => {
+test("an account that cannot be read is logged, and the other accounts of the hour are checked", async () => {
   const store = createMemoryStore();
   const [first = ""] = await accountsWithMoney(openMemoryTable(store), 40);
   const step = async (point: string) =>
@@ -97,14 +97,14 @@ test("an account that cannot be read is told, and the others are looked at", asy
   expect(log.errors.map(([message]) => message)).toEqual(["ledger not checked"]);
 });
 
-test("a run begins no account once its time is over", async () => {
+test("a run begins no further check after its time is over", async () => {
   const table = openMemoryTable(createMemoryStore());
   await accountsWithMoney(table, 25);
   const counts = await checkLedgers({ table, log: recordingLog(), now: () => new Date(0) }, { budgetMs: -1 });
   expect(counts.accounts).toBe(0);
 });
 
-test("the worker looks at the table of its environment and needs nothing more", async () => {
+test("the worker checks the table that its environment names, and logs one line", async () => {
   const lines = logged();
   await handler();
   expect(lines.filter((line) => line.includes("ledgers checked"))).toHaveLength(1);

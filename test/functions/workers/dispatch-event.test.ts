@@ -15,7 +15,7 @@ test("an event from the bus reaches the account's webhooks as it was published",
   expect(received.map((one) => verified(secret, one))).toEqual([event]);
 });
 
-test("an event that was too long for the bus arrives with its remaining members", async () => {
+test("an event that was shortened for the bus arrives without the members that were left out", async () => {
   const account = await newAccount();
   const { url, received } = await keepingReceiver();
   const { secret } = (await call(account, "POST", "", { url, event_types: ["*"] })).body;
@@ -28,7 +28,7 @@ test("an invalid event is refused", async () => {
   await expect(handler({ detail: { type: "workspace.created" } })).rejects.toThrow(/account_id/);
 });
 
-test("a webhook goes on when the access of its maker ends, because it belongs to the account", async () => {
+test("a webhook still gets events after the access of its creator has ended, because it belongs to the account", async () => {
   const account = await newAccount();
   const maker = await newMember(account, { owner: true });
   const { url, received } = await keepingReceiver();

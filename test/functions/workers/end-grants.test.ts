@@ -24,7 +24,7 @@ const give = async (account: Account, subject: string, expires_at: string | null
 const dueTasks = async (): Promise<number> =>
   (await readDue(testTable(), grantQueue, new Date(Date.now() + 99 * hourMs))).flat().length;
 
-test("an ended grant is moved to the history once, with an event at the time of its end, and leaves nothing behind", async () => {
+test("an ended grant is moved to the history once, with one event and the time of its end, and leaves nothing else behind", async () => {
   const account = await newAccount();
   const user = newUser();
   const end = inHours(1);
@@ -45,7 +45,7 @@ test("an ended grant is moved to the history once, with an event at the time of 
   expect(await dueTasks()).toBe(0);
 });
 
-test("a grant that got another end meanwhile, or was revoked, only leaves the queue", async () => {
+test("a grant that got another end or was revoked meanwhile makes no expiry event, and its old task is removed", async () => {
   const account = await newAccount();
   const [longer, lasting, revoked] = [newUser(), newUser(), newUser()];
   for (const user of [longer, lasting]) await give(account, user.id, inHours(1));
@@ -61,7 +61,7 @@ test("a grant that got another end meanwhile, or was revoked, only leaves the qu
   expect([await listed(longer), await listed(lasting), await listed(revoked)]).toMatchObject([[{}], [{}], []]);
 });
 
-test("the end of a grant that was given anew takes nothing from the new one: grants, ownership, super admin", async () => {
+test("the end of an old grant takes nothing from a new grant of the same capability or of ownership", async () => {
   const account = await newAccount();
   const user = newUser();
   const rank = (grant_kind: string, expires_at?: string) =>
@@ -77,21 +77,21 @@ test("the end of a grant that was given anew takes nothing from the new one: gra
   expect(await statusOf(account, user, "auth/authorizations")).toBe(200);
   const [record] = await testTable().getMany([accessKey(account.id, { type: "user", id: user.id })]);
   expect(record?.["grants"]).toHaveLength(1);
-  // The owner who gave it may go: the new owner is one for good.
+  // The first owner can be removed, because the new owner has no end.
   const [own] = (await asOwner(account, "GET", `authorizations?subject_id=${account.owner.id}`)) as unknown as [
     { id: string },
   ];
   expect((await asOwner(account, "DELETE", `authorizations/${own.id}`)) ?? {}).toEqual({});
 });
 
-test("grants that have ended do not count towards the limit of a subject, and end for a group or a program that is gone", async () => {
+test("the ended grants of a deleted group or service account are moved to the history too", async () => {
   const account = await newAccount();
   const group = await newGroup(account, "Support");
   const program = await newServiceAccount(account);
   await give(account, group.id, inHours(1), "dns.view", "group");
   await give(account, program.id, inHours(1), "dns.view", "service_account");
   setClockAhead(2 * hourMs);
-  // A new grant forgets those that have ended, so the deletions below do not see them.
+  // A new grant removes the ended grants of its subject, so the deletions below do not see the ended grants.
   await giveGroup(account, group, "ip.view");
   await give(account, program.id, null, "ip.view", "service_account");
   await asOwner(account, "DELETE", `groups/${group.id}`);
@@ -102,14 +102,14 @@ test("grants that have ended do not count towards the limit of a subject, and en
   expect((await storedOf(account)).filter(({ SK }) => SK.startsWith("ASSIGNMENT#"))).toHaveLength(1);
 });
 
-test("a run that dies before any of its calls leaves the due work to the next", async () => {
+test("if a run dies before any of its table calls, the next run does the due work", async () => {
   for (let at = 0, calls = 1; at < calls; at++) {
     setClockAhead(0);
     const account = await newAccount();
     const user = newUser();
     await give(account, user.id, inHours(1));
     setClockAhead(2 * hourMs);
-    // A run of which nothing is done throws or only logs it.
+    // The run that dies either throws the error or logs it.
     const died = await withFault("death", at, () => handler().catch(() => undefined));
     calls = Math.max(calls, died.calls.length);
     await handler();
@@ -118,7 +118,7 @@ test("a run that dies before any of its calls leaves the due work to the next", 
   }
 });
 
-test("the owners are told 7 days and 1 day before a service account expires, once each, also after a rotation", async () => {
+test("a service account has one event 7 days and another 1 day before it expires, also after a rotation", async () => {
   const account = await newAccount();
   const make = async (expires_at: string | null) =>
     (

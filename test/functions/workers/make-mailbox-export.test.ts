@@ -39,7 +39,7 @@ test("makes the file that the event asks for, once, however often the event come
   expect(await fileOf(account, id)).toEqual(file);
 });
 
-test("its end is an event of the system's", async () => {
+test("the end of an export is recorded as an event of the system", async () => {
   const account = await newAccount();
   const id = await queuedExport(account);
   await handler(eventOf(account, id));
@@ -47,7 +47,7 @@ test("its end is an event of the system's", async () => {
   expect(rows[0]).toMatchObject({ type: "mailbox_export.finished", actor_type: "system", resource_id: id });
 });
 
-test("an export that is gone is nothing to do, and an event of another form is an error", async () => {
+test("does nothing for an export that does not exist, and throws for an event of another form", async () => {
   const account = await newAccount();
   const id = randomUUID();
   await handler(eventOf(account, id));
@@ -57,7 +57,7 @@ test("an export that is gone is nothing to do, and an event of another form is a
   }
 });
 
-test("is called for exports that are asked for, and for nothing else", () => {
+test("is called only for the event `mailbox_export.requested`", () => {
   const worker = workers.find(({ name }) => name === "workers.make_mailbox_export");
   expect(worker?.source).toEqual({ events: ["mailbox_export.requested"] });
 });

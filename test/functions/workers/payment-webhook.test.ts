@@ -29,7 +29,7 @@ const signed = (body: string, { key = secret, at = new Date() } = {}): Sent => (
   headers: { "stripe-signature": stripeSignature(body, key, at) },
 });
 
-/** An event about a checkout of this account, in Stripe's shape. */
+/** An event about a checkout of an account, in the form that Stripe sends. */
 function paymentOf(accountId: string, given: { type?: string; session?: object; eventId?: string } = {}): string {
   const { type = "checkout.session.completed", session = {}, eventId = `evt_${randomUUID()}` } = given;
   const object = {
@@ -46,7 +46,7 @@ function paymentOf(accountId: string, given: { type?: string; session?: object; 
 
 const postedTo = async (accountId: string): Promise<number> => (await readWallet(testTable(), accountId)).posted;
 
-test("a payment is credited, and the answer is as sealed as every other one", async () => {
+test("a payment is credited, and the answer has the security headers", async () => {
   const { id } = await newAccount();
   const answer = await post(signed(paymentOf(id)));
   expect(answer).toMatchObject({ status: 200, body: { received: true, outcome: "credited" } });
@@ -59,7 +59,7 @@ test("a payment is credited, and the answer is as sealed as every other one", as
   expect(await postedTo(id)).toBe(1_250);
 });
 
-test("a payment that comes again and again, at once and later, is credited once, and all are told 200", async () => {
+test("a payment that is reported several times, at the same time and later, is credited once, and each report gets 200", async () => {
   const { id } = await newAccount();
   const body = paymentOf(id);
   const answers = await Promise.all(Array.from({ length: 5 }, () => post(signed(body))));
@@ -69,7 +69,7 @@ test("a payment that comes again and again, at once and later, is credited once,
   expect(await postedTo(id)).toBe(1_250);
 });
 
-test("a payment that comes after its checkout's end and before its refusal is credited once", async () => {
+test("a payment is credited once, if its checkout was reported as expired before and is reported as failed after it", async () => {
   const { id } = await newAccount();
   for (const type of ["expired", "completed", "async_payment_failed"]) {
     expect((await post(signed(paymentOf(id, { type: `checkout.session.${type}` })))).status).toBe(200);
@@ -79,9 +79,9 @@ test("a payment that comes after its checkout's end and before its refusal is cr
 
 test.each([
   ["of another kind", { type: "customer.created" }],
-  ["whose money is still to come", { session: { payment_status: "unpaid" } }],
-  ["of somebody else's checkout", { session: { metadata: {} } }],
-])("an event %s is taken and changes nothing", async (_what, given) => {
+  ["about a payment that is not paid yet", { session: { payment_status: "unpaid" } }],
+  ["about a checkout without an account's id", { session: { metadata: {} } }],
+])("an event %s is accepted, and credits nothing", async (_what, given) => {
   const { id } = await newAccount();
   const answer = await post(signed(paymentOf(id, given)));
   expect(answer).toMatchObject({ status: 200, body: { outcome: "ignored" } });
@@ -118,7 +118,7 @@ test("a body is verified by its bytes, also when the gateway hands it on in base
   expect(await postedTo(id)).toBe(1_250);
 });
 
-test("a body of 256 KB is read, and a longer one is not, as text and in base64", async () => {
+test("a body of 256 KiB is read, and a longer one is refused with 413, as text and in base64", async () => {
   const filled = (bytes: number): string => {
     const body = paymentOf("a1", { type: "customer.created" });
     return body.padEnd(bytes);
@@ -132,7 +132,7 @@ test("a body of 256 KB is read, and a longer one is not, as text and in base64",
   }
 });
 
-test("an event that we cannot handle now is 503, so that it is sent again", async () => {
+test("a genuine event that cannot be handled gets 503, so that the provider sends the event again", async () => {
   const { id } = await newAccount();
   const answer = await post(signed(paymentOf(id, { session: { amount_total: null } })));
   expect(answer).toMatchObject({ status: 503, body: { code: "upstream_unavailable" } });

@@ -7,7 +7,7 @@ import { changeOf, labelOf, poisonRecord, recordsOf, streamEvent } from "../../s
 
 const change = (label: string) => recordsOf("acc", [changeOf(label.charAt(0), Number(label.slice(1)))]);
 
-/** A worker that publishes all but what `refuse` names, with what it published and logged. */
+/** A worker with a bus that refuses the events in `refuse`. Keeps the published events and the logged lines. */
 function worker(refuse: string[] = []) {
   const published: Event[] = [];
   const lines: [string, LogFields][] = [];
@@ -22,7 +22,7 @@ function worker(refuse: string[] = []) {
 
 const numberOf = ([record]: ReturnType<typeof change>) => record?.dynamodb?.SequenceNumber;
 
-test("publishes a change with who made it and both of its states, but not from where", async () => {
+test("publishes a change with its actor and both states, but without the actor's address", async () => {
   const { handler, events } = worker();
   const [row] = recordsOf("acc", [changeOf("a", 2)]);
   expect(await handler(streamEvent(...(row ? [row] : [])))).toEqual({ batchItemFailures: [] });
@@ -50,7 +50,7 @@ test("skips everything that is not a new change: counters, other rows, expired r
   expect(published()).toEqual([]);
 });
 
-test("after a failure the same resource's later changes wait, all others go, and the first failure is answered", async () => {
+test("after a failure, later changes of the same resource wait, other changes are published, and the first failure is returned", async () => {
   const { handler, published } = worker(["a2"]);
   const [a1, b1, a2, a3, b2] = ["a1", "b1", "a2", "a3", "b2"].map(change);
   const all = [a1, b1, a2, a3, b2].flatMap((records) => records ?? []);
@@ -58,7 +58,7 @@ test("after a failure the same resource's later changes wait, all others go, and
   expect(published()).toEqual(["a1", "b1", "b2"]);
 });
 
-test("events that come again after a failure are published in order, twice rather than never", async () => {
+test("a batch that comes again after a failure is published in order, also the events that were published before", async () => {
   const refuse = ["a1"];
   const { handler, published } = worker(refuse);
   const batch = streamEvent(...["a1", "b1", "a2"].flatMap(change));
@@ -68,7 +68,7 @@ test("events that come again after a failure are published in order, twice rathe
   expect(published()).toEqual(["b1", "a1", "b1", "a2"]);
 });
 
-test("an unreadable change is answered as failed, by its place and not its content; later changes wait", async () => {
+test("an unreadable change is returned as failed and logged without its content, and later changes wait", async () => {
   const { handler, published, lines } = worker();
   const poison = poisonRecord("acc");
   const answer = await handler(streamEvent(...change("a1"), poison, ...change("b1")));
@@ -79,7 +79,7 @@ test("an unreadable change is answered as failed, by its place and not its conte
   expect(JSON.stringify(line)).not.toContain('"{"');
 });
 
-test("a batch that begins with a change that cannot be read is refused, for Lambda to split; alone it is answered", async () => {
+test("a batch that begins with an unreadable change throws, so that Lambda splits it; alone, the change is returned as failed", async () => {
   const { handler, published } = worker();
   const poison = poisonRecord("acc");
   await expect(handler(streamEvent(poison, ...change("a1")))).rejects.toThrow("cannot be read");
@@ -88,7 +88,7 @@ test("a batch that begins with a change that cannot be read is refused, for Lamb
   expect(await handler(streamEvent(poison))).toEqual(failed);
 });
 
-test("logs one line a batch: how many, how many of them failed, and how old the oldest is", async () => {
+test("logs one line for each batch: the number of changes and of failures, and the age of the oldest change", async () => {
   const { handler, lines } = worker(["b1"]);
   await handler(streamEvent(...["a1", "b1"].flatMap(change)));
   expect(lines).toEqual([["changes", { count: 2, failures: 1, lag_ms: expect.any(Number) }]]);

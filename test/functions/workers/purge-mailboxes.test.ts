@@ -58,7 +58,7 @@ test("a deleted mailbox is kept for seven days, and then nothing is left of it b
   expect(await recorded(account, "auth.role_assignment.revoked")).toHaveLength(12);
 });
 
-test("a purged mailbox takes its forwarding rules with it, and the grants on them", async () => {
+test("a purge of a mailbox deletes its forwarding rules, and revokes the grants on these rules", async () => {
   const account = await newRoomyAccount();
   const { name } = await home(account);
   const [ada = ""] = await stocked(account, name, ["ada"]);
@@ -78,7 +78,7 @@ test("a purged mailbox takes its forwarding rules with it, and the grants on the
   expect(await recorded(account, "auth.grant.revoked")).toHaveLength(6);
 });
 
-test("a mailbox that was restored is not purged, and is purged seven days after its last deletion", async () => {
+test("a restored mailbox is not purged; if it is deleted again, it is purged seven days after that", async () => {
   const { account, ada } = await scene();
   expect((await restore(account, ada)).status).toBe(200);
   expect(await isDue(ada)).toBe(false);
@@ -92,7 +92,7 @@ test("a mailbox that was restored is not purged, and is purged seven days after 
   expect(await leftOf(account, ada)).toEqual([]);
 });
 
-test("wherever a purge dies, the next one finishes it", async () => {
+test("if a purge fails at any write, the next run finishes it", async () => {
   const { calls } = await purging(undefined, -1);
   const places = calls.flatMap((command, place) => (/^(?:Transact|Put|Update|Delete)/.test(command) ? [place] : []));
   expect(places.length).toBeGreaterThan(1);
@@ -106,7 +106,7 @@ test("wherever a purge dies, the next one finishes it", async () => {
   }
 });
 
-/** Purges a new deleted mailbox with twelve grants, with a fault at one call of the table. */
+/** Purges a deleted mailbox with twelve grants, with a fault at the table call `place`. */
 async function purging(fault: Parameters<typeof withFault>[0], place: number) {
   setClockAhead(0);
   const { account, ada } = await scene(12);

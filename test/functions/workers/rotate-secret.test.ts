@@ -54,7 +54,7 @@ test("the four steps make a new key of 256 bits current, and the key before stay
   expect(versions["v1"]).toEqual({ text: "k".repeat(43), stages: ["AWSPREVIOUS"] });
 });
 
-test("a step that is repeated changes nothing, also after the last one", async () => {
+test("a repeated step changes nothing, also after the last step", async () => {
   const { versions, step } = await scene();
   await step("createSecret");
   const made = versions["v2"]?.text;
@@ -68,7 +68,7 @@ test.each([
   ["the key that is current", "k".repeat(43)],
   ["a short key", "short"],
   ["no key", undefined],
-])("a pending version with %s passes the test of a new schedule, but does not become current", async (_what, text) => {
+])("a pending version with %s passes `testSecret`, but does not become current", async (_what, text) => {
   const { versions, calls, step } = await scene({ stages: ["AWSPENDING"], ...(text === undefined ? {} : { text }) });
   await step("testSecret");
   await expect(step("finishSecret")).rejects.toThrow("The new version is not a new key.");
@@ -76,7 +76,7 @@ test.each([
   expect(calls).not.toContain("UpdateSecretVersionStage");
 });
 
-test("a version that is not pending is refused, and so is an event that is none", async () => {
+test("a version that is not pending is refused, and so is an unknown step", async () => {
   const { step } = await scene({ stages: ["AWSPREVIOUS"], text: "old" });
   await expect(step("finishSecret")).rejects.toThrow("not pending");
   await expect(step("deleteSecret")).rejects.toThrow();

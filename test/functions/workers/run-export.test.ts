@@ -37,7 +37,7 @@ async function storedAs({ id: accountId }: Account, id: string) {
 const finishedIn = async (account: Account): Promise<number> =>
   (await recorded(account, "mailbox_export.finished")).length;
 
-test("writes every mailbox once, in order, through several chunks, and says how far it is", async () => {
+test("writes every mailbox once, in order, in several chunks, and stores its progress", async () => {
   const { account, domain, locals, ids, files, run, rowsIn } = await scene(260);
   await send(account, "DELETE", at(ids[100] ?? ""));
   const id = await queuedExport(account);
@@ -65,7 +65,7 @@ test("writes every mailbox once, in order, through several chunks, and says how 
   expect(await finishedIn(account)).toBe(1);
 });
 
-test("done again, or by two at the same time, it is made once", async () => {
+test("an export that runs twice at the same time, or again later, is finished once", async () => {
   const { account, run, rowsIn } = await scene(3);
   const id = await queuedExport(account);
   await Promise.all([run(id), run(id)]);
@@ -91,7 +91,7 @@ test("a slower worker does not reopen an export that another worker has complete
   expect(await finishedIn(account)).toBe(1);
 });
 
-test("an interrupted export has no file, and begins again", async () => {
+test("an interrupted export has no file, and the next run makes the whole file", async () => {
   const { account, run, rowsIn } = await scene(3);
   const id = await queuedExport(account);
   const cutOff = run(id, {
@@ -107,7 +107,7 @@ test("an interrupted export has no file, and begins again", async () => {
   expect(await rowsIn(id)).toHaveLength(3);
 });
 
-test("has the filtered mailboxes that the requester was allowed to export at the request, except by a grant that has expired since", async () => {
+test("exports the filtered mailboxes that the requester's stored grants allow, without grants that have expired since", async () => {
   const { account, domain, ids, run, rowsIn } = await scene(3);
   const other = await home(account);
   await stocked(account, other.name, ["q0"]);
@@ -136,7 +136,7 @@ test("has the filtered mailboxes that the requester was allowed to export at the
   }
 });
 
-test("an export that is not there is nothing to do", async () => {
+test("does nothing for an export that does not exist", async () => {
   const { account, run, rowsIn } = await scene(0);
   await run(account.id);
   expect(await rowsIn(account.id)).toBeUndefined();

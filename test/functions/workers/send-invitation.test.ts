@@ -16,7 +16,7 @@ const eventOf = (account_id: string, id: string) => ({
   detail: { account_id, resource: { type: "auth.invitation", id }, data: {} },
 });
 
-test("sends the mail of an invitation, with a link that its recipient accepts by", async () => {
+test("sends the mail of an invitation, with a link by which the recipient can accept the invitation", async () => {
   const account = await newAccount();
   const email = stranger();
   const { body } = await inviting(account, email, viewing);
@@ -27,14 +27,14 @@ test("sends the mail of an invitation, with a link that its recipient accepts by
   expect((await accepting({ token }, newUser({ email }))).status).toBe(200);
 });
 
-test("rejects where the mail cannot be sent now, so that the event comes again", async () => {
+test("throws if the mail cannot be sent now, so that the event comes again", async () => {
   const account = await newAccount();
   const { body } = await inviting(account, stranger("silent-ada"), viewing);
   await expect(handler(eventOf(account.id, body.id))).rejects.toMatchObject({ code: "upstream_unavailable" });
   expect((await asOwner(account, "GET", "invitations")).items[0]).toMatchObject({ mail_status: "queued" });
 });
 
-test("is called by the events of an invitation that make a mail due, here as when deployed", async () => {
+test("is called only for created and replaced invitations, and also by the local event bus", async () => {
   const { source } = workers.find(({ name }) => name === "workers.send_invitation") ?? {};
   const types = ["created", "replaced"].map((verb) => `${invitationKind.name}.${verb}`);
   expect(source).toEqual({ events: types });

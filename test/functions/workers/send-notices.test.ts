@@ -10,7 +10,7 @@ import { stranger } from "../../support/forwarding.ts";
 import { accountWithAddress, eventsOf, knowEmail, noticesTo, pastDue } from "../../support/notices.ts";
 import { testTable } from "../../support/world.ts";
 
-test("sends the mail about an event to the owners, once however often the event comes", async () => {
+test("sends the mail about an event to the owners once, however often the event comes", async () => {
   const { account, address } = await accountWithAddress();
   await setAccountStatus(testTable(), account.id, "suspended", new Date());
   const [event] = await eventsOf(account, "account.updated");
@@ -20,12 +20,12 @@ test("sends the mail about an event to the owners, once however often the event 
   expect(mails.map(({ subject }) => subject)).toEqual(["Your account is suspended"]);
 });
 
-test("rejects where a mail cannot be sent now, so that the event comes again", async () => {
+test("throws if a mail cannot be sent now, so that the event comes again", async () => {
   const { account } = await accountWithAddress("Initech", stranger("silent-ada"));
   await expect(handler({ detail: pastDue(account) })).rejects.toMatchObject({ code: "upstream_unavailable" });
 });
 
-test("an address that is refused for good is the end of it, and an event of another form is an error", async () => {
+test("does not throw if an address is refused for good, and throws for an event of another form", async () => {
   const { account } = await accountWithAddress();
   const refused = stranger("refused-ada");
   await knowEmail(account, account.owner, refused);
@@ -46,7 +46,7 @@ test("without a mail provider nothing is sent, and nothing fails", async () => {
   expect(await noticesTo(address)).toEqual([]);
 });
 
-test("is called for events that are news, on this machine too, and for no others", async () => {
+test("is called for account.updated and not for account.created, also by the local event bus", async () => {
   const { source } = workers.find(({ name }) => name === "workers.send_notices") ?? {};
   expect(source).toEqual({ events: expect.arrayContaining(["account.updated", "domain.expiring"]) });
   const { account, address } = await accountWithAddress();

@@ -12,7 +12,7 @@ const eventOf = ({ id: account_id }: Pick<Account, "id">, id: string) => ({
   detail: { account_id, resource: { type: "forwarding", id }, data: {} },
 });
 
-test("sends the mail that was asked for, with a link to the API's page that confirms, once however often the event comes", async () => {
+test("sends the requested mail with a link to the API's confirmation page, once, however often the event comes", async () => {
   const account = await newAccount({ name: "Initech" });
   const rule = await ruleTo(account, stranger());
   await handler(eventOf(account, rule.id));
@@ -26,14 +26,14 @@ test("sends the mail that was asked for, with a link to the API's page that conf
   expect((await press(asked.token)).status).toBe(200);
 });
 
-test("rejects where the mail cannot be sent now, so that the event comes again", async () => {
+test("throws if the mail cannot be sent now, so that the event comes again", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger("silent-ada"));
   await expect(handler(eventOf(account, rule.id))).rejects.toMatchObject({ code: "upstream_unavailable" });
   expect(await ruleNow(account, rule.id)).toMatchObject({ verification_state: "pending" });
 });
 
-test("an address that is refused for good is the end of it", async () => {
+test("a verification expires if the address is refused for good", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger("refused-ada"));
   await handler(eventOf(account, rule.id));
@@ -42,7 +42,7 @@ test("an address that is refused for good is the end of it", async () => {
   expect(await ruleNow(account, rule.id)).toMatchObject({ verification_state: "expired" });
 });
 
-test("a rule that is gone is nothing to do, and an event of another form is an error", async () => {
+test("does nothing for a rule that does not exist, and throws for an event of another form", async () => {
   const account = await newAccount();
   await handler(eventOf(account, randomUUID()));
   for (const detail of [{}, { account_id: account.id }, { resource: { id: "x" } }]) {
@@ -50,7 +50,7 @@ test("a rule that is gone is nothing to do, and an event of another form is an e
   }
 });
 
-test("is called for verifications that are asked for, on this machine too, and for nothing else", async () => {
+test("is called only for the event `forwarding.verification_requested`, also by the local event bus", async () => {
   const { source } = workers.find(({ name }) => name === "workers.send_verification") ?? {};
   expect(source).toEqual({ events: ["forwarding.verification_requested"] });
   const account = await newAccount();

@@ -64,7 +64,7 @@ test("an export has the access, the invitations, the feedback and the audit entr
 
 test("an address that the issuer has not verified leads to no other person, and is not in the audit log", async () => {
   const { account, email, send } = await scene();
-  const stranger = newUser({ email, email_verified: false });
+  const stranger = newUser({ email, email_verified: false } as never);
   await grant(account, { id: stranger.id }, { role: "manager" });
   const sent = await send("POST", "feedback", stranger.token, {
     category: "other",

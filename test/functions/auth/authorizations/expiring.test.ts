@@ -48,7 +48,7 @@ const accountsOf = async ({ token }: Pick<User, "token">): Promise<{ items: { id
 describe.each(entryPoints)("by %s", (entryPoint) => {
   const attempt = through(entryPoint);
 
-  test("a grant and a role end on the next request after their time, and the account is gone with the last of them", async () => {
+  test("a grant and a role give nothing after their end, and a user without any other permission no longer sees the account", async () => {
     const account = await newAccount();
     const user = newUser();
     const [first, second] = [inHours(1), inHours(2)];
@@ -83,7 +83,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     [new Date().toISOString(), /future/],
     ["2999-01-01T00:00:00Z", /10 years/],
     ["tomorrow", /./],
-  ])("the end %s is refused at its place, and nothing is given", async (expires_at, msg) => {
+  ])("an `expires_at` of %s is refused at its place, and nothing is given", async (expires_at, msg) => {
     const account = await newAccount();
     const before = await storedOf(account);
     const subject = { subject_id: newUser().id, subject_type: "user", expires_at };
@@ -99,7 +99,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await storedOf(account)).toEqual(before);
   });
 
-  test("given again with another end, the same grant ends then, or never", async () => {
+  test("granting a permission again changes the end of the grant, and null removes the end", async () => {
     const account = await newAccount();
     const user = newUser();
     const again = async (expires_at: string | null) =>
@@ -120,13 +120,13 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await again(inHours(7))).toMatchObject({ id });
     later(8);
     expect(await statusOf(account, user)).toBe(404);
-    // What has ended is not given on: this is another grant.
+    // A grant that has ended is not renewed: this is a new grant.
     const other = await again(null);
     expect(other.id).not.toBe(id);
     expect(await statusOf(account, user)).toBe(200);
   });
 
-  test("given again with an end, both of two same grants that an earlier version made end then", async () => {
+  test("if an earlier version made two identical grants, granting the permission again changes the end of both", async () => {
     const account = await newAccount();
     const user = newUser();
     await grant(account, user, { capability: "workspace.view" }, { capability: "workspace.view" });
@@ -145,14 +145,14 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
   });
 });
 
-describe("a permission that somebody holds until a time cannot be given for longer", () => {
+describe("nobody gives a permission for longer than they hold it:", () => {
   const giver = async (account: Account): Promise<User> => {
     const user = newUser();
     for (const key of ["auth.manage", "dns.view"]) await give(account, user.id, key, inHours(2));
     return user;
   };
 
-  test("to users", async () => {
+  test("to another user", async () => {
     const account = await newAccount();
     const user = await giver(account);
     const before = await storedOf(account);
@@ -168,7 +168,7 @@ describe("a permission that somebody holds until a time cannot be given for long
     expect((await give(account, newUser().id, "dns.view", inHours(1), user)).status).toBe(201);
   });
 
-  test("not to themselves, nor longer than their own end by giving the same again", async () => {
+  test("to themselves, by granting the same permission again", async () => {
     const account = await newAccount();
     const user = await giver(account);
     expect((await give(account, user.id, "dns.view", null, user)).body).toMatchObject({ code: "would_escalate" });
@@ -177,7 +177,7 @@ describe("a permission that somebody holds until a time cannot be given for long
     });
   });
 
-  test("not by a group, a role or a service account", async () => {
+  test("by adding to a group, creating a role or rotating a service account", async () => {
     const account = await newAccount();
     const user = await giver(account);
     const group = await newGroup(account, "Lasting");
@@ -197,7 +197,7 @@ describe("a permission that somebody holds until a time cannot be given for long
     for (const { body } of refused) expect(body).toMatchObject({ code: "would_escalate", missing: ["dns.view"] });
   });
 
-  test("not even the view of the account that every member has", async () => {
+  test("account.view, which every member has", async () => {
     const account = await newAccount();
     const user = await giver(account);
     expect((await give(account, newUser().id, "account.view", null, user)).body).toMatchObject({
@@ -206,7 +206,7 @@ describe("a permission that somebody holds until a time cannot be given for long
     expect((await give(account, newUser().id, "account.view", inHours(1), user)).status).toBe(201);
   });
 
-  test("ownership too, and super admin", async () => {
+  test("ownership and super admin", async () => {
     const account = await newAccount();
     const [owner, root, sub] = [newUser(), await newSuperAdmin(), newUser()];
     await rest("auth.authorizations.grant", owning(account, owner.id, inHours(2)), account.owner);
@@ -232,7 +232,7 @@ describe("a permission that somebody holds until a time cannot be given for long
   });
 });
 
-test("an owner with an end is not the owner that an account must keep", async () => {
+test("an owner with an end does not count as the last owner that an account must keep", async () => {
   const account = await newAccount();
   const guest = newUser();
   const { body } = await rest("auth.authorizations.grant", owning(account, guest.id, inHours(1)), account.owner);
@@ -243,13 +243,13 @@ test("an owner with an end is not the owner that an account must keep", async ()
   expect((await revoke(own?.id, guest)).body).toMatchObject({ code: "last_owner" });
   const ending = await rest("auth.authorizations.grant", owning(account, account.owner.id, inHours(0.5)), guest);
   expect(ending.body).toMatchObject({ code: "last_owner" });
-  // Once the guest is an owner for good, either may go.
+  // Once the guest is an owner without an end, either owner can be removed.
   await rest("auth.authorizations.grant", owning(account, guest.id), account.owner);
   expect((await revoke(own?.id, guest)).status).toBe(200);
   expect((await revoke(body.id, guest)).body).toMatchObject({ code: "last_owner" });
 });
 
-test("a grant of a group ends for its members, who stay members of it", async () => {
+test("when a grant of a group ends, the members lose the permission and stay members", async () => {
   const account = await newAccount();
   const group = await newGroup(account, "Support");
   const [added, claimer] = [newUser(), claiming(group)];
@@ -261,13 +261,13 @@ test("a grant of a group ends for its members, who stay members of it", async ()
   for (const user of [added, claimer]) expect(await statusOf(account, user)).toBe(403);
   const shown = await asOwner(account, "GET", `groups/${group.id}`);
   expect(shown["permission_context"]).toMatchObject({ direct_capability_keys: [], resolved_capability_keys: [] });
-  // Only what lasts is handed on with the membership.
+  // A new member gets only grants that have not ended, so the manager needs no workspace.view.
   const manager = await newMember(account, { capability: "auth.manage" });
   const member = { account_id: account.id, group_id: group.id, subject_id: newUser().id, subject_type: "user" };
   expect((await rest("auth.groups.members.add", member, manager)).status).toBe(201);
 });
 
-describe("a stored answer of code mode is not shown again", () => {
+describe("a stored answer of code mode is not returned again", () => {
   const sent = (account: Account, { token }: Pick<User, "token">) =>
     request("POST", "/v1/public/a2a", {
       token,
@@ -275,7 +275,7 @@ describe("a stored answer of code mode is not shown again", () => {
       body: { request_id: "r", session_id: "s", code: `workspaces.list(account_id="${account.id}")` },
     });
 
-  test("when a grant that it relied on has ended", async () => {
+  test("when a grant that the program relied on has ended", async () => {
     const account = await newAccount();
     const user = newUser();
     await give(account, user.id, "workspace.view", inHours(0.5));
@@ -291,7 +291,7 @@ describe("a stored answer of code mode is not shown again", () => {
     ]);
   });
 
-  test("when the role that it relied on gives less", async () => {
+  test("when the role that the program relied on has lost a capability", async () => {
     const account = await newAccount();
     const user = newUser();
     const role = { key: "support", name: "Support", capability_keys: ["workspace.view", "dns.view"] };

@@ -51,17 +51,17 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
         ["dns.view"],
       ],
       [
-        "on the account what they hold on a workspace",
+        "on the account, if they hold the permission on a workspace",
         ({ manager }) => ({ ...key("workspace.manage"), subject_id: manager.id }),
         ["workspace.manage"],
       ],
       [
-        "on one workspace what they hold on another",
+        "on a workspace, if they hold the permission on another workspace",
         ({ manager, two }) => ({ ...key("workspace.manage"), subject_id: manager.id, ...workspace(two) }),
         ["workspace.manage"],
       ],
       [
-        "another capability on the workspace where they hold one",
+        "on a workspace where they hold only another capability",
         ({ manager, one }) => ({ ...key("workspace.view"), subject_id: manager.id, ...workspace(one) }),
         ["workspace.view"],
       ],
@@ -96,7 +96,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
       expect((await to({ ...key("credential.view"), ...workspace(one) })).status).toBe(201);
     });
 
-    test("not even with auth.manage on a workspace, which is none on the account", async () => {
+    test("auth.manage on a workspace is not enough to grant permissions on this workspace", async () => {
       const account = await newAccount();
       const scope = { type: "workspace" as const, id: await newWorkspace(account, "One") };
       const narrow = await newMember(account, { capability: "auth.manage", scope }, { capability: "dns.view", scope });
@@ -112,7 +112,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     });
   });
 
-  test("permissions held by a group can be granted on, until the group loses them", async () => {
+  test("a member can grant the permissions of the group, until the group loses them", async () => {
     const account = await newAccount();
     const group = await newGroup(account, "Support");
     await giveGroup(account, group, "auth.manage");

@@ -27,9 +27,14 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     ["a subject that is no UUID", { ...valid, subject_id: "me" }, "subject_id", /UUID/],
     ["a resource that is no UUID", { ...valid, ...pair, resource_id: "1" }, "resource_id", /UUID/],
     ["a capability grant without capability", { ...valid, capability_key: undefined }, "capability_key", /capability/],
-    ["a capability grant with none", { ...valid, capability_key: null }, "capability_key", /capability/],
+    [
+      "a capability grant with null as the capability",
+      { ...valid, capability_key: null },
+      "capability_key",
+      /capability/,
+    ],
     ["a capability on an owner grant", { ...owner, capability_key: "dns.view" }, "capability_key", /capability/],
-    ["a narrowed owner", { ...owner, ...pair }, "resource_type", /narrowed/],
+    ["an owner grant on a workspace", { ...owner, ...pair }, "resource_type", /narrowed/],
     [
       "a super admin that is a group",
       { ...owner, grant_kind: "super_admin", subject_type: "group" },
@@ -38,7 +43,12 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     ],
     ["a resource without its type", { ...valid, resource_id: pair.resource_id }, "resource_type", /resource_id/],
     ["a resource type without resource", { ...valid, resource_type: "workspace" }, "resource_id", /resource_type/],
-    ["half an owner's pair", { ...owner, resource_id: pair.resource_id }, "resource_type", /resource_id/],
+    [
+      "an owner grant with a resource but no resource type",
+      { ...owner, resource_id: pair.resource_id },
+      "resource_type",
+      /resource_id/,
+    ],
   ])("refuses %s at its place", async (_, args, name, msg) => {
     const account = await newAccount();
     const before = await storedOf(account);

@@ -16,7 +16,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
   const give = (args: Record<string, unknown>, caller: { token: string }) =>
     attempt("auth.authorizations.grant", args, caller);
 
-  test("answers every specified field, null where there is nothing, and holds from the next request on", async () => {
+  test("returns every specified field, with null for empty fields, and the grant holds from the next request on", async () => {
     const account = await newAccount();
     const user = newUser();
     expect(await statusOf(account, user)).toBe(404);
@@ -37,7 +37,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await statusOf(account, user)).toBe(200);
   });
 
-  test("answers the same grant, or gives it a new end, also to a subject that holds as many grants as it can", async () => {
+  test("granting again returns the same grant or changes its end, even for a subject at the limit of grants", async () => {
     const account = await newAccount();
     const user = newUser();
     const args = capabilityFor(account, user.id, "workspace.view");
@@ -54,7 +54,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(other.body).toMatchObject({ status: 409, code: "limit_reached" });
   });
 
-  test("narrows a capability to a workspace: it holds there and nowhere else", async () => {
+  test("a capability on a workspace holds there and nowhere else", async () => {
     const account = await newAccount();
     const [one, two] = [await newWorkspace(account, "One"), await newWorkspace(account, "Two")];
     const user = newUser();
@@ -65,7 +65,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await statusOf(account, user, `workspaces/${two}`)).toBe(404);
   });
 
-  test("makes owners of users, groups and service accounts, who may do everything", async () => {
+  test("makes users, groups and service accounts owners, who can list the account's grants", async () => {
     const account = await newAccount();
     const group = await newGroup(account, "Owners");
     const [user, program] = [newUser(), await newServiceAccount(account)];
@@ -83,7 +83,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     }
   });
 
-  test("takes the account itself as no narrowing", async () => {
+  test("a grant on the account itself is the same as a grant without a resource", async () => {
     const account = await newAccount();
     const args = capabilityFor(account, randomUUID(), "dns.view");
     const first = await give(args, account.owner);
@@ -106,7 +106,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await statusOf(await newAccount(), user, "auth/authorizations")).toBe(200);
   });
 
-  test("a super admin who also belongs to the account as less than that may still do everything", async () => {
+  test("a super admin who has only a few permissions in the account can still grant any permission and ownership", async () => {
     const account = await newAccount();
     const admin = await newSuperAdmin();
     await grant(account, admin, { role: "viewer" }, { capability: "auth.manage" });
@@ -120,7 +120,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await give(owner, admin)).status).toBe(201);
   });
 
-  test("another account's group, service account or workspace is told at its place, as a missing one", async () => {
+  test("another account's group, service account or workspace is refused at its place, with the same answer as a missing one", async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const foreign = {
       group: (await newGroup(other, "Theirs")).id,
@@ -145,7 +145,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect([await storedOf(account), await storedOf(other)]).toEqual(before);
   });
 
-  test("who has exactly this already keeps the grant they have", async () => {
+  test("granting the same permission twice returns the same grant", async () => {
     const account = await newAccount();
     const group = await newGroup(account, "Support");
     for (const [type, id] of [
@@ -161,7 +161,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
   });
 
   test.each(["user", "group", "service_account"] as const)(
-    "concurrent identical grants to a %s end in one",
+    "concurrent identical requests to grant a capability to a %s make one grant",
     async (type) => {
       const account = await newAccount();
       const makers = {

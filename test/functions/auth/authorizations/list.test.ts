@@ -31,7 +31,7 @@ async function accountWithGrants() {
 describe.each(entryPoints)("by %s", (entryPoint) => {
   const attempt = through(entryPoint);
 
-  test("lists grants oldest first, with every field as in the answer of the grant", async () => {
+  test("lists grants oldest first, each as `grant` returned it, with the subject's email and name", async () => {
     const { account, grants } = await accountWithGrants();
     const { status, body } = await attempt("auth.authorizations.list", { account_id: account.id }, account.owner);
     expect(status).toBe(200);
@@ -57,7 +57,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     ]);
   });
 
-  test("filters by capability, kind and subject, all of which must match", async () => {
+  test("filters by capability, kind and subject; a listed grant matches all given filters", async () => {
     const { account, user, group, grants } = await accountWithGrants();
     const list = async (filter: object): Promise<unknown> =>
       (await attempt("auth.authorizations.list", { account_id: account.id, ...filter }, account.owner)).body;
@@ -70,7 +70,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await list({ capability_key: "ip.view", subject_id: user.id })).toEqual([]);
   });
 
-  test("shows revoked ones among the others when asked, with when they were revoked", async () => {
+  test("`include_revoked` also shows revoked grants, with the time of their revocation", async () => {
     const { account, user, grants } = await accountWithGrants();
     const list = async (filter: object) =>
       (await attempt("auth.authorizations.list", { account_id: account.id, ...filter }, account.owner)).body;
@@ -84,7 +84,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await list({ include_revoked: true, capability_key: "ip.view" })).toHaveLength(2);
   });
 
-  test("leaves assigned roles and other accounts out", async () => {
+  test("leaves out role assignments and the grants of other accounts", async () => {
     const account = await newAccount();
     const other = await accountWithGrants();
     const role = { role_key: "viewer", subject_type: "user", subject_id: newUser().id };
@@ -112,7 +112,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
   });
 });
 
-test("takes null for no filter in code mode, and refuses an unknown one in a query", async () => {
+test("null is no filter in code mode, and an unknown filter in a query is refused", async () => {
   const { id, owner } = await newAccount();
   const nulls = { capability_key: null, grant_kind: null, subject_id: null, subject_type: null };
   const all = await through("code mode")("auth.authorizations.list", { account_id: id, ...nulls }, owner);

@@ -33,7 +33,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     (await attempt("auth.authorizations.list", { account_id: id, ...filter }, owner)).body;
 
   test.each(["user", "group", "service_account"] as const)(
-    "a %s has lost it by the next request, by REST and by code mode",
+    "a %s has lost the permission by the next request, over REST and in code mode",
     async (type) => {
       const account = await newAccount();
       const group = await newGroup(account, "Support");
@@ -51,7 +51,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     },
   );
 
-  test("takes only that grant: another on a workspace still holds", async () => {
+  test("takes away only this grant: a grant of the same capability on a workspace still holds", async () => {
     const account = await newAccount();
     const workspace = await newWorkspace(account, "One");
     const user = newUser();
@@ -62,7 +62,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await through(entryPoint)("workspaces.list", { account_id: account.id }, user)).body.total).toBe(1);
   });
 
-  test("a second revocation finds nothing; granting it again makes another grant", async () => {
+  test("the second revocation of a grant returns 404, and granting the permission again makes a new grant", async () => {
     const account = await newAccount();
     const user = newUser();
     const { body } = await give(account, "user", user.id, view);
@@ -73,7 +73,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await statusOf(account, user)).toBe(200);
   });
 
-  test("another account's grant is a 404 with the bytes of a missing one, and still holds", async () => {
+  test("another account's grant gets the same 404 as a missing one, and still holds", async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const { body } = await give(other, "user", randomUUID(), view);
     const before = await storedOf(other);
@@ -84,14 +84,14 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await storedOf(other)).toEqual(before);
   });
 
-  test("a role's assignment is no grant: it is revoked by its own function only", async () => {
+  test("a role assignment is not a grant: revoking it here returns 404", async () => {
     const account = await newAccount();
     const args = { account_id: account.id, role_key: "viewer", subject_id: randomUUID(), subject_type: "user" };
     const { body } = await attempt("auth.role_assignments.assign", args, account.owner);
     expect((await revoke(account, body.id, account.owner)).status).toBe(404);
   });
 
-  test("the last owner stays, for every caller, even if a group or a service account owns the account too", async () => {
+  test("no caller can revoke the ownership of the last user who owns the account, even if a group also owns the account", async () => {
     const account = await newAccount();
     await makeOwner(account, (await newGroup(account, "Owners")).id, "group");
     await makeOwner(account, (await newServiceAccount(account)).id, "service_account");
@@ -107,7 +107,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await statusOf(account, next)).toBe(200);
   });
 
-  test("of two owners who revoke each other at the same moment one stays", async () => {
+  test("if two owners revoke each other at the same moment, one stays an owner", async () => {
     for (let round = 0; round < 5; round++) {
       const account = await newAccount();
       const [one, two] = [account.owner, newUser()];
@@ -117,14 +117,14 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
       const answers = await Promise.all([revoke(account, of(two.id), one), revoke(account, of(one.id), two)]);
       const statuses = answers.map(({ status }) => status);
       expect(statuses.filter((status) => status === 200)).toHaveLength(1);
-      // Who lost either met the rule, or was no owner any more by then.
+      // The other revocation got 409 for the last owner, or 404 because its caller was no owner any more.
       expect([404, 409]).toContain(statuses.find((status) => status !== 200));
       const access = await Promise.all([one, two].map((user) => statusOf(account, user, "auth/authorizations")));
       expect(access.toSorted((a, b) => a - b)).toEqual([200, 404]);
     }
   });
 
-  test("of two requests for the last two owners' grants one is refused", async () => {
+  test("one of two concurrent requests that revoke the last two owners is refused", async () => {
     const account = await newAccount();
     await makeOwner(account, newUser().id);
     const admin = await newSuperAdmin();
@@ -133,7 +133,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(statusesOf(answers)).toEqual([200, 409]);
   });
 
-  test("only owners take ownership away", async () => {
+  test("only owners can revoke ownership", async () => {
     const account = await newAccount();
     const { id } = await makeOwner(account, newUser().id);
     const manager = await newMember(account, { capability: "auth.manage" }, { role: "manager" });
@@ -143,7 +143,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await storedOf(account)).toEqual(before);
   });
 
-  test("only super admins unmake super admins", async () => {
+  test("only super admins can revoke a super admin grant", async () => {
     const account = await newAccount();
     const [admin, user] = [await newSuperAdmin(), newUser()];
     const args = { account_id: account.id, grant_kind: "super_admin", subject_id: user.id, subject_type: "user" };
@@ -176,7 +176,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(revoked.map((grant: { revoked_at: unknown }) => typeof grant.revoked_at)).toEqual(["string", "string"]);
   });
 
-  test("of concurrent revocations of one grant one succeeds", async () => {
+  test("one of several concurrent revocations of a grant succeeds", async () => {
     const account = await newAccount();
     const { body } = await give(account, "user", randomUUID(), view);
     const answers = await Promise.all(Array.from({ length: 6 }, () => revoke(account, body.id, account.owner)));

@@ -12,7 +12,7 @@ const id = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0
 describe.each(entryPoints)("by %s", (entryPoint) => {
   const attempt = through(entryPoint);
 
-  test("answers every specified field of a group that holds nothing yet", async () => {
+  test("returns every specified field of a new group, which has no permissions yet", async () => {
     const account = await newAccount();
     const attributes = { floor: 3, nested: { list: [1, "two", null, true], deep: {} } };
     const args = { account_id: account.id, name: "  Support ", attributes, description: "Help" };
@@ -44,7 +44,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(read.body).toEqual(body);
   });
 
-  test("takes null for optional members, and takes a body without them", async () => {
+  test("accepts null for optional members, and a body without them", async () => {
     const account = await newAccount();
     for (const [name, more] of [
       ["A", {}],
@@ -55,7 +55,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     }
   });
 
-  test("refuses a taken name in any case, and names the group with this name", async () => {
+  test("refuses a taken name, whatever its letter case, and returns the id of the group that has it", async () => {
     const account = await newAccount();
     const { body } = await attempt("auth.groups.create", { account_id: account.id, name: "Café" }, account.owner);
     const before = await storedOf(account);
@@ -77,7 +77,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(listed.body.total).toBe(1);
   });
 
-  test("refuses a group beyond 2,000 until one is deleted, and keeps the groups of an account with more", async () => {
+  test("refuses a new group in an account with 2,000 or more groups, until the account has fewer", async () => {
     const account = await newAccount();
     const group = await newGroup(account, "First");
     const list = { PK: `ACCOUNT#${account.id}`, SK: rowKey(groupsOf(account.id), 0).SK.replace(/ROW.*/, "HEAD") };
@@ -96,7 +96,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await create("Second")).status).toBe(201);
   });
 
-  test("a group made again with the same name is another one: who claims the old one has nothing", async () => {
+  test("a new group with the name of a deleted group is another group: a token that claims the deleted group gives nothing", async () => {
     const account = await newAccount();
     const old = await newGroup(account, "Support");
     await giveGroup(account, old, "workspace.view");
@@ -113,7 +113,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await statusOf(account, claiming(made.body))).toBe(200);
   });
 
-  test("a token that names a group by name, or one of another account, gives nothing", async () => {
+  test("a token gives nothing if it names a group in a wrong form or with another account's id", async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const group = await newGroup(account, "Support");
     await giveGroup(account, group, "workspace.view");
@@ -148,7 +148,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
   });
 });
 
-test("over REST the new group is at its Location, and a member the schema does not know is refused", async () => {
+test("over REST `Location` is the path of the new group, and an unknown member of the body is refused", async () => {
   const { id: accountId, owner } = await newAccount();
   const path = `/v1/public/accounts/${accountId}/auth/groups`;
   const created = await request("POST", path, { token: owner.token, body: { name: "Support" } });
@@ -160,7 +160,7 @@ test("over REST the new group is at its Location, and a member the schema does n
   }
 });
 
-describe("in code mode the body is one argument, payload:", () => {
+describe("in code mode the body is one argument, `payload`:", () => {
   const account = newAccount();
   const run = async (code: (accountId: string) => string) => {
     const { id: accountId, owner } = await account;
@@ -170,7 +170,7 @@ describe("in code mode the body is one argument, payload:", () => {
   const call = (rest: string) => (accountId: string) =>
     `auth.groups.create(\n  account_id="${accountId}",\n  ${rest.replaceAll("ACCOUNT", accountId)})`;
 
-  test("a complete one makes the group", async () => {
+  test("a complete payload makes the group", async () => {
     const answer = await run(call('payload={"account_id": "ACCOUNT", "name": "A", "attributes": None})'.slice(0, -1)));
     expect(answer).toMatchObject({ status: "completed", result: { last_value: { name: "A", attributes: {} } } });
   });
@@ -198,24 +198,27 @@ describe("in code mode the body is one argument, payload:", () => {
       4,
       2,
     ],
-  ])("a call that %s is refused at its place, and changes nothing", async (_, rest, loc, type, line, column) => {
-    const before = await storedOf(await account);
-    const answer = await run(call(rest));
-    expect(answer).toMatchObject({ status: "failed", responses: [], result: { last_value: null } });
-    expect(answer.error).toMatchObject({ line, column, detail: [{ loc, type }] });
-    expect(answer.error.message).toContain(loc.at(-1));
-    expect(answer.error.parameters.map(({ name }: { name: string }) => name)).toEqual(["account_id", "payload"]);
-    expect(await storedOf(await account)).toEqual(before);
-  });
+  ])(
+    "if the payload %s, the call is refused at its place, and changes nothing",
+    async (_, rest, loc, type, line, column) => {
+      const before = await storedOf(await account);
+      const answer = await run(call(rest));
+      expect(answer).toMatchObject({ status: "failed", responses: [], result: { last_value: null } });
+      expect(answer.error).toMatchObject({ line, column, detail: [{ loc, type }] });
+      expect(answer.error.message).toContain(loc.at(-1));
+      expect(answer.error.parameters.map(({ name }: { name: string }) => name)).toEqual(["account_id", "payload"]);
+      expect(await storedOf(await account)).toEqual(before);
+    },
+  );
 
-  test("one with an unknown member is refused there", async () => {
+  test("an unknown member of the payload is refused at its place", async () => {
     const answer = await run(call('payload={"account_id": "ACCOUNT", "name": "B",\n "colour": "red"}'));
     expect(answer.error.detail).toMatchObject([{ loc: ["body", "payload", "colour"], type: "extra_forbidden" }]);
     expect(answer.error).toMatchObject({ line: 4, code: "invalid_argument" });
     expect(answer.error.message).toContain("payload.colour");
   });
 
-  test("its members are no arguments of their own", async () => {
+  test("a member of the payload is refused as an argument of the call", async () => {
     const answer = await run(call('name="B"'));
     expect(answer.error).toMatchObject({ code: "unknown_argument", line: 3, column: 3 });
   });

@@ -22,7 +22,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
   const remove = ({ id }: Account, groupId: string, caller: Pick<User, "token">) =>
     attempt("auth.groups.delete", { account_id: id, group_id: groupId }, caller);
 
-  test("its permissions are gone from the next request on, for claimed, explicit and inherited membership", async () => {
+  test("the permissions of a deleted group are gone from the next request on, for claimed and explicit membership", async () => {
     const account = await newAccount();
     const group = await newGroup(account, "Support");
     await giveGroup(account, group, "workspace.view");
@@ -37,7 +37,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await remove(account, group.id, account.owner)).status).toBe(404);
   });
 
-  test("refuses while groups are inside of it, and leaves members and grants", async () => {
+  test("refuses to delete a group with subgroups, and changes nothing", async () => {
     const account = await newAccount();
     const outer = await newGroup(account, "Outer");
     const inner = await newGroup(account, "Inner", outer);
@@ -51,7 +51,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await remove(account, outer.id, account.owner)).status).toBe(200);
   });
 
-  test("a group with 20 members and 30 grants goes with all of them", async () => {
+  test("deletes a group with 20 members and 30 grants, with all these memberships and grants", async () => {
     const account = await newAccount();
     const group = await newGroup(account, "Large");
     const workspace = await newWorkspace(account, "One");
@@ -70,12 +70,12 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     const all = await attempt("auth.authorizations.list", { ...grants, include_revoked: true }, account.owner);
     expect(all.body).toHaveLength(30);
     expect(all.body.every(({ revoked_at }: { revoked_at: unknown }) => typeof revoked_at === "string")).toBe(true);
-    // Nothing is left that the workspace would have to take along.
+    // The workspace can still be deleted after its grants were revoked.
     const args = { account_id: account.id, workspace_id: workspace };
     expect((await attempt("workspaces.delete", args, account.owner)).status).toBe(200);
   }, 60_000);
 
-  test("of concurrent deletions one succeeds", async () => {
+  test("one of several concurrent deletions succeeds", async () => {
     const account = await newAccount();
     const group = await newGroup(account, "Support");
     for (const key of capabilities.slice(0, 5)) await giveGroup(account, group, key);
@@ -111,7 +111,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     }
   });
 
-  test("a grant that is revoked at the same moment does not stop it", async () => {
+  test("a grant that is revoked at the same moment does not stop the deletion", async () => {
     const account = await newAccount();
     for (let round = 0; round < 5; round++) {
       const group = await newGroup(account, "Support");
@@ -124,7 +124,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     }
   });
 
-  test("a group that owns the account is deleted by owners only", async () => {
+  test("only owners can delete a group that owns the account", async () => {
     const account = await newAccount();
     const group = await newGroup(account, "Owners");
     await makeOwner(account, group.id, "group");
@@ -137,7 +137,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await asOwner(account, "GET", `authorizations?subject_id=${group.id}`)).toEqual([]);
   });
 
-  test("another account's group is a 404 with the bytes of a missing one, and stays", async () => {
+  test("another account's group gets the same 404 as a missing one, and stays", async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     await newGroup(account, "Ours");
     const foreign = await newGroup(other, "Theirs");

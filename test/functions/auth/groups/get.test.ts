@@ -16,7 +16,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
   const get = ({ id, owner }: Account, groupId: string) =>
     attempt("auth.groups.get", { account_id: id, group_id: groupId }, owner);
 
-  test("shows the group's own and its inherited permissions, with real values", async () => {
+  test("shows the group's own and inherited permissions", async () => {
     const account = await newAccount();
     const top = await newGroup(account, "Company");
     const middle = await newGroup(account, "Support", top);
@@ -68,7 +68,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     });
   });
 
-  test("shows the account that an owning group owns, and that the group and the groups inside it hold everything", async () => {
+  test("shows the ownership of an owning group, and all capabilities for the group and the groups inside it", async () => {
     const account = await newAccount();
     const owners = await newGroup(account, "Owners");
     const inside = await newGroup(account, "Deputies", owners);
@@ -95,9 +95,9 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     });
   });
 
-  test("another account's group is a 404 with the bytes of a missing one", async () => {
+  test("another account's group gets the same 404 as a missing one", async () => {
     const [account, other] = [await newAccount(), await newAccount()];
-    // Its place in the list is the same as that of a group this account has.
+    // Both groups have the same place in the list of their account.
     const [own, foreign] = [await newGroup(account, "Ours"), await newGroup(other, "Theirs")];
     const [hidden, missing] = [await get(account, foreign.id), await get(account, randomUUID())];
     expect(hidden.status).toBe(404);
@@ -106,7 +106,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
   });
 });
 
-test("its entity tag covers the group's own state, and not its parents or grants", async () => {
+test("the entity tag covers the group's own state, and not its parents or grants", async () => {
   const account = await newAccount();
   const [outer, inner] = [await newGroup(account, "Outer"), await newGroup(account, "Inner")];
   const path = `/v1/public/accounts/${account.id}/auth/groups/${inner.id}`;

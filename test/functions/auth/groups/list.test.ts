@@ -48,7 +48,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await list(await newAccount())).toEqual({ items: [], page: 1, page_size: 25, total: 0 });
   });
 
-  test("refuses a page that is none", async () => {
+  test("refuses page 0, and a page size over 100", async () => {
     const account = await newAccount();
     for (const [name, value] of [
       ["page", 0],

@@ -8,7 +8,7 @@ import { newAccount, newServiceAccount, newUser, type Account } from "../../../s
 
 const path = ({ id }: Account, rest: string): string => `/v1/public/accounts/${id}/auth/groups${rest}`;
 
-test("nobody who joins a group while it is deleted is left a member of nothing", async () => {
+test("after a group is deleted, no user who was added at the same moment is still a member of the account", async () => {
   for (let round = 0; round < 4; round++) {
     const account = await newAccount();
     const group = await newGroup(account, "Going");
@@ -30,7 +30,7 @@ test("nobody who joins a group while it is deleted is left a member of nothing",
   }
 });
 
-test("a user and a service account with one id are two members", async () => {
+test("a user and a service account with the same id are two members", async () => {
   const account = await newAccount();
   const group = await newGroup(account, "Both");
   const service = await newServiceAccount(account);
@@ -42,7 +42,7 @@ test("a user and a service account with one id are two members", async () => {
   expect(read.status).toBe(200);
 });
 
-test("only owners take somebody out of a group that owns the account, or move a group out of one", async () => {
+test("only owners can remove a member of a group that owns the account, or move a subgroup out of it", async () => {
   const account = await newAccount();
   const [owning, inside] = [await newGroup(account, "Owning"), await newGroup(account, "Inside")];
   await asOwner(account, "POST", "authorizations", {

@@ -12,7 +12,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
   const update = ({ id }: Account, groupId: string, change: object, caller: Pick<User, "token">) =>
     attempt("auth.groups.update", { account_id: id, group_id: groupId, ...change }, caller);
 
-  test("changes only the given members, and null empties one", async () => {
+  test("changes only the given members, and null empties the description and the attributes", async () => {
     const account = await newAccount();
     const { id } = await newGroup(account, "Support");
     const to = async (change: object) => (await update(account, id, change, account.owner)).body;
@@ -23,7 +23,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await to({ description: "again" })).idp_name).toBe(first.idp_name);
   });
 
-  test("renaming keeps the members and frees the old name; a taken one is refused", async () => {
+  test("a rename keeps the members and frees the old name; a taken name is refused", async () => {
     const account = await newAccount();
     const [group, other] = [await newGroup(account, "Support"), await newGroup(account, "Sales")];
     await giveGroup(account, group, "workspace.view");
@@ -51,7 +51,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await statuses()).toEqual([403, 403]);
   });
 
-  test("nobody moves a group into a parent with permissions that they lack", async () => {
+  test("nobody moves a group into a parent whose permissions they lack", async () => {
     const account = await newAccount();
     const workspace = await newWorkspace(account, "One");
     const names = ["Mine", "Strong", "Stronger", "Owners", "Narrow"];
@@ -95,7 +95,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect([renamed.status, renamed.body.path]).toEqual([200, "/Outer/Renamed"]);
   });
 
-  test("refuses cycles of every length", async () => {
+  test("refuses cycles of one, two and three groups", async () => {
     const account = await newAccount();
     const a = await newGroup(account, "A");
     const b = await newGroup(account, "B", a);
@@ -108,7 +108,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await storedOf(account)).toEqual(before);
   });
 
-  test("refuses one of two moves at the same moment that would make a cycle together", async () => {
+  test("refuses one of three concurrent moves that together would make a cycle", async () => {
     for (let round = 0; round < 5; round++) {
       const account = await newAccount();
       const [a, b, c] = [await newGroup(account, "A"), await newGroup(account, "B"), await newGroup(account, "C")];
@@ -125,7 +125,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     }
   });
 
-  test("nests sixteen deep at most, by whichever end a group is moved", async () => {
+  test("refuses to nest more than 16 deep, whether a group moves below the deepest one or above the top one", async () => {
     const account = await newAccount();
     let deepest = await newGroup(account, "1");
     for (let depth = 2; depth <= 16; depth++) deepest = await newGroup(account, String(depth), deepest);
@@ -137,7 +137,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(above.body).toMatchObject({ status: 409, code: "limit_reached" });
   });
 
-  test("another account's group is told as a missing one, in the path as a 404 and as parent at its place", async () => {
+  test("another account's group gets the same answer as a missing one: 404 in the path, 422 as the parent", async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const [own, foreign] = [await newGroup(account, "Ours"), await newGroup(other, "Theirs")];
     const before = [await storedOf(account), await storedOf(other)];

@@ -72,17 +72,17 @@ test("an invited person gets the promised access, and is listed with name and ad
   expect(log[0]).toMatchObject({ actor: { id: ada.id, email } });
 });
 
-test("the address is compared as mail servers do, without regard to case", async () => {
+test("the letter case of the address does not matter", async () => {
   const account = await newAccount();
   const email = stranger("Ada.Lovelace");
   const invitation = await invited(account, { email, ...viewing });
   expect((await accepting(invitation, person(email.toUpperCase()))).status).toBe(200);
 });
 
-describe("who is not the invited person gets nothing", () => {
+describe("an invitation gives nothing to", () => {
   const refusals: [string, string, (email: string) => { token: string }][] = [
     ["another address", "invitation_not_yours", () => person(stranger("eve"))],
-    ["the address with a tag", "invitation_not_yours", (email) => person(email.replace("@", "+x@"))],
+    ["a tag added to the address", "invitation_not_yours", (email) => person(email.replace("@", "+x@"))],
     // The Kelvin sign becomes the letter k in lower case.
     ["a look-alike of the address", "invitation_not_yours", (email) => person(email.replace("k", "\u212A"))],
     ["no address", "email_not_verified", () => newUser({ email: undefined })],
@@ -92,7 +92,7 @@ describe("who is not the invited person gets nothing", () => {
       (email) => ({ token: issuer.mint({ sub: randomUUID(), email, email_verified: false } as never) }),
     ],
     [
-      "an address of which the issuer does not say whether it is verified",
+      "an address with null as `email_verified`",
       "email_not_verified",
       (email) => ({ token: issuer.mint({ sub: randomUUID(), email, email_verified: null } as never) }),
     ],
@@ -114,7 +114,7 @@ describe("who is not the invited person gets nothing", () => {
     expect(await accepting(invitation, service)).toMatchObject({ status: 403, body: { code: "invitation_not_yours" } });
   });
 
-  test("nobody without a credential, and no token that was made up", async () => {
+  test("a caller without a credential, or with an invented token", async () => {
     const account = await newAccount();
     const { token } = await invited(account, { email: stranger(), ...viewing });
     expect((await request("POST", "/v1/public/invitations/accept", { body: { token } })).status).toBe(401);
@@ -136,7 +136,7 @@ describe("an invitation is used once", () => {
     expect((await memberOf(account, ada.id)).access).toHaveLength(1);
   });
 
-  test("of several at the same time all get the one answer", async () => {
+  test("four requests of the person at the same moment all succeed, and give one role", async () => {
     const account = await newAccount();
     const email = stranger();
     const invitation = await invited(account, { email, ...viewing });
@@ -146,7 +146,7 @@ describe("an invitation is used once", () => {
     expect((await memberOf(account, ada.id)).access).toHaveLength(1);
   });
 
-  test("another user with the same address is told that it was used", async () => {
+  test("another user with the same address is told that the invitation was used", async () => {
     const account = await newAccount();
     const email = stranger();
     const invitation = await invited(account, { email, ...viewing });
@@ -156,7 +156,7 @@ describe("an invitation is used once", () => {
     expect(await capabilitiesOf(account, other.token)).toBe(404);
   });
 
-  test("who holds a part already gets the rest", async () => {
+  test("a person who already holds a part of the access gets the rest", async () => {
     const account = await newAccount();
     const email = stranger();
     const ada = person(email);
@@ -174,7 +174,7 @@ describe("an invitation is used once", () => {
 });
 
 describe("an invitation that has ended gives nothing", () => {
-  test("a revoked one", async () => {
+  test("a revoked invitation", async () => {
     const account = await newAccount();
     const email = stranger();
     const invitation = await invited(account, { email, ...viewing });
@@ -184,7 +184,7 @@ describe("an invitation that has ended gives nothing", () => {
     expect((await previewing(invitation)).body).toMatchObject({ status: "revoked" });
   });
 
-  test("an expired one, by the clock", async () => {
+  test("an expired invitation", async () => {
     const account = await newAccount();
     const email = stranger();
     const invitation = await invited(account, { email, ...viewing });
@@ -197,7 +197,7 @@ describe("an invitation that has ended gives nothing", () => {
     expect(await capabilitiesOf(account, ada.token)).toBe(404);
   });
 
-  test("the link of a mail that a newer one replaced", async () => {
+  test("the link of a mail that a newer mail replaced", async () => {
     const account = await newAccount();
     const email = stranger();
     const old = await invited(account, { email, account_owner: true });
@@ -209,7 +209,7 @@ describe("an invitation that has ended gives nothing", () => {
     expect(await memberOf(account, ada.id)).toMatchObject({ is_owner: false });
   });
 
-  test("one of a suspended account", async () => {
+  test("the invitation of a suspended account, until the account is active again", async () => {
     const account = await newAccount();
     const email = stranger();
     const invitation = await invited(account, { email, ...viewing });
@@ -226,10 +226,10 @@ describe("an invitation that has ended gives nothing", () => {
   });
 });
 
-describe("nobody gives permissions by an invitation that they do not hold", () => {
+describe("an invitation gives no permission that the inviter does not hold:", () => {
   const manager = { capability: "auth.manage" } as const;
 
-  test("when the invitation is accepted: permissions that the inviter has lost are not given", async () => {
+  test("a permission that the inviter has lost is not given", async () => {
     const account = await newAccount();
     const admin = await newMember(account, manager, { role: "viewer" });
     await grant(account, admin, { role: "billing_admin" });
@@ -245,7 +245,7 @@ describe("nobody gives permissions by an invitation that they do not hold", () =
     expect(await capabilitiesOf(account, ada.token)).not.toContain("billing.view");
   });
 
-  test("when they have lost all access, or the right to manage access", async () => {
+  test("nothing is given if the inviter has lost all access, or auth.manage", async () => {
     for (const lost of ["auth.manage", "all"]) {
       const account = await newAccount();
       const admin = await newMember(account, manager, { role: "viewer" });
@@ -261,7 +261,7 @@ describe("nobody gives permissions by an invitation that they do not hold", () =
     }
   });
 
-  test("when their own role shrinks, or they are no super admin any more, in the same moment", async () => {
+  test("nothing is given if the inviter's role loses the capability or the inviter stops being a super admin at the same moment", async () => {
     const account = await newAccount();
     await asOwner(account, "POST", "roles", {
       key: "helper",
@@ -293,7 +293,7 @@ describe("nobody gives permissions by an invitation that they do not hold", () =
     }
   });
 
-  test("when they held it by a group, and the group has lost it", async () => {
+  test("nothing is given if the inviter held the permission through a group that has lost it", async () => {
     const account = await newAccount();
     const staff = await newGroup(account, "Staff");
     await giveGroup(account, staff, "auth.manage");
@@ -312,7 +312,7 @@ describe("nobody gives permissions by an invitation that they do not hold", () =
   });
 });
 
-test("a resource that was deleted meanwhile is not given", async () => {
+test("a role on a workspace that was deleted meanwhile is not given", async () => {
   const account = await newAccount();
   const workspaceId = await newWorkspace(account, "Sales");
   const email = stranger();
@@ -323,7 +323,7 @@ test("a resource that was deleted meanwhile is not given", async () => {
   expect(body.access).toMatchObject([{ is_given: true }, { is_given: false }]);
 });
 
-test("an invited owner owns the account, and may be the inviter's successor", async () => {
+test("an invited owner owns the account, and can revoke the inviter's ownership", async () => {
   const account = await newAccount();
   const email = stranger();
   const ada = person(email);
@@ -333,11 +333,11 @@ test("an invited owner owns the account, and may be the inviter's successor", as
   expect((await request("DELETE", path, { token: ada.token })).status).toBe(200);
 });
 
-describe("roles of the account, and access that ends", () => {
+describe("custom roles, and access that ends:", () => {
   const support = { key: "support", name: "Support", capability_keys: ["mailbox.view"] };
   const inADay = new Date(Date.now() + 86_400_000).toISOString();
 
-  test("are given as they were promised", async () => {
+  test("a custom role with an end is given as the invitation promises", async () => {
     const account = await newAccount();
     await asOwner(account, "POST", "roles", support);
     const email = stranger();
@@ -351,7 +351,7 @@ describe("roles of the account, and access that ends", () => {
     ).toEqual(["support"]);
   });
 
-  test("are not given once the role was deleted, or means more than the inviter holds", async () => {
+  test("a custom role is not given if it was deleted, or holds more than the inviter by now", async () => {
     const account = await newAccount();
     await asOwner(account, "POST", "roles", support);
     await asOwner(account, "POST", "roles", { ...support, key: "gone", name: "Gone" });
@@ -365,7 +365,7 @@ describe("roles of the account, and access that ends", () => {
     expect(body.access.map(({ is_given }: { is_given: boolean }) => is_given)).toEqual([false, false, true]);
   });
 
-  test("whose end is over when the invitation is accepted is not given", async () => {
+  test("access whose end has passed is not given", async () => {
     const account = await newAccount();
     const email = stranger();
     const roles = [{ role_key: "viewer" }, { role_key: "editor", expires_at: inADay }];
@@ -377,7 +377,7 @@ describe("roles of the account, and access that ends", () => {
     expect(body.access.map(({ is_given }: { is_given: boolean }) => is_given)).toEqual([true, false]);
   });
 
-  test("nobody gives for longer than they hold it themselves", async () => {
+  test("nobody gives a permission for longer than they hold it", async () => {
     const account = await newAccount();
     const admin = newUser();
     const given = { grant_kind: "capability", subject_type: "user", subject_id: admin.id, expires_at: inADay };
@@ -390,7 +390,7 @@ describe("roles of the account, and access that ends", () => {
     expect(allowed.status).toBe(201);
   });
 
-  test("a person who holds the permission already has one grant, with the later end", async () => {
+  test("a person who already holds the permission keeps one grant, with the later end", async () => {
     const account = await newAccount();
     const inTwoDays = new Date(Date.now() + 2 * 86_400_000).toISOString();
     const tagGrants = async ({ id }: User) =>
@@ -416,7 +416,7 @@ describe("roles of the account, and access that ends", () => {
       expect((await accepting(await invited(account, { email, grants }), ada)).status).toBe(200);
       expect(await tagGrants(ada)).toMatchObject([{ id, expires_at: after }]);
       expect(await capabilitiesOf(account, ada.token)).toContain("dns.view");
-      // No second grant is left that would last longer.
+      // There is no second grant that would last longer than this new end.
       await asOwner(account, "POST", "authorizations", { ...given, expires_at: inADay });
       expect(await tagGrants(ada)).toMatchObject([{ id, expires_at: inADay }]);
     }
@@ -433,7 +433,7 @@ describe("roles of the account, and access that ends", () => {
     ]);
   });
 
-  test("an ownership that would end gets no end by an invitation to own the account", async () => {
+  test("a temporary owner who accepts an invitation to own the account becomes an owner without an end", async () => {
     const account = await newAccount();
     const email = stranger();
     const ada = person(email);

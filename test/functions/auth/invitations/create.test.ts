@@ -13,7 +13,7 @@ import { newAccount, newMember } from "../../../support/world.ts";
 const viewing = { roles: [{ role_key: "viewer" }] };
 
 describe("the mail", () => {
-  test("names the account and the inviter, and has a link that only it has", async () => {
+  test("names the account and the inviter, and has a token that the list of invitations does not show", async () => {
     const account = await newAccount({ name: 'Acme <b>"Mail"</b>' });
     const email = stranger();
     const { id } = await invited(account, { email, ...viewing, message: "Come in & see http://evil.example" });
@@ -30,7 +30,7 @@ describe("the mail", () => {
     expect(list.body.items[0]).toMatchObject({ id, mail_status: "sent", invited_by_email: account.owner.email });
   });
 
-  test("is sent once, although its event comes more than once", async () => {
+  test("is sent once, even if its event arrives again", async () => {
     const account = await newAccount();
     const email = stranger();
     const { id, token } = await invited(account, { email, ...viewing });
@@ -38,7 +38,7 @@ describe("the mail", () => {
     expect((await lastInvitation(email)).token).toBe(token);
   });
 
-  test("is not sent for an invitation that was revoked before", async () => {
+  test("is not sent if the invitation is already revoked", async () => {
     const account = await newAccount();
     const email = stranger();
     const { body } = await inviting(account, email, viewing);
@@ -47,7 +47,7 @@ describe("the mail", () => {
     await expect(lastInvitation(email)).rejects.toThrow("nothing was sent");
   });
 
-  test("is limited to one a minute for an address", async () => {
+  test("is limited to one per minute and address", async () => {
     const account = await newAccount();
     const email = stranger();
     await inviting(account, email, viewing);
@@ -58,10 +58,10 @@ describe("the mail", () => {
   });
 });
 
-describe("a worker that fails", () => {
+describe("the worker that sends the mail", () => {
   const failing = (error: Error) => ({ mail: { send: () => Promise.reject(error) } });
 
-  test("leaves the mail to be sent by the next one", async () => {
+  test("leaves the mail queued if sending fails, and the next worker sends it", async () => {
     const account = await newAccount();
     const email = stranger();
     const { body } = await inviting(account, email, viewing);
@@ -72,13 +72,13 @@ describe("a worker that fails", () => {
     expect((await asOwner(account, "GET", "invitations")).items[0]).toMatchObject({ mail_status: "sent" });
   });
 
-  test("by death keeps others away for a minute, and no longer", async () => {
+  test("keeps other workers from the mail for one minute if it dies", async () => {
     const account = await newAccount();
     const email = stranger();
     const { body } = await inviting(account, email, viewing);
     const start = new Date();
     await new Promise<void>((reached) => {
-      // This worker never goes on.
+      // This worker never returns from `send`.
       const send = (): Promise<void> => {
         reached();
         return new Promise(() => {});
@@ -91,7 +91,7 @@ describe("a worker that fails", () => {
     expect((await lastInvitation(email)).token).not.toBe("");
   });
 
-  test("says that the recipient's server refuses the mail", async () => {
+  test("records that the recipient's server refused the mail", async () => {
     const account = await newAccount();
     const { body } = await inviting(account, stranger(), viewing);
     await sendInvitation(account.id, body.id, sendWork(new Date(), failing(new MailRefused("no such user"))));
@@ -130,11 +130,11 @@ describe("bad input changes nothing", () => {
       ["body", "roles", 1, "resource_id"],
     ],
     [
-      "a capability that means nothing there",
+      "an account capability on a workspace",
       { grants: [{ capability_key: "billing.view", resource_type: "workspace", resource_id: randomUUID() }] },
       ["body", "grants", 0, "capability_key"],
     ],
-    ["too much", { roles: Array.from({ length: 11 }, () => ({ role_key: "viewer" })) }, ["body", "roles"]],
+    ["more than ten roles", { roles: Array.from({ length: 11 }, () => ({ role_key: "viewer" })) }, ["body", "roles"]],
   ];
   test.each(wrong)("%s", async (_, given, loc) => {
     const account = await newAccount();

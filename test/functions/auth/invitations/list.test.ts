@@ -10,7 +10,7 @@ import { newAccount, newMember, newUser, testTable } from "../../../support/worl
 
 const viewing = { roles: [{ role_key: "viewer" }] };
 
-test("lists the invitations of the account with their states, newest last or first", async () => {
+test("lists the invitations of the account with their status, oldest first or newest first", async () => {
   const account = await newAccount();
   const email = stranger();
   const used = await invited(account, { email, ...viewing });
@@ -29,7 +29,7 @@ test("lists the invitations of the account with their states, newest last or fir
   expect((await asOwner(await newAccount(), "GET", "invitations")).total).toBe(0);
 });
 
-test("lists the invitations in a status, which can end with time", async () => {
+test("filters by status, and counts a pending invitation as expired after its end", async () => {
   const account = await newAccount();
   const revoked = await invited(account, { email: stranger(), ...viewing });
   await asOwner(account, "DELETE", `invitations/${revoked.id}`);

@@ -6,7 +6,7 @@ import { newAccount } from "../../../support/world.ts";
 
 const viewing = { roles: [{ role_key: "viewer" }] };
 
-test("the holder of a link sees the account, the inviter and the access, but no whole address", async () => {
+test("the holder of a link sees the account, the inviter and the message, and only a part of the invited address", async () => {
   const account = await newAccount({ name: "Acme" });
   const email = stranger("ada");
   const invitation = await invited(account, { email, ...viewing, message: "Welcome" });

@@ -44,14 +44,14 @@ test("a member of an owning group is an owner, and somebody whose last role was 
   const partner = newUser();
   await join(account, group, partner.id);
   const leaver = await newMember(account, { role: "viewer" });
-  const isListed = async (id: string) =>
+  const listedMember = async (id: string) =>
     (await asOwner(account, "GET", "members")).items.find(
       ({ subject_id }: { subject_id: string }) => subject_id === id,
     );
-  expect(await isListed(partner.id)).toMatchObject({ is_owner: true });
-  const { access } = await isListed(leaver.id);
+  expect(await listedMember(partner.id)).toMatchObject({ is_owner: true });
+  const { access } = await listedMember(leaver.id);
   await asOwner(account, "DELETE", `role-assignments/${access[0].id}`);
-  expect(await isListed(leaver.id)).toBeUndefined();
+  expect(await listedMember(leaver.id)).toBeUndefined();
 });
 
 test("needs auth.manage", async () => {

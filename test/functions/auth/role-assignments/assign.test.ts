@@ -19,7 +19,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
   const assign = ({ id }: Account, args: object, caller: { token: string }) =>
     attempt("auth.role_assignments.assign", { account_id: id, subject_type: "user", ...args }, caller);
 
-  test("answers every field, and holds from the next request on", async () => {
+  test("returns every field, and the assignment holds from the next request on", async () => {
     const account = await newAccount();
     const user = newUser();
     const { status, body } = await assign(account, { role_key: "dns_manager", subject_id: user.id }, account.owner);
@@ -41,7 +41,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await statusOf(account, user)).toBe(200);
   });
 
-  test("gives groups and service accounts roles, on a workspace too", async () => {
+  test("gives groups and service accounts a role on a workspace", async () => {
     const account = await newAccount();
     const [one, two] = [await newWorkspace(account, "One"), await newWorkspace(account, "Two")];
     const [group, program] = [await newGroup(account, "Support"), await newServiceAccount(account)];
@@ -57,7 +57,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     }
   });
 
-  test("nobody assigns a role of which they do not hold every capability, on a scope as wide", async () => {
+  test("nobody assigns a role unless they hold all its capabilities on the same scope or a wider one", async () => {
     const account = await newAccount();
     const [one, two] = [await newWorkspace(account, "One"), await newWorkspace(account, "Two")];
     const [group, program] = [await newGroup(account, "Support"), await newServiceAccount(account)];
@@ -93,7 +93,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     ).toBe(201);
   });
 
-  test("every role that is assigned expands to its fixed bundle", async () => {
+  test("every built-in role is returned with its fixed capabilities", async () => {
     const account = await newAccount();
     for (const [role_key, bundle] of Object.entries(roles)) {
       const { body } = await assign(account, { role_key, subject_id: randomUUID() }, account.owner);
@@ -101,7 +101,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     }
   });
 
-  test("who has exactly this already keeps the assignment they have, also at the same moment", async () => {
+  test("assigning the same role again returns the same assignment, also at the same moment", async () => {
     const account = await newAccount();
     const args = { role_key: "viewer", subject_id: randomUUID() };
     const answers = await Promise.all(Array.from({ length: 8 }, () => assign(account, args, account.owner)));
@@ -114,7 +114,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(listed.body).toHaveLength(2);
   });
 
-  test("another account's group, service account or workspace is told at its place, as a missing one", async () => {
+  test("another account's group, service account or workspace is refused at its place, with the same answer as a missing one", async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const before = await storedOf(account);
     const role = { role_key: "viewer" };

@@ -23,14 +23,14 @@ async function accountWithRoles() {
 describe.each(entryPoints)("by %s", (entryPoint) => {
   const attempt = through(entryPoint);
 
-  test("lists assignments oldest first, as they were answered, and no grants", async () => {
+  test("lists assignments oldest first, as `assign` returned them, and leaves grants out", async () => {
     const { account, assigned } = await accountWithRoles();
     const { status, body } = await attempt("auth.role_assignments.list", { account_id: account.id }, account.owner);
     expect(status).toBe(200);
     expect(body).toEqual([assigned.user, assigned.narrow, assigned.group]);
   });
 
-  test("filters by role and subject, all of which must match, and shows revoked ones when asked", async () => {
+  test("filters by role and subject, which must all match, and `include_revoked` also shows revoked assignments", async () => {
     const { account, user, group, assigned } = await accountWithRoles();
     const list = async (filter: object): Promise<unknown> =>
       (await attempt("auth.role_assignments.list", { account_id: account.id, ...filter }, account.owner)).body;

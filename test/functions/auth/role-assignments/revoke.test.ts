@@ -13,7 +13,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
   const assign = (account: Account, subject_type: string, subject_id: string, more: object = {}) =>
     asOwner(account, "POST", "role-assignments", { role_key: "viewer", subject_type, subject_id, ...more });
 
-  test("a former holder has lost the role by the next request, by REST and by code mode", async () => {
+  test("a former holder has lost the role by the next request, over REST and in code mode", async () => {
     const account = await newAccount();
     const [user, group, program] = [newUser(), await newGroup(account, "Support"), await newServiceAccount(account)];
     for (const [type, id, caller, gone] of [
@@ -31,7 +31,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     }
   });
 
-  test("takes only that assignment: the same role on a workspace still holds", async () => {
+  test("takes away only this assignment: the same role on a workspace still holds", async () => {
     const account = await newAccount();
     const workspace = await newWorkspace(account, "One");
     const user = newUser();
@@ -42,7 +42,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await attempt("workspaces.list", { account_id: account.id }, user)).body.total).toBe(1);
   });
 
-  test("a grant is no role: it is revoked by its own function only, and ownership is not reached this way", async () => {
+  test("a grant is not a role assignment: revoking it here returns 404, also for ownership", async () => {
     const account = await newAccount();
     const manager = await newMember(account, { capability: "auth.manage" });
     const before = await storedOf(account);
@@ -63,7 +63,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await attempt("auth.role_assignments.list", { account_id: account.id }, account.owner)).body).toEqual([]);
   });
 
-  test("another account's assignment is a 404 with the bytes of a missing one, and still holds", async () => {
+  test("another account's assignment gets the same 404 as a missing one, and still holds", async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const user = newUser();
     const { id } = await assign(other, "user", user.id);

@@ -10,7 +10,7 @@ import { newAccount, newMember, newUser, testTable } from "../../../support/worl
 describe.each(entryPoints)("by %s", (entryPoint) => {
   const attempt = through(entryPoint);
 
-  test("answers the role, which its holders have from the next request on", async () => {
+  test("returns the role, and its holders have its permissions from the next request on", async () => {
     const account = await newAccount();
     const role = { key: "support", name: "Support", capability_keys: ["mailbox.view", "workspace.view"] };
     const { status, body } = await attempt("auth.roles.create", { account_id: account.id, ...role }, account.owner);
@@ -35,7 +35,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await recorded(account)).map(({ type }) => type)).toContain("auth.role.created");
   });
 
-  test("never gives more than its maker holds on the whole account", async () => {
+  test("refuses a role with capabilities that its maker does not hold on the whole account", async () => {
     const account = await newAccount();
     const group = await newGroup(account, "Support");
     const scope = { type: "workspace" as const, id: account.id };
@@ -58,7 +58,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await attempt("auth.role_assignments.assign", assign, maker)).status).toBe(201);
   });
 
-  test("refuses a key that is taken, by the product too", async () => {
+  test("refuses the key of an existing role, custom or built-in", async () => {
     const account = await newAccount();
     const create = (key: string) =>
       attempt(
@@ -91,7 +91,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
   });
 });
 
-test("an account with the most roles gets limit_reached for another one", async () => {
+test("an account with the most possible roles gets limit_reached for another role", async () => {
   const account = await newAccount();
   const role = { name: "Role", description: null, capabilities: ["dns.view"], created_by: "x", version: 1 };
   const roles = Object.fromEntries(

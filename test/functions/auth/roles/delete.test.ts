@@ -23,7 +23,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     await asOwner(account, "POST", "roles", { key: "support", name: "Support", capability_keys: ["ip.view"] });
   });
 
-  test("refuses while it is assigned, and says how often", async () => {
+  test("refuses while the role is assigned, and returns the number of assignments", async () => {
     const account = await withRole();
     const [first, second] = [await assign(account), await assign(account)];
     expect((await remove(account)).body).toMatchObject({ status: 409, code: "role_in_use", assignments: 2 });
@@ -37,12 +37,12 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     ]);
   });
 
-  test("refuses a role of all accounts", async () => {
+  test("refuses a built-in role", async () => {
     expect((await remove(await newAccount(), "viewer")).body).toMatchObject({ status: 409, code: "role_built_in" });
   });
 });
 
-test("an assignment between any two calls of a deletion either comes too late or keeps the role", async () => {
+test("an assignment between any two table calls of a deletion either is refused or keeps the role", async () => {
   const attempt = through("REST");
   for (let at = 0, calls = 1; at < calls; at++) {
     const account = await withRole();

@@ -10,7 +10,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
   const list = async ({ id, owner }: Account, page: object = {}) =>
     (await attempt("auth.roles.list", { account_id: id, ...page }, owner)).body;
 
-  test("shows the roles of all accounts first, then the account's own roles, oldest first", async () => {
+  test("shows the built-in roles first, then the account's own roles, oldest first", async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     for (const key of ["zebra", "ape"]) {
       await asOwner(account, "POST", "roles", { key, name: key, capability_keys: ["dns.view"] });

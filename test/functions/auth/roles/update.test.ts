@@ -60,7 +60,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await statusOf(account, caller)).toBe(403);
   });
 
-  test("may be narrowed and renamed by callers who hold less", async () => {
+  test("callers who hold less than the role can narrow and rename it", async () => {
     const account = await newAccount();
     const body = { key: "support", name: "Support", capability_keys: ["dns.view", "billing.view"] };
     await asOwner(account, "POST", "roles", body);
@@ -72,14 +72,14 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(changes).toHaveLength(2);
   });
 
-  test("changes nothing, and records nothing, where all is as it was", async () => {
+  test("changes and records nothing if the values are the same", async () => {
     const account = await withRole();
     const before = await storedOf(account);
     expect((await update(account, { name: "Support", capability_keys: ["dns.view"] })).status).toBe(200);
     expect(await storedOf(account)).toEqual(before);
   });
 
-  test("needs auth.manage, which a holder of the role does not have by it", async () => {
+  test("needs auth.manage: holding the role is not enough", async () => {
     const account = await withRole();
     const group = await newGroup(account, "Others");
     await giveGroup(account, group, "dns.manage");
@@ -89,7 +89,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(refused.body).toMatchObject({ code: "forbidden", required_capability: "auth.manage" });
   });
 
-  test("is refused for a role of all accounts, and one of another account is not there", async () => {
+  test("is refused for a built-in role, and returns 404 for a role of another account", async () => {
     const [account, other] = [await newAccount(), await withRole()];
     const of = (role: string) =>
       attempt("auth.roles.update", { account_id: account.id, role, name: "Mine" }, account.owner);

@@ -17,7 +17,7 @@ afterEach(() => {
 describe.each(entryPoints)("by %s", (entryPoint) => {
   const attempt = through(entryPoint);
 
-  test("answers every field and, this once, the token", async () => {
+  test("returns every field, and the token only in this answer", async () => {
     const account = await newAccount();
     const args = { account_id: account.id, name: "  Backup ", expires_at: "2999-01-01T01:00:00+01:00" };
     const { status, body } = await attempt("auth.service_accounts.create", args, account.owner);
@@ -42,7 +42,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(JSON.stringify(listed.body)).not.toContain(token.slice(21, 61));
   });
 
-  test("its token is a principal of its own that holds nothing until something is granted to it", async () => {
+  test("a new service account is a principal of its own, without permissions until it gets a grant", async () => {
     const account = await newAccount();
     const program = await newProgram(attempt, account);
     const me = await through(entryPoint)("me.get", {}, program);
@@ -58,7 +58,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await statusOf(await newAccount(), program)).toBe(404);
   });
 
-  test("only the SHA-256 of the secret is stored, and no part of it leaves again", async () => {
+  test("only the SHA-256 hash of the secret is stored, and not the secret", async () => {
     const account = await newAccount();
     const { token, token_public_id: publicId } = await newProgram(attempt, account);
     await useOf(token);
@@ -70,7 +70,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(text).not.toContain(token.slice(21));
   });
 
-  test("its creator cannot give it more permissions than they hold, by any name", async () => {
+  test("a new service account has no permissions of an existing one with the same name", async () => {
     const account = await newAccount();
     const strong = await newServiceAccount(account, { owner: true });
     const manager = await newMember(account, { capability: "auth.manage" });
@@ -81,14 +81,14 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await statusOf(account, { token: body.token })).toBe(404);
   });
 
-  test("a program that may manage others makes them too", async () => {
+  test("a service account with auth.manage can create service accounts", async () => {
     const account = await newAccount();
     const program = await newServiceAccount(account, { capability: "auth.manage" });
     const made = await attempt("auth.service_accounts.create", { account_id: account.id, name: "Child" }, program);
     expect(made.body).toMatchObject({ created_by_user_id: program.id });
   });
 
-  test("an expiring token works until then, by REST and by code mode", async () => {
+  test("a token with an end works until its end, over REST and in code mode", async () => {
     const account = await newAccount();
     const start = Date.now();
     const program = await newProgram(attempt, account, { expires_at: new Date(start + 3_600_000).toISOString() });
@@ -121,7 +121,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
   });
 });
 
-test("an answer with a token is not to be stored, and an unknown member is refused", async () => {
+test("the answer has `Cache-Control: no-store`, and an unknown member is refused", async () => {
   const account = await newAccount();
   const path = `/v1/public/accounts/${account.id}/auth/service-accounts`;
   const send = (body: object) => request("POST", path, { token: account.owner.token, body });

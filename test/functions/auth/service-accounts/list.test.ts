@@ -14,7 +14,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
   const list = async ({ id, owner }: Account) =>
     (await attempt("auth.service_accounts.list", { account_id: id }, owner)).body;
 
-  test("lists all of the account, oldest first, the revoked ones too, without their tokens", async () => {
+  test("lists all service accounts of the account, also revoked ones, oldest first and without their tokens", async () => {
     const account = await newAccount();
     const { token: _, ...first } = await newProgram(attempt, account, { name: "First" });
     const { token: __, ...second } = await newProgram(attempt, account, { name: "Second" });
@@ -24,7 +24,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await list(account)).toEqual([{ ...first, revoked_at: expect.stringMatching(/\.\d{3}Z$/) }, second]);
   });
 
-  test("tells when a token was last used, noted once an hour and not with every request", async () => {
+  test("shows the last use of the token, which is recorded at most once an hour", async () => {
     const account = await newAccount();
     const program = await newProgram(attempt, account);
     const lastUse = async () => Date.parse((await list(account))[0].last_used_at);
@@ -41,7 +41,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await lastUse()).toBe(start + 3_600_000);
   });
 
-  test("a refused token is no use", async () => {
+  test("a request with a refused token does not count as a use", async () => {
     const account = await newAccount();
     const { token } = await newProgram(attempt, account);
     const forged = token.slice(0, -1) + (token.endsWith("0") ? "1" : "0");
@@ -50,7 +50,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
   });
 
   test.each([0, 60])(
-    "still tells it after a rotation with an overlap of %i s, and so does its answer",
+    "after a rotation with an overlap of %i s, the list and the answer of the rotation show the last use before it",
     async (overlap) => {
       const account = await newAccount();
       const program = await newProgram(attempt, account);

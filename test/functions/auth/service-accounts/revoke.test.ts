@@ -38,7 +38,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
       owner,
     );
 
-  test("its tokens are refused from the next request on, by REST and by code mode, also old tokens of a rotation", async () => {
+  test("all tokens of a revoked service account are refused from the next request on, also an old token of a rotation", async () => {
     const account = await newAccount();
     const program = await newProgram(attempt, account);
     const args = { account_id: account.id, service_account_id: program.id, overlap_seconds: 600 };
@@ -62,7 +62,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(row?.["ttl"]).toBe(Math.ceil(Date.parse(String(row?.["revoked_at"])) / 1_000 + 400 * 86_400));
   });
 
-  test("all it held is revoked, however much it was", async () => {
+  test("revokes all 31 grants of the service account, and ends its group membership", async () => {
     const account = await newAccount();
     const program = await newProgram(attempt, account);
     const scope = { resource_type: "workspace", resource_id: await newWorkspace(account, "One") };
@@ -84,7 +84,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await attempt("auth.groups.members.list", members, account.owner)).body.total).toBe(0);
   });
 
-  test("nothing can be given to it any more", async () => {
+  test("a revoked service account cannot get a grant", async () => {
     const account = await newAccount();
     const program = await newProgram(attempt, account);
     const missing = masked((await give(account, randomUUID(), "dns.view")).body);
@@ -94,7 +94,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(masked(refused.body)).toBe(missing);
   });
 
-  test("one made again with the same name inherits nothing", async () => {
+  test("a new service account with the same name inherits nothing", async () => {
     const account = await newAccount();
     const group = await newGroup(account, "Support");
     await giveGroup(account, group, "workspace.view");
@@ -109,12 +109,12 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await useOf(old.token)).toEqual(revokedToken);
   });
 
-  test.each(["directly", "by a group"])(
-    "a service account that owns the account %s is revoked by owners only",
+  test.each(["directly", "through a group"])(
+    "only owners can revoke a service account that owns the account %s",
     async (how) => {
       const account = await newAccount();
       const program = await newServiceAccount(account, ...(how === "directly" ? [{ owner: true } as const] : []));
-      if (how === "by a group") {
+      if (how === "through a group") {
         const group = await newGroup(account, "Owners");
         await makeOwner(account, group.id, "group");
         await join(account, group, program.id, "service_account");
@@ -129,7 +129,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     },
   );
 
-  test("a stronger program than oneself can be revoked, but for owners: taking away is no escalation", async () => {
+  test("a caller can revoke a service account with more permissions than the caller has", async () => {
     const account = await newAccount();
     const program = await newServiceAccount(account, { role: "manager" });
     const manager = await newMember(account, { capability: "auth.manage" });
@@ -137,7 +137,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await useOf(program.token)).toEqual(revokedToken);
   });
 
-  test("a grant revoked at the same moment does not stop it, and one given then does not stay", async () => {
+  test("a grant that is revoked at the same moment does not stop the revocation, and a grant given then does not stay", async () => {
     const account = await newAccount();
     for (let round = 0; round < 5; round++) {
       const program = await newProgram(attempt, account);
@@ -170,7 +170,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await give(account, program.id, "ip.view")).status).toBe(422);
   });
 
-  test("concurrent revocations end as a single one does, and a later one finds nothing", async () => {
+  test("concurrent revocations end like a single one, and a later revocation returns 404", async () => {
     const account = await newAccount();
     const program = await newProgram(attempt, account);
     await give(account, program.id, "dns.view");
@@ -201,7 +201,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await revoke(account, program.id, account.owner)).status).toBe(404);
   });
 
-  test("another account's is a 404 with the bytes of a missing one, and still works", async () => {
+  test("another account's service account gets the same 404 as a missing one, and still works", async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const foreign = await newProgram(attempt, other);
     const hidden = await revoke(account, foreign.id, account.owner);

@@ -8,7 +8,10 @@ import { useOf } from "../../../support/programs.ts";
 import { request } from "../../../support/request.ts";
 import { newAccount, newMember, newServiceAccount, type Account } from "../../../support/world.ts";
 
-/** A program in a group, and somebody who may rotate it as long as neither holds anything. */
+/**
+ * A service account in a group, and a function that rotates the service account. The caller of the rotation has only
+ * auth.manage, so the rotation succeeds while the service account and the group have no permissions.
+ */
 async function scene() {
   const account = await newAccount();
   const group = await newGroup(account, "Programs");
@@ -28,7 +31,7 @@ const ofGroups = ({ account }: { account: Account }): Key => groupsKey(account.i
 
 test.each<[string, More]>([
   [
-    "it became an owner",
+    "the service account becomes an owner",
     {
       where: own,
       give: ({ account, program }) => makeOwner(account, program.id, "service_account"),
@@ -36,7 +39,7 @@ test.each<[string, More]>([
     },
   ],
   [
-    "its group was given something",
+    "the group of the service account gets a grant",
     {
       where: ofGroups,
       give: ({ account, group }) => giveGroup(account, group, "billing.manage"),
@@ -44,7 +47,7 @@ test.each<[string, More]>([
     },
   ],
   [
-    "it was put into a group that holds something",
+    "the service account is added to a group with a grant",
     {
       where: own,
       give: async ({ account, program }) => {
@@ -55,7 +58,7 @@ test.each<[string, More]>([
       missing: "billing.manage",
     },
   ],
-])("nobody gets a token that may do more than it could when they were checked: meanwhile %s", async (_, more) => {
+])("a rotation that has already read the permissions is refused if %s", async (_, more) => {
   const opened = await scene();
   const { PK, SK } = more.where(opened);
   const { body } = await afterReading(

@@ -33,7 +33,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     );
   };
 
-  test("answers the service account with a new token, this once, and it holds the same", async () => {
+  test("returns a new token, only in this answer, and the service account keeps its permissions", async () => {
     const account = await newAccount();
     const program = await newServiceAccount(account, { role: "viewer" });
     const { status, body } = await rotate(account, program.id, account.owner);
@@ -49,7 +49,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(JSON.stringify(await storedOf(account))).not.toContain(token.slice(21, 61));
   });
 
-  test("with no overlap the old tokens are refused from the next request on, by REST and by code mode", async () => {
+  test("without overlap the old tokens are refused from the next request on, over REST and in code mode", async () => {
     const account = await newAccount();
     const program = await newProgram(attempt, account);
     const kept = (await rotate(account, program.id, account.owner, 600)).body.token;
@@ -75,7 +75,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await useOf(fresh)).toEqual(good);
   });
 
-  test("a later rotation with a longer overlap does not give an old token more time, nor more than it had", async () => {
+  test("a later rotation with a longer overlap does not extend an old token, nor any token beyond its own end", async () => {
     const account = await newAccount();
     const start = Date.now();
     const expires_at = new Date(start + 7_200_000).toISOString();
@@ -117,14 +117,14 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await rotate(account, weaker.id, manager, 0)).status).toBe(200);
   });
 
-  test("a program may rotate itself when it may manage others", async () => {
+  test("a service account with auth.manage can rotate itself", async () => {
     const account = await newAccount();
     const program = await newServiceAccount(account, { capability: "auth.manage" });
     const { body } = await rotate(account, program.id, program, 0);
     expect([await useOf(program.token), await useOf(body.token)]).toEqual([revoked, good]);
   });
 
-  test("of concurrent rotations without overlap one token is left", async () => {
+  test("after concurrent rotations without overlap, one token works", async () => {
     const account = await newAccount();
     const program = await newProgram(attempt, account);
     const answers = await Promise.all(Array.from({ length: 4 }, () => rotate(account, program.id, account.owner, 0)));
@@ -136,7 +136,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(listed.body).toMatchObject([{ token_public_id: left?.body.token_public_id }]);
   });
 
-  test("a program that was rotated a hundred times can still be rotated and revoked, and all its tokens with it", async () => {
+  test("a service account that was rotated 110 times can be revoked, with all its tokens", async () => {
     const account = await newAccount();
     const program = await newProgram(attempt, account);
     const start = Date.now();
@@ -154,7 +154,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await works()).toBe(0);
   });
 
-  test("twenty tokens work at the same time at most; without overlap there is always room", async () => {
+  test("at most twenty tokens work at the same time; a rotation without overlap succeeds even then", async () => {
     const account = await newAccount();
     const program = await newProgram(attempt, account);
     for (let count = 0; count < 19; count++) {
@@ -167,7 +167,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(await useOf(program.token)).toEqual(revoked);
   });
 
-  test("a revoked one, and another account's, is a 404 with the bytes of a missing one", async () => {
+  test("a revoked service account and another account's get the same 404 as a missing one", async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const [own, foreign] = [await newProgram(attempt, account), await newProgram(attempt, other)];
     await asOwner(account, "DELETE", `service-accounts/${own.id}`);

@@ -25,7 +25,7 @@ test("a renamed service account keeps its token, and its new name is in the list
   });
 });
 
-test("the name it has already changes nothing", async () => {
+test("a change to the present name writes no audit entry", async () => {
   const account = await newAccount();
   const { id } = (await send(account, "POST", "", { name: "Backup" })).body;
   const entries = () => request("GET", `/v1/public/accounts/${account.id}/audit-log`, { token: account.owner.token });

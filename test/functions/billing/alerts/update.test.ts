@@ -7,7 +7,7 @@ import { billing, fund } from "../../../support/billing.ts";
 import { storedOf } from "../../../support/entry-points.ts";
 import { newAccount, testTable } from "../../../support/world.ts";
 
-test("sets the threshold, and null goes back to the default", async () => {
+test("sets the threshold, and null restores the default", async () => {
   const account = await newAccount();
   const { body } = await billing(account, "PATCH", "alerts", { low_balance_threshold: "40.00" });
   expect(body).toMatchObject({
@@ -20,15 +20,18 @@ test("sets the threshold, and null goes back to the default", async () => {
   expect(reset).toEqual((await billing(account, "GET", "alerts")).body);
 });
 
-test.each(["-1", "0", "10000.01", "1.234", true])("%j is a 422, and changes nothing", async (threshold) => {
-  const account = await newAccount();
-  const before = await storedOf(account);
-  const { status, body } = await billing(account, "PATCH", "alerts", { low_balance_threshold: threshold });
-  expect([status, body.detail[0].loc.slice(0, 2)]).toEqual([422, ["body", "low_balance_threshold"]]);
-  expect(await storedOf(account)).toEqual(before);
-});
+test.each(["-1", "0", "10000.01", "1.234", true])(
+  "a threshold of %j is refused with 422, and changes nothing",
+  async (threshold) => {
+    const account = await newAccount();
+    const before = await storedOf(account);
+    const { status, body } = await billing(account, "PATCH", "alerts", { low_balance_threshold: threshold });
+    expect([status, body.detail[0].loc.slice(0, 2)]).toEqual([422, ["body", "low_balance_threshold"]]);
+    expect(await storedOf(account)).toEqual(before);
+  },
+);
 
-test("a wallet below the new threshold is told of once by the worker, with the threshold", async () => {
+test("the worker reports a wallet below the new threshold once, with the threshold", async () => {
   const account = await newAccount();
   await fund(account, 2_000);
   await billing(account, "PATCH", "alerts", { low_balance_threshold: "25.00" });

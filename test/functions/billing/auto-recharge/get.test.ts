@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { billing } from "../../../support/billing.ts";
 import { newAccount } from "../../../support/world.ts";
 
-test("shows the defaults, switched off, before anything was set", async () => {
+test("shows the defaults, with the recharge switched off, before the first change", async () => {
   expect((await billing(await newAccount(), "GET", "auto-recharge")).body).toEqual({
     enabled: false,
     threshold: "10.00",

@@ -15,7 +15,7 @@ test("members that are left out stay as they are", async () => {
   expect(body).toMatchObject({ enabled: false, threshold: "12.50", amount: "30.00", max_per_month: 2 });
 });
 
-test("an amount of an earlier version that is too small stays, until it is changed", async () => {
+test("a stored amount below the minimum, from an earlier version, stays until it is changed", async () => {
   const account = await newAccount();
   await billing(account, "PATCH", "auto-recharge", { amount: "1.00" });
   await write({ update: { PK: `ACCOUNT#${account.id}`, SK: "AUTO_RECHARGE" }, set: { amount: 10 } });
@@ -23,7 +23,7 @@ test("an amount of an earlier version that is too small stays, until it is chang
   expect([status, body.threshold, body.amount]).toEqual([200, "12.50", "0.10"]);
 });
 
-test("without a saved card it is not switched on: 409, and nothing changes", async () => {
+test("without a saved card, switching on is refused with 409, and nothing changes", async () => {
   const account = await newAccount();
   const before = await storedOf(account);
   const { status, body } = await billing(account, "PATCH", "auto-recharge", { enabled: true });
@@ -44,7 +44,7 @@ test.each([
   [{ max_per_month: 21 }, "max_per_month"],
   [{ max_per_month: 0 }, "max_per_month"],
   [{ enabled: "yes" }, "enabled"],
-])("%j is a 422 that names the place, and changes nothing", async (change, member) => {
+])("the change %j is refused at its place, and changes nothing", async (change, member) => {
   const account = await newAccount();
   const before = await storedOf(account);
   const { status, body } = await billing(account, "PATCH", "auto-recharge", change);
@@ -52,7 +52,7 @@ test.each([
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("an automatic recharge fills the wallet, and its refund leaves the wallet again", async () => {
+test("an automatic recharge adds to the wallet, and a refund takes the money out again, once", async () => {
   const account = await newAccount();
   await fund(account, 300);
   await saveTestCard(account);
@@ -68,7 +68,7 @@ test("an automatic recharge fills the wallet, and its refund leaves the wallet a
   expect((await billing(account, "GET", "wallet-balance")).body.balance).toBe("3.00");
 });
 
-test("a refund that fails at the bank is in the wallet again, once", async () => {
+test("the money of a refund that fails at the bank is in the wallet again, once", async () => {
   const account = await newAccount();
   await saveTestCard(account);
   await billing(account, "PATCH", "auto-recharge", { enabled: true });
@@ -93,7 +93,7 @@ test("a refund that fails at the bank is in the wallet again, once", async () =>
   ]);
 });
 
-test("a dispute by the provider's webhooks leaves the wallet, and a won one comes back", async () => {
+test("a dispute takes the money out of the wallet, and a won dispute returns the money", async () => {
   const account = await newAccount();
   await saveTestCard(account, "disputes");
   await billing(account, "PATCH", "auto-recharge", { enabled: true });

@@ -55,7 +55,7 @@ async function tokenOf(paymentUrl: string): Promise<string> {
   return new URL(success_url ?? "").searchParams.get("checkout_token") ?? "";
 }
 
-/** The checkout of a top-up of 50.00, and the token that its page has. */
+/** Opens the checkout of a top-up of 50.00 USD. Returns the id of the checkout, and the token of its result page. */
 async function opened(account: Account): Promise<{ checkoutId: string; token: string }> {
   const { hosted_page, checkout_token } = (await billing(account, "POST", "topup-session", { amount: "50.00" })).body;
   return { checkoutId: hosted_page.id, token: checkout_token };
@@ -78,7 +78,7 @@ test("leads to the return URL of the top-up, with the token and the status in it
   });
 });
 
-test("finds a payment of which no webhook told, and credits it once, however many poll", async () => {
+test("finds a payment that no webhook has reported, and credits it once, however many requests poll", async () => {
   const account = await newAccount();
   const { checkoutId, token } = await opened(account);
   expect((await resultOf(account.id, token)).body.status).toBe("pending");
@@ -95,23 +95,26 @@ test("finds a payment of which no webhook told, and credits it once, however man
   expect((await billing(account, "GET", "transactions")).body.total).toBe(1);
 });
 
-/** As if the page had asked for the last time some seconds ago. */
+/** Sets the time at which the result page last asked the provider to a minute ago. */
 async function rested({ id }: Account, token: string): Promise<void> {
   const asked_at = new Date(Date.now() - 60_000).toISOString();
   await testTable().attempt({ update: topupKey(id, token.slice(0, 36)), set: { asked_at } });
 }
 
-test.each(["expired", "async_payment_failed"])("tells of a checkout that ended with %s", async (end) => {
-  const account = await newAccount();
-  const { reference, token } = await newTopup(account);
-  const told = { checkoutId: `cs_local_${reference}`, reference, cents: 5_000 };
-  await tellPayment(account, told, `checkout.session.${end}`);
-  expect((await resultOf(account.id, token)).body.status).toBe(end === "expired" ? "expired" : "failed");
-  await tellPayment(account, told);
-  expect((await resultOf(account.id, token)).body.status).toBe("paid");
-});
+test.each(["expired", "async_payment_failed"])(
+  "shows a checkout that ended with %s, and then its late payment",
+  async (end) => {
+    const account = await newAccount();
+    const { reference, token } = await newTopup(account);
+    const told = { checkoutId: `cs_local_${reference}`, reference, cents: 5_000 };
+    await tellPayment(account, told, `checkout.session.${end}`);
+    expect((await resultOf(account.id, token)).body.status).toBe(end === "expired" ? "expired" : "failed");
+    await tellPayment(account, told);
+    expect((await resultOf(account.id, token)).body.status).toBe("paid");
+  },
+);
 
-test("any other token, and another account's, is the same 404", async () => {
+test("a wrong token and a token of another account get the same 404", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const { reference, token } = await newTopup(account);
   const guesses = [

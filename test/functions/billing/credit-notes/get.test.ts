@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { addCreditNote, billing } from "../../../support/billing.ts";
 import { newAccount } from "../../../support/world.ts";
 
-test("has all that the list has, and the lines that make its amount", async () => {
+test("shows what the list shows, and the lines that add up to the amount", async () => {
   const account = await newAccount();
   const id = await addCreditNote(account);
   const [{ download_url: _, ...listed }] = (await billing(account, "GET", "credit-notes")).body.items;

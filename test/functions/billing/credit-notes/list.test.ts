@@ -8,7 +8,7 @@ import { addCreditNote, billing } from "../../../support/billing.ts";
 import { eventOf, handlerOf } from "../../../support/request.ts";
 import { newAccount, newMember } from "../../../support/world.ts";
 
-test("credit notes are listed newest first, each with its lines and a PDF that needs no credential", async () => {
+test("lists credit notes newest first, each with a PDF that can be downloaded without a credential", async () => {
   const account = await newAccount();
   const [first, second] = [await addCreditNote(account), await addCreditNote(account)];
   const { items } = (await billing(account, "GET", "credit-notes")).body;

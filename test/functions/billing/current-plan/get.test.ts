@@ -10,7 +10,7 @@ const today = dayOf(now);
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now }));
 afterEach(() => void vi.useRealTimers());
 
-test("an account that chose nothing is on the default plan", async () => {
+test("an account that chose no plan is on the default plan", async () => {
   expect((await billing(await newAccount(), "GET", "current-plan")).body).toEqual({
     plan_id: "per_mailbox",
     plan_name: "Per mailbox",
@@ -22,7 +22,7 @@ test("an account that chose nothing is on the default plan", async () => {
       period_start: today,
       period_end: plusDays(nextMonth(today), -1),
       due_on: nextMonth(today),
-      // The minimum of one day.
+      // The part of the monthly minimum for one day.
       total_so_far: (Math.round(500 / daysInMonth(today)) / 100).toFixed(2),
     },
     currency: "USD",
@@ -51,7 +51,7 @@ test("a plan that ends with the month is cancelling, and can be cancelled immedi
   });
 });
 
-test("without a plan there is none to show", async () => {
+test("after an immediate cancellation the status is cancelled, and all members of the plan are null", async () => {
   const account = await newAccount();
   await billing(account, "POST", "cancel-plan", { cancel_immediately: true });
   expect((await billing(account, "GET", "current-plan")).body).toMatchObject({

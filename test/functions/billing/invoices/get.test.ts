@@ -9,7 +9,7 @@ import { newAccount, newMember, testTable } from "../../../support/world.ts";
 
 const endOfMonth = (): string => plusDays(nextMonth(dayOf(new Date())), -1);
 
-test("has all that the list has, the lines that make its amount, and when it was paid", async () => {
+test("shows what the list shows, the lines that add up to the amount, and the time of the payment", async () => {
   const account = await newAccount();
   await use(account, 1_000);
   await closeDays(account, endOfMonth());
@@ -33,7 +33,7 @@ test("has all that the list has, the lines that make its amount, and when it was
   expect(await get()).toMatchObject({ status: "paid", paid_at: expect.stringMatching(/Z$/) });
 });
 
-test("has the credit notes that correct it, also those of an earlier version, and the rest of its amount", async () => {
+test("shows the credit notes of the invoice, also if an earlier version stored it, and the remaining amount", async () => {
   const account = await newAccount();
   const id = await addInvoice(account);
   const get = async () => (await billing(account, "GET", `invoices/${id}`)).body;

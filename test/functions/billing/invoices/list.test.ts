@@ -25,11 +25,11 @@ afterEach(() => setClockAhead(0));
 const endOfMonth = (): string => plusDays(nextMonth(dayOf(new Date())), -1);
 const list = async (account: Account, query = "") => (await billing(account, "GET", `invoices${query}`)).body;
 
-test("there are none before a month has ended", async () => {
+test("lists no invoices before a month has ended", async () => {
   expect(await list(await newAccount())).toMatchObject({ items: [], total: 0 });
 });
 
-test("a month that ended is one invoice, paid from the wallet, newest first", async () => {
+test("each ended month has one invoice, paid from the wallet, and the newest invoice comes first", async () => {
   const account = await newAccount();
   await fund(account, 1_000_000);
   await use(account, 1_000);
@@ -52,7 +52,7 @@ const textOf = (pdf: Buffer): string => textsOf(pdf).flat().join(" ");
 const download = async (url: URL): Promise<Response> =>
   (await handlerOf({ file: "functions/billing/invoices/download.ts" }))(eventOf("GET", `${url.pathname}${url.search}`));
 
-test("its PDF can be downloaded as soon as it is listed, without a credential, and shows its present state", async () => {
+test("the PDF of a listed invoice can be downloaded without a credential, and shows the present state of the invoice", async () => {
   const account = await newAccount();
   await use(account, 10);
   await closeDays(account, endOfMonth());
@@ -78,7 +78,7 @@ test("its PDF can be downloaded as soon as it is listed, without a credential, a
   }
 });
 
-test("an address of a PDF that was changed, is another invoice's or has expired is a 403 that shows nothing", async () => {
+test("a download URL that was changed, has the id of another invoice or has expired gets 403", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   for (const { id } of [account, other]) {
     await use({ id }, 10);
@@ -127,7 +127,7 @@ test("an address of a PDF that was changed, is another invoice's or has expired 
   await expect(invoiceOf(Date.now() + 3_601_000)).rejects.toMatchObject({ code: "forbidden" });
 });
 
-test("an invoice of the first edition gets an address of its PDF when it is listed, also by several callers at once", async () => {
+test("an invoice that the product's first version made gets a download URL when it is listed, also by several callers at once", async () => {
   const account = await newAccount();
   await use(account, 10);
   await closeDays(account, endOfMonth());
@@ -138,7 +138,7 @@ test("an invoice of the first edition gets an address of its PDF when it is list
   for (const { items } of pages) expect((await download(new URL(items[0].download_url))).statusCode).toBe(200);
 });
 
-test("an invoice the wallet cannot pay stays open, and is paid by the next top-up", async () => {
+test("an invoice that the wallet cannot pay stays open, and is paid by the next top-up", async () => {
   const account = await newAccount();
   await use(account, 10);
   await closeDays(account, endOfMonth());

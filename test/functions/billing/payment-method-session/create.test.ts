@@ -8,7 +8,7 @@ import { newAccount } from "../../../support/world.ts";
 const resultOf = (id: string, token: string) =>
   request("GET", `/v1/public/accounts/${id}/billing/checkout/result?checkout_token=${token}`);
 
-test("opens a page, whose result is told to the holder of its token without a credential", async () => {
+test("opens a page, and shows the result of the page to a holder of its token without a credential", async () => {
   const account = await newAccount();
   const { status, body } = await billing(account, "POST", "payment-method-session", {
     return_url: "https://app.example.com/wallet",
@@ -23,21 +23,21 @@ test("opens a page, whose result is told to the holder of its token without a cr
   });
 });
 
-test("a card of which no webhook told is found by the result page", async () => {
+test("the result page finds a card that no webhook has reported", async () => {
   const account = await newAccount();
   const { token, webhook } = await enterCard(account);
   expect((await resultOf(account.id, token)).body).toMatchObject({ status: "paid", message: "Your card is saved." });
   expect((await tellProduct(webhook)).body).toMatchObject({ outcome: "known" });
 });
 
-test("the token of another account, or with another secret, is a 404", async () => {
+test("a token of another account and a token with a wrong secret get 404", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const { token } = await enterCard(account);
   expect((await resultOf(other.id, token)).status).toBe(404);
   expect((await resultOf(account.id, `${token.slice(0, -2)}__`)).status).toBe(404);
 });
 
-test("a return URL that is not allowed is a 422 that names the place", async () => {
+test("a return URL that is not allowed is refused at its place", async () => {
   const { status, body } = await billing(await newAccount(), "POST", "payment-method-session", {
     return_url: "https://evil.example.net/",
   });

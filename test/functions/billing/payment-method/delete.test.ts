@@ -5,7 +5,7 @@ import { request } from "../../../support/request.ts";
 import { enterCard, saveTestCard, tellProduct } from "../../../support/saved-cards.ts";
 import { newAccount } from "../../../support/world.ts";
 
-test("removes the card and switches off automatic recharges; again changes nothing", async () => {
+test("removes the card and switches off automatic recharges; a second deletion changes nothing", async () => {
   const account = await newAccount();
   await saveTestCard(account);
   await billing(account, "PATCH", "auto-recharge", { enabled: true });
@@ -25,7 +25,7 @@ test("a program that deletes the card completes, also if there is none", async (
   });
 });
 
-test("a repeated report of the page does not bring back a deleted card", async () => {
+test("a repeated webhook does not restore a deleted card", async () => {
   const account = await newAccount();
   const { webhook } = await enterCard(account);
   await tellProduct(webhook);

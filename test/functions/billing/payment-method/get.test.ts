@@ -4,7 +4,7 @@ import { billing } from "../../../support/billing.ts";
 import { enterCard, saveTestCard, tellProduct } from "../../../support/saved-cards.ts";
 import { newAccount } from "../../../support/world.ts";
 
-test("shows no card, and then the saved one without its number", async () => {
+test("shows null without a card, and a saved card without its full number", async () => {
   const account = await newAccount();
   expect((await billing(account, "GET", "payment-method")).body).toEqual({ payment_method: null });
   await saveTestCard(account);
@@ -18,7 +18,7 @@ test("shows no card, and then the saved one without its number", async () => {
   });
 });
 
-test("shows the card of the page that was opened last, in whichever order they are reported", async () => {
+test("shows the card of the page that was opened last, whichever card is reported first", async () => {
   const account = await newAccount();
   const first = await enterCard(account, "works");
   const second = await enterCard(account, "confirm");

@@ -14,7 +14,7 @@ import { newAccount, type Account } from "../../../support/world.ts";
 
 const cancel = (account: Account, body: object = {}) => billing(account, "POST", "cancel-plan", body);
 
-test("ends with the month if nothing else is said", async () => {
+test("by default, the plan ends with the month", async () => {
   const { body } = await cancel(await newAccount());
   expect(body).toMatchObject({
     status: "scheduled",
@@ -24,7 +24,7 @@ test("ends with the month if nothing else is said", async () => {
   });
 });
 
-test("ends at once when asked to, also when it was to end with the month", async () => {
+test("an immediate cancellation ends the plan at once, also if the plan was to end with the month", async () => {
   const account = await newAccount();
   await cancel(account);
   const { status, body } = await cancel(account, { cancel_immediately: true });
@@ -41,7 +41,7 @@ test("a cancelled plan cannot be cancelled again", async () => {
 
 const whens = [{}, { cancel_immediately: true }];
 
-test("a plan is not cancelled while it pays for managed dedicated IPs, and can be once they are deleted", async () => {
+test("a plan cannot be cancelled until the managed dedicated IPs of the account are deleted", async () => {
   const account = await funded(await newAccount());
   const current = async () => (await billing(account, "GET", "current-plan")).body.can_cancel_plan;
   const ids = [(await activeIp(account)).id, (await claimed(account)).id];
@@ -58,29 +58,32 @@ test("a plan is not cancelled while it pays for managed dedicated IPs, and can b
   for (const when of whens) expect((await cancel(account, when)).status).toBe(200);
 });
 
-test.each(whens)("of a cancellation %o and a claim at the same time one is done", async (when) => {
-  const { option_id } = await newOption(8);
-  for (let time = 0; time < 6; time++) {
-    const account = await funded(await newAccount());
-    const [cancelled, claim] = await Promise.all([
-      cancel(account, when),
-      send(account, "POST", "/claim", { option_id }),
-    ]);
-    const codes = [cancelled.body.code, claim.body.code];
-    expect([
-      ["plan_in_use", undefined],
-      [undefined, "plan_cancelled"],
-    ]).toContainEqual(codes);
-    expect((await send(account, "GET")).body.total).toBe(codes[1] === undefined ? 1 : 0);
-  }
-});
+test.each(whens)(
+  "a cancellation %o and a claim of a dedicated IP at the same time: one succeeds, and the other is refused",
+  async (when) => {
+    const { option_id } = await newOption(8);
+    for (let time = 0; time < 6; time++) {
+      const account = await funded(await newAccount());
+      const [cancelled, claim] = await Promise.all([
+        cancel(account, when),
+        send(account, "POST", "/claim", { option_id }),
+      ]);
+      const codes = [cancelled.body.code, claim.body.code];
+      expect([
+        ["plan_in_use", undefined],
+        [undefined, "plan_cancelled"],
+      ]).toContainEqual(codes);
+      expect((await send(account, "GET")).body.total).toBe(codes[1] === undefined ? 1 : 0);
+    }
+  },
+);
 
-test("to cancel at no time is a 422", async () => {
+test("`cancel_at_period_end: false` without an immediate cancellation is refused", async () => {
   const { status, body } = await cancel(await newAccount(), { cancel_at_period_end: false });
   expect([status, body.detail[0].loc]).toEqual([422, ["body", "cancel_at_period_end"]]);
 });
 
-test("to cancel both now and with the month is a 422 that names both members and cancels nothing", async () => {
+test("a cancellation both at once and with the month is refused at both members, and cancels nothing", async () => {
   const account = await newAccount();
   const before = await storedOf(account);
   const { status, body } = await cancel(account, { cancel_at_period_end: true, cancel_immediately: true });
@@ -92,7 +95,7 @@ test("to cancel both now and with the month is a 422 that names both members and
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("in code mode, too, both are refused, and nothing runs", async () => {
+test("code mode also refuses a cancellation both at once and with the month", async () => {
   const { id, owner } = await newAccount();
   const code = `billing.plan.cancel(account_id="${id}", cancel_at_period_end=true, cancel_immediately=true)`;
   const body = { request_id: "r", session_id: "s", code };
@@ -107,24 +110,27 @@ test.each([
   [{ cancel_at_period_end: false, cancel_immediately: true }, "cancelled"],
   [{ cancel_immediately: true }, "cancelled"],
   [{ cancel_immediately: false }, "scheduled"],
-])("%j is one of the two", async (body, expected) => {
+])("the cancellation %j is accepted, and its status is %s", async (body, expected) => {
   const answer = await cancel(await newAccount(), body);
   expect([answer.status, answer.body.status]).toEqual([200, expected]);
 });
 
-test.each(whens)("a cancellation %o that did not see a claim yet is refused by it", async (when) => {
-  const account = await funded(await newAccount());
-  const { partition, name } = ipsOf(account.id);
-  const { body } = await afterReading(
-    ({ PK, SK }) => PK === partition && SK === `LIST#${name}#HEAD`,
-    () => claimed(account),
-    () => cancel(account, when),
-  );
-  expect(body).toMatchObject({ status: 409, code: "plan_in_use", dedicated_ip_count: 1 });
-  expect((await billing(account, "GET", "current-plan")).body.status).toBe("active");
-});
+test.each(whens)(
+  "a cancellation %o is refused if a dedicated IP is claimed after the cancellation has read the IPs",
+  async (when) => {
+    const account = await funded(await newAccount());
+    const { partition, name } = ipsOf(account.id);
+    const { body } = await afterReading(
+      ({ PK, SK }) => PK === partition && SK === `LIST#${name}#HEAD`,
+      () => claimed(account),
+      () => cancel(account, when),
+    );
+    expect(body).toMatchObject({ status: 409, code: "plan_in_use", dedicated_ip_count: 1 });
+    expect((await billing(account, "GET", "current-plan")).body.status).toBe("active");
+  },
+);
 
-test.each(whens)("a claim that did not see a cancellation %o yet is refused by it", async (when) => {
+test.each(whens)("a claim is refused if a cancellation %o happens after the claim has read the plan", async (when) => {
   const account = await funded(await newAccount());
   const { option_id } = await newOption();
   const { body } = await afterReading(

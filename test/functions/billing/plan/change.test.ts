@@ -12,7 +12,7 @@ afterEach(() => setClockAhead(0));
 const change = (account: Account, body: object) => billing(account, "POST", "change-plan", body);
 const today = (): string => dayOf(new Date());
 
-test("changes from today on, and answers the plans before and after", async () => {
+test("changes the plan from today on, and returns the previous and the new plan", async () => {
   const account = await newAccount();
   expect(await change(account, { plan_id: "per_dedicated_ip" })).toMatchObject({
     status: 200,
@@ -28,7 +28,7 @@ test("changes from today on, and answers the plans before and after", async () =
   expect((await billing(account, "GET", "current-plan")).body.plan_id).toBe("per_dedicated_ip");
 });
 
-test("a change to a later day holds from then on, and can be replaced until then", async () => {
+test("a change on a later day takes effect on that day, and can be replaced before that day", async () => {
   const account = await newAccount();
   const effective_date = plusDays(today(), 10);
   expect((await change(account, { plan_id: "per_dedicated_ip", effective_date })).body.status).toBe("scheduled");
@@ -45,7 +45,7 @@ test("a change to a later day holds from then on, and can be replaced until then
   expect((await change(account, { plan_id: "per_mailbox" })).body).toMatchObject({ code: "plan_unchanged" });
 });
 
-test("the plan one is on already is a 409", async () => {
+test("a change to the present plan gets 409", async () => {
   const account = await newAccount();
   expect((await change(account, { plan_id: "per_mailbox" })).body).toMatchObject({
     status: 409,
@@ -53,14 +53,14 @@ test("the plan one is on already is a 409", async () => {
   });
 });
 
-test("changing to the plan that was cancelled resumes it", async () => {
+test("a change to the cancelled plan resumes the plan", async () => {
   const account = await newAccount();
   await billing(account, "POST", "cancel-plan", {});
   expect((await change(account, { plan_id: "per_mailbox" })).body).toMatchObject({ status: "active" });
   expect((await billing(account, "GET", "current-plan")).body.status).toBe("active");
 });
 
-test("while an invoice is open it is a 409 that names the invoice", async () => {
+test("while an invoice is open, a change gets a 409 that names the invoice", async () => {
   const account = await newAccount();
   await use(account, 10);
   await closeDays(account, plusDays(monthOf(plusDays(monthOf(today()), 40)), -1));
@@ -80,7 +80,7 @@ test.each([
   expect([answer.status, answer.body.detail?.[0].loc]).toEqual([422, ["body", place]]);
 });
 
-test("a plan that is left out is missing, not wrong", async () => {
+test("a plan that is left out is refused as missing", async () => {
   const { body } = await change(await newAccount(), {});
   expect(body.detail).toEqual([{ loc: ["body", "plan_id"], msg: "This is required", type: "missing" }]);
 });
@@ -114,7 +114,7 @@ test("a dry run shows the costs of this month and of the next one on the plan, a
   expect(back.preview.next_period.total).toBe("30.00");
 });
 
-test("a dry run gives the refusals of the real call", async () => {
+test("a dry run is refused like the real call", async () => {
   const account = await newAccount();
   const yesterday = plusDays(today(), -1);
   for (const body of [{ plan_id: "per_mailbox" }, { plan_id: "per_dedicated_ip", effective_date: yesterday }]) {

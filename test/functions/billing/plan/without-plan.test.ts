@@ -15,7 +15,7 @@ const password = "correct horse battery";
 
 afterEach(() => setClockAhead(0));
 
-/** An account with a mailbox and its password, and money. */
+/** An account with money, and a mailbox with a password. */
 async function scene() {
   const account = await newAccount();
   await fund(account, 10_000);
@@ -35,7 +35,7 @@ async function scene() {
   return { account, name, ada, address, use, add };
 }
 
-/** The days' run, as the worker does it for one account. */
+/** Runs the daily billing work for one account, as the worker does. */
 const run = ({ id }: Account): Promise<void> =>
   runAccount(id, plusDays(dayOf(clock()), -1), { table: testTable(), now: clock, requestId: "test" });
 
@@ -52,7 +52,7 @@ async function planEvents({ id }: Account): Promise<string[]> {
 
 const everything = { imap: true, smtp: true, sends: "allowed", receives: "mailbox", signs: true };
 
-test("without a plan nothing is added, and the answer tells how to resume", async () => {
+test("without a plan, nothing can be added, and the answer names the plans to choose from", async () => {
   const { account, name, ada, add } = await scene();
   const person = { first_name: "Bob", last_name: "B" };
   const calls: [path: string, body: object][] = [
@@ -78,7 +78,7 @@ test("without a plan nothing is added, and the answer tells how to resume", asyn
   expect(statuses.filter(([, status]) => Number(status) >= 300)).toEqual([]);
 });
 
-test("a plan that ends with the month is one until then", async () => {
+test("a plan that ends with the month works until then", async () => {
   const { account, name, use, add } = await scene();
   await billing(account, "POST", "cancel-plan", {});
   expect(await use()).toEqual(everything);
@@ -88,7 +88,7 @@ test("a plan that ends with the month is one until then", async () => {
   expect(await use()).toEqual({ ...everything, sends: "plan_required" });
 });
 
-test("without a plan mail is received and read for 30 days, and nothing is sent", async () => {
+test("without a plan, no mail can be sent, and after 30 days no login works, but mail is still received", async () => {
   const { account, use } = await scene();
   expect(await use()).toEqual(everything);
   await cancelNow(account);
@@ -112,7 +112,7 @@ test("without a plan mail is received and read for 30 days, and nothing is sent"
   expect(await planEvents(account)).toEqual(["billing.plan.cancelled", "billing.plan.ended", "billing.plan.lapsed"]);
 });
 
-test("mail is never closed before the members were told that the plan ended", async () => {
+test("the 30 days begin with the worker run that records the end of the plan", async () => {
   const { account, use } = await scene();
   await cancelNow(account);
   setClockAhead(90 * dayMs);
@@ -126,7 +126,7 @@ test("mail is never closed before the members were told that the plan ended", as
   expect(await use()).toMatchObject({ imap: false });
 });
 
-test("on the day of an immediate cancellation, which is invoiced, a resumed plan begins tomorrow", async () => {
+test("a plan that is resumed on the day of its immediate cancellation begins on the next day", async () => {
   const { account, name, use, add } = await scene();
   await cancelNow(account);
   const tomorrow = plusDays(dayOf(clock()), 1);
@@ -146,7 +146,7 @@ test("on the day of an immediate cancellation, which is invoiced, a resumed plan
   expect((await add("mailboxes", bob)).status).toBe(201);
 });
 
-test("resuming brings everything back at once, also after the mail was closed", async () => {
+test("a resumed plan restores logins and sending at once, also after the 30 days", async () => {
   const { account, use } = await scene();
   await cancelNow(account);
   for (const days of [1, 31]) {
@@ -156,7 +156,7 @@ test("resuming brings everything back at once, also after the mail was closed", 
   expect(await use()).toMatchObject({ imap: false });
   expect((await resume(account)).body).toMatchObject({ status: "active", target_plan_id: "per_mailbox" });
   expect(await use()).toEqual(everything);
-  // After a whole day with a plan, the 30 days begin again with the next end.
+  // After a whole day with a plan, the next end of the plan begins new 30 days.
   setClockAhead(32 * dayMs);
   await run(account);
   await cancelNow(account);
@@ -183,7 +183,7 @@ test.each(["at once", "first at the end of the month"])(
   },
 );
 
-test("a plan of a later day that is cancelled again does not begin the 30 days again", async () => {
+test("a future plan that is cancelled before its first day does not begin the 30 days again", async () => {
   const { account, use } = await scene();
   await cancelNow(account);
   for (const days of [1, 31]) {
@@ -196,7 +196,7 @@ test("a plan of a later day that is cancelled again does not begin the 30 days a
   expect(await use()).toMatchObject({ imap: false });
 });
 
-test("a repeat of a call that was done with a plan has its answer, not the refusal", async () => {
+test("a request that succeeded with a plan has the same answer when it is repeated without a plan", async () => {
   const { account, name } = await scene();
   const bob = { domain: name, local_part: "bob", first_name: "Bob", last_name: "B" };
   const call = () =>
@@ -210,7 +210,7 @@ test("a repeat of a call that was done with a plan has its answer, not the refus
   expect([first.status, (await call()).body]).toEqual([201, first.body]);
 });
 
-test("mail does not depend on a billing state that cannot be read", async () => {
+test("mail works as with a plan if the billing state cannot be read", async () => {
   const { account, use } = await scene();
   await cancelNow(account);
   await testTable().attempt({ update: stateKey(account.id), set: { plans: "broken" } });

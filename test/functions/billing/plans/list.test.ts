@@ -48,7 +48,7 @@ test("names every plan with its minimum, the price of each unit and the quotas",
   });
 });
 
-test("says on which day a planned plan begins, and on which day the present one ends", async () => {
+test("shows the first day of a future plan, and the last day of the present plan", async () => {
   const account = await newAccount();
   const day = plusDays(dayOf(new Date()), 10);
   await billing(account, "POST", "change-plan", { plan_id: "per_dedicated_ip", effective_date: day });
@@ -59,7 +59,7 @@ test("says on which day a planned plan begins, and on which day the present one 
   expect((await plansOf(account)).dedicated_ip_first_days.price).toBe("99.00");
 });
 
-test("a plan whose end was taken back has no end", async () => {
+test("a plan whose cancellation was taken back has no end", async () => {
   const account = await newAccount();
   await billing(account, "POST", "cancel-plan", {});
   const end = nextMonth(dayOf(new Date()));
@@ -74,7 +74,7 @@ test("no plan is current after an immediate cancellation", async () => {
   expect((await times(account)).map(([, isCurrent]: unknown[]) => isCurrent)).toEqual([false, false]);
 });
 
-test("names the price changes to come, the next one first, and no past ones", async () => {
+test("names the future price changes, the next change first, and no past changes", async () => {
   const month = nextMonth(dayOf(new Date()));
   const list = (from: string, mailbox: number) => ({
     from,

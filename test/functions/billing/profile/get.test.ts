@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { billing } from "../../../support/billing.ts";
 import { newAccount } from "../../../support/world.ts";
 
-test("answers the profile of this account, and of no other", async () => {
+test("returns the profile of only this account", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   await billing(account, "PATCH", "profile", { name: "Example Ltd", country: "IE" });
   expect((await billing(account, "GET", "profile")).body).toMatchObject({ name: "Example Ltd", country: "IE" });

@@ -44,12 +44,12 @@ test("is empty at first, keeps omitted members, and removes members with null", 
 
 test.each([
   ["of another country", { vat_id: "FR40303265045" }, "vat_id"],
-  ["with the prefix of ISO in place of EL", { country: "GR", vat_id: "GR094259216" }, "vat_id"],
+  ["of Greece with the prefix GR in place of EL", { country: "GR", vat_id: "GR094259216" }, "vat_id"],
   ["with a wrong check digit", { vat_id: "DE136695977" }, "vat_id"],
-  ["that is none", { vat_id: "DE1" }, "vat_id"],
+  ["of a wrong form", { vat_id: "DE1" }, "vat_id"],
   ["without a country", { country: null, vat_id: "DE136695976" }, "country"],
   ["without a name", { name: null, vat_id: "DE136695976" }, "name"],
-  ["whose register does not know it", { vat_id: "DE100064040" }, "vat_id"],
+  ["that its register does not know", { vat_id: "DE100064040" }, "vat_id"],
 ])("a VAT id %s is a 422 at its place, and changes nothing", async (_, body, member) => {
   useVat();
   const account = await newAccount();
@@ -60,14 +60,14 @@ test.each([
   expect(await get(account)).toMatchObject({ ...company, vat_id: null });
 });
 
-test("moving to another country is refused while the VAT id is of the old one", async () => {
+test("a move to another country is refused while the VAT id belongs to the old country", async () => {
   const account = await newAccount();
   await change(account, { ...company, vat_id: "DE136695976" });
   expect((await change(account, { country: "AT" })).status).toBe(422);
   expect((await change(account, { country: "AT", vat_id: "ATU13585627" })).status).toBe(200);
 });
 
-test("a register that is away leaves the VAT id unverified", async () => {
+test("a VAT id is stored as unverified if its register does not answer", async () => {
   useVat();
   const account = await newAccount();
   const { body, status } = await change(account, { ...company, vat_id: "DE100085038" });
@@ -81,11 +81,11 @@ test.each([
   { name: "" },
   { address_lines: ["a", "b", "c", "d", "e"] },
   { color: 1 },
-])("%j is a 422", async (body) => {
+])("the change %j is refused with 422", async (body) => {
   expect((await change(await newAccount(), body)).status).toBe(422);
 });
 
-test("keeps an e-mail address in its normal form, and still answers an address that was stored in another form", async () => {
+test("stores an e-mail address in its normal form, and still returns an address that was stored in another form", async () => {
   const account = await newAccount();
   const { body } = await change(account, { email: "Ada@Bücher.example" });
   expect(body.email).toBe("ada@xn--bcher-kva.example");
@@ -93,7 +93,7 @@ test("keeps an e-mail address in its normal form, and still answers an address t
   expect((await change(account, { city: "Bonn" })).body).toMatchObject({ email: "Ada@ab--cd.example", city: "Bonn" });
 });
 
-test("is seen with billing.view, and changed with billing.manage", async () => {
+test("billing.view is enough to see the profile, and billing.manage is needed to change it", async () => {
   const account = await newAccount();
   const viewer = await newMember(account, { capability: "billing.view" });
   expect((await billing(account, "GET", "profile", undefined, viewer)).status).toBe(200);

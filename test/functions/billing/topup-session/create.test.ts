@@ -17,7 +17,7 @@ test.each([
   [10_000, "10000.00"],
   ["10000.00", "10000.00"],
   [0.01, "0.01"],
-])("opens a page for %j", async (amount, shown) => {
+])("opens a page for the amount %j", async (amount, shown) => {
   const account = await newAccount();
   const { status, body } = await billing(account, "POST", "topup-session", { amount });
   expect(status).toBe(200);
@@ -52,7 +52,7 @@ test.each([
   true,
   ["5"],
   { amount: 5 },
-])("refuses %j with a 422 that names the place, and opens nothing", async (amount) => {
+])("refuses the amount %j at its place, and opens no page", async (amount) => {
   const account = await newAccount();
   const before = await storedOf(account);
   const { status, body } = await billing(account, "POST", "topup-session", { amount });
@@ -61,7 +61,7 @@ test.each([
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("the token of the answer is the one of the page to which the payer returns", async () => {
+test("the token in the answer is the token in the URLs to which the payer returns", async () => {
   const account = await newAccount();
   const { hosted_page, checkout_token } = (await billing(account, "POST", "topup-session", { amount: 5 })).body;
   const { success_url, cancel_url } = await getStored(testTable(), hosted_page.id);
@@ -70,7 +70,7 @@ test("the token of the answer is the one of the page to which the payer returns"
 });
 
 test.each(["https://app.example.com/wallet?a=b", "http://localhost:3000/", "https://127.0.0.1/x", null])(
-  "takes the return URL %j",
+  "accepts the return URL %j",
   async (return_url) => {
     const account = await newAccount();
     expect((await billing(account, "POST", "topup-session", { amount: 5, return_url })).status).toBe(200);
@@ -95,7 +95,7 @@ test.each([
   ["", "not a URL"],
   [" https://app.example.com/", "not a URL"],
   [`https://app.example.com/${"a".repeat(1_000)}`, "longer than 1000"],
-])("refuses the return URL %j with a 422 that says why, and opens nothing", async (return_url, why) => {
+])("refuses the return URL %j with a 422 that says why, and opens no page", async (return_url, why) => {
   const account = await newAccount();
   const before = await storedOf(account);
   const { status, body } = await billing(account, "POST", "topup-session", { amount: 5, return_url });
@@ -104,7 +104,7 @@ test.each([
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("an amount that is missing, and anything beside it, is a 422", async () => {
+test("a missing amount and an unknown member are refused with 422", async () => {
   const account = await newAccount();
   expect((await billing(account, "POST", "topup-session", {})).body.detail[0]).toMatchObject({ type: "missing" });
   const more = await billing(account, "POST", "topup-session", { amount: 5, currency: "EUR" });
@@ -132,14 +132,14 @@ test("a suspended account can still top up, and a closed one cannot", async () =
   expect(body).toMatchObject({ status: 403, code: "account_suspended" });
 });
 
-test("who may look at the billing only may not top up", async () => {
+test("a caller with only billing.view cannot top up", async () => {
   const account = await newAccount();
   const viewer = await newMember(account, { role: "billing_viewer" });
   const { body } = await billing(account, "POST", "topup-session", { amount: 5 }, viewer);
   expect(body).toMatchObject({ status: 403, required_capability: "billing.manage" });
 });
 
-test("the pages of an account that is closed are ended, and money that comes all the same is in the wallet once", async () => {
+test("the open pages of a closed account are ended, and a payment that arrives anyway is in the wallet once", async () => {
   const account = await newAccount();
   const pages = [];
   for (const amount of ["5.00", "7.00"]) {

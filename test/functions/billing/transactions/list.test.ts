@@ -7,7 +7,7 @@ import { billing, fund } from "../../../support/billing.ts";
 import { request, type Answer } from "../../../support/request.ts";
 import { newAccount, testTable, type Account } from "../../../support/world.ts";
 
-test("the newest comes first, page by page, each with the balance right after it", async () => {
+test("lists the newest transaction first, page by page, each with the balance right after it", async () => {
   const account = await newAccount();
   for (const amount of [100, 200, 300]) await fund(account, amount);
   const page = async (query: string) => (await billing(account, "GET", `transactions?${query}`)).body;
@@ -41,7 +41,7 @@ const listed = async (account: Account): Promise<{ transaction_id: string; statu
 
 const later = (minutes: number): Date => new Date(Date.now() + minutes * 60_000);
 
-test("the end of a hold changes its status, and not its place: the newest by `effective_at` comes first", async () => {
+test("the end of a hold changes its status, but not its place in the list, which is sorted by `effective_at`", async () => {
   const account = await newAccount();
   await fund(account, 10_000);
   for (const [index, id] of ["freed", "taken", "left"].entries()) {
@@ -60,7 +60,7 @@ test("the end of a hold changes its status, and not its place: the newest by `ef
   expect(instants).toEqual(instants.toSorted().toReversed());
 });
 
-test("transactions made at once, by clocks that differ, are in the order of their instants", async () => {
+test("transactions that were made at the same moment by different clocks are sorted by `effective_at`", async () => {
   const account = await newAccount();
   await fund(account, 10_000);
   const skews = [5, -5, 3, 0, -1, 5];
@@ -72,7 +72,7 @@ test("transactions made at once, by clocks that differ, are in the order of thei
   expect(instants).toEqual(instants.toSorted().toReversed());
 });
 
-test("a hold that the first edition resolved, and moved in time by that, is told of as of when it was held", async () => {
+test("a hold whose `effective_at` the product's first version changed is shown with the time at which it was held", async () => {
   const account = await newAccount();
   await fund(account, 10_000);
   await post(account, { kind: "hold", ...purchase("held", 100) }, later(1));
@@ -84,7 +84,7 @@ test("a hold that the first edition resolved, and moved in time by that, is told
   expect((await listed(account))[0]).toMatchObject({ status: "void", effective_at: heldAt });
 });
 
-test("shows no ids of ours but the transaction's own", async () => {
+test("shows no internal ids, only the id of the transaction", async () => {
   const account = await newAccount();
   await fund(account, 100);
   const [item] = (await billing(account, "GET", "transactions")).body.items;
@@ -104,7 +104,7 @@ test("shows no ids of ours but the transaction's own", async () => {
 
 const at = (minutes: number): Date => new Date(Date.now() + minutes * 60_000);
 
-/** An account with a top-up at 0, holds at the minutes 1 to 5, and charges at the minutes 6 to 8. */
+/** An account with a top-up now, holds 1 to 5 minutes from now, and charges 6 to 8 minutes from now. */
 async function manyMovements(): Promise<Account> {
   const account = await newAccount();
   await fund(account, 10_000);
@@ -116,7 +116,7 @@ async function manyMovements(): Promise<Account> {
   return account;
 }
 
-test("a type, a time and a page choose together, with the total of all that match", async () => {
+test("filters by type and time together, and pages through the matching transactions with their total", async () => {
   const account = await manyMovements();
   const all = (await billing(account, "GET", "transactions?page_size=100&order=asc")).body.items as {
     type: string;
@@ -162,7 +162,7 @@ test("a type, a time and a page choose together, with the total of all that matc
   }
 });
 
-test("a time that ends before it begins, and a type that there is not, are a 422 at their places", async () => {
+test("refuses a time range that ends before it begins, an unknown type, and an invalid time, each at its place", async () => {
   const account = await newAccount();
   const locOf = async (query: string) => (await billing(account, "GET", `transactions?${query}`)).body.detail[0].loc;
   expect(await locOf("since=2026-02-01T00:00:00Z&until=2026-01-01T00:00:00Z")).toEqual(["query", "until"]);
@@ -173,7 +173,7 @@ test("a time that ends before it begins, and a type that there is not, are a 422
 const asCsv = ({ id, owner }: Account, query = "", accept = "text/csv"): Promise<Answer> =>
   request("GET", `/v1/public/accounts/${id}/billing/transactions${query}`, { token: owner.token, headers: { accept } });
 
-test("a CSV file has all that match, not only a page, and no formula", async () => {
+test("a CSV file has all matching transactions, not only a page, and no formula", async () => {
   const account = await manyMovements();
   const formula = { ...purchase("formula", 9), description: '=HYPERLINK("https://evil.example")' };
   await post(account, { kind: "transfer", ...formula }, at(9));

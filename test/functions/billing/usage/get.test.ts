@@ -7,7 +7,7 @@ import { newAccount, newMember, type Account } from "../../../support/world.ts";
 const today = (): string => dayOf(new Date());
 const usageOf = async (account: Account, query = "") => (await billing(account, "GET", `usage${query}`)).body;
 
-test("shows today's usage before it is recorded, and its cost by the invoice's own arithmetic", async () => {
+test("shows today's usage before it is recorded, with the cost that an invoice would have", async () => {
   const account = await newAccount();
   await use(account, 310);
   const days = daysInMonth(today());
@@ -33,7 +33,7 @@ test("shows today's usage before it is recorded, and its cost by the invoice's o
   });
 });
 
-test("an account without usage pays the minimum, and is told so", async () => {
+test("an account without usage pays the minimum, and has a line that says so", async () => {
   const { lines, total, minimum } = await usageOf(await newAccount());
   expect(lines).toEqual([expect.objectContaining({ description: "Per mailbox: up to the minimum", amount: total })]);
   expect(minimum).toBe("5.00");

@@ -26,7 +26,7 @@ test("usage without an invoice is accrued, and subtracted from the net balance",
   await closeDays(account, today);
   const { balance, accrued_charges, net_balance } = await balanceOf(account);
   expect(balance).toBe("100.00");
-  // 100 mailboxes at 3.00 a month, one day of it; a month that ended today is on an invoice already.
+  // One day of 100 mailboxes at 3.00 USD a month. If the month ends today, its usage is already on an invoice.
   const isSettled = monthOf(plusDays(today, 1)) !== monthOf(today);
   if (!isSettled) expect(Number(accrued_charges)).toBeGreaterThan(9);
   expect(Number(net_balance)).toBeCloseTo(Number(balance) - Number(accrued_charges), 5);

@@ -13,14 +13,14 @@ import { newUser } from "../../../support/world.ts";
 const user = newUser();
 const valueOf = async (code: string) => (await runFor(user, code)).result.last_value as never;
 
-test("functions.list answers every function, or the functions with a prefix", async () => {
+test("functions.list returns every function, or the functions with a prefix", async () => {
   const all: { functions: { name: string }[] } = await valueOf("functions.list()");
   expect(all.functions.map(({ name }) => name)).toEqual([...catalogue.keys()]);
   const some: string[] = await valueOf('[f.name for f in functions.list(prefix="tags.").functions]');
   expect(some).toEqual([...catalogue.keys()].filter((name) => name.startsWith("tags.")));
 });
 
-test("functions.explain tells all there is to know, and its example is a call that is right", async () => {
+test("functions.explain describes a function, and the checker finds no mistake in the example of any function", async () => {
   const explained = await valueOf('functions.explain(name="workspaces.add")');
   expect(explained).toMatchObject({
     name: "workspaces.add",
@@ -43,7 +43,7 @@ test("functions.explain tells all there is to know, and its example is a call th
   }
 });
 
-test("functions.explain says which name was meant", async () => {
+test("functions.explain suggests the right name for a misspelled name", async () => {
   const { error } = await runFor(user, 'functions.explain(name="workspace.ad")');
   expect(error).toMatchObject({ code: "invalid_argument", line: 1, column: 24 });
   expect(error?.message).toContain("did you mean workspaces.add?");
@@ -57,7 +57,7 @@ type Digests = {
 const digestsOf = (names: readonly string[]) =>
   valueOf(`functions.explain(name=${JSON.stringify(names)})`) as Promise<Digests>;
 
-test("functions.explain explains a list of functions in brief, with the types that they share once", async () => {
+test("functions.explain explains a list of functions in brief, and writes each shared type once", async () => {
   expect(await digestsOf(["mailboxes.add", "mailboxes.list", "domains.search"])).toEqual({
     functions: [
       {
@@ -86,7 +86,7 @@ test("functions.explain explains a list of functions in brief, with the types th
   });
 });
 
-test("a list of all functions takes a quarter of the tokens, and has every argument and every member", async () => {
+test("one call for all functions takes less than a quarter of the tokens of single calls, and has every argument and member", async () => {
   const names = [...catalogue.keys()];
   const all = await digestsOf(names);
   const each: unknown[] = [];
@@ -110,7 +110,7 @@ function membersOf(schema: Schema | boolean | undefined): string[] {
   return [...Object.keys(properties), ...values.map(String), ...inner.flatMap(membersOf)];
 }
 
-test("functions.explain says which name of a list was meant", async () => {
+test("functions.explain suggests the right name for a misspelled name in a list", async () => {
   const { error } = await runFor(user, 'functions.explain(name=["me.get", "workspace.ad"])');
   expect(error).toMatchObject({ code: "invalid_argument", line: 1, column: 35 });
   expect(error?.message).toContain("name[1]: There is no function of this name: did you mean workspaces.add?");

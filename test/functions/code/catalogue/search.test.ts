@@ -132,12 +132,12 @@ test.each([
   expect((await namesFor(query)).slice(0, 3)).toContain(name);
 });
 
-test("ten functions are found at most, and none by words that no function has", async () => {
+test("a search finds at most ten functions, and none by words that no function has", async () => {
   expect(await namesFor("mail")).toHaveLength(10);
   expect(await namesFor("zzzzqq !!")).toEqual([]);
 });
 
-test("every function has everyday words by which it is found", () => {
+test("every function has synonyms for the search", () => {
   const without = [...catalogue.values()].filter(({ route }) => route.synonyms.length === 0);
   expect(without.map(({ route }) => route.name)).toEqual([]);
 });

@@ -60,7 +60,7 @@ test("the message for an unknown function names the intended function and its pa
   expect(parameters?.map(({ name }) => name)).toEqual(["account_id", "page", "page_size"]);
 });
 
-test("the verbs and spellings of other APIs are answered with the function that is meant", () => {
+test("the message for a name in the style of another API names the function that is meant", () => {
   for (const [name, meant] of [
     ["workspaces.create", "workspaces.add"],
     ["workspace.create", "workspaces.add"],
@@ -74,7 +74,7 @@ test("the verbs and spellings of other APIs are answered with the function that 
   }
 });
 
-test("without a similar name, the message names the functions of the namespace, or with the same words, or the search, and never all", () => {
+test("without a similar name, the message names the functions of the namespace, functions with the same words, or functions.search", () => {
   const [fault] = faultsOf("workspace.frobnicate()");
   expect(fault).toContain(
     "There is no function workspace.frobnicate. The functions of workspaces are: workspaces.list(account_id, page?",
@@ -89,7 +89,7 @@ test("without a similar name, the message names the functions of the namespace, 
   }
 });
 
-test("names that every JavaScript object has are no functions and no arguments", () => {
+test("names that every JavaScript object has, such as toString, are neither functions nor arguments", () => {
   expect(faultsOf("toString()")[0]).toContain("1:1 unknown_function");
   expect(faultsOf("me.get(toString=1, hasOwnProperty=2)")).toHaveLength(2);
 });
@@ -102,7 +102,7 @@ test("the message for an unknown argument names the intended one, and for a miss
   ]);
 });
 
-test("every literal is checked by the schemas of its function", () => {
+test("a literal argument is checked by the schema of its function", () => {
   expect(faultsOf("accounts.list(page=0,\n page_size=101, status=false, client_id=12)")).toEqual([
     "2:41 invalid_argument accounts.list does not take this client_id: Write a string, not a number.",
     expect.stringMatching(/^2:24 invalid_argument accounts.list does not take this status: .*string/),
@@ -124,7 +124,7 @@ test("a mistake inside a list or dict is shown at its own place", () => {
   expect(faultsOf("contacts.add(list=None)", withContacts)).toEqual([]);
 });
 
-test("the score is 1 for a call, and the page size over 25 but at least 1 for a list", () => {
+test("the score of a call is 1; the score of a list is its page size divided by 25, but at least 1", () => {
   expect(scoreOf("me.get()")).toBe(1);
   expect(scoreOf("accounts.list()")).toBe(1);
   expect(scoreOf("accounts.list(page_size=1)")).toBe(1);
@@ -133,14 +133,14 @@ test("the score is 1 for a call, and the page size over 25 but at least 1 for a 
   expect(scoreOf("accounts.list(page_size=100)\nme.get()\nme.nothing()")).toBe(0);
 });
 
-test("a score of 1000 is allowed, more is refused", () => {
+test("a score of 1000 is allowed, and a higher one is refused", () => {
   expect(faultsOf("contacts.add(page_size=25000)", withContacts)).toEqual([]);
   expect(faultsOf("contacts.add(page_size=25001)", withContacts)).toEqual([
     expect.stringContaining("1:1 score_too_high The program's complexity score is 1000.04; 1000 is the most."),
   ]);
 });
 
-test("an explanation has the sentence, the signature, the place and the other mistakes", () => {
+test("an explanation has the message, the signature, the place and the other mistakes", () => {
   const program = `workspaces.add(account_id="${id}", nam="Sales")\nme.gt()\nme.get(x=1)`;
   expect(explainFirst(program)).toEqual({
     code: "unknown_argument",
@@ -175,13 +175,13 @@ function explainFirst(program: string) {
   return explain([first, ...others], program, catalogue);
 }
 
-test("of many mistakes five are told and all are counted", () => {
+test("an explanation shows at most five mistakes, and counts all of them", () => {
   const { message } = explainFirst("x.y()\n".repeat(200));
   expect(message).toContain("199 more mistakes, the first 4 of them:");
   expect(message.match(/^line \d+, column 1: /gm)).toHaveLength(4);
 });
 
-test("a program that is partly known is checked as far as it is: only the rest waits for the run", () => {
+test("an argument that is only partly known before the run is checked in its known parts", () => {
   const program = (list: string) => `p = contacts.get()\ncontacts.add(list=${list}, page=p)`;
   expect(faultsOf(program('[{"email": p, "tags": [p, 1]}, p]'), withContacts)).toEqual([]);
   expect(faultsOf(program('[{"email": p, "tags": [p, "x"], "more": 1}, {"tags": p}]'), withContacts)).toEqual([
@@ -202,7 +202,7 @@ test("a variable is known after its assignment, and a loop variable only inside 
   expect(faultsOf("name = me.get()\nnam")[0]).toBe("2:1 unknown_variable There is no variable nam. Did you mean name?");
 });
 
-test("a member that a result never has is told before anything runs, with the nearest one", () => {
+test("a member that a result cannot have is reported before anything runs, with the most similar member", () => {
   const account = `account_id="${id}"`;
   expect(faultsOf(`w = workspaces.add(${account}, name="S")\nw.nmae`)).toEqual([
     "2:3 no_such_member w has no member nmae. Did you mean name? It has: id, account_id, name, status, created_at, updated_at.",
@@ -230,7 +230,7 @@ test("a member that a result never has is told before anything runs, with the ne
   ).toEqual([]);
 });
 
-test("the score multiplies by the most items of a comprehension, and counts 5 for outside providers", () => {
+test("the score multiplies by the maximum items of a comprehension, and counts 5 for a call of an outside provider", () => {
   const get = "contacts.add()";
   expect(scoreOf(`[${get} for x in [1, 2, 3]]`, withContacts)).toBe(3);
   expect(scoreOf(`[${get} for x in range(7)]`, withContacts)).toBe(7);
@@ -249,7 +249,7 @@ test("the score multiplies by the most items of a comprehension, and counts 5 fo
   expect(scoreOf("accounts.list(page_size=30)\n".repeat(5))).toBe(6);
 });
 
-test("a list of unknown length counts for the 200 calls of a program, the dearest first, and no more", () => {
+test("a list of unknown length counts as if the program made 200 calls, with the most expensive calls first", () => {
   expect(scoreOf("[me.get() for x in me.get().email and [1]]")).toBe(200);
   expect(scoreOf("xs = contacts.get()\n[[contacts.get() for y in xs] for x in xs]", withContacts)).toBe(200);
   expect(scoreOf("xs = contacts.get()\n[contacts.add(page_size=50) for x in xs]", withContacts)).toBe(400);
@@ -263,7 +263,7 @@ test("a list of unknown length counts for the 200 calls of a program, the deares
   expect(scoreOf("[me.get() for x in [1, 2] for y in [1, 2, 3]]")).toBe(6);
 });
 
-test("a comprehension that needs more calls than a program makes is refused before anything runs, where that is sure", () => {
+test("a comprehension that certainly makes more than 200 calls is refused before anything runs", () => {
   const fault = "1:11 too_many_calls A program makes 200 calls at most, and these 201 items need 201";
   expect(faultsOf("[me.get() for x in range(201)]")).toEqual([expect.stringContaining(fault)]);
   expect(faultsOf(`[me.get() for x in [${"1,".repeat(201)}]]`)).toEqual([expect.stringContaining(fault)]);
@@ -276,7 +276,7 @@ test("a comprehension that needs more calls than a program makes is refused befo
   expect(faultsOf("[x for x in range(201)]")).toEqual([]);
 });
 
-test("a comprehension over comprehensions without end is refused", () => {
+test("a nested comprehension with too many calls or steps is refused", () => {
   const fault = faultsOf("[me.get() for a in range(60) for b in range(60) for c in range(60)]")[0];
   expect(fault).toContain("too_many_calls A program makes 200 calls at most, and these 216000 items need 216000");
   const tooMuch = expect.stringContaining("too_much_work The program takes more than 200000 steps");
@@ -286,13 +286,13 @@ test("a comprehension over comprehensions without end is refused", () => {
   ]);
 });
 
-test("a line that does nothing is refused, but for the last", () => {
+test("a line without an effect is refused, except the last line", () => {
   expect(faultsOf("x = me.get()\nx\nx.email")).toEqual([
     "2:1 no_effect This line does nothing: give its value a name, `x = x`, or make it the last line, which is answered as last_value.",
   ]);
 });
 
-describe("a certain failure of a program is reported before anything runs:", () => {
+describe("a failure that is certain is reported before anything runs:", () => {
   const account = `account_id="${id}"`;
   const before = `page = workspaces.list(${account})\nw = workspaces.add(${account}, name="S")\n`;
   test.each([
@@ -321,7 +321,7 @@ describe("a certain failure of a program is reported before anything runs:", () 
   });
 });
 
-describe("a comparison with a value that a member never has is told with the values:", () => {
+describe("a comparison with a value that a member cannot have is reported with the possible values:", () => {
   const account = `account_id="${id}"`;
   const list = `ds = domains.list(${account}).items\n`;
   const values =
@@ -339,7 +339,7 @@ describe("a comparison with a value that a member never has is told with the val
     expect(faultsOf(list + line)).toEqual([expect.stringContaining(fault)]);
   });
 
-  test("a filter of a list is told by its schema, as by REST", () => {
+  test("a filter argument is checked by its schema, as over REST", () => {
     expect(faultsOf(`domains.list(${account}, status="verified")`)).toEqual([
       expect.stringContaining(
         "invalid_argument domains.list does not take this status: Write one of pending_registration",
@@ -354,12 +354,12 @@ describe("a comparison with a value that a member never has is told with the val
     "[d for d in ds if d.status != None]",
     "[d for d in ds if d.status == ds[0].name]",
     '[d for d in ds if d.registration == None or d.redirect_url == "x"]',
-  ])("but not %s", (line) => {
+  ])("nothing is reported for %s", (line) => {
     expect(faultsOf(list + line)).toEqual([]);
   });
 });
 
-describe("an access that the program tests first is left to the run:", () => {
+describe("an access that the program tests first is not checked before the run:", () => {
   test.each([
     'opts = {"name": "x"}\n"nick" in opts and opts.nick',
     '[i.alias for i in [{"name": "a"}] if "alias" in i]',
@@ -385,7 +385,7 @@ describe("an access that the program tests first is left to the run:", () => {
     expect(faultsOf(program)).toEqual([]);
   });
 
-  test("a name that nothing asks about is still told", () => {
+  test("an access that the program does not test is still checked", () => {
     expect(faultsOf('x = {"name": 1}\n"b" in x and x.nmae')).toEqual([]);
     expect(faultsOf('x = {"name": 1}\ny = {"b": 1}\n"b" in y and x.nmae')).toEqual([
       expect.stringContaining("x has no member nmae. Did you mean name?"),
@@ -394,7 +394,7 @@ describe("an access that the program tests first is left to the run:", () => {
   });
 });
 
-describe("a value that the program computes is left to the run:", () => {
+describe("a value that the program computes is not checked before the run:", () => {
   test.each([
     "[][0]",
     'xs = ["a"]\nxs[0 + 1]',
@@ -409,14 +409,14 @@ describe("a value that the program computes is left to the run:", () => {
   });
 });
 
-test("the score counts a range and a page's size that are written out, or of a variable; else the most they can be", () => {
+test("the score uses a range or page size that is a literal or a variable, or else its maximum", () => {
   expect(scoreOf("n = 7\n[me.get() for x in range(n)]")).toBe(7);
   expect(scoreOf("n = 50\naccounts.list(page_size=n)")).toBe(2);
   expect(scoreOf("[me.get() for x in range(3 + 4)]")).toBe(200);
   expect(scoreOf("accounts.list(page_size=25 + 25)")).toBe(4);
 });
 
-test("the account of a call is known from its literal, and from a variable that was assigned one", () => {
+test("the account of a call is known if its id is a literal or a variable with a literal value", () => {
   const accountsOf = (program: string) =>
     [...check(parseProgram(program), { catalogue }).calls.values()].map(({ account }) => account);
   expect(accountsOf(`a = "${id.toUpperCase()}"\n[workspaces.list(account_id=a) for i in range(2)]`)).toEqual([id]);

@@ -15,7 +15,7 @@ beforeEach(() => {
   onTestFinished(() => void vi.useRealTimers());
 });
 
-/** Moves the clock ahead, as if the program had taken so long. */
+/** Moves the clock ahead by `ms` milliseconds, as if the program had taken this time. */
 const pass = (ms: number): void => void vi.setSystemTime(Date.now() + ms);
 
 const cancel = ({ token }: Pick<User, "token">, requestId: unknown) => {
@@ -42,7 +42,7 @@ const call = (account: Account, more: object = {}, id: string | number = 7) => (
 const envelopeOf = ({ body }: { body: { result: { content: { text: string }[] } } }) =>
   JSON.parse(body.result.content[0]?.text ?? "");
 
-/** Runs something whose program reads tags, and a step while it reads them. */
+/** Runs `run`, whose program reads tags, and runs `step` at the time of this read. */
 const whileReading = <T>(step: () => Promise<unknown>, run: () => Promise<T>): Promise<T> =>
   afterReading(({ SK }) => SK === "LIST#tags#HEAD", step, run);
 
@@ -51,7 +51,7 @@ const workspacesOf = async (account: Account): Promise<string[]> => {
   return answer.body.items.map(({ name }: { name: string }) => name);
 };
 
-test("a cancelled program makes no more calls, tells how far it came, and tells it again to a repeat", async () => {
+test("a cancelled program makes no more calls and returns what it has done, and a repeat returns the same", async () => {
   const account = await newAccount();
   const run = () => request("POST", path, call(account, { request_id: "task-1" }));
   const cancelled = await whileReading(async () => {
@@ -80,7 +80,7 @@ test.each<[string, (account: Account) => Promise<unknown>, number]>([
   ["whose id is a text and not a number", ({ owner }) => cancel(owner, "7"), 1_500],
   ["of somebody else", () => cancel(newUser(), 7), 1_500],
   ["without an id", ({ owner }) => cancel(owner, undefined), 1_500],
-  ["in the first second, which is not looked for", ({ owner }) => cancel(owner, 7), 500],
+  ["in the first second of the program", ({ owner }) => cancel(owner, 7), 500],
 ])("a program is not ended by a cancellation %s", async (_, step, ms) => {
   const account = await newAccount();
   const answer = await whileReading(
@@ -93,7 +93,7 @@ test.each<[string, (account: Account) => Promise<unknown>, number]>([
   expect(envelopeOf(answer).status).toBe("completed");
 });
 
-test("a cancellation ends no later request that has the same id", async () => {
+test("a cancellation does not end a later request with the same id", async () => {
   const account = await newAccount();
   await cancel(account.owner, 7);
   pass(10);
@@ -107,7 +107,7 @@ test("a cancellation ends no later request that has the same id", async () => {
 test.each([
   ["ends a program of revision 2026-07-28", true, "failed"],
   ["does not end a program of an earlier revision", false, "completed"],
-])("a closed connection %s, where it can be seen", async (_, isModern, status) => {
+])("a closed connection that the server can see %s", async (_, isModern, status) => {
   const account = await newAccount();
   const { token, body } = call(account);
   const params = { ...body.params, ...(isModern ? { _meta: modern } : {}) };
@@ -135,7 +135,7 @@ const eventsIn = (text: string) =>
     .split("\n\n")
     .map((event) => JSON.parse(/^event: message\ndata: (.*)$/.exec(event)?.[1] ?? "null"));
 
-test("a program of more than three seconds tells of its progress to a client that asks, before its answer", async () => {
+test("a client that asks for progress gets a notification before the answer, if the program takes over three seconds", async () => {
   const account = await newAccount();
   const { token, body } = call(account);
   const params = { ...body.params, _meta: { progressToken: "p-1" } };
@@ -156,8 +156,8 @@ test("a program of more than three seconds tells of its progress to a client tha
 });
 
 test.each([
-  ["does not ask", {}, "application/json, text/event-stream", 3_500],
-  ["takes no stream", { progressToken: 1 }, "application/json", 3_500],
+  ["does not ask for progress", {}, "application/json, text/event-stream", 3_500],
+  ["does not accept a stream", { progressToken: 1 }, "application/json", 3_500],
   ["is answered within three seconds", { progressToken: 1 }, "application/json, text/event-stream", 2_500],
 ])("a client that %s gets one JSON object", async (_, _meta, accept, ms) => {
   const account = await newAccount();
@@ -171,7 +171,7 @@ test.each([
   expect(envelopeOf(answer).status).toBe("completed");
 });
 
-test("a cancellation for which the rate limit has no room stores nothing", async () => {
+test("a cancellation over the rate limit stores nothing", async () => {
   const { owner } = await newAccount();
   const stored = () => testTable().between(`PRINCIPAL#${owner.id}`, "CANCELLED#", "CANCELLED#~");
   await cancel(owner, 7);

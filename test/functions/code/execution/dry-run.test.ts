@@ -17,7 +17,7 @@ const heldIn = (answer: Awaited<ReturnType<typeof runFor>>) => answer.dry_run?.c
 
 const plannedIn = (answer: Awaited<ReturnType<typeof runFor>>) => answer.dry_run?.calls.map(({ planned }) => planned);
 
-test("a dry run makes the reads, and lists the writes with their effects", async () => {
+test("a dry run makes the reads, and lists the writes with their arguments", async () => {
   const account = await newAccount();
   const { id, owner } = account;
   const domain = await active(account);
@@ -98,7 +98,7 @@ test("a dry run shows the mailboxes that a bulk deletion would delete, and the v
   expect(await previewFor(blind, alone)).toEqual({ deleted: [ann, ben], failed });
 });
 
-test("values that depend on the answer of a write are unknown, each by itself, and the others are shown", async () => {
+test("only the values that depend on the answer of a write are unknown, and the other values are shown", async () => {
   const { id, owner } = await newAccount();
   const program = [
     `ws = [workspaces.add(account_id="${id}", name=n) for n in ["A", "B"]]`,
@@ -129,7 +129,7 @@ test("values that depend on the answer of a write are unknown, each by itself, a
   expect(answer.dry_run?.calls.map(({ count }) => count)).toEqual([2, 2, 1, 1]);
 });
 
-test("a call that depends on the answer of a write is listed, and how often it is made is unknown", async () => {
+test("if the answer of a write decides whether or how often a call is made, the call is listed with an unknown count", async () => {
   const { id, owner } = await newAccount();
   const add = (name: string) => `workspaces.add(account_id="${id}", name=${name})`;
   const program = [
@@ -179,13 +179,13 @@ test.each<[string, unknown]>([
   ['f"{[w.id]}"', null],
   ["-len(w.name)", null],
   ["[x for x, y in [[1, w]]]", [1]],
-])("the value %s after a write is told as far as it is known", async (expression, value) => {
+])("a dry run shows the known parts of the value %s after a write", async (expression, value) => {
   const { id, owner } = await newAccount();
   const answer = await runFor(owner, `w = workspaces.add(account_id="${id}", name="A")\n${expression}`, dry);
   expect(answer).toMatchObject({ status: "completed", result: { last_value: value } });
 });
 
-test("whether a write is allowed is decided for its very arguments, as the call itself decides", async () => {
+test("`allowed` is decided for the arguments of the write, as the call itself decides", async () => {
   const account = await newAccount();
   const { id, owner } = account;
   const [mine, other] = (await runFor(owner, `[workspaces.add(account_id="${id}", name=n).id for n in ["A", "B"]]`))
@@ -216,7 +216,7 @@ test("whether a write is allowed is decided for its very arguments, as the call 
   expect(plannedIn(stopped)).toMatchObject([[{ allowed: false, error: { code: "read_only" } }]]);
 });
 
-test("an earlier write may make a missing resource, and only callers who may see a changed resource get its name", async () => {
+test("a missing resource can exist after an earlier write, so `allowed` is null; a caller gets labels only of visible resources", async () => {
   const account = await newAccount();
   const { id, owner } = account;
   const domain = await active(account);
@@ -234,7 +234,7 @@ test("an earlier write may make a missing resource, and only callers who may see
   expect(planned).toEqual([{ arguments: expect.any(Object), allowed: true }]);
 });
 
-test("a read after a write answers the state before it, and says so; a failed one is unknown", async () => {
+test("a read after a write returns the state before the write, with `may_differ`, and its failure does not end the dry run", async () => {
   const account = await newAccount();
   const { id, owner } = account;
   const list = `workspaces.list(account_id="${id}").total`;
@@ -254,7 +254,7 @@ test("a read after a write answers the state before it, and says so; a failed on
 const writes = routes.filter(({ access }) => access === "write");
 
 test.each(writes.map((route) => [route.name, route] as const))(
-  "a dry run of %s changes nothing, and tells whether the caller may call it as the call itself does",
+  "a dry run of %s changes nothing, and refuses the same callers as the call itself",
   async (_, route) => {
     const account = await newAccount();
     const example = await exampleOf(route, account);
@@ -277,7 +277,7 @@ test.each(writes.map((route) => [route.name, route] as const))(
   },
 );
 
-test("says whether the caller holds the capability of a call, as far as it can be known", async () => {
+test("`held` says whether the caller holds the capability of a call, and is null if this is unknown", async () => {
   const account = await newAccount();
   const { id } = account;
   const viewer = await newMember(account, { capability: "workspace.view" });
@@ -301,7 +301,7 @@ test("says whether the caller holds the capability of a call, as far as it can b
   expect(heldIn(await runFor(await newSuperAdmin(), program, dry))).toEqual([true, true, true, true, true, null]);
 });
 
-test("a dry run of a program that only reads has the value of its run", async () => {
+test("a dry run of a program that only reads has the same result as its run", async () => {
   const { id, owner } = await newAccount();
   await runFor(owner, `[workspaces.add(account_id="${id}", name=f"W {i}").id for i in range(4)]`);
   const code = `page = workspaces.list(account_id="${id}", page_size=50)\n{"names": sorted([w.name for w in page.items if w.name != "W 2"], reverse=True), "text": f"{page.total} {[1, {'a': 2}]}"}`;
@@ -310,12 +310,12 @@ test("a dry run of a program that only reads has the value of its run", async ()
   expect((await runFor(owner, code, dry)).result).toEqual(run.result);
 });
 
-test("a program with a mistake is answered as when it is run", async () => {
+test("a dry run of a program with a mistake has the same answer as its run", async () => {
   const user = newUser();
   expect(await runFor(user, "me.gt()", dry)).toEqual(await runFor(user, "me.gt()"));
 });
 
-test("a dry run counts its reads, and 1 for each write, of which its request has paid 1, before anything is called", async () => {
+test("a dry run is charged for its reads and 1 for each write, minus the 1 that its request has already paid", async () => {
   const costsOf = counting();
   const read = "accounts.list(page_size=100)\naccounts.list(page_size=100)";
   const paid = { cost: 7, prepaid: 1 };
@@ -326,7 +326,7 @@ test("a dry run counts its reads, and 1 for each write, of which its request has
   expect(await costsOf({ code: write })).toContainEqual({ cost: 14, prepaid: 1 });
 });
 
-/** Runs programs, and tells what each is charged beside what its request paid. */
+/** Returns a function that runs a program and returns its charges, besides what its request has already paid. */
 function counting(): (run: { code: string; dryRun?: boolean }) => Promise<object[]> {
   const context = codeContext(newUser());
   return async (run) => {
@@ -341,7 +341,7 @@ function counting(): (run: { code: string; dryRun?: boolean }) => Promise<object
   };
 }
 
-test("a program that may only read is refused as a whole for one function that writes", async () => {
+test("a read-only program is refused as a whole if one of its functions writes", async () => {
   const { id, owner } = await newAccount();
   const program = `me.get()\nworkspaces.add(account_id="${id}", name="A")`;
   const { error, responses } = await runFor(owner, program, { readOnly: true });
@@ -354,7 +354,7 @@ test("a program that may only read is refused as a whole for one function that w
   expect((await runFor(owner, "me.get()", { readOnly: true })).status).toBe("completed");
 });
 
-test("each write of a program with a key has a key of its own: sent again, none of them is done twice", async () => {
+test("each write of a program with an idempotency key has a key of its own, so a repeat does no write twice", async () => {
   const { id, owner } = await newAccount();
   const program = `ws = [workspaces.add(account_id="${id}", name=n) for n in ["A", "B"]]\nworkspaces.add(account_id="${id}", name="C")\n[w.id for w in ws]`;
   const first = await runFor(owner, program, { key: "k1" });
@@ -366,7 +366,7 @@ test("each write of a program with a key has a key of its own: sent again, none 
   expect((await runFor(owner, `workspaces.list(account_id="${id}").total`)).result.last_value).toBe(3);
 });
 
-test("errors take steps in a part that a run possibly does not evaluate, and too many such errors end the dry run", async () => {
+test("in a part that a run may skip, errors take steps, and too many errors end the dry run", async () => {
   const { id, owner } = await newAccount();
   const readsMissing = (count: number) =>
     [
@@ -378,7 +378,7 @@ test("errors take steps in a part that a run possibly does not evaluate, and too
   expect((await runFor(owner, readsMissing(500), dry)).error).toMatchObject({ code: "too_much_work", line: 3 });
 });
 
-test("many unknown items that are unpacked into many names take steps for each name", async () => {
+test("unpacking an unknown item into many names takes steps for each name", async () => {
   const { id, owner } = await newAccount();
   const names = Array.from({ length: 2_000 }, (_, index) => `v${index}`).join(", ");
   const program = `w = workspaces.add(account_id="${id}", name="A")\n[0 for ${names} in [w.id] * 2000]`;

@@ -65,7 +65,7 @@ test("after a failure the completed results stay, and later calls are skipped", 
   expect(after.result.last_value).toMatchObject({ total: 1 });
 });
 
-test("a mistake anywhere leaves nothing done", async () => {
+test("a program with a mistake anywhere makes no call", async () => {
   const account = await newAccount();
   for (const mistake of ["workspaces.ad()", "me.get(x=1)", "me.get(", 'accounts.get(account_id="x")', "me.get()x"]) {
     const answer = await execute({ code: `${add(account, "Never")}\n${mistake}`, requestId: "r" }, contextOf(account));
@@ -81,7 +81,7 @@ test("a mistake anywhere leaves nothing done", async () => {
   expect(after.result.last_value).toMatchObject({ total: 0 });
 });
 
-test("an error on our side is logged, and answered as internal", async () => {
+test("an unexpected error is logged, and returned as internal without its cause", async () => {
   const account = await newAccount();
   const context = contextOf(account);
   const logged: unknown[] = [];
@@ -96,7 +96,7 @@ test("an error on our side is logged, and answered as internal", async () => {
   expect(logged).toMatchObject([{ function: "me.get", error: expect.stringContaining("ResourceNotFound") }]);
 });
 
-test("no call reaches further than its REST route: another account's things do not exist", async () => {
+test("a call can reach no more than its REST route: a call for another account gets not_found", async () => {
   const [mine, other] = [await newAccount(), await newAccount()];
   const answer = await execute({ code: `me.get()\n${list(other)}`, requestId: "r" }, contextOf(mine));
   expect(answer).toMatchObject({

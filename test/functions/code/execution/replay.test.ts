@@ -44,7 +44,7 @@ async function changes({ id }: Account): Promise<unknown[]> {
 }
 
 describe("a program that is sent again with its request_id", () => {
-  test("is answered with the same bytes, and does nothing twice", async () => {
+  test("gets the same bytes, and does nothing twice", async () => {
     const account = await newAccount();
     const code = `${adding(account, "Sales")}\nworkspaces.list(account_id="${account.id}")`;
     const first = await send(account, code);
@@ -55,7 +55,7 @@ describe("a program that is sent again with its request_id", () => {
     expect(await namesIn(account)).toEqual(["Sales", "Later"]);
   });
 
-  test("is another one where the program, the session or the caller is another", async () => {
+  test("is a new request if the program, the session, the request_id or the caller is another", async () => {
     const account = await newAccount();
     const member = await newMember(account, { role: "manager" });
     const code = `x = len(workspaces.list(account_id="${account.id}").items)\nx`;
@@ -75,7 +75,7 @@ describe("a program that is sent again with its request_id", () => {
     ]);
   });
 
-  test("has one effect, however many come at once", { timeout: 30_000 }, async () => {
+  test("has one effect, however many requests arrive at once", { timeout: 30_000 }, async () => {
     const account = await newAccount();
     const answers = await Promise.all(Array.from({ length: 20 }, () => send(account, adding(account, "Sales"))));
     expect(await changes(account)).toEqual(["workspaces.add"]);
@@ -86,7 +86,7 @@ describe("a program that is sent again with its request_id", () => {
     }
   });
 
-  test("makes the calls that were left after a failure", async () => {
+  test("makes the calls that were not made after a failure", async () => {
     const account = await newAccount();
     await send(account, adding(account, "Support"), { request_id: "other" });
     const [other] = (await workspaces(account)).body.items;
@@ -101,7 +101,7 @@ describe("a program that is sent again with its request_id", () => {
     expect(await namesIn(account)).toEqual(["Sales", "Support", "Legal"]);
   });
 
-  test("runs again after an hour, and its writes answer as they did for a day", async () => {
+  test("runs again after an hour, and its writes return the same answers and are not made again", async () => {
     const account = await newAccount();
     const run = { requestId: "r", code: adding(account, "Sales") };
     const at = (ms: number) =>
@@ -115,7 +115,7 @@ describe("a program that is sent again with its request_id", () => {
     expect(await changes(account)).toEqual(["workspaces.add"]);
   });
 
-  test("keeps no secret: it runs again, and the call with the secret is refused", async () => {
+  test("runs again if its answer had a secret, because such an answer is not stored; the call with the secret is refused", async () => {
     const account = await newAccount();
     const code = `${adding(account, "Sales")}\nauth.service_accounts.create(account_id="${account.id}", name="Backup")`;
     const first = await send(account, code);
@@ -128,7 +128,7 @@ describe("a program that is sent again with its request_id", () => {
     expect(again.body.responses[0]).toEqual(first.body.responses[0]);
   });
 
-  test("is answered as it was where no secret was shown, though the function shows one to others", async () => {
+  test("gets the same answer if no secret was shown, although the function can show one", async () => {
     const account = await newAccount();
     const code = `credentials.add(account_id="${account.id}", name="Printer", value="Correct-Horse-9-Staple")`;
     const first = await send(account, code);
@@ -139,7 +139,7 @@ describe("a program that is sent again with its request_id", () => {
     expect(JSON.stringify(await recordsOf(account))).not.toContain("Correct-Horse");
   });
 
-  test("is no repeat of a dry run, which is not kept", async () => {
+  test("is not a repeat of a dry run, which is not stored", async () => {
     const account = await newAccount();
     const code = adding(account, "Sales");
     const dry = await send(account, code, { dry_run: true });
@@ -150,7 +150,7 @@ describe("a program that is sent again with its request_id", () => {
     expect((await send(account, code, { dry_run: true })).body.responses).toEqual([]);
   });
 
-  test("may be mended under the same id", async () => {
+  test("can be corrected under the same request_id", async () => {
     const account = await newAccount();
     const wrong = await send(account, `workspaces.add(account_id="${account.id}", nme="Sales")`);
     expect(wrong.body).toMatchObject({ status: "failed", error: { code: "unknown_argument" } });
@@ -158,7 +158,7 @@ describe("a program that is sent again with its request_id", () => {
     expect(await namesIn(account)).toEqual(["Sales"]);
   });
 
-  test("is refused calls that its caller may not make any more, once its envelope is not kept any more", async () => {
+  test("is refused a call that its caller cannot make any more, once its stored envelope has expired", async () => {
     const account = await newAccount();
     const member = await newMember(account, { capability: "workspace.manage" });
     const { body } = await request("POST", `/v1/public/accounts/${account.id}/workspaces`, {
@@ -186,7 +186,7 @@ describe("a program that is sent again with its request_id", () => {
   });
 });
 
-describe("a program that failed for the moment", () => {
+describe("a program that failed temporarily", () => {
   test("does the same writes when it is sent again, although it changed a variable of its session that it reads", async () => {
     const account = await newAccount();
     await send(account, 'todo = ["A", "B", "C"]', { request_id: "first" });
@@ -207,7 +207,7 @@ todo = todo[2:]
   });
 });
 
-/** Adds, changes and deletes, so that nothing of it could be done again as it is. */
+/** A program that adds, changes and deletes, so its writes would fail or show if they were made twice. */
 const busyProgram = ({ id }: Account): string => `
 a = workspaces.add(account_id="${id}", name="A")
 b = workspaces.update(account_id="${id}", workspace_id=a.id, name="B")
@@ -216,8 +216,8 @@ workspaces.delete(account_id="${id}", workspace_id=a.id)
 workspaces.list(account_id="${id}")`;
 const allOnce = ["add", "update", "add", "add", "delete"].map((verb) => `workspaces.${verb}`);
 
-describe("a process that dies while a program runs, before its envelope is stored, or right after", () => {
-  test("the same request completes the rest: each write is made once", { timeout: 60_000 }, async () => {
+describe("if a process dies while it runs a program, or before or after it stores the envelope,", () => {
+  test("the same request completes the rest, and each write is made once", { timeout: 60_000 }, async () => {
     const whole = await newAccount();
     const { calls } = await withFault(undefined, -1, () => runIn(whole, 0));
     expect(calls.length).toBeGreaterThan(15);
@@ -258,7 +258,7 @@ describe("a stored envelope", () => {
       updated_at: made_at(index + 7),
     }));
 
-  test("of 1 MiB fits into an item of the table, and comes back as it was", async () => {
+  test("of 1 MiB fits into an item of the table, and is read back unchanged", async () => {
     const text = JSON.stringify(rows(5_500)).slice(0, 1_048_576);
     expect(text).toHaveLength(1_048_576);
     const packed = await compressText(text);
@@ -266,7 +266,7 @@ describe("a stored envelope", () => {
     expect(await restoreText(packed)).toBe(text);
   });
 
-  test.each(["", "short", "ä€𝄞\u0000".repeat(200)])("comes back as it was (%#)", async (text) => {
+  test.each(["", "short", "ä€𝄞\u0000".repeat(200)])("is read back unchanged (%#)", async (text) => {
     expect(await restoreText(await compressText(text))).toBe(text);
   });
 

@@ -36,7 +36,7 @@ describe("statements", () => {
     expect(namesOf("\n# first\na.b() # call\n\nc.d.e(); f()\r\ng();\rh()")).toEqual(["a.b", "c.d.e", "f", "g", "h"]);
   });
 
-  test("spread over lines inside brackets, after a backslash, and with trailing commas", () => {
+  test("can go over several lines inside brackets and after a backslash, and can have trailing commas", () => {
     const { args } = callIn('a.b(\n  x=[1,\n  2,], # two\n  y={"k":\n3,},\n)');
     expect(args.map(({ name, value }) => [name, literalValue(value).value])).toEqual([
       ["x", [1, 2]],
@@ -45,12 +45,12 @@ describe("statements", () => {
     expect(namesOf("a.\\\nb()")).toEqual(["a.b"]);
   });
 
-  test("may be indented as a whole, but not against each other", () => {
+  test("can all have the same indentation, but not different ones", () => {
     expect(namesOf("\n    a()\n  # comment\n    b(\nx=1)\n")).toEqual(["a", "b"]);
     expect(faultOf("  a()\n   b()")).toBe("Indent every line like the first.");
   });
 
-  test("carry their place: line and column, counted in characters from 1", () => {
+  test("have a place: line and column, counted in characters from 1", () => {
     const [, second] = parseProgram('a(x="😀", y=1); b()\n\n').statements;
     expect(callIn('a(x="😀", y=1)').args[1]?.at).toEqual({ line: 1, column: 10 });
     expect(second?.at).toEqual({ line: 1, column: 16 });

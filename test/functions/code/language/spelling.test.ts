@@ -19,11 +19,11 @@ test.each([
   ["id", undefined],
   ["", undefined],
   ["x".repeat(60_000), undefined],
-])("%s is taken for %s", (word, meant) => {
+])("the closest name to %s is %s", (word, meant) => {
   expect(closestName(word, names)).toBe(meant);
 });
 
-test("the closest of several names is taken, and the first of equally close ones", () => {
+test("of several names the closest is taken, or the first of equally close names", () => {
   expect(closestName("pages", ["page_size", "pagers", "page", "pagesx"])).toBe("pagers");
   expect(closestName("workspaces.lists", ["workspaces.lis", "workspaces.list"])).toBe("workspaces.list");
 });

@@ -20,7 +20,7 @@ test("a variable is there for the next program of the session, until it gets ano
   expect(last).not.toHaveProperty("session");
 });
 
-test("methods are of the session's variables too, also of one named like a family of functions", async () => {
+test("methods can be called on variables of the session, also on a variable with the name of a family of functions", async () => {
   const user = newUser();
   await runFor(user, "x = 'A b'\ndomains = {'a': [1, 1]}", inSession);
   expect((await runFor(user, "x.lower().split()", inSession)).result.last_value).toEqual(["a", "b"]);
@@ -29,7 +29,7 @@ test("methods are of the session's variables too, also of one named like a famil
   expect((await runFor(user, "domains.get('b', 3)")).error).toMatchObject({ code: "positional_argument" });
 });
 
-test("nobody else's program, and no other session, has the variables", async () => {
+test("a program of another user, and a program in another session, does not have the variables", async () => {
   const user = newUser();
   await runFor(user, "token = 'mine'", inSession);
   for (const [who, id] of [
@@ -56,7 +56,7 @@ test("a session ends an hour after its last use, to the second, even if the tabl
   expect((await runFor(user, "x", { ...inSession, now })).error).toMatchObject({ code: "unknown_variable" });
 });
 
-test("a program that failed leaves the names it had given by then, and no later ones", async () => {
+test("a failed program keeps the variables that it assigned before the failure, and no later ones", async () => {
   const user = newUser();
   const missing = randomUUID();
   const { status } = await runFor(user, `a = 1\nb = accounts.get(account_id="${missing}")\nc = me.get()`, inSession);
@@ -67,14 +67,14 @@ test("a program that failed leaves the names it had given by then, and no later 
   }
 });
 
-test("a program with a mistake, and a program that is only checked, leave nothing", async () => {
+test("a program with a mistake, and a dry run, keep no variables", async () => {
   const user = newUser();
   await runFor(user, "x = 1\nme.gt()", inSession);
   await runFor(user, "x = 1\nme.get()", { ...inSession, dryRun: true });
   expect((await runFor(user, "x", inSession)).error).toMatchObject({ code: "unknown_variable" });
 });
 
-test("programs that run at the same time lose none of each other's names", async () => {
+test("programs that run at the same time do not lose each other's variables", async () => {
   const user = newUser();
   const names = Array.from({ length: 8 }, (_, index) => `v${index}`);
   const answers = await Promise.all(
@@ -87,7 +87,7 @@ test("programs that run at the same time lose none of each other's names", async
   expect(names).toContain(values[8]);
 });
 
-test("a value that may hold a secret is answered, but never kept: a later use explains why it is missing", async () => {
+test("a value that may hold a secret is returned, but not kept, and the error of a later use says why it is missing", async () => {
   const { id, owner } = await newAccount();
   const program = [
     `made = auth.service_accounts.create(account_id="${id}", name="Bot")`,
@@ -112,7 +112,7 @@ test("a value that may hold a secret is answered, but never kept: a later use ex
   expect((await runFor(owner, "made", inSession)).result.last_value).toBe("plain");
 });
 
-test("an answer without a secret is kept, though the function shows one to others", async () => {
+test("an answer without a secret is kept, although the function can return a secret", async () => {
   const { id, owner } = await newAccount();
   const made = `credentials.add(account_id="${id}", name="Printer", `;
   const { session, status } = await runFor(
@@ -139,7 +139,7 @@ test("a session keeps 262,144 bytes: a variable without room is reported, the ef
   expect((await runFor(user, "x", inSession)).error?.message).toContain("does not fit into the session");
 });
 
-test("names without end do not fill more than the session's room", async () => {
+test("15,000 names cannot fill much more than the size limit of a session", async () => {
   const user = newUser();
   const lines = Array.from({ length: 5_000 }, (_, index) => `v${index}=""`);
   for (const start of [0, 5_000, 10_000]) {
@@ -150,7 +150,7 @@ test("names without end do not fill more than the session's room", async () => {
   expect(Buffer.byteLength(String(item?.["variables"]))).toBeLessThan(sessionLimitBytes + 40_000);
 });
 
-test("values without end that share their parts are not measured one by one", async () => {
+test("4,000 variables with the same large value are not kept, and a small variable after them is", async () => {
   const user = newUser();
   const names = Array.from({ length: 4_000 }, (_, index) => `v${index} = x`).join("\n");
   const program = `y = "${"a".repeat(20_000)}"\nx = [${"y,".repeat(100)}]\n${names}\nlast = 1`;
@@ -161,7 +161,7 @@ test("values without end that share their parts are not measured one by one", as
   expect((await runFor(user, "last", inSession)).result.last_value).toBe(1);
 });
 
-test("a session that cannot be stored fails no program: its answer names the variables that were not kept", async () => {
+test("if a session cannot be stored, the program completes, and its answer names the variables that were not kept", async () => {
   const context = codeContext(newUser());
   const table = { ...context.table, attempt: () => Promise.reject(new Error("the table is away")) };
   const answer = await execute({ code: "x = me.get()", requestId: "r", sessionId }, { ...context, table });
@@ -188,7 +188,7 @@ test("auth.session.get shows the variables of earlier programs, end deletes them
   expect(after.result.last_value).toEqual(["b"]);
 });
 
-test("without a session its functions are refused before anything runs", async () => {
+test("without a session_id, the functions of sessions are refused before anything runs", async () => {
   const { error, responses } = await runFor(newUser(), "me.get()\nauth.session.get()");
   expect(responses).toEqual([]);
   expect(error).toMatchObject({ code: "no_session", line: 2, message: expect.stringContaining("session_id") });

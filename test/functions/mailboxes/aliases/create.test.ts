@@ -20,7 +20,7 @@ async function scene(locals = ["ada"], name = uniqueName()) {
 const create = (account: Account, mailbox: string, body: unknown, options = {}) =>
   send(account, "POST", at(mailbox, "/aliases"), body, options);
 
-test("answers the whole address, whether the local part or the address was given, in any spelling", async () => {
+test("returns the whole address, if the caller gives the local part or any spelling of the address", async () => {
   const { account, id, name } = await scene(["ada"], `bücher-${uniqueName("b", "example-x.com")}`);
   const unicode = name.replace(/^xn--\S+?(?=\.)/, (label) => decodeURIComponent(new URL(`http://${label}`).hostname));
   const given: [alias: string, local: string][] = [
@@ -36,7 +36,7 @@ test("answers the whole address, whether the local part or the address was given
   expect(await aliasesOf(account, id)).toEqual(given.map(([, local]) => `${local}@${name}`));
 });
 
-test("a mailbox is found by its address to give it an alias, and is changed by that", async () => {
+test("the path can have the mailbox's address, and a new alias changes the mailbox and its entity tag", async () => {
   const { account, id, name } = await scene();
   const before = (await send(account, "GET", at(id))).headers["etag"];
   expect((await create(account, `ADA@${name}`, { alias: "sales" })).status).toBe(201);
@@ -51,7 +51,7 @@ test("a mailbox is found by its address to give it an alias, and is changed by t
   });
 });
 
-test("the catch-all is `*` or `*@` the domain, and a domain has one", async () => {
+test("the catch-all is written `*` or `*@domain`, and a domain can have only one", async () => {
   const first = await scene(["ada", "bob"]);
   const second = await scene();
   const { account, ids, name } = first;
@@ -72,7 +72,7 @@ test("the catch-all is `*` or `*@` the domain, and a domain has one", async () =
   expect([whole.status, whole.body.alias]).toEqual([201, `*@${second.name}`]);
 });
 
-test("of two mailboxes that become the catch-all at the same time one does", async () => {
+test("if three mailboxes ask for the catch-all at the same time, one gets it", async () => {
   const { account, ids, name } = await scene(["ada", "bob", "carl"]);
   const answers = await Promise.all(ids.map((id) => create(account, id, { alias: "*" })));
   expect(statusesOf(answers)).toEqual([201, 409, 409]);
@@ -123,7 +123,7 @@ test("refuses invalid values with the reason at their place, and changes nothing
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("takes no address that a mailbox or alias has, the mailbox's own neither", async () => {
+test("refuses an address that a mailbox or an alias already has, also the mailbox's own", async () => {
   const { account, ids } = await scene(["ada", "bob"]);
   const [ada = "", bob = ""] = ids;
   await create(account, ada, { alias: "sales", is_catch_all: false });
@@ -138,7 +138,7 @@ test("takes no address that a mailbox or alias has, the mailbox's own neither", 
   }
 });
 
-test("thirty aliases are given at the same time without losing one, and no more", async () => {
+test("a mailbox can have thirty aliases and no more, also if some of them are added at the same time", async () => {
   const { account, id } = await scene();
   const some = (from: number, to: number) =>
     Array.from({ length: to - from }, (_, index) => create(account, id, { alias: `a${from + index}` }));
@@ -150,14 +150,14 @@ test("thirty aliases are given at the same time without losing one, and no more"
   expect([aliases.length, new Set(aliases).size]).toEqual([30, 30]);
 });
 
-test("takes no alias while the domain goes", async () => {
+test("refuses an alias while the domain is releasing", async () => {
   const { account, id, name } = await scene();
   await setStored(account, name, { status: "releasing", is_open: false });
   const { body } = await create(account, id, { alias: "sales" });
   expect(body).toMatchObject({ code: "domain_not_ready", domain_status: "releasing" });
 });
 
-test("needs mailbox.update on the domain or above it: an editor of the mailbox alone takes no address", async () => {
+test("needs mailbox.update on the domain, its workspace or the account: an editor of only the mailbox is refused", async () => {
   const { account, domain, id, ids } = await scene(["ada", "bob"]);
   const narrowed = (type: "mailbox" | "domain" | "workspace", to: string) =>
     newMember(account, { role: "editor", scope: { type, id: to } });

@@ -4,7 +4,7 @@ import { added, aliasesOf, at, home, send, stocked } from "../../../support/mail
 import { statusesOf } from "../../../support/request.ts";
 import { newAccount, newMember, type Account } from "../../../support/world.ts";
 
-/** Two mailboxes, of which the first has aliases. */
+/** Two mailboxes. The first one has the given aliases. */
 async function scene(...aliases: string[]) {
   const account = await newAccount();
   const { name } = await home(account);
@@ -16,7 +16,7 @@ async function scene(...aliases: string[]) {
 const remove = (account: Account, mailbox: string, alias: string) =>
   send(account, "DELETE", at(mailbox, `/aliases/${alias}`));
 
-test("deletes by the local part, the whole address and `*`, in any case and percent-encoded", async () => {
+test("deletes by the local part, the whole address and `*`, in any letter case and percent-encoded", async () => {
   const { account, name, ada } = await scene("one", "two", "three", "*", "four");
   const written = ["ONE", `two%40${name}`, `Three@${name.toUpperCase()}`, "%2A", encodeURIComponent(`four@${name}`)];
   for (const alias of written) {
@@ -26,7 +26,7 @@ test("deletes by the local part, the whole address and `*`, in any case and perc
   expect(await aliasesOf(account, ada)).toEqual([]);
 });
 
-test("the address is free at once: for another mailbox, and as an alias", async () => {
+test("the address of a deleted alias is free at once for a new mailbox and for a new alias", async () => {
   const { account, name, ada, bob } = await scene("sales", "info", "*");
   for (const alias of ["sales", "info", `*@${name}`]) await remove(account, ada, alias);
   expect((await added(account, name, "sales")).primary_email).toBe(`sales@${name}`);
@@ -61,14 +61,14 @@ test("422 at its place for a text that cannot be an alias", async () => {
   }
 });
 
-test("of many deletions at the same time one finds it, and the others of the mailbox stay", async () => {
+test("of many deletions of an alias at the same time one succeeds, and the mailbox's other alias stays", async () => {
   const { account, name, ada } = await scene("sales", "info");
   const answers = await Promise.all(Array.from({ length: 6 }, () => remove(account, ada, "sales")));
   expect(statusesOf(answers)).toEqual([200, ...Array(5).fill(404)]);
   expect(await aliasesOf(account, ada)).toEqual([`info@${name}`]);
 });
 
-test("needs mailbox.update on the domain: an editor of the mailbox alone deletes no alias", async () => {
+test("needs mailbox.update on the domain: an editor of only the mailbox is refused", async () => {
   const { account, name, ada } = await scene("sales");
   const as = await newMember(account, { role: "editor", scope: { type: "mailbox", id: ada } });
   const { body } = await send(account, "DELETE", at(ada, "/aliases/sales"), undefined, { as });

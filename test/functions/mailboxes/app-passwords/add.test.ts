@@ -47,7 +47,7 @@ test("the secret is in this answer and never again, and only its hash is kept", 
   expect(await recorded(account, "app_password.created")).toMatchObject([{ resource_id: body.id, after: shown }]);
 });
 
-test("takes an expiry with any offset, and refuses a past one and one beyond the calendar", async () => {
+test("accepts an expiry with any offset, and refuses an expiry in the past or after the year 9999", async () => {
   const { add } = await scene();
   const soon = new Date(Date.now() + 3_600_000);
   const offset = `${new Date(soon.getTime() + 7_200_000).toISOString().slice(0, -1)}+02:00`;
@@ -76,7 +76,7 @@ test("refuses an invalid name and an unknown protocol, each at its place, and st
   expect((await list()).body.total).toBe(0);
 });
 
-test("a mailbox has 25, of requests at the same time too, and room again after a deletion", async () => {
+test("a mailbox can have 25 app passwords, also if requests arrive at the same time, and a new one after a deletion", async () => {
   const { account, id, add, list } = await scene();
   for (let made = 0; made < 23; made++) expect((await add()).status).toBe(201);
   const answers = await Promise.all([add(), add(), add(), add()]);
@@ -88,7 +88,7 @@ test("a mailbox has 25, of requests at the same time too, and room again after a
   expect((await add()).status).toBe(201);
 });
 
-test("a request sent again with its key makes no second one, and is not shown the secret", async () => {
+test("a request that is sent again with its idempotency key makes no second app password, and does not get the secret", async () => {
   const { add, list } = await scene();
   const headers = { "idempotency-key": randomUUID() };
   expect((await add(phone, { headers })).status).toBe(201);
@@ -96,7 +96,7 @@ test("a request sent again with its key makes no second one, and is not shown th
   expect((await list()).body.total).toBe(1);
 });
 
-test("a mailbox that is deleted meanwhile gets none", async () => {
+test("a mailbox that is deleted during the request gets no app password", async () => {
   const { account, id, add } = await scene();
   await add();
   const remove = () => send(account, "DELETE", at(id));
@@ -106,7 +106,7 @@ test("a mailbox that is deleted meanwhile gets none", async () => {
   expect((await send(account, "GET", at(id, "/app-passwords"))).body.total).toBe(1);
 });
 
-test("takes mailbox.reveal on the mailbox, because an app password reads its mail", async () => {
+test("needs mailbox.reveal on the mailbox, because an app password can read its mail", async () => {
   const { account, id, add } = await scene();
   const scope = { type: "mailbox" as const, id };
   const others = await newMember(account, { role: "credential_manager" }, { role: "editor" });

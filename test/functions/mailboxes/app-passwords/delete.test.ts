@@ -21,7 +21,7 @@ async function scene() {
   return { account, name, id, other, add, remove, left };
 }
 
-test("deletes once, and leaves the others", async () => {
+test("deletes an app password once, and keeps the others", async () => {
   const { account, add, remove, left } = await scene();
   const [{ id: gone, generated_secret: _, ...shown }, { id: kept }] = [await add(), await add()];
   expect((await remove(gone)).body).toEqual({});
@@ -32,7 +32,7 @@ test("deletes once, and leaves the others", async () => {
   ]);
 });
 
-test("of many deletions at the same time one succeeds, and none brings another back", async () => {
+test("deletions at the same time delete each app password once, and restore none", async () => {
   const { add, remove, left } = await scene();
   const [one, two, three] = [await add(), await add(), await add()];
   const answers = await Promise.all([remove(one.id), remove(one.id), remove(one.id), remove(two.id)]);
@@ -40,7 +40,7 @@ test("of many deletions at the same time one succeeds, and none brings another b
   expect(await left()).toEqual([three.id]);
 });
 
-test("404 for another mailbox's or account's, and 422 for an invalid id", async () => {
+test("404 for another mailbox's or another account's app password, 422 for an invalid id, and 403 without mailbox.reveal", async () => {
   const { account, id, other, add, remove, left } = await scene();
   const mine = await add();
   const theirs = await add(other);

@@ -14,7 +14,7 @@ async function scene() {
   return { account, name, id, other, add, list };
 }
 
-test("lists the app passwords of the mailbox alone, oldest first, page by page, without the passwords", async () => {
+test("lists the app passwords of only this mailbox, oldest first, page by page, without the passwords", async () => {
   const { other, add, list } = await scene();
   const ids = [await add("One"), await add("Two"), await add("Three")];
   await add("Another's", other);
@@ -26,7 +26,7 @@ test("lists the app passwords of the mailbox alone, oldest first, page by page, 
   expect((await list("?page=4&page_size=2")).body).toMatchObject({ items: [], total: 3 });
 });
 
-test("finds the mailbox by its address, and none where there is none", async () => {
+test("accepts the mailbox's address, and gives 404 for an address without a mailbox", async () => {
   const { account, name, add } = await scene();
   await add("One");
   const of = (ref: string) => send(account, "GET", at(ref, "/app-passwords"));
@@ -35,7 +35,7 @@ test("finds the mailbox by its address, and none where there is none", async () 
   expect((await of(`nobody@${name}`)).body.code).toBe("not_found");
 });
 
-test("takes mailbox.reveal on the mailbox", async () => {
+test("needs mailbox.reveal on the mailbox", async () => {
   const { account, id, other, list } = await scene();
   const viewer = await newMember(account, { role: "editor" });
   expect((await list("", { as: viewer })).body).toMatchObject({ status: 403, required_capability: "mailbox.reveal" });

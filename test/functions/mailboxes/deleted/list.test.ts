@@ -11,7 +11,7 @@ async function scene() {
   const [first, second] = [await home(account), await home(account)];
   const [a = "", b = ""] = await stocked(account, first.name, ["a", "b"]);
   const [c = "", d = ""] = await stocked(account, second.name, ["c", "d"]);
-  // `d` stays.
+  // `d` is not deleted.
   for (const id of [b, c, a]) await send(account, "DELETE", at(id));
   return { account, first, second, a, b, c, d };
 }
@@ -20,7 +20,7 @@ const list = async (account: Account, query = "", as: User = account.owner) =>
   (await send(account, "GET", `mailboxes/deleted?${query}`, undefined, { as })).body;
 const idsIn = ({ items }: { items: { id: string }[] }): string[] => items.map(({ id }) => id);
 
-test("shows deleted mailboxes in the order of their deletion, as they were, and until when they can be restored", async () => {
+test("shows deleted mailboxes in the order of their deletion, as they were, with the time until they can be restored", async () => {
   const { account, first, a, b, c } = await scene();
   const page = await list(account);
   expect([idsIn(page), page.total]).toEqual([[b, c, a], 3]);
@@ -38,7 +38,7 @@ test("a restored mailbox leaves the list", async () => {
   expect([idsIn(page), page.total]).toEqual([[b, a], 2]);
 });
 
-test("filters by domain, by its name or its id", async () => {
+test("filters by domain, given as a name or an id", async () => {
   const { account, first, second, a, b, c } = await scene();
   expect(idsIn(await list(account, `domain=${first.name}`))).toEqual([b, a]);
   expect(idsIn(await list(account, `domain=${first.id}&order=desc`))).toEqual([a, b]);
@@ -46,7 +46,7 @@ test("filters by domain, by its name or its id", async () => {
   expect(await list(account, "domain=example.com")).toMatchObject({ items: [], total: 0 });
 });
 
-test("shows the mailboxes that the caller may restore where their domains are now, and the total agrees", async () => {
+test("shows and counts only the mailboxes that the caller can restore; a grant on the domain's present workspace is enough", async () => {
   const { account, first, second, a, b, c } = await scene();
   const to = await newWorkspace(account, "Other");
   const scope = (type: "domain" | "workspace", id: string) => ({ type, id });

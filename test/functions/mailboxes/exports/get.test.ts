@@ -34,7 +34,7 @@ async function scene() {
   return { account, domainId, name, id: await queuedExport(account) };
 }
 
-test("says that it waits, and once it is done how much there is, and where", async () => {
+test("shows a queued export, and when it is done its number of rows and its download URL", async () => {
   const { account, name, id } = await scene();
   const queued = await get(account, id);
   expect([queued.status, queued.body]).toEqual([
@@ -65,7 +65,7 @@ test("says that it waits, and once it is done how much there is, and where", asy
   expect(readCsv(file).map(([, email]) => email)).toEqual(["email", `ada@${name}`, `bob@${name}`]);
 });
 
-test("the address to download it is signed, for an hour, under a name with its day", async () => {
+test("the download URL is signed for an hour, and its file name has the day of the export", async () => {
   const { account, id } = await scene();
   await run(account, id);
   const before = Math.floor(Date.now() / 1_000);
@@ -82,7 +82,7 @@ test("the address to download it is signed, for an hour, under a name with its d
   expect(ticket.expires - before).toBeLessThan(3_660);
 });
 
-test("is for the caller who requested it, and for callers who may export everything", async () => {
+test("shows an export to the caller who requested it, and to callers who can export the whole account", async () => {
   const { account, domainId, id } = await scene();
   const scope = { type: "domain" as const, id: domainId };
   const may = { capability: "mailbox.export" as const };
@@ -123,7 +123,7 @@ test("404 for the caller who requested it, after one of the caller's permissions
   }
 });
 
-test("200 for the caller who requested it, after a permission was replaced by a wider one, or its resource was deleted", async () => {
+test("200 for the caller who requested it, after a permission was replaced by a wider one, or the resource of a permission was deleted", async () => {
   const { account, domainId, id } = await scene();
   const { id: otherId, workspace_id } = await home(account);
   const asker = await newMember(account, {
@@ -142,7 +142,7 @@ test("200 for the caller who requested it, after a permission was replaced by a 
   }
 });
 
-test("404 for an expired export, another account's, and a missing one", async () => {
+test("404 for an expired export, an export of another account, and a missing one", async () => {
   const { account, id } = await scene();
   const other = await scene();
   for (const missing of [other.id, account.id]) expect((await get(account, missing)).status).toBe(404);

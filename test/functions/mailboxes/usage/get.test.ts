@@ -4,7 +4,7 @@ import { ago, dayAgo, of, reportUsage, sceneWithMailbox } from "../../../support
 import { at, send } from "../../../support/mailboxes.ts";
 import { newMember } from "../../../support/world.ts";
 
-test("a new mailbox uses nothing, has sent nothing, and nobody has logged in", async () => {
+test("a new mailbox uses nothing, has sent nothing, and has no last login", async () => {
   const { account, mailbox } = await sceneWithMailbox();
   const { status, body } = await send(account, "GET", at(mailbox.primary_email, "/usage"));
   expect([status, { ...body, sent: body.sent.length }]).toEqual([
@@ -27,7 +27,7 @@ test("a new mailbox uses nothing, has sent nothing, and nobody has logged in", a
   ]);
 });
 
-test("is read by an alias too, and needs mailbox.view", async () => {
+test("can be read by an alias too, and needs mailbox.view", async () => {
   const { account, mailbox } = await sceneWithMailbox();
   await send(account, "POST", at(mailbox.id, "/aliases"), { alias: "sales" });
   await reportUsage({ mailboxes: [{ ...of(account, mailbox), bytes: 7, messages: 1, at: ago(0) }] });
@@ -39,7 +39,7 @@ test("is read by an alias too, and needs mailbox.view", async () => {
   expect((await send(account, "GET", at(mailbox.id, "/usage"), undefined, { as: stranger })).status).toBe(403);
 });
 
-test("a restored mailbox has its usage again", async () => {
+test("a restored mailbox has its usage from before the deletion", async () => {
   const { account, mailbox } = await sceneWithMailbox();
   await reportUsage({
     mailboxes: [{ ...of(account, mailbox), bytes: 7, messages: 1, at: ago(0) }],

@@ -62,7 +62,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     for (const caller of [insider, claiming(inner), claiming(inner, outer)]) {
       expect(await seen(caller)).toEqual([2, [one, two]]);
     }
-    // What is given to a group goes down to the groups inside of it, not up.
+    // The permissions of a group hold in the groups inside it, not in its parent.
     for (const caller of [outsider, claiming(outer)]) expect(await seen(caller)).toEqual([1, [one]]);
   });
 
@@ -77,7 +77,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect([await statusOf(account, user), await statusOf(account, user, "auth/groups")]).toEqual([200, 200]);
   });
 
-  test("nobody adds themselves, another user or a service account to a group with permissions that they lack", async () => {
+  test("a caller cannot add anybody, not even themselves, to a group with permissions that the caller lacks", async () => {
     const account = await newAccount();
     const workspace = await newWorkspace(account, "One");
     const top = await newGroup(account, "Top");
@@ -110,7 +110,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await add(account, strong.id, manager.id, await newSuperAdmin())).status).toBe(201);
   });
 
-  test("but they add members to a group with permissions that they hold", async () => {
+  test("a caller can add members to a group if the caller holds the group's permissions", async () => {
     const account = await newAccount();
     const group = await newGroup(account, "Support");
     const workspace = await newWorkspace(account, "One");
@@ -120,7 +120,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await add(account, group.id, randomUUID(), manager)).status).toBe(201);
   });
 
-  test("who is a member already stays as they were, also when asked for at the same moment", async () => {
+  test("adding the same member several times at once makes one membership with one `added_at`", async () => {
     const account = await newAccount();
     const group = await newGroup(account, "Support");
     const { id } = newUser();
@@ -135,7 +135,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(listed.body).toMatchObject({ total: 1, items: [answers[0]?.body] });
   });
 
-  test("different members added at the same moment all get in", async () => {
+  test("different users who are added at the same moment all become members", async () => {
     const account = await newAccount();
     const group = await newGroup(account, "Support");
     const ids = Array.from({ length: 10 }, () => randomUUID());
@@ -145,7 +145,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await attempt("auth.groups.members.list", args, account.owner)).body.total).toBe(10);
   });
 
-  test("another account's group or service account is told as a missing one, by 404 or at its place", async () => {
+  test("another account's group gets the same 404 as a missing group, and another account's service account the same 422", async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const [own, foreign] = [await newGroup(account, "Ours"), await newGroup(other, "Theirs")];
     const program = await newServiceAccount(other);
@@ -168,7 +168,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect([await storedOf(account), await storedOf(other)]).toEqual(before);
   });
 
-  test("a revoked service account is nobody to add", async () => {
+  test("a revoked service account cannot be added", async () => {
     const account = await newAccount();
     const [group, program] = [await newGroup(account, "Support"), await newServiceAccount(account)];
     const args = { account_id: account.id, service_account_id: program.id };
@@ -198,7 +198,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
   });
 });
 
-test("membership outlives a token without claims, and another account's groups do not count", async () => {
+test("a member needs no claim in the token, and another account's group with the same name gives nothing", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const user = newUser();
   await join(account, await newGroup(account, "Support"), user.id);

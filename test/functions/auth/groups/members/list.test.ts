@@ -51,7 +51,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await list(account, outer.id)).body).toMatchObject({ items: [], total: 0 });
   });
 
-  test("lists a revoked service account no more", async () => {
+  test("does not list a revoked service account", async () => {
     const account = await newAccount();
     const group = await newGroup(account, "Support");
     const program = await newServiceAccount(account);
@@ -61,7 +61,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await list(account, group.id)).body).toMatchObject({ items: [], total: 0 });
   });
 
-  test("another account's group, and a deleted one, are a 404 with the bytes of a missing one", async () => {
+  test("another account's group and a deleted group get the same 404 as a missing one", async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const [own, foreign] = [await newGroup(account, "Ours"), await newGroup(other, "Theirs")];
     await join(account, own, randomUUID());

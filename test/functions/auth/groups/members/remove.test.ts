@@ -12,7 +12,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
   const remove = ({ id, owner }: Account, groupId: string, memberId: string) =>
     attempt("auth.groups.members.remove", { account_id: id, group_id: groupId, member_id: memberId }, owner);
 
-  test("the permissions of the group are gone from the next request on, by REST and by code mode", async () => {
+  test("a removed member has lost the group's permissions by the next request, over REST and in code mode", async () => {
     const account = await newAccount();
     const group = await newGroup(account, "Support");
     await giveGroup(account, group, "workspace.view");
@@ -30,7 +30,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await attempt("accounts.list", {}, user)).body.total).toBe(0);
   });
 
-  test("leaves other memberships, own grants and the claim of a token as they are", async () => {
+  test("keeps the member's other memberships, and the permissions that the token claims", async () => {
     const account = await newAccount();
     const [one, two] = [await newGroup(account, "One"), await newGroup(account, "Two")];
     await giveGroup(account, one, "workspace.view");
@@ -44,7 +44,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect([await statusOf(account, plain), await statusOf(account, plain, "auth/groups")]).toEqual([403, 200]);
   });
 
-  test("who is added again afterwards is the newest member", async () => {
+  test("a member who is removed and added again is the newest member", async () => {
     const account = await newAccount();
     const group = await newGroup(account, "Support");
     const [first, second] = [newUser(), newUser()];
@@ -56,7 +56,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect(body).toMatchObject({ total: 2, items: [{ subject_id: second.id }, { subject_id: first.id }] });
   });
 
-  test("of concurrent removals one succeeds, and the total falls by one", async () => {
+  test("one of several concurrent removals succeeds, and the total falls by one", async () => {
     const account = await newAccount();
     const group = await newGroup(account, "Support");
     const user = newUser();
@@ -68,7 +68,7 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await attempt("auth.groups.members.list", args, account.owner)).body.total).toBe(1);
   });
 
-  test("another account's group and member are a 404 with the bytes of missing ones", async () => {
+  test("another account's group and member get the same 404 as missing ones", async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const [own, foreign] = [await newGroup(account, "Ours"), await newGroup(other, "Theirs")];
     const { id } = newUser();

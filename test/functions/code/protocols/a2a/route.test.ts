@@ -6,7 +6,7 @@ import { newAccount, newUser } from "../../../../support/world.ts";
 const path = "/v1/public/a2a";
 const envelope = { request_id: "req-1", session_id: "session-1", code: "me.get()" };
 
-/** A JSON value with its ids and times masked, and its members in the order they came. */
+/** A JSON text with its ids and times masked, and with its members in their order. */
 const golden = (text: string): string =>
   JSON.stringify(
     JSON.parse(text, (key, value: unknown) =>
@@ -16,7 +16,7 @@ const golden = (text: string): string =>
     1,
   );
 
-test("a program that completed is answered as specified, member by member", async () => {
+test("the answer of a completed program has the specified members in their order", async () => {
   const { id, owner } = await newAccount({ name: "Golden" });
   const code = `workspaces.add(account_id="${id}", name="Sales")\nworkspaces.list(account_id="${id}", page_size=50)`;
   const { status, headers, text } = await request("POST", path, { token: owner.token, body: { ...envelope, code } });
@@ -83,7 +83,7 @@ test("a program that completed is answered as specified, member by member", asyn
   `);
 });
 
-test("a program that failed is answered with 200 and keeps the specified members in their order", async () => {
+test("the answer of a failed program has the status 200, and the specified members in their order", async () => {
   const { id, owner } = await newAccount();
   const missing = "99999999-9999-4999-8999-999999999999";
   const code = `me.get()\nworkspaces.get(account_id="${id}", workspace_id="${missing}")\nme.get()`;
@@ -120,7 +120,7 @@ test("a program with a mistake is answered with 200, and with the advice to corr
   });
 });
 
-test("nobody gets further than 401 without a token, however malformed the envelope is", async () => {
+test("a request without a valid token gets 401, however malformed the envelope is", async () => {
   for (const token of [undefined, "garbage"]) {
     for (const body of [envelope, {}, []]) {
       const answer = await request("POST", path, { ...(token ? { token } : {}), body });
@@ -158,14 +158,14 @@ describe("an envelope that is not as specified is refused with 422:", () => {
   });
 });
 
-test("ids of 128 visible characters come back as they were", async () => {
+test("ids of 128 visible characters are accepted, and the request_id is returned unchanged", async () => {
   const id = "~!".repeat(64);
   const body = { ...envelope, request_id: id, session_id: id };
   const answer = await request("POST", path, { token: newUser().token, body });
   expect(answer).toMatchObject({ status: 200, body: { request_id: id, status: "completed" } });
 });
 
-test("an unknown query parameter is refused like anywhere else", async () => {
+test("an unknown query parameter is refused", async () => {
   const answer = await request("POST", `${path}?dry=1`, { token: newUser().token, body: envelope });
   expect(answer).toMatchObject({ status: 422, body: { detail: [{ loc: ["query", "dry"], type: "extra_forbidden" }] } });
 });

@@ -36,7 +36,7 @@ const errorOf = ({ status, body }: { status: number; body: { id: unknown; error:
 };
 
 describe("SendMessage", () => {
-  test("runs the program of a data part, and answers a completed task with the envelope as its artifact", async () => {
+  test("runs the program of a data part, and returns a completed task with the envelope as its artifact", async () => {
     const { token, id } = newUser();
     const data = { code: "me.get()", request_id: "request-1", session_id: "session-1" };
     const { status, headers, body } = await sendMessage(token, messageOf({ data, mediaType: "application/json" }));
@@ -76,7 +76,7 @@ describe("SendMessage", () => {
     });
   });
 
-  test("takes a text part as the program, the message's id as the request's and its context as the session's", async () => {
+  test("uses a text part as the program, the message's id as the request_id, and the context as the session_id", async () => {
     const { token } = newUser();
     const message = messageOf({ text: "x = me.get().id\nx" }, { contextId: "session-1" });
     const { task } = (await sendMessage(token, message)).body.result;
@@ -87,7 +87,7 @@ describe("SendMessage", () => {
     expect(last_value[0]).toBe(last_value[1]);
   });
 
-  test("answers a failure as a failed task, whose message says how to correct the program", async () => {
+  test("returns a failure as a failed task, with a message that says how to correct the program", async () => {
     const { task } = (await sendCode(newUser().token, "me.gt()")).body.result;
     const { data } = task.artifacts[0].parts[0];
     expect(task.status.state).toBe("TASK_STATE_FAILED");
@@ -100,7 +100,7 @@ describe("SendMessage", () => {
     });
   });
 
-  test("without a context makes one, and answers the same message again with the same task", async () => {
+  test("makes a context if the message has none, and returns the same task for the same message", async () => {
     const account = await newAccount();
     const { token } = account.owner;
     const first = await sendCode(token, adding(account, "Sales"));
@@ -113,7 +113,7 @@ describe("SendMessage", () => {
     );
   });
 
-  test("shares programs and sessions with the specified envelope", async () => {
+  test("returns the stored answer of the same envelope without JSON-RPC, and shares its session", async () => {
     const account = await newAccount();
     const { token } = account.owner;
     const code = `w = ${adding(account, "Sales")}`;
@@ -126,7 +126,7 @@ describe("SendMessage", () => {
     expect(named.body.result.task.artifacts[0].parts[0].data.result.last_value).toBe("Sales");
   });
 
-  test("dry_run has no effect", async () => {
+  test("returns the planned calls of a program with dry_run", async () => {
     const account = await newAccount();
     const data = { code: adding(account, "Sales"), dry_run: true };
     const { task } = (await sendMessage(account.owner.token, messageOf({ data }))).body.result;
@@ -134,7 +134,7 @@ describe("SendMessage", () => {
     expect(task.artifacts[0].parts[0].data.dry_run.calls).toMatchObject([{ function: "workspaces.add", held: true }]);
   });
 
-  test("answers the envelope as text to who takes only that", async () => {
+  test("returns the envelope as text to a client that accepts only text", async () => {
     const configuration = { acceptedOutputModes: ["text/plain"] };
     const answer = await sendMessage(newUser().token, messageOf({ text: "me.get()" }), { configuration });
     const [part] = answer.body.result.task.artifacts[0].parts;
@@ -142,7 +142,7 @@ describe("SendMessage", () => {
     expect(JSON.parse(part.text)).toMatchObject({ request_id: "message-1", status: "completed" });
   });
 
-  test("passes over members that it does not know, and empty ones", async () => {
+  test("ignores unknown members and empty members", async () => {
     const message = messageOf(
       { text: "me.get()", filename: "", metadata: {} },
       { contextId: "", taskId: "", extensions: [], referenceTaskIds: [], kind: "message" },
@@ -168,7 +168,7 @@ describe("SendMessage refuses", () => {
     ["two parts", { message: messageOf(program, { parts: [program, program] }) }],
     ["data without a program", { message: messageOf({ data: { session_id: "s" } }) }],
     ["data that is no object", { message: messageOf({ data: "me.get()" }) }],
-    ["data with a member it does not know", { message: messageOf({ data: { code: "me.get()", dry: true } }) }],
+    ["data with an unknown member", { message: messageOf({ data: { code: "me.get()", dry: true } }) }],
     ["two sessions", { message: messageOf({ data: { code: "me.get()", session_id: "s" } }, { contextId: "t" }) }],
     ["a program that is too long", { message: messageOf({ text: "#".repeat(65_537) }) }],
   ])("%s as invalid parameters", async (_, params) => {
@@ -191,7 +191,7 @@ describe("SendMessage refuses", () => {
     expect(answer.body.error.data[0].metadata.supportedContentTypes).toBe("application/json, text/plain");
   });
 
-  test("to go on with a task, as it keeps none", async () => {
+  test("to continue a task, because the agent keeps no tasks", async () => {
     const answer = await sendMessage(newUser().token, messageOf(program, { taskId: "task-1" }));
     expect(errorOf(answer)).toEqual([200, 7, -32001, "TASK_NOT_FOUND"]);
   });
@@ -202,7 +202,7 @@ describe("SendMessage refuses", () => {
     expect(errorOf(answer)).toEqual([200, 7, -32003, "PUSH_NOTIFICATION_NOT_SUPPORTED"]);
   });
 
-  test("with nothing done", async () => {
+  test("a message without running its program", async () => {
     const account = await newAccount();
     const { token } = account.owner;
     const text = adding(account, "Sales");
@@ -246,7 +246,7 @@ describe("the protocol of an agent that keeps no tasks", () => {
     expect(body.result).toEqual({ tasks: [], nextPageToken: "", pageSize: 10, totalSize: 0 });
   });
 
-  test.each(["1.0", "1.0.1"])("takes version %s, as a header or in the query", async (version) => {
+  test.each(["1.0", "1.0.1"])("accepts version %s, as a header or in the query", async (version) => {
     const { token } = newUser();
     const body = { jsonrpc: "2.0", id: "a", method: "ListTasks" };
     const headers = { "a2a-version": version };
@@ -255,7 +255,7 @@ describe("the protocol of an agent that keeps no tasks", () => {
   });
 
   test.each([undefined, "", "0.3", "2.0", "1.1", "1.0; q=1", "x".repeat(5_000)])(
-    "refuses version %j with the one it speaks",
+    "refuses version %j, and names the supported version",
     async (version) => {
       const body = { jsonrpc: "2.0", id: 7, method: "ListTasks" };
       const headers: Record<string, string> = version === undefined ? {} : { "a2a-version": version };
@@ -269,7 +269,7 @@ describe("the protocol of an agent that keeps no tasks", () => {
   test.each([
     ["another version of JSON-RPC", { jsonrpc: "1.0", id: 7, method: "SendMessage" }, 7],
     ["a notification", { jsonrpc: "2.0", method: "SendMessage", params: {} }, null],
-    ["an id that is no id", { jsonrpc: "2.0", id: { a: 1 }, method: "SendMessage" }, null],
+    ["an id that is an object", { jsonrpc: "2.0", id: { a: 1 }, method: "SendMessage" }, null],
     ["no method", { jsonrpc: "2.0", id: 7 }, 7],
     ["a batch", [{ jsonrpc: "2.0", id: 7, method: "ListTasks" }], null],
     ["a message without jsonrpc", { id: 7, method: "SendMessage" }, 7],
@@ -283,7 +283,7 @@ describe("the protocol of an agent that keeps no tasks", () => {
     expect(errorOf(answer)).toEqual([200, id, -32600, "INVALID_REQUEST"]);
   });
 
-  test("refuses text that is not JSON, in the form of the protocol only with A2A-Version", async () => {
+  test("refuses text that is not JSON, with an error of the protocol only if A2A-Version is given", async () => {
     const { token } = newUser();
     const sent = { token, body: "{bad" };
     const answer = await request("POST", path, { ...sent, headers: { "a2a-version": "1.0" } });
@@ -291,13 +291,13 @@ describe("the protocol of an agent that keeps no tasks", () => {
     expect(await request("POST", path, sent)).toMatchObject({ status: 400, body: { code: "malformed_json" } });
   });
 
-  test("takes a program with A2A-Version as a program", async () => {
+  test("runs an envelope without JSON-RPC also if A2A-Version is given", async () => {
     const body = { request_id: "r", session_id: "s", code: "me.get()" };
     const answer = await request("POST", path, { token: newUser().token, body, headers: { "a2a-version": "1.0" } });
     expect(answer).toMatchObject({ status: 200, body: { status: "completed" } });
   });
 
-  test("lets nobody in without a token", async () => {
+  test("refuses a request without a token", async () => {
     const answer = await rpc(undefined, "ListTasks", {});
     expect([answer.status, answer.body.code]).toEqual([401, "unauthenticated"]);
     expect(answer.headers["www-authenticate"]).toContain("Bearer");

@@ -5,7 +5,7 @@ import { grant, newAccount, newMember, type Account } from "../../../../support/
 
 type Arguments = Record<string, unknown> | undefined;
 
-/** Calls a tool, always under the same JSON-RPC id, as clients do that have just connected. */
+/** Calls a tool, always with the JSON-RPC id 1, like a client that has just connected. */
 async function call(token: string, name: string, args: Arguments) {
   const params = { name, ...(args === undefined ? {} : { arguments: args }) };
   const body = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
@@ -53,7 +53,7 @@ test("the error for a wrong argument names its place and the allowed arguments",
   expect(envelope.error.message).toContain("dryRun");
 });
 
-test("hostile arguments end in an error of the tool", async () => {
+test("arguments that are too many or of a wrong type are an error of the tool with a short message", async () => {
   const account = await newAccount();
   const many = Object.fromEntries(Array.from({ length: 2_000 }, (_, index) => [`x${index}${"y".repeat(100)}`, index]));
   for (const args of [{ ...many }, { code: { code: "me.get()" } }, { code: ["me.get()"] }, { code: null }]) {
@@ -63,7 +63,7 @@ test("hostile arguments end in an error of the tool", async () => {
   }
 });
 
-test("service_query runs programs that only read, and refuses any other before it begins", async () => {
+test("service_query runs programs that only read, and refuses other programs before they begin", async () => {
   const account = await newAccount();
   await execute(account, { code: add(account) });
   const { isError, envelope } = await query(account, { code: list(account) });
@@ -73,7 +73,7 @@ test("service_query runs programs that only read, and refuses any other before i
   expect(await totalOf(account)).toBe(1);
 });
 
-test("each call is authorized by its own function: a program gains nothing over REST", async () => {
+test("each call of a program needs the permission of its function, as over REST", async () => {
   const account = await newAccount();
   const member = await newMember(account, { role: "viewer" });
   const { envelope } = await call(member.token, "service_execute", { code: `${list(account)}\n${add(account)}` });
@@ -93,7 +93,7 @@ test("dry_run lists the calls of a program, and changes nothing", async () => {
   expect(await totalOf(account)).toBe(0);
 });
 
-test("programs of one session_id share their variables, by both tools", async () => {
+test("programs with the same session_id share their variables, over both tools", async () => {
   const account = await newAccount();
   await execute(account, { code: `ws = ${add(account)}`, session_id: "s-1" });
   const code = `workspaces.get(account_id="${account.id}", workspace_id=ws.id)`;
@@ -102,7 +102,7 @@ test("programs of one session_id share their variables, by both tools", async ()
   expect(await query(account, { code })).toMatchObject({ isError: true });
 });
 
-test("a program sent again with its request_id is answered again and done once", async () => {
+test("a program that is sent again with its request_id gets the same answer, and runs once", async () => {
   const account = await newAccount();
   const args = { code: add(account), request_id: "again-1" };
   const first = await execute(account, args);
@@ -111,7 +111,7 @@ test("a program sent again with its request_id is answered again and done once",
   expect(await totalOf(account)).toBe(1);
 });
 
-test("two of one request_id at once: one runs, the other is told to wait or answered the same", async () => {
+test("of two calls with the same request_id at once, one runs, and the other is told to wait or gets the same answer", async () => {
   const account = await newAccount();
   const args = { code: add(account), request_id: "twice-1" };
   const both = await Promise.all([execute(account, args), execute(account, args)]);
@@ -123,7 +123,7 @@ test("two of one request_id at once: one runs, the other is told to wait or answ
   expect(await totalOf(account)).toBe(1);
 });
 
-test("an id of JSON-RPC used again is another program's run", async () => {
+test("a second call with the same JSON-RPC id runs its program again", async () => {
   const account = await newAccount();
   expect((await execute(account, { code: add(account) })).isError).toBe(false);
   const again = await execute(account, { code: add(account) });

@@ -12,7 +12,10 @@ const serverInfo = { name: "hosted-mail-api", title: "Hosted Mail API", version:
 
 type Changes = { headers?: Record<string, string | undefined>; meta?: unknown; params?: Record<string, unknown> };
 
-/** A request of revision 2026-07-28 in which all is right, but for what is changed; undefined leaves a header out. */
+/**
+ * Sends a valid request of revision 2026-07-28 with some changes. A header that is undefined is left out. If `meta` is
+ * null, `_meta` is left out.
+ */
 async function send(method: string, { headers = {}, meta, params = {} }: Changes = {}, token = user.token) {
   const named = typeof params["name"] === "string" ? { "mcp-name": params["name"] } : {};
   const right = { "mcp-protocol-version": revision, "mcp-method": method, ...named, ...headers };
@@ -55,7 +58,7 @@ test("the tools are listed in the same order for everybody, and may be cached", 
   });
 });
 
-test("a program's answer is complete, and isError false is written out", async () => {
+test("the result of a program has the type `complete`, and has `isError` even if it is false", async () => {
   const { owner } = await newAccount();
   const { status, body } = await send("tools/call", { params: execute }, owner.token);
   expect(status).toBe(200);
@@ -67,7 +70,7 @@ test("a program's answer is complete, and isError false is written out", async (
   });
 });
 
-test("who the client is need not be said", async () => {
+test("a request does not have to name the client", async () => {
   expect(await discover({ meta: { [version]: revision, [capabilities]: { roots: {} } } })).toMatchObject({
     status: 200,
   });
@@ -90,7 +93,7 @@ describe("a request without a required member is a 400 with -32602 that names th
     }
   });
 
-  test("discovery itself, without any sign of a revision", async () => {
+  test("server/discover without `_meta` and without the header of the revision", async () => {
     const { status, body } = await discover({ meta: null, headers: { "mcp-protocol-version": undefined } });
     expect([status, body.error.code]).toEqual([400, -32602]);
   });
@@ -110,7 +113,11 @@ describe("headers that do not fit the body are a 400 with -32020:", () => {
     ["the other tool's name", "tools/call", { params: execute, headers: { "mcp-name": "service_query" } }],
     ["another name in base64", "tools/call", { params: execute, headers: { "mcp-name": "=?base64?b3RoZXI=?=" } }],
     ["broken base64", "tools/call", { params: execute, headers: { "mcp-name": "=?base64?c2VydmljZV9leGVjdXRl!?=" } }],
-    ["base64 of no text", "tools/call", { params: execute, headers: { "mcp-name": "=?base64?//79?=" } }],
+    [
+      "base64 of bytes that are not UTF-8",
+      "tools/call",
+      { params: execute, headers: { "mcp-name": "=?base64?//79?=" } },
+    ],
     ["the name without its padding", "tools/call", { params: { name: "a" }, headers: { "mcp-name": "=?base64?YQ?=" } }],
   ])("%s", async (_, method, changes) => {
     const { status, body } = await send(method, changes);
@@ -139,7 +146,7 @@ test.each([
   expect(answer).toMatchObject({ status: 200, body: { result: { isError: false } } });
 });
 
-test("a tool whose name is not ASCII is unknown, once its header is read", async () => {
+test("a tool name in base64 that is not ASCII is decoded, and the tool is unknown", async () => {
   const name = "työkalu";
   const encoded = `=?base64?${Buffer.from(name).toString("base64")}?=`;
   const answer = await send("tools/call", { params: { name }, headers: { "mcp-name": encoded } });
@@ -147,7 +154,7 @@ test("a tool whose name is not ASCII is unknown, once its header is read", async
 });
 
 test.each(["1900-01-01", "2099-01-01", "v999"])(
-  "revision %s is a 400 with -32022 that lists what there is",
+  "revision %s is a 400 with -32022 that lists the supported revisions",
   async (it) => {
     const meta = { [version]: it, [capabilities]: {} };
     const { status, body } = await discover({ meta, headers: { "mcp-protocol-version": it } });
@@ -166,7 +173,7 @@ test.each(["initialize", "ping", "logging/setLevel", "subscriptions/listen", "pr
   },
 );
 
-test("notifications are taken without an answer, unless their header and body disagree", async () => {
+test("a notification gets 202 without a body, unless its header and body disagree", async () => {
   const notify = (meta: object, headers: Record<string, string>) =>
     request("POST", path, {
       token: user.token,

@@ -49,7 +49,7 @@ test("a value is in the answer once, however small it is", () => {
   ]);
 });
 
-test("the id of a write's result in the last value is enough, unless there is a secret", () => {
+test("the result of a write is left out if the last value has its id, unless the result has a secret", () => {
   const [made, token] = [
     { id: "w-1", name: "Sales" },
     { id: "s-1", token: "sat_1" },
@@ -59,7 +59,7 @@ test("the id of a write's result in the last value is enough, unless there is a 
   expect(responses).toEqual([{ ...write(made), result: undefined, bytes: bytes(made) }, create]);
 });
 
-test("calls that were skipped are counted", () => {
+test("skipped calls of a function are one entry with their number", () => {
   const skipped = Array.from({ length: 3 }, (_, index) => ({
     index,
     function: "me.get",
@@ -69,7 +69,7 @@ test("calls that were skipped are counted", () => {
   expect(responses).toEqual([{ ...skipped[0], calls: 3 }]);
 });
 
-test("for calls that only read, the answer has the size of the result and the number of calls", () => {
+test("for reads of a function, the answer has the size of the results and the number of calls", () => {
   const many = [read(page(100), 0), read(page(100), 1), { ...read({ id: 1 }, 2), function: "me.get" }];
   expect(summarizeResults(envelope(3, many))).toMatchObject({
     result: { last_value: 3 },
@@ -80,7 +80,7 @@ test("for calls that only read, the answer has the size of the result and the nu
   });
 });
 
-test("a part of the last value is not repeated elsewhere", () => {
+test("a result that is a part of the last value is not repeated in its entry", () => {
   const [one, other] = [page(100), { id: "w-1", name: "x".repeat(3_000) }];
   const { responses } = summarizeResults(envelope([one], [read(one)])) as CodeResponse;
   expect(responses).toEqual([{ ...read(one), result: undefined, bytes: bytes(one) }]);
@@ -99,7 +99,7 @@ test("the result of a write is in its entry if the last value does not have it, 
   expect(bytes(responses)).toBeLessThan(10_000);
 });
 
-test("a last value that is too large is replaced by its size and advice, and a smaller one is answered", () => {
+test("a last value that is too large is replaced by its size and advice, and a smaller one is returned", () => {
   const answer = summarizeResults(envelope("x".repeat(65_535), [read("x".repeat(65_535))]));
   expect(answer).toMatchObject({
     result: { last_value: { omitted_bytes: 65_537, message: expect.stringContaining('results: "all"') } },
@@ -116,7 +116,7 @@ test("a last value that is too large is replaced by its size and advice, and a s
   expect(bytes(summarizeResults(envelope("x".repeat(65_534), [])))).toBeGreaterThan(65_534);
 });
 
-test("a failed program answers the results of its writes, and its error once", () => {
+test("the answer of a failed program has the results of its writes, and its error once", () => {
   const parameters = [{ name: "a", type: "string", required: true, description: "" }];
   const error = { code: "not_found", message: "m", line: 1, column: 1, parameters, detail: { code: "not_found" } };
   const made = Array.from({ length: 40 }, (_, index) => write({ id: `w-${index}`, name: "x".repeat(500) }, index));
@@ -148,7 +148,7 @@ async function call(account: Account, args: object, name = "service_execute") {
   return { tokens: encode(text).length, text, envelope: JSON.parse(text) };
 }
 
-test("the text over MCP is the A2A response, whole, unless less is asked for, as service_query does by itself", async () => {
+test("the text over MCP is the whole A2A response, unless the client asks for less; service_query gives less by default", async () => {
   const account = await newAccount();
   const list = `workspaces.list(account_id="${account.id}")`;
   await call(account, { code: `[workspaces.add(account_id="${account.id}", name=f"W {i}").id for i in range(12)]` });
@@ -169,12 +169,12 @@ test("the text over MCP is the A2A response, whole, unless less is asked for, as
   const told = JSON.parse(failed.text);
   expect(told.error.code).toBe("workspace_name_taken");
   const { envelope } = await call(account, failing);
-  // What differs is the id of the request, and what to do, as only the A2A request can be sent again.
+  // The request ids differ, and so does the advice, because only the A2A request can be sent again.
   const same = (one: CodeResponse) => ({ ...one, request_id: "", error: one.error?.code, responses: one.responses[0] });
   expect(same(envelope)).toEqual(same(told));
 }, 30_000);
 
-test("a program over MCP costs the size of its picked values, and not of the values that it searched", async () => {
+test("with `results: last`, the answer has tokens for the values that a program picks, and not for those that it searches", async () => {
   const account = await newAccount();
   const names = `[workspaces.add(account_id="${account.id}", name=f"Workspace {i}").id for i in range(60)]`;
   const pick = (code: string) => call(account, { code, results: "last" });

@@ -16,7 +16,7 @@ const call = (method: string, params?: unknown, id: unknown = 1) => ({
 });
 const execute = (code: unknown) => call("tools/call", { name: "service_execute", arguments: { code } });
 
-test("the specified tools/call answers with the A2A response as text, and isError false written out", async () => {
+test("tools/call returns the A2A response as text, and `isError` even if it is false", async () => {
   const { id, owner } = await newAccount();
   const code = `workspaces.add(account_id="${id}", name="Sales")`;
   const message = {
@@ -45,7 +45,7 @@ test("the specified tools/call answers with the A2A response as text, and isErro
 });
 
 describe("a client of a revision with initialize connects:", () => {
-  test.each(["2025-11-25", "2025-06-18", "2025-03-26"])("revision %s is agreed to", async (protocolVersion) => {
+  test.each(["2025-11-25", "2025-06-18", "2025-03-26"])("revision %s is accepted", async (protocolVersion) => {
     const params = { protocolVersion, capabilities: {}, clientInfo: { name: "test", version: "1" } };
     const { body } = await send(call("initialize", params));
     expect(body.result).toEqual({
@@ -57,14 +57,14 @@ describe("a client of a revision with initialize connects:", () => {
   });
 
   test.each(["2024-11-05", "2026-07-28", "2099-01-01"])(
-    "revision %s is answered with the newest of these",
+    "for revision %s, the server offers its newest revision with initialize",
     async (protocolVersion) => {
       const { body } = await send(call("initialize", { protocolVersion, capabilities: {} }));
       expect(body.result.protocolVersion).toBe("2025-11-25");
     },
   );
 
-  test("ping, the list of tools, and notifications without an answer", async () => {
+  test("it can ping and list the tools, and a notification gets an empty answer", async () => {
     expect((await send(call("ping"))).body).toEqual({ jsonrpc: "2.0", id: 1, result: {} });
     const { body } = await send(call("tools/list", {}, 0));
     expect(body).toMatchObject({ id: 0, result: { tools: [{ name: "service_execute" }, { name: "service_query" }] } });
@@ -76,14 +76,14 @@ describe("a client of a revision with initialize connects:", () => {
     }
   });
 
-  test("the revision of a later request may be any of these, or unsaid", async () => {
+  test("a later request can name any revision with initialize", async () => {
     for (const revision of ["2025-11-25", "2025-06-18", " 2025-03-26 "]) {
       expect(await send(call("ping"), { "mcp-protocol-version": revision })).toMatchObject({ status: 200 });
     }
   });
 
   test.each(["2024-11-05", "2099-01-01", "newest"])(
-    "a later request or notification of revision %s is told which ones there are",
+    "a later request or notification of revision %s is refused with the supported revisions",
     async (requested) => {
       const headers = { "mcp-protocol-version": requested };
       const supported = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"];
@@ -98,12 +98,12 @@ describe("a client of a revision with initialize connects:", () => {
     },
   );
 
-  test("header fields of the newest revision mean nothing here", async () => {
+  test("header fields of the newest revision are ignored", async () => {
     const headers = { "mcp-protocol-version": "2025-11-25", "mcp-method": "tools/call", "mcp-name": "other" };
     expect(await send(call("ping"), headers)).toMatchObject({ status: 200, body: { result: {} } });
   });
 
-  test("a revision with initialize may be named in _meta too", async () => {
+  test("a revision with initialize can be named in _meta too", async () => {
     const _meta = { "io.modelcontextprotocol/protocolVersion": "2025-11-25" };
     expect(await send(call("ping", { _meta }))).toMatchObject({ status: 200, body: { result: {} } });
   });
@@ -116,7 +116,7 @@ describe("a client of a revision with initialize connects:", () => {
   });
 });
 
-describe("is answered with a protocol error:", () => {
+describe("a protocol error is returned for", () => {
   test.each([
     ["an unknown method", call("tools/run"), 200, -32601, 1],
     ["a method that every object has", call("constructor"), 200, -32601, 1],
@@ -131,7 +131,7 @@ describe("is answered with a protocol error:", () => {
     ["a response", { jsonrpc: "2.0", id: 1, result: {} }, 400, -32600, 1],
     ["a method that is no text", { jsonrpc: "2.0", id: 1, method: 1 }, 400, -32600, 1],
     ["an id of null", call("ping", {}, null), 400, -32600, null],
-    ["a broken id", call("ping", {}, 1.5), 400, -32600, null],
+    ["an id that is a fraction", call("ping", {}, 1.5), 400, -32600, null],
     ["an id that is an object", call("ping", {}, {}), 400, -32600, null],
     ["parameters in a list", call("ping", []), 400, -32600, 1],
     ["a text", '"ping"', 400, -32600, null],
@@ -151,7 +151,7 @@ describe("is answered with a protocol error:", () => {
   });
 });
 
-test("a body of another media type, a too large body and a forbidden key are refused as by every route", async () => {
+test("a body of another media type, a body that is too large and a forbidden key are refused as on every route", async () => {
   expect(await send(call("ping"), { "content-type": "text/plain" })).toMatchObject({ status: 415 });
   expect(await send(" ".repeat(1_048_577))).toMatchObject({ status: 413, body: { code: "body_too_large" } });
   expect(await send('{"jsonrpc":"2.0","id":1,"method":"ping","__proto__":{}}')).toMatchObject({ status: 422 });
@@ -162,7 +162,7 @@ test.each(["GET", "DELETE", "PUT"])("%s is not allowed: there are no streams and
   expect(answer).toMatchObject({ status: 405, headers: { allow: "POST, OPTIONS" } });
 });
 
-test("nobody gets further than 401 without a token, which says where tokens come from", async () => {
+test("a request without a valid token gets 401, with the address of the metadata about tokens", async () => {
   const bodies = [
     call("initialize", { protocolVersion: "2025-11-25" }),
     call("tools/list"),
@@ -182,7 +182,7 @@ test("nobody gets further than 401 without a token, which says where tokens come
   }
 });
 
-test("a token for another audience is refused, and one in the query string is not looked at", async () => {
+test("a token for another audience is refused, and a token in the query string is ignored", async () => {
   const [header, payload] = user.token.split(".").map((part) => Buffer.from(part, "base64url").toString());
   const claims = { ...JSON.parse(payload ?? ""), aud: "https://api.example.com/other" };
   const elsewhere = issuer.sign(JSON.parse(header ?? ""), claims);
@@ -193,8 +193,8 @@ test("a token for another audience is refused, and one in the query string is no
 
 test.each([
   ["with initialize", {}],
-  ["without", { "mcp-protocol-version": "2026-07-28", "mcp-method": "server/discover" }],
-])("revisions %s: a page of another origin is refused, one of this machine is let in", async (_, headers) => {
+  ["without initialize", { "mcp-protocol-version": "2026-07-28", "mcp-method": "server/discover" }],
+])("revisions %s: a page of another origin is refused, and a page of this machine is accepted", async (_, headers) => {
   const _meta = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},
@@ -210,7 +210,7 @@ test.each([
   expect(await request("POST", path, withoutToken)).toMatchObject({ status: 403 });
 });
 
-test("requests that are no program are charged to the rate limit, valid or not, and so is a notification", async () => {
+test("a request without a program, valid or not, and a notification are charged to the rate limit", async () => {
   const { token } = newUser();
   const left = async (body: unknown): Promise<number | undefined> => {
     const { headers } = await request("POST", path, { token, body });
@@ -222,7 +222,7 @@ test("requests that are no program are charged to the rate limit, valid or not, 
   for (const body of [...bodies, notification]) expect(await left(body)).toBeLessThan(100);
 });
 
-test("no body and no header fields end in an error of ours, or in anything but one JSON object", async () => {
+test("for any body and header fields, the answer is one JSON object or a 202, and never a 5xx", async () => {
   const methods = fc.constantFrom(
     "initialize",
     "ping",

@@ -13,7 +13,7 @@ type Tool = { name: string; description: string; inputSchema: object; annotation
 const [execute, query] = tools() as [Tool, Tool];
 
 /**
- * What a reader of a description makes of its lines: the functions with their arguments, and which change something.
+ * Reads the functions from the lines of a description: the arguments of each function, and whether it changes something.
  */
 function readCatalogue({ description }: Tool): Map<string, { args: string[]; changes: boolean }> {
   const free = /All need account_id but (.*?)\.(?: |\n)/.exec(description)?.[1]?.split(", ") ?? [];
@@ -46,7 +46,7 @@ function readCatalogue({ description }: Tool): Map<string, { args: string[]; cha
 const inPrefix = (pattern: string, name: string): boolean =>
   name.slice(0, name.lastIndexOf(".")) === pattern.slice(0, -2);
 
-/** The catalogue as it should be told: of optional arguments only that there are some. */
+/** The functions as the description should have them. Optional arguments are a `+`, except `page` and `page_size`. */
 const real = new Map(
   [...catalogue.values()].map((fn) => {
     const { route } = fn;
@@ -76,17 +76,17 @@ test.each([
   ["o200k_base", o200k],
   ["cl100k_base", cl100k],
 ])("both descriptions together take fewer than 1,250 tokens of %s", (_, encode) => {
-  // The encodings of OpenAI's models; those of others are not public, or differ by some per cent.
+  // The encodings of OpenAI's models. The encodings of other models are not public, or differ by a few per cent.
   const counts = [execute, query].map(({ description }) => encode(description).length);
   expect(counts.reduce((sum, count) => sum + count)).toBeLessThan(1_250);
 });
 
-test("how to write programs stands in the first 2 KB, which clients that cut descriptions leave", () => {
+test("the first 2 KB of the description say how to write programs, because some clients cut the rest", () => {
   expect(execute.description.slice(0, 2_048)).toContain("functions.search");
   expect(execute.description.indexOf("Functions, by prefix")).toBeLessThan(2_048);
 });
 
-test("the example of each description is a program that its tool takes", async () => {
+test("the example of each description is a program that its tool accepts", async () => {
   for (const { name, description } of [execute, query]) {
     const account = await newAccount();
     const { id, owner } = account;
@@ -100,7 +100,7 @@ test("the example of each description is a program that its tool takes", async (
   }
 });
 
-test("the tools are strict about their arguments and tell the worst that a program of theirs can do", () => {
+test("the tools refuse unknown arguments, and their annotations describe the most that a program can do", () => {
   for (const { inputSchema } of [execute, query]) {
     expect(inputSchema).toMatchObject({ type: "object", required: ["code"], additionalProperties: false });
     expect(Object.keys((inputSchema as { properties: object }).properties)).toEqual([

@@ -15,22 +15,22 @@ test.each([
   ["initialize", "initialize", undefined, undefined, "legacy"],
   ["initialize under the newest header", "initialize", undefined, modern, "legacy"],
   ["initialize that names the newest revision in _meta", "initialize", modern, modern, "modern"],
-  ["nothing at all", "tools/list", undefined, undefined, "legacy"],
-  ["a header with initialize's revision", "tools/list", undefined, "2025-11-25", "legacy"],
+  ["no revision at all", "tools/list", undefined, undefined, "legacy"],
+  ["a header with a revision that has initialize", "tools/list", undefined, "2025-11-25", "legacy"],
   ["the newest header", "tools/list", undefined, modern, "modern"],
   ["an unknown header", "tools/list", undefined, "2099-01-01", "modern"],
   ["the newest revision in _meta", "tools/list", modern, undefined, "modern"],
   ["an unknown revision in _meta", "tools/list", "2099-01-01", undefined, "modern"],
   ["a revision in _meta that is no text", "tools/list", 7, undefined, "modern"],
-  ["initialize's revision in _meta", "tools/list", "2025-06-18", undefined, "legacy"],
-  ["discovery", "server/discover", undefined, undefined, "modern"],
-])("%s", (_, method, claimed, header, era) => {
+  ["a revision that has initialize in _meta", "tools/list", "2025-06-18", undefined, "legacy"],
+  ["server/discover without a revision", "server/discover", undefined, undefined, "modern"],
+])("recognises the generation of the protocol: %s", (_, method, claimed, header, era) => {
   const headers = header === undefined ? {} : { "mcp-protocol-version": header };
   expect(protocolGeneration(messageOf(method, claimed), headers)).toBe(era);
   expect(protocolGeneration(messageOf(method, claimed), { ...headers, "mcp-method": "anything" })).toBe(era);
 });
 
-test("under the newest header only the tool that the headers name is called", () => {
+test("with the header of the newest revision, a tool is called only if the headers name the tool and the method", () => {
   const oneOf = <T>(...values: T[]) => fc.constantFrom<T | undefined>(...values, undefined);
   const names = ["service_execute", "service_query"] as const;
   const sentName = fc.oneof(

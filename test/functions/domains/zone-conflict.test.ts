@@ -55,7 +55,7 @@ test("the refusal names a domain that the caller may see, and hides a domain tha
   expect(JSON.stringify(hidden.body)).not.toContain(name);
 });
 
-test("the zone of a name with any number of labels is noted, and the name is active", async () => {
+test("a name with more than 110 labels can get a zone and become active", async () => {
   const { name } = await quicklyActive(await newAccount(), { name: `${"a.".repeat(110)}${uniqueName()}` });
   expect(name.split(".").length).toBeGreaterThan(110);
 });

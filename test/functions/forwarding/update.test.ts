@@ -59,7 +59,7 @@ test("refuses a target that the scope has already, or from which copies come bac
   expect((await ruleNow(account, second.id))?.target_email).toBe(second.target_email);
 });
 
-test("needs forwarding.manage where the rule is", async () => {
+test("needs forwarding.manage on the scope of the rule", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
   const viewer = await newMember(account, { role: "viewer" });

@@ -99,8 +99,8 @@ describe("a purchase of a name that another account connected", () => {
     expect(body.results).toMatchObject([{ status: "failed", error_code: "domain_taken" }]);
   });
 
-  test.each(["that the registry does not grant (%s) leaves everything to the other account", "fails-"])(
-    "that the registry does not grant (%s) leaves it everything",
+  test.each(["refused-", "fails-"])(
+    "that the registry does not grant (%s) leaves everything to the other account",
     async (prefix) => {
       const scene = await squatted(`${prefix}${uniqueName()}`);
       const before = await storedOf(scene.account);

@@ -226,7 +226,7 @@ describe("the check of every answer", () => {
     expect(() => checkContract(key, spoil(answer))).toThrow(key);
   });
 
-  test("refuses an answer that the gateway's fallback may not give, and an operation that the document lacks", async () => {
+  test("refuses a wrong answer of the gateway's fallback, and an operation that the document lacks", async () => {
     const answer = await request("GET", "/v1/public/nothing");
     expect(answer.status).toBe(404);
     expect(() => checkContract("$default", { ...answer, status: 200 })).toThrow();

@@ -180,7 +180,7 @@ describe("an account sends 900 of 1,000 requests in one moment:", () => {
     for (const { all } of quiet) expect(costs(all)).toEqual(costs(alone));
   });
 
-  test("the account gets as many answers as its limits allow at once, and 429 with `Retry-After` to its other requests", () => {
+  test("the account gets as many answers as its limits allow, and else 429 with `Retry-After`", () => {
     const byClass = Map.groupBy(noise, ({ ask: { path } }) => otherClasses[path] ?? "default");
     for (const [name, all] of byClass) {
       expect(all.filter(({ answer }) => answer.status !== 429)).toHaveLength(limitClasses[name].burst);
@@ -214,7 +214,7 @@ describe("an account sends 900 of 1,000 requests in one moment:", () => {
     expect([answer.status, cost]).toEqual([429, { reads: 0, writes: 0, calls: 0 }]);
   });
 
-  test("no item is written by two accounts, and each item names its account or its program, or is in a listed partition", () => {
+  test("no two accounts write one item, and each item names its account or program, or has a listed partition", () => {
     const writers = new Map<string, string>();
     for (const { sender, all } of [...quiet, { sender: noisy, all: noise }]) {
       const items = all.flatMap(({ read, written }) => [...read, ...written]);

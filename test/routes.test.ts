@@ -149,7 +149,7 @@ describe.each(inAccount.map((route) => [route.name, route] as const))("%s in an 
 });
 
 describe.each(inAccount.map((route) => [route.name, route] as const))("%s in a suspended account", (_, route) => {
-  test("works if it reads or is allowed while suspended, and is refused otherwise, for the owner and for a super admin", async () => {
+  test("works for the owner and a super admin if it reads or is open while suspended, and else is refused", async () => {
     const { account, example } = await (route.whileSuspended ? newScene : sharedScene)(route);
     await setAccountStatus(testTable(), account.id, "suspended", new Date());
     try {
@@ -179,7 +179,7 @@ describe.each(guarded.map((route) => [route.name, route] as const))("%s behind i
     expect((await done(route)).status).toBe(route.http.status);
   });
 
-  test("answers a member who has only this capability, and the permissions that the example gives to others", async () => {
+  test("answers a member with only this capability, and with what the example gives to others", async () => {
     const { account, example } = await (route.access === "read" ? sharedScene : newScene)(route);
     const needed = alsoHeld[route.name] ?? [];
     const member = await newMember(account, { capability: route.capability ?? "account.view" }, ...needed);

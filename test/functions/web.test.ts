@@ -66,7 +66,7 @@ test("answers 404 to other hosts, to domains without a redirect, and to inactive
   }
 });
 
-test("redirects an external domain once it is proved, and while it waits for a proof after a change of its mode", async () => {
+test("redirects an external domain once it is proved, and while it waits for a proof in another mode", async () => {
   const { account, name } = await site({ redirect_url: target });
   for (const [status, sending_ready, answer] of [
     ["active", false, 302],
@@ -78,7 +78,7 @@ test("redirects an external domain once it is proved, and while it waits for a p
   }
 });
 
-test("serves the MTA-STS policy only at its own host, and once MTA-STS is off a policy with the mode `none`", async () => {
+test("serves the MTA-STS policy only at its own host, and after its end a policy with the mode `none`", async () => {
   const { account, name } = await site();
   const policy = async () => visit(`mta-sts.${name}`, "/.well-known/mta-sts.txt");
   expect((await policy()).status).toBe(404);
@@ -141,7 +141,7 @@ test("tells Outlook the servers for any address of the domain, even if no mailbo
   ).toContain("ErrorCode>600<");
 });
 
-test("tells Outlook nothing for another domain's address, and takes no entity, no document type and no long request", async () => {
+test("tells Outlook nothing for another domain's address, an entity, a document type or a long request", async () => {
   const { name } = await site();
   const wrong = [
     asks("ada@example.com"),

@@ -114,7 +114,7 @@ test.for<[Fault, string, string, number]>([
   expect(peek(store, key)?.["count"] ?? 0).toBe(stored);
 });
 
-test("a process that stops for ever before its commit leaves nothing, and one that stops after its commit leaves everything", async () => {
+test("a process that stops for ever before its commit leaves nothing, and after its commit everything", async () => {
   for (const [at, stored] of [
     ["commit", undefined],
     ["answer", 1],
@@ -128,7 +128,7 @@ test("a process that stops for ever before its commit leaves nothing, and one th
   }
 });
 
-test("a transaction can come between two items of a batch or two pages of a range, and never inside an item", async () => {
+test("a transaction can come between two items of a batch or two pages of a range, but not into an item", async () => {
   const store = createMemoryStore();
   const items = (count: number) => ["1", "2"].map((SK) => ({ put: { PK: "P", SK, count, twice: 2 * count } }));
   await once(openMemoryTable(store), items(1));

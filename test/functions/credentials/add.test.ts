@@ -61,7 +61,7 @@ test("a master password can be inactive from the beginning, and its expiry must 
   expect([past.status, past.body.detail[0].loc]).toEqual([422, ["body", "expires_at"]]);
 });
 
-test("a given password is in no answer, and must be written exactly as it was given, in any Unicode composition", async () => {
+test("a given password is in no answer, and must be sent exactly as given, in any Unicode composition", async () => {
   const account = await newAccount();
   const value = " Ünïcode pass phrase ";
   const { status, body, text } = await add(account, { value });
@@ -124,7 +124,7 @@ test("refuses each invalid value with its own message, and stores nothing", asyn
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("a password that is too simple has its own error type, and the API document tells which passwords are too simple", async () => {
+test("a too simple password has its own error type, and the API document tells which passwords these are", async () => {
   const account = await newAccount();
   for (const value of ["aaaaaaaaaaaa", "secret1secret1", "abcdefghijklmn"]) {
     expect((await add(account, { value })).body.detail).toMatchObject([{ type: "password_too_simple" }]);
@@ -188,7 +188,7 @@ test("a master password that is added while its workspace is deleted is deleted 
   expect(await mastersOf(account, { type: "workspace", id: workspace_id })).toEqual([]);
 });
 
-test("a repeated request with the same key makes no second master password, and does not show the password again", async () => {
+test("a repeated request with the same key makes no second password, and does not show the first again", async () => {
   const account = await newAccount();
   const headers = { "idempotency-key": randomUUID() };
   const first = await add(account, { generate: true }, { headers });

@@ -51,7 +51,7 @@ test("makes a setup key, shows it once, stores only its hash, and shows which re
   expect(await happened(account)).toEqual(expect.arrayContaining(["dedicated_ip.key_issued"]));
 });
 
-test("a host is active and holds its addresses once each address is confirmed and its name publishes the hash", async () => {
+test("a host is active and holds its addresses once all their names are confirmed and publish the hash", async () => {
   const account = await newAccount();
   const ips = [publicIp(), publicIp(6), publicIp()];
   const { id } = await readyHost(account, ips);
@@ -193,7 +193,7 @@ test("if two accounts prove an address, the first account keeps it, and the othe
   expect((await storedIp(account, id))?.status).toBe("active");
 });
 
-test("an active host loses an address at once to an account that proves it, if the host can no longer prove it", async () => {
+test("an active host that no longer proves an address loses it at once to an account that proves it", async () => {
   const [account, other, third] = [await newAccount(), await newAccount(), await newAccount()];
   const [shared, own] = [publicIp(), publicIp()];
   const { id } = await activeHost(account, [shared, own]);
@@ -209,7 +209,7 @@ test("an active host loses an address at once to an account that proves it, if t
   expect((await storedIp(other, late.id))?.status).toBe("pending_authorization");
 });
 
-test("a host that proves only some of its addresses, or whose DNS does not answer, takes no address from another", async () => {
+test("a host that proves only some addresses, or whose DNS is silent, takes no address from another host", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const [shared, own] = [publicIp(), publicIp()];
   const { id } = await activeHost(account, [shared]);
@@ -234,7 +234,7 @@ test("a suspended host keeps its address: another account that proves the addres
   expect((await storedIp(other, late.id))?.status).toBe("verifying");
 });
 
-test("a degraded host loses its address to an account that proves it, and must be authorized from the beginning", async () => {
+test("a degraded host loses its address to an account that proves it, and must be authorized anew", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const [shared, own] = [publicIp(), publicIp()];
   const { id } = await activeHost(account, [shared, own]);
@@ -309,7 +309,7 @@ test("a managed dedicated IP and a suspended host cannot be authorized", async (
   expect(await happened(account)).toEqual(expect.arrayContaining(["dedicated_ip.suspended", "dedicated_ip.resumed"]));
 });
 
-test("a repeated request with the same idempotency key makes no second setup key, and does not show the first one", async () => {
+test("a repeated request with the same key makes no second setup key, and does not show the first again", async () => {
   const account = await newAccount();
   const { id } = await host(account);
   const headers = { "idempotency-key": randomUUID() };
@@ -333,7 +333,7 @@ test("an answer without a setup key is replayed, and the host is not checked aga
   expect(await happened(account)).toEqual(before);
 });
 
-test("a check ends after five seconds if the DNS does not answer, and keeps the names that were found before", async () => {
+test("a check ends after five seconds if the DNS is silent, and keeps the names that it found before", async () => {
   const account = await newAccount();
   const { id } = await readyHost(account, [publicIp(), publicIp()]);
   const before = await storedIp(account, id);

@@ -78,7 +78,7 @@ test("a dry run answers 200 with the costs of a claim, and changes nothing", asy
   expect((await claim(account, { option_id, dry_run: true })).body.code).toBe("out_of_stock");
 });
 
-test("a claim without a name gets the reverse name of its address, and costs the price in the account's plan", async () => {
+test("a claim without a name gets the reverse name of its address, and costs the price of the plan", async () => {
   const account = await funded(await newAccount());
   await billing(account, "POST", "change-plan", { plan_id: "per_dedicated_ip" });
   const { id, name } = await claimed(account);
@@ -119,7 +119,7 @@ test("of twelve concurrent claims of an account, at least one gets 429", async (
   expect(answers.filter(({ status }) => status === 429).length).toBeGreaterThanOrEqual(1);
 });
 
-test("if twenty accounts claim three addresses at once, three accounts get one each, and the others hold no money", async () => {
+test("if twenty accounts claim three addresses at once, three get one each, and the others hold no money", async () => {
   const { option_id, ips } = await newOption(3);
   const accounts = await Promise.all(Array.from({ length: 20 }, async () => funded(await newAccount())));
   const answers = await Promise.all(accounts.map((account) => claim(account, { option_id })));

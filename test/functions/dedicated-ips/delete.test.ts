@@ -127,7 +127,7 @@ test("is refused while domains send from the IP", async () => {
   expect((await remove(account, id)).status).toBe(200);
 });
 
-test("a deletion succeeds while the worker activates the IP, and the price is either captured or free again", async () => {
+test("a deletion succeeds while the worker activates the IP, and the price is captured or free again", async () => {
   for (let time = 0; time < 8; time++) {
     const account = await funded(await newAccount());
     const { id } = await claimed(account);

@@ -58,7 +58,7 @@ describe("at the same time", () => {
 });
 
 describe("access", () => {
-  test("a caller with dns.manage on a domain or workspace can add records there; other domains are like missing domains", async () => {
+  test("a caller with dns.manage on a domain or workspace can add records there, but nowhere else", async () => {
     const account = await newAccount();
     const workspaceId = await newWorkspace(account, "Theirs");
     const [mine, inside, outside] = [

@@ -83,7 +83,7 @@ test("an update is checked under its new name, and a delegation can change its v
   expect(body).toMatchObject({ code: "below_delegation", conflicts_with: [glue] });
 });
 
-test("an import takes delegations and their glue in any order, and names the lines of other records below them", async () => {
+test("an import takes delegations and glue in any order, and names the lines of other records below them", async () => {
   const account = await newAccount();
   const { name: domain } = await active(account);
   const send = (zone_file: string) => recordsRequest(account, "POST", "/import", { domain, zone_file });

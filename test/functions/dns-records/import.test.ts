@@ -105,7 +105,7 @@ test("needs dns.manage on this domain", async () => {
   expect(refused.body.detail).toMatchObject([{ loc: ["body", "domain"], type: "not_found" }]);
 });
 
-test("a record that is added during an import stays: the import adds no duplicate and no conflicting record", async () => {
+test("a record that is added during an import stays, and the import adds no duplicate and no conflict", async () => {
   const account = await newAccount();
   const { name: domain, id } = await connected(account);
   const zone_file = "www IN A 192.0.2.1\nftp IN A 192.0.2.2\napi IN A 192.0.2.3";
@@ -126,7 +126,7 @@ test("a record that is added during an import stays: the import adds no duplicat
   expect(kept.toSorted()).toEqual(["api A", "ftp CNAME", "www A"]);
 });
 
-test("an import with an idempotency key reports records as skipped if another import has added them meanwhile", async () => {
+test("an import with a key reports records as skipped if another import has added them meanwhile", async () => {
   const account = await newAccount();
   const { name: domain, id } = await connected(account);
   const body = { domain, zone_file: "www IN A 192.0.2.1\nftp IN A 192.0.2.2" };

@@ -141,7 +141,7 @@ describe("an update is refused", () => {
     expect((await recordsRequest(account, "GET", `?domain=${domain}`)).body.items).toEqual(items);
   });
 
-  test("in the same way for a missing record, another account's record, and a record that the caller cannot see", async () => {
+  test("in the same way for a missing record, another account's record, and a record out of sight", async () => {
     const { account, id } = await accountWith(www);
     const theirs = await accountWith(www, { ...www, name: "more" });
     const hidden = await newMember(account, { role: "dns_manager", scope: { type: "domain", id: theirs.domainId } });

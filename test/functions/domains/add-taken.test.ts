@@ -22,7 +22,7 @@ import { recorded } from "../../support/recorded.ts";
 import { request, statusesOf } from "../../support/request.ts";
 import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
 
-test("if many accounts connect a name at once, one account gets it, and nothing of it stays in the others", async () => {
+test("if many accounts connect a name at once, one gets the name, and nothing of it stays in the others", async () => {
   const name = uniqueName();
   const scenes: { account: Account; workspaceId: string }[] = [];
   for (let count = 0; count < 4; count++) {
@@ -46,7 +46,7 @@ test("if many accounts connect a name at once, one account gets it, and nothing 
   }
 });
 
-test("the refusal of a taken name shows what the caller can do, and not whether the holder has proved the name", async () => {
+test("the refusal of a taken name tells what the caller can do, and not whether its holder proved it", async () => {
   const [holder, other] = [await newAccount(), await newAccount()];
   const workspaceId = await newWorkspace(other, "Sales");
   const [unproved, proved] = [await connected(holder), await active(holder)];
@@ -66,7 +66,7 @@ test("the refusal of a taken name shows what the caller can do, and not whether 
   expect(await domainTotals(other, workspaceId)).toEqual([0, 0]);
 });
 
-test("gives an unproved name to the account that has its delegation, and deletes the old contents 30 days later", async () => {
+test("gives an unproved name to the account with its delegation, and deletes the old contents in 30 days", async () => {
   const [old, newcomer] = [await newAccount(), await newAccount()];
   const { id, name, workspace_id } = await connected(old);
   const body = { domain: name, name: "www", type: "A", value: "192.0.2.1" };
@@ -104,7 +104,7 @@ test("gives an unproved name to the account that has its delegation, and deletes
   expect((await connect(old, name, await newWorkspace(old, "Again"))).body.code).toBe("domain_taken");
 });
 
-test("an account keeps a name that it has proved, even if the parent zone now delegates it to another account", async () => {
+test("an account keeps a name that it proved, even if the name is now delegated to another account", async () => {
   const [holder, other] = [await newAccount(), await newAccount()];
   const { name } = await active(holder);
   await delegated(other, name);

@@ -8,7 +8,7 @@ import { request, statusesOf } from "../../support/request.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { newAccount } from "../../support/world.ts";
 
-test("connects a domain that can be read at its Location at once, and gives it nameservers of the account", async () => {
+test("connects a domain that can be read at its Location at once, with nameservers of the account", async () => {
   const account = await newAccount();
   const workspace_id = await newWorkspace(account, "Sales");
   const name = uniqueName();
@@ -58,7 +58,7 @@ test("connects a domain with external DNS", async () => {
   expect(await domainsRequest(account, "POST", "", given)).toMatchObject({ status: 201, body: given });
 });
 
-test("accepts a subdomain, a name under a company's public suffix (`github.io`), and an internationalised name", async () => {
+test("accepts a subdomain, a name under a company's suffix (`github.io`), and an internationalised name", async () => {
   const account = await newAccount();
   const workspace_id = await newWorkspace(account, "Sales");
   const own = uniqueName();

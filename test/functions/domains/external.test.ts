@@ -42,7 +42,7 @@ async function ready(account: Account) {
 const isFirm = async (name: string) => (await readHolder(testTable(), name))?.firm;
 
 describe("an external domain", () => {
-  test("is active once its TXT record is there, without a zone here, and sends once SPF and DKIM are right", async () => {
+  test("is active once its TXT record is there, has no zone here, and sends once SPF and DKIM are right", async () => {
     const account = await newAccount();
     const { id, name, records } = await externalDomain(account);
     const host = `_hosted-mail.${name}`;
@@ -232,7 +232,7 @@ describe("a name that another account has", () => {
     expect(await happened(old)).toContain("domain.taken_over");
   });
 
-  test("stays with the account that proved it, until thirteen checks have missed the TXT record of this account", async () => {
+  test("stays with the account that proved it, until thirteen checks have missed its TXT record", async () => {
     const [old, account] = [await newAccount(), await newAccount()];
     const { name } = await ready(old);
     await publish(name, [proofOf(old, name), proofOf(account, name)]);
@@ -277,7 +277,7 @@ test("a check that began before a verification does not overwrite the findings o
 });
 
 describe("a check of the records", () => {
-  test("makes the domain degraded when it finds a record broken twice, and `broken_records` names the record", async () => {
+  test("makes the domain degraded when it finds a record broken twice, and `broken_records` names it", async () => {
     const account = await newAccount();
     const { name, records } = await ready(account);
     await advance(account, name);
@@ -315,7 +315,7 @@ describe("a check of the records", () => {
 });
 
 describe("a domain that leaves our nameservers", () => {
-  test("is served until three days after its delegation is gone, sends all the time, and keeps its records", async () => {
+  test("is served until three days after its delegation is gone, can always send, and keeps its records", async () => {
     const account = await newAccount();
     const { id, name } = await quicklyActive(account);
     const record = { domain: name, name: "www", type: "A", value: "192.0.2.1" };
@@ -365,7 +365,7 @@ describe("a domain that leaves our nameservers", () => {
     expect(await storedAs(account, name)).toMatchObject({ id, record_count: 10 });
   });
 
-  test("allows the deletion of a stored record that conflicts with a setting, and no change of the record", async () => {
+  test("allows the deletion of a stored record that conflicts with a setting, but no change of it", async () => {
     const account = await newAccount();
     const { id, name } = await quicklyActive(account);
     const record = { domain: name, name: "www", type: "A", value: "192.0.2.1" };
@@ -380,7 +380,7 @@ describe("a domain that leaves our nameservers", () => {
     expect(await redirect()).toMatchObject({ status: 200, body: { redirect_url: "https://www.example.com/" } });
   });
 
-  test("is proved by its delegation at first, and is degraded if the delegation goes and no TXT record is there", async () => {
+  test("is proved by its delegation at first, and degraded if the delegation goes without a TXT record", async () => {
     const account = await newAccount();
     const { name } = await quicklyActive(account);
     await setMode(account, name, "external");
@@ -394,7 +394,7 @@ describe("a domain that leaves our nameservers", () => {
   });
 
   test.each(["restored with its registration", "claimed again"])(
-    "is hosted again if it is deleted and %s before its delegation changes, and stays external if the delegation has changed",
+    "is hosted again if it is deleted and %s before its delegation changes, and otherwise stays external",
     async (way) => {
       const account = await newAccount();
       const restored = async (name: string) => {
@@ -432,7 +432,7 @@ describe("a domain that leaves our nameservers", () => {
 });
 
 describe("a domain that comes to our nameservers", () => {
-  test("sends while it waits for its delegation, and then has all system records with the key that it had", async () => {
+  test("sends while it waits for its delegation, and then has all system records with its former key", async () => {
     const account = await newAccount();
     const { name, records } = await ready(account);
     expect((await setMode(account, name, "hosted")).body).toMatchObject({
@@ -461,7 +461,7 @@ describe("a domain that comes to our nameservers", () => {
     expect(await isFirm(name)).toBe(true);
   });
 
-  test("can be taken over by another owner of its name after thirteen checks, even if its mode changes between the checks", async () => {
+  test("can be taken over by another owner after thirteen checks, even if its mode changes between them", async () => {
     const [account, owner] = [await newAccount(), await newAccount()];
     const workspaceId = await newWorkspace(owner, "Sales");
     const { name, records } = await externalDomain(account);

@@ -79,7 +79,7 @@ test("shows the first hundred of many records, with the exact count", async () =
   expect(body.dns_records[99]).toMatchObject({ name: "r099", zone_status: "pending" });
 });
 
-test("answers 304 while the domain itself is unchanged, even if its records change, and 200 after the domain changes", async () => {
+test("answers 304 until the domain itself changes, even if its records change, and 200 after that", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   const etag = (await get(account, name)).headers["etag"] ?? "";
@@ -101,7 +101,7 @@ test("finds a domain by its name for one and a half read units", async () => {
   expect(usage).toEqual({ readUnits: 1.5, writeUnits: 0, calls: 2 });
 });
 
-test("answers the same for a name of another account, for an unknown name, and for a name that the caller cannot see", async () => {
+test("answers the same for another account's name, an unknown name, and a name out of the caller's sight", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const [mine, hidden, foreign] = [await connected(account), await connected(account), await connected(other)];
   const member = await newMember(account, { role: "viewer", scope: { type: "domain", id: mine.id } });

@@ -213,7 +213,7 @@ test("the MTA-STS check passes only if the fetched policy has the right mode and
   expect(await check()).toMatchObject({ status: "fail", missing_record: { name: "_mta-sts", type: "TXT" } });
 });
 
-test("the MTA-STS check is unknown if the policy server cannot be reached, and it does not ask a private address", async () => {
+test("the MTA-STS check is unknown if the policy server is out of reach, and asks no private address", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   await domainsRequest(account, "PATCH", `/${name}`, { mta_sts_mode: "testing" });

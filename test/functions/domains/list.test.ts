@@ -189,7 +189,7 @@ test("searches names in their Unicode and their xn-- form, in any case and Unico
   }
 });
 
-test("shows a caller with narrow grants only the domains in their scopes, each once, and the total agrees", async () => {
+test("shows a caller with narrow grants the domains in their scopes, each once, and the total agrees", async () => {
   const { account, names, domainScope, workspaceScope, workspaces } = await withDomains(3, 2, 3);
   const [[, second], granted, [first, , third]] = names as [string[], string[], string[]];
   const member = await newMember(

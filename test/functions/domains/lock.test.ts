@@ -64,7 +64,7 @@ test("a change of the lock that arrives during a check is not lost", async () =>
   expect(await registrationAt(name)).toMatchObject({ statuses: [] });
 });
 
-test("refuses `locked` and `privacy` for a name that was not purchased here or is not registered, and changes nothing", async () => {
+test("refuses `locked` and `privacy` for a name that is not registered through us, and changes nothing", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   const { status, body } = await update(account, name, { locked: false, privacy: true, dmarc_policy: "reject" });

@@ -69,7 +69,7 @@ test("many concurrent moves of many domains leave each in one workspace, and all
   expect((await deleteWorkspace(account, workspaces[0])).body.domain_count).toBe(3);
 });
 
-test("if a domain moves to a workspace that is deleted at the same time, the domain ends in a workspace that exists", async () => {
+test("if a domain moves to a workspace that is deleted at the same time, it ends in one that exists", async () => {
   const account = await newAccount();
   const [from, to] = await twoWorkspaces(account);
   const { name } = await connected(account, { workspaceId: from });
@@ -78,7 +78,7 @@ test("if a domain moves to a workspace that is deleted at the same time, the dom
   expect([moved.status, deleted.status, at]).toEqual(deleted.status === 200 ? [422, 200, from] : [200, 409, to]);
 });
 
-test("needs domain.move in both workspaces, and refuses an unseen target otherwise than a forbidden target", async () => {
+test("needs domain.move in both workspaces, and hides an unseen target but not a forbidden one", async () => {
   const account = await newAccount();
   const [from, to] = await twoWorkspaces(account);
   const { id, name } = await connected(account, { workspaceId: from });

@@ -10,7 +10,7 @@ import { buyer, continued, pay, registered, wallet } from "../../support/purchas
 import { newMember, testTable } from "../../support/world.ts";
 
 describe("access", () => {
-  test("a caller for one workspace may purchase for this one only; another workspace is like a missing one", async () => {
+  test("a caller with access to one workspace can purchase only there, and another is like a missing one", async () => {
     const account = await buyer();
     const [mine, other] = [await newWorkspace(account, "Mine"), await newWorkspace(account, "Other")];
     const member = await newMember(account, { capability: "domain.purchase", scope: { type: "workspace", id: mine } });

@@ -86,7 +86,7 @@ describe("a purchase", () => {
     expect((await listedDomains(account)).total).toBe(0);
   });
 
-  test("refuses a person for a name that only companies can register, and names the member `organization`", async () => {
+  test("refuses a person for a name that only companies can register, and names `organization`", async () => {
     const { body } = await send({ domains: ["example.com.au"], contact_info: { ...contact, organization: null } });
     expect(body.detail).toMatchObject([{ loc: ["body", "contact_info", "organization"] }]);
   });

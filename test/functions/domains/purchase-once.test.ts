@@ -91,7 +91,7 @@ describe("at the same time", () => {
     );
   });
 
-  test("requests of one account for the same names buy each name once, and for each name one request reports success", async () => {
+  test("concurrent requests of one account buy each name once, and one request reports each success", async () => {
     const account = await buyer();
     const workspace_id = await newWorkspace(account, "Here");
     const names = [uniqueName(), uniqueName(), uniqueName()];
@@ -107,7 +107,7 @@ describe("at the same time", () => {
     expect((await listedDomains(account)).total).toBe(3);
   });
 
-  test("concurrent purchases do not spend more than the wallet has, and the late ones get a `payment_url`", async () => {
+  test("concurrent purchases spend no more than the wallet has, and the late ones get a `payment_url`", async () => {
     const account = await buyer(4_200);
     const lists = Array.from({ length: 4 }, () => [uniqueName(), uniqueName()]);
     const answers = await Promise.all(lists.map((names) => purchase(account, names)));
@@ -133,7 +133,7 @@ describe("at the same time", () => {
     expect(total).toBeGreaterThan(3);
   });
 
-  test("eight requests share the money for one name: one buys its name, and the others get a `payment_url`", async () => {
+  test("eight requests share the money for one name: one buys it, and the others get a `payment_url`", async () => {
     const account = await buyer(1_400);
     const answers = await Promise.all(Array.from({ length: 8 }, () => purchase(account, [uniqueName()])));
     const bought = answers.filter(({ body }) => body.successful_count === 1);

@@ -57,7 +57,7 @@ test("a domain shows the statuses and dates of its registration", async () => {
   });
 });
 
-test("a repetition with the same key gets the same renewal, and another request during the renewal gets 409", async () => {
+test("a repetition with the same key gets the same renewal, and another request meanwhile gets 409", async () => {
   const { account, name } = await ownedName("slow-");
   const key = { "idempotency-key": randomUUID() };
   const first = await renew(account, name, { years: 1 }, key);
@@ -70,7 +70,7 @@ test("a repetition with the same key gets the same renewal, and another request 
   expect(await wallet(account)).toEqual({ posted: 8_600, available: 8_600 });
 });
 
-test("a renewal is refused if another renewal ends while it is priced, because its price is for the former end of the registration", async () => {
+test("a renewal is refused if another renewal ends while it is priced: its price is for the former end", async () => {
   const { account, name } = await ownedName();
   const { PK, SK } = registeredNameKey(name);
   const late = await afterReading(
@@ -157,7 +157,7 @@ describe("a refused renewal changes nothing and gives the reason", () => {
   });
 });
 
-test("in grace a renewal has its usual price, and in redemption it also costs the restoration of the name", async () => {
+test("in grace a renewal has its usual price, and in redemption it also costs the restoration", async () => {
   const { account, name } = await ownedName();
   await endAt(name, daysFrom(new Date().toISOString(), -10).toISOString());
   expect((await renew(account, name)).body.renewal).toMatchObject({ price: "14.00", restore_fee: "0.00" });

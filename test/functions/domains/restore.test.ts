@@ -65,7 +65,7 @@ describe("a purchased name", () => {
     expect(await readDomain(account, name)).toEqual(before);
   });
 
-  test("keeps its registration and its contents for 5 days after its deletion, and only its mail and zone stop", async () => {
+  test("keeps its registration and contents for 5 days after its deletion; only its mail and zone stop", async () => {
     const { account, name } = await boughtAndActive();
     const contents = await furnished(account, name);
     const before = await contents();
@@ -113,7 +113,7 @@ describe("a purchased name", () => {
     expect((await restore(account, name)).body).toMatchObject({ code: "domain_not_ready", domain_status: "active" });
   });
 
-  test("is given up at the registrar after 5 days and loses its contents, and then other accounts can add it", async () => {
+  test("is given up at the registrar after 5 days, loses its contents, and can be added by others", async () => {
     const { account, name } = await boughtAndActive();
     const domain = await readDomain(account, name);
     await furnished(account, name);
@@ -162,7 +162,7 @@ describe("a purchased name", () => {
     expect(await wallet(account)).toEqual({ posted: 8_600, available: 8_600 });
   });
 
-  test("is still in redemption when it is restored, and waits for its delegation if it was never delegated", async () => {
+  test("is still in redemption after its restoration, and waits for its delegation if it never had one", async () => {
     const { account, name } = await boughtAndActive();
     const end = (await storedAs(account, name)).registration?.expires_at ?? "";
     await domainsRequest(account, "PATCH", `/${name}`, { auto_renew: false });
@@ -232,7 +232,7 @@ describe("a connected name that was verified", () => {
     expect(await readHolder(testTable(), name)).toMatchObject({ domain_id: theirs.id });
   });
 
-  test("comes back by a restoration or an addition while no account has the name, and must be verified again", async () => {
+  test("comes back by a restoration or an addition while no account has it, and must be verified again", async () => {
     const account = await newAccount();
     const { id, name, workspace_id } = await quicklyActive(account);
     const contents = await furnished(account, name);
@@ -253,7 +253,7 @@ describe("a connected name that was verified", () => {
     ]);
   });
 
-  test("comes back from an account that did not prove the name, once the name is delegated to the former account", async () => {
+  test("comes back from an account that did not prove it, once it is delegated to its former account", async () => {
     const [account, rival] = [await newAccount(), await newAccount()];
     const { id, name } = await quicklyActive(account);
     await domainsRequest(account, "DELETE", `/${name}`);

@@ -91,7 +91,7 @@ test("a purchase checks access when it is requested, even if it waits for its pa
   expect(await storedAs(one.account, name)).toMatchObject({ id, workspace_id: one.second });
 });
 
-test("a purchase or transfer that waits for its payment takes over no domain that the account added after the request", async () => {
+test("a purchase or transfer that waits for its payment takes over no domain that was added meanwhile", async () => {
   const one = await scene(1);
   const asked = async (send: typeof purchase | typeof transfer, name = uniqueName()) => {
     const { body } = await send(one.manager, [name], { workspace_id: one.second });

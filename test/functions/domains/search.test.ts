@@ -98,7 +98,7 @@ describe("why a name cannot be bought", () => {
     expect(bought.body.results).toMatchObject([{ status: "failed", error_code: "domain_taken" }]);
   });
 
-  test("is not an account that connected the name without proof: the name can be bought, and the buyer gets it", async () => {
+  test("is not that an account connected the name without proof: another account can buy and get it", async () => {
     const squatter = await newAccount();
     const { name } = await connected(squatter);
     const [first] = await found({ query: name, tlds: "com" });

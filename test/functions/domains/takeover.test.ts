@@ -116,7 +116,7 @@ describe("a purchase of a name that another account connected", () => {
     },
   );
 
-  test("takes the name once it is registered; the other account can read its contents for 30 days, and then they are deleted", async () => {
+  test("takes the name once it is registered; the other account can read its contents for 30 days more", async () => {
     const scene = await squatted();
     const { account, domain, name } = scene;
     const rival = await buyer();
@@ -162,7 +162,7 @@ describe("a purchase of a name that another account connected", () => {
     expect(other).toBeUndefined();
   });
 
-  test("wins against a proof of the other account if the registration succeeds, and changes nothing if it fails", async () => {
+  test("wins against a proof of the other account if the registration succeeds, and else changes nothing", async () => {
     for (const prefix of ["", "refused-"]) {
       const scene = await squatted(`${prefix}${uniqueName()}`);
       const { account, name } = scene;
@@ -245,7 +245,7 @@ describe("a domain that lost its name", () => {
     expect((await connect(account, name, workspaceId)).body).toMatchObject({ code: "domain_exists" });
   });
 
-  test("comes back when its account proves the name and the new holder has not, and the new holder loses the name", async () => {
+  test("comes back, and the new holder loses it, when its account proves the name and the holder has not", async () => {
     const scene = await squatted();
     const { account, domain, name } = scene;
     const rival = await newAccount();

@@ -188,7 +188,7 @@ describe("a name that the account has connected", () => {
     return { account, name, domain };
   }
 
-  test("keeps its domain, status and contents while it is transferred, and has the source `purchased` afterwards", async () => {
+  test("keeps its domain, status and contents while it is transferred, and is `purchased` afterwards", async () => {
     const { account, name, domain } = await connectedScene("slow-");
     const shown = await readDomain(account, name);
     const { body } = await transfer(account, [name], { dns_mode: "external" });
@@ -288,7 +288,7 @@ const transferBody = (workspace_id: string, name: string) => ({
   contact_info: contact,
 });
 
-test("each bad name in a list fails with its own code and costs nothing, and the good name is transferred", async () => {
+test("each bad name in a list fails with its own code and costs nothing, and the good name goes on", async () => {
   const account = await buyer(100_000);
   const now = new Date();
   const inTenYears = new Date(now.getTime() + 3_500 * 86_400_000).toISOString();
@@ -362,7 +362,7 @@ test("a transfer that the wallet does not cover waits for its payment, and then 
   expect((await wallet(account)).available).toBe(0);
 });
 
-test("a repetition with the same key gets the same answer, and a repetition without the key holds no more money", async () => {
+test("a repetition with the same key gets the same answer, and one without the key holds no more money", async () => {
   const { account, name } = await scene("slow-");
   const workspace_id = await newWorkspace(account, "One");
   const key = { "idempotency-key": randomUUID() };
@@ -375,7 +375,7 @@ test("a repetition with the same key gets the same answer, and a repetition with
 });
 
 describe("the auth code", () => {
-  test("is stored only in sealed form while the transfer runs, and is deleted at the end", async () => {
+  test("is stored only in sealed form while the transfer runs, and is deleted when the transfer is over", async () => {
     const { account, name } = await scene("slow-");
     const key = { "idempotency-key": randomUUID() };
     const { text } = await transfer(account, [name], {}, key);
@@ -387,7 +387,7 @@ describe("the auth code", () => {
     expect(JSON.stringify(await readDomain(account, name))).not.toContain("auth_code");
   });
 
-  test("is stored only in sealed form while the transfer waits for its payment, and is deleted at the end", async () => {
+  test("is stored only in sealed form before the payment, and is deleted when the transfer is over", async () => {
     const account = await newAccount();
     const name = await nameElsewhere("slow-");
     const { body } = await transfer(account, [name]);
@@ -450,7 +450,7 @@ describe("the name of another account", () => {
     });
   });
 
-  test("can be connected by the owner of its delegation while a transfer runs; the transfer decides in the end", async () => {
+  test("can be connected by the owner of its delegation during a transfer, until the transfer succeeds", async () => {
     const { account, name } = await scene("slow-");
     await transfer(account, [name]);
     const owner = await newAccount();
@@ -464,7 +464,7 @@ describe("the name of another account", () => {
     expect(await readDomain(account, name)).toMatchObject({ status: "pending_delegation" });
   });
 
-  test("that is transferring it goes to an account that proves it, and comes back if the transfer succeeds", async () => {
+  test("that transfers it goes to an account that proves it, and comes back if the transfer succeeds", async () => {
     const account = await buyer(10_000);
     const name = await nameElsewhere("slow-");
     const { id } = await connected(account, { name });

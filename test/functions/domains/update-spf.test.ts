@@ -62,7 +62,7 @@ test("refuses an include that breaks the record, names it, and changes nothing",
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("asks the caller to try again if the DNS does not answer, and does not check includes that the domain already has", async () => {
+test("asks the caller to try again if the DNS is silent, and does not check includes that it already has", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   const silent = uniqueName();
@@ -77,7 +77,7 @@ test("asks the caller to try again if the DNS does not answer, and does not chec
   expect((await update(account, name, [silent])).body.spf_includes).toEqual([silent]);
 });
 
-test("an update that looks up others' SPF records counts as `outbound`, and an update without a look-up does not", async () => {
+test("an update that looks up SPF records counts as `outbound`, and an update without a look-up does not", async () => {
   const account = await newAccount();
   await write({ put: { ...limitsKey(account.id), classes: { outbound: { perMinute: 1, burst: 2 } } } });
   const [{ name }, other] = [await connected(account), await partner(account, "v=spf1 -all")];

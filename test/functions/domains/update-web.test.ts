@@ -15,7 +15,7 @@ const loop = {
   msg: expect.stringContaining("redirect to itself"),
 };
 
-test("refuses a redirect that leads back to the domain or its www, directly or over domains of any account", async () => {
+test("refuses a redirect that leads back to the domain or its www, even over domains of other accounts", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const [a, b, c] = [await quicklyActive(account), await quicklyActive(other), await connected(account)];
   expect((await update(other, b.name, { redirect_url: `https://www.${c.name}/x` })).status).toBe(200);
@@ -39,7 +39,7 @@ test("refuses a redirect that leads back to the domain or its www, directly or o
   expect((await update(account, a.name, { redirect_url: `https://shop.${a.name}/` })).status).toBe(200);
 });
 
-test("ignores redirects of unproved domains, and hides other accounts' domains that the caller did not name", async () => {
+test("ignores redirects of unproved domains, and hides other accounts' domains the caller did not name", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const [a, b] = [await quicklyActive(account), await quicklyActive(other)];
   const squatted = await connected(other);
@@ -133,7 +133,7 @@ test("`mta_sts_mode: none` adds no record if the domain has no policy", async ()
   expect((await visit(`mta-sts.${name}`, "/.well-known/mta-sts.txt")).status).toBe(404);
 });
 
-test("a deployment without web addresses has no redirects, without a web host no MTA-STS, and can end present ones", async () => {
+test("without web addresses there are no redirects, without a web host no MTA-STS; present settings can end", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   const { name: earlier } = await quicklyActive(account);

@@ -193,7 +193,7 @@ test("refuses a change if the domain has changed since the caller read its ETag"
   expect((await update(account, name, { dmarc_policy: "none" }, fresh)).body).toMatchObject({ dmarc_policy: "none" });
 });
 
-test("concurrent changes of different settings all take effect, and one of the changes of one setting takes effect", async () => {
+test("concurrent changes of different settings all take effect, and of one setting one change does", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   const tag = await newTag(account, "Important");
@@ -221,7 +221,7 @@ test("concurrent changes of different settings all take effect, and one of the c
   expect(after.value).toBe(`v=DMARC1; p=${last}; rua=mailto:dmarc@example.com`);
 });
 
-test("the settings of a domain that is `releasing` or `failed` cannot change, and the answer shows the status", async () => {
+test("the settings of a `releasing` or `failed` domain cannot change, and the answer shows the status", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   for (const domain_status of ["releasing", "failed"]) {

@@ -12,7 +12,7 @@ import { recorded } from "../../support/recorded.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 
-test("activates a domain that is delegated only to the account's nameservers, with exactly the system records", async () => {
+test("activates a domain that is delegated only to the account's nameservers, with the system records", async () => {
   const account = await newAccount();
   const { id, name, nameservers } = await connected(account);
   await delegated(account, name);
@@ -114,7 +114,7 @@ test("a domain with the highest number of records still gets the system records"
   expect((await readDomain(account, name)).dns_record_count).toBe(1_007);
 });
 
-test("a domain that lost its delegation and has it again is active after a verification, with the same key", async () => {
+test("a domain that has its delegation again is active after a verification, with the same key", async () => {
   const account = await newAccount();
   const { id, name } = await active(account);
   const key = await dkimOf(account, id);

@@ -8,7 +8,7 @@ import { storedOf } from "../../support/entry-points.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 
-test("says what to do if the parent zone does not delegate the domain to the account, and changes nothing", async () => {
+test("says what to do if the parent zone does not delegate the domain to us, and changes nothing", async () => {
   const account = await newAccount();
   const { name, nameservers } = await connected(account);
   const [first = "", second = ""] = nameservers;

@@ -78,7 +78,7 @@ test("a target that is the address or an alias of a mailbox of the account is in
   }
 });
 
-test("a mailbox of another account, or a mailbox that the caller does not see, is asked like an external address", async () => {
+test("a mailbox of another account, or a mailbox out of the caller's sight, is asked like any address", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const [mine, theirs] = [await home(account), await home(other)];
   await stocked(account, mine.name, ["ada"]);
@@ -152,7 +152,7 @@ test("a domain and a workspace together are refused, and so is a domain that is 
   });
 });
 
-test("a scope can have one rule to a target, even if several are added at once, and another scope can have one too", async () => {
+test("a scope can have one rule to a target, even if several are added at once, and so can another scope", async () => {
   const account = await newRoomyAccount();
   const { name } = await home(account);
   const target = stranger();
@@ -189,7 +189,7 @@ test("an agreement to a letter covers all rules of the account that the letter n
   expect(await mailsTo(target)).toHaveLength(1);
 });
 
-test("a target that only the catch-all receives counts as the mailbox of the catch-all, and gets no copies of its own mail", async () => {
+test("an address of the catch-all alone counts as the catch-all's mailbox, and copies to it do not loop", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   const [ada = ""] = await stocked(account, name, ["ada", "bob"]);
@@ -233,7 +233,7 @@ test("an account can send 40 letters a day to a registrable domain and all names
   expect((await ruleTo(account, stranger())).verification_sent_at).not.toBe(null);
 });
 
-test("rules whose copies would come back over other scopes are refused, however many scopes are between them", async () => {
+test("rules whose copies would come back are refused, however many other scopes are between them", async () => {
   const account = await newRoomyAccount();
   const domains = [await home(account), await home(account), await home(account)];
   for (const { name } of domains) await stocked(account, name, ["ada", "bob"]);

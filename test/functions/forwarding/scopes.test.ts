@@ -53,7 +53,7 @@ test("refuses members that do not give exactly one scope, and stores nothing", a
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("an address or alias of a mailbox is refused for callers who see the mailbox, and a pattern is accepted", async () => {
+test("a mailbox's address or alias is refused for callers who see the mailbox, and a pattern is accepted", async () => {
   const { account, name, bob, domainId } = await scene();
   await send(account, "POST", at(bob, "/aliases"), { alias: "robert" });
   for (const address of ["bob", "robert"]) {
@@ -91,7 +91,7 @@ test("a rule from a mailbox to itself is refused: by its address, by an alias, a
   expect(body.detail).toMatchObject([{ loc: ["body", "target_emails", 1] }]);
 });
 
-test("a rule that would close a loop of two mailboxes is refused, even if a second target or an update closes the loop", async () => {
+test("a rule that closes a loop of two mailboxes is refused, even by a second target or an update", async () => {
   const { account, name, ada, bob } = await scene();
   const first = await ruleTo(account, `bob@${name}`, { mailbox: ada });
   const loop = { code: "forwarding_loop", conflicts_with: [first.id] };
@@ -122,7 +122,7 @@ test("the search for a loop looks up each scope once, however many copies arrive
   expect(back.body.conflicts_with).toHaveLength(3);
 });
 
-test("a loop over a mailbox and a domain is refused, and a rule for an address without a mailbox is in no loop", async () => {
+test("a loop over a mailbox and a domain is refused, and an address without a mailbox is part of no loop", async () => {
   const { account, name, ada } = await scene();
   const other = await home(account);
   await stocked(account, other.name, ["carol"]);
@@ -135,7 +135,7 @@ test("a loop over a mailbox and a domain is refused, and a rule for an address w
   ]);
 });
 
-test("a caller with forwarding.manage on one mailbox can manage rules for this mailbox, and for nothing else", async () => {
+test("a caller with forwarding.manage on one mailbox can manage rules for this mailbox only", async () => {
   const { account, name, ada, bob } = await scene();
   const scope = { type: "mailbox" as const, id: ada };
   const manager = await newMember(

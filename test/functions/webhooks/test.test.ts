@@ -11,7 +11,7 @@ async function scene(status: number) {
   return { account, received, secret: secret as string, webhook, path: `/${webhook.id}` };
 }
 
-test("sends a signed webhook.test event whatever the webhook's event types, and answers with the delivery", async () => {
+test("sends a signed webhook.test event whatever the webhook's event types, and returns its delivery", async () => {
   const { account, received, secret, webhook, path } = await scene(200);
   const { body: delivery } = await call(account, "POST", `${path}/test`);
   const [sent, ...more] = received;

@@ -38,7 +38,7 @@ test("disables and enables a webhook, and shows the reason and the time of its d
   });
 });
 
-test("a caller who may not see all events of a webhook can disable it, but cannot enable it or change its URL or events", async () => {
+test("without access to all its events, a caller can disable a webhook, but not enable it or change its URL", async () => {
   const { account, webhook } = await scene("*");
   const member = await newMember(account, { role: "manager" });
   const update = (body: unknown) => call(account, "PATCH", `/${webhook.id}`, body, member);

@@ -49,7 +49,7 @@ test("refuses a workspace that still holds domains and leaves it", async () => {
   expect((await request("GET", `${path}/${id}`, { token })).status).toBe(200);
 });
 
-test("revokes the grants on a workspace, even if an interrupted deletion has already removed the workspace", async () => {
+test("revokes the grants on a workspace, even if an interrupted deletion already removed the workspace", async () => {
   const { account, path, token, id } = await accountWithOne();
   const scope = { type: "workspace" as const, id };
   const members = [
@@ -65,7 +65,7 @@ test("revokes the grants on a workspace, even if an interrupted deletion has alr
   expect((await request("DELETE", `${path}/${id}`, { token })).status).toBe(404);
 });
 
-test("if a domain is added during a deletion, one of the two is refused, and a refused deletion changes nothing", async () => {
+test("if a domain is added during a deletion, one of them is refused, and a refused deletion changes nothing", async () => {
   const seen = new Set<number>();
   for (let at = 0; ; at++) {
     const { account, path, token, id } = await accountWithOne();

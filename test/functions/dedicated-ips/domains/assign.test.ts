@@ -40,7 +40,7 @@ async function rich(): Promise<Account> {
 const ipOf = async (account: Account, name: string): Promise<string | null> =>
   (await storedAs(account, name)).dedicated_ip_id;
 
-test("assigns domains by name in any spelling or by id: the answer, the domains and the events show the assignment", async () => {
+test("assigns domains by id or any spelling of the name; the answer, the domains and the events show it", async () => {
   const account = await rich();
   const { id } = await activeIp(account);
   const [one, other] = [await connected(account), await connected(account)];
@@ -56,7 +56,7 @@ test("assigns domains by name in any spelling or by id: the answer, the domains 
   expect(events.filter((type) => type === "dedicated_ip.domains_assigned")).toHaveLength(1);
 });
 
-test("the SPF record of an active domain names the addresses of its IP, and no longer once the domain is unassigned", async () => {
+test("the SPF record of an active domain names the addresses of its IP, until the domain is unassigned", async () => {
   const account = await rich();
   const ips = [publicIp(), publicIp(6)];
   const { id } = await activeHost(account, ips);
@@ -124,7 +124,7 @@ test("if one of a hundred domains cannot be assigned, none is assigned", { timeo
   expect((await unassign(account, other.id, [names[70]])).status).toBe(200);
 });
 
-test("the worker undoes an assignment that was begun and not finished, even if one of its domains was deleted", async () => {
+test("the worker undoes an assignment that was not finished, even if one of its domains was deleted", async () => {
   const account = await rich();
   const { id } = await activeIp(account);
   const [one, other] = [await connected(account), await connected(account)];
@@ -171,7 +171,7 @@ test("domains can be assigned to a degraded IP", async () => {
   expect((await assign(account, id, [name])).status).toBe(200);
 });
 
-test("after concurrent assignments to two IPs all domains are on one IP, and counts, lists and records agree", async () => {
+test("concurrent assignments to two IPs put all domains on one IP, and counts, lists and records agree", async () => {
   const account = await rich();
   const [one, other] = [await activeIp(account), await activeIp(account)];
   const names = await stockedDomains(account, 12);

@@ -19,7 +19,7 @@ async function rich(): Promise<Account> {
   return funded(account, 1_000_000);
 }
 
-test("unassigned domains send from the shared addresses again, and domains without a dedicated IP are skipped", async () => {
+test("unassigned domains send from the shared addresses again, and domains without an IP are skipped", async () => {
   const account = await rich();
   const { id } = await activeIp(account);
   const [one, other, third] = [await connected(account), await connected(account), await connected(account)];
@@ -55,7 +55,7 @@ test("if one of the given domains is missing, none is unassigned", async () => {
   expect((await storedAs(account, name)).dedicated_ip_id).toBe(id);
 });
 
-test("a domain that gets another IP before its unassignment is settled is counted and listed only by the new IP", async () => {
+test("a domain that gets another IP before its unassignment is settled belongs only to the new IP", async () => {
   const account = await rich();
   const [from, to] = [await activeIp(account), await activeIp(account)];
   const names = await stockedDomains(account, 3);

@@ -117,7 +117,7 @@ test("concurrent changes do not undo each other, and a change is refused while a
   expect(second.body.detail).toContain("is being changed");
 });
 
-test("a change is possible once the claim of a dead request has ended, and at once after a refused change", async () => {
+test("a change is possible once the claim of a dead request ends, and at once after a refused change", async () => {
   const { account, name } = await ownedName();
   await setStored(account, name, { contact_claimed_until: new Date(Date.now() + 50_000).toISOString() });
   expect((await update(account, name, { city: "Oakland" })).body.code).toBe("domain_not_ready");

@@ -40,7 +40,7 @@ const dkimHealth = async (account: Account, name: string) => {
 const told = async (account: Account): Promise<string[]> =>
   (await happened(account)).filter((type) => type.startsWith("domain.dkim"));
 
-test("signs with the old key until the new record is seen, keeps the old record for 7 days, and can rotate again", async () => {
+test("signs with the old key until the new record is seen, keeps the old record for 7 days, and can rotate", async () => {
   const account = await newAccount();
   const { name, id, dkim_keys } = await quicklyActive(account);
   expect(dkim_keys).toMatchObject([{ selector: "hm1", status: "signing", removes_at: null }]);
@@ -106,7 +106,7 @@ test("checks the DNS ever less often while the new record is missing, and in the
   expect(await keys(account, name)).toEqual(["hm1 signing", "hm2 pending"]);
 });
 
-test("only one rotation of a domain runs at a time, and a refusal shows when the old record will be removed", async () => {
+test("only one rotation of a domain runs at a time, and a refusal shows when the old record will go", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   const answers = await Promise.all([rotate(account, name), rotate(account, name), rotate(account, name)]);
@@ -133,7 +133,7 @@ test("refuses a domain without a key, reserves the name of the next record, and 
   expect((await request("POST", route, { token })).body.required_capability).toBe("domain.update");
 });
 
-test("health only warns if the old record is missing during a rotation, and fails if the record of the new key is missing", async () => {
+test("health only warns of a missing old record during a rotation, but fails for a missing new record", async () => {
   const account = await newAccount();
   const { name, id } = await quicklyActive(account);
   await rotate(account, name);

@@ -51,7 +51,7 @@ test("lists every record of an external domain before it is proved, and writes n
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("shows each record as `ok` once it is published, and is complete once the required records are published", async () => {
+test("shows each record as `ok` once it is published, and is complete with the required records", async () => {
   const account = await newAccount();
   const { name, records } = await externalDomain(account);
   const published: RecordInput[] = [];
@@ -86,7 +86,7 @@ test.each([
   expect(same).toBe(status === "ok" ? "v=spf1 include:_spf.hosted-mail.example ~all" : value);
 });
 
-test("puts our `include` before `all`, if the present SPF record has it after `all`, where receivers ignore it", async () => {
+test("puts our `include` before `all` if it stands after `all`, where receivers ignore it", async () => {
   const account = await newAccount();
   const { name } = await externalDomain(account);
   const present = "v=spf1 mx ~all include:_spf.hosted-mail.example exp=why.other.example";

@@ -44,7 +44,7 @@ test("a new mail ends the link and the code of the mail before", async () => {
   expect(await mailsTo(rule.target_email)).toHaveLength(2);
 });
 
-test("an address gets at most one mail a minute, even for concurrent requests, and a refusal shows when to try again", async () => {
+test("an address gets at most one mail a minute, even for concurrent requests; a refusal has Retry-After", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
   const refused = await ask(account, rule.id);
@@ -79,7 +79,7 @@ test("a recipient who has agreed is not asked, and a mailbox of the account is n
   }
 });
 
-test("a target that has become a mailbox of the account needs no agreement, and a former mailbox is asked", async () => {
+test("a target that has become a mailbox of the account needs no agreement, and a former mailbox does", async () => {
   const account = await newAccount();
   const domain = await home(account, { status: "pending_delegation" });
   const rule = await ruleTo(account, `ada@${domain.name}`);

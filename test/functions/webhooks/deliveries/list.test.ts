@@ -5,7 +5,7 @@ import { getWebhook } from "../../../../shared/webhooks/webhook.ts";
 import { call, eventIn, keepingReceiver, workOn } from "../../../support/webhooks.ts";
 import { newAccount, testTable } from "../../../support/world.ts";
 
-test("lists deliveries newest first with an exact total, filters by status and time, and shows no body and no secret", async () => {
+test("lists deliveries newest first with an exact total, by status and time, without bodies and secrets", async () => {
   const account = await newAccount();
   const { url } = await keepingReceiver();
   const { id } = (await call(account, "POST", "", { url, event_types: ["workspace.*"] })).body;

@@ -89,7 +89,7 @@ test("a delivery that succeeded by a redelivery stays `succeeded` if an attempt 
   expect(await readDue(work.table, new Date(Date.now() + 10 * 86_400_000))).toEqual([]);
 });
 
-test("a caller who may not see an event cannot have it sent again, even if the webhook no longer has its event type", async () => {
+test("a caller who may not see an event cannot send it again, even if the webhook's event types changed", async () => {
   const account = await newAccount();
   const { url, received } = await keepingReceiver();
   const { id } = (await call(account, "POST", "", { url, event_types: ["auth.*", "workspace.*"] })).body;

@@ -16,7 +16,7 @@ const budgets = JSON.parse(readFileSync(join(import.meta.dirname, "bench/budgets
 let costBeside: (route: Route, expected: Cost | undefined) => Promise<Cost>;
 
 // The tests use a table of their own. In a shared table, the stock of other tests would make the reads of the stock
-// dearer.
+// more expensive.
 beforeAll(async () => {
   const tearDown = await startSurroundings();
   ({ costBeside } = await import("./support/costs.ts"));

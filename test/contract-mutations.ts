@@ -48,7 +48,7 @@ function edgesOf(given: Schema): unknown[] {
   ]);
 }
 
-/** The value that a string of the URL has by a schema. */
+/** The value that a schema gives to a string of the URL. */
 function read(value: string, schema: Schema): unknown {
   const { type } = resolved(notNull(schema));
   if (type === "integer" && /^-?\d{1,15}$/.test(value)) return Number(value);

@@ -39,8 +39,8 @@ function faultOf(stable: readonly string[], { status, body, text }: Answer): str
 }
 
 /**
- * Reads a list once for each act and for each of its calls of the table, and does the act right before this call.
- * Returns the faults.
+ * Reads a list once for each act and each call of the table, and does the act right before this call. Returns the
+ * faults.
  */
 async function readThrough(reading: Reading, query: string, { name, before, acts }: Happening) {
   const faults: string[] = [];

@@ -47,7 +47,8 @@ test.each(sampleOf(routes, 50, "what is logged").map((route) => ({ name: route.n
     const text = lines.join("");
     expect(text).toContain('"message":"request"');
     const marks = [...Object.values(caller), ...privateTexts(example), ...privateTexts(answer.body)];
-    // A name of the product, such as the name of a function, is not a personal text. An id is not one either.
+    // A name of the product, such as the name of a function, is not a personal text. An id is not a personal text
+    // either.
     const allowed = (mark: string): boolean =>
       routes.some((one) => one.name === mark) || /^[a-z_]+$/.test(mark) || isId(mark);
     expect(marks.filter((mark) => !allowed(mark) && text.includes(mark))).toEqual([]);

@@ -180,7 +180,7 @@ describe("an account sends 900 of 1,000 requests in one moment:", () => {
     for (const { all } of quiet) expect(costs(all)).toEqual(costs(alone));
   });
 
-  test("the account gets as many answers as its limits allow, and else 429 with `Retry-After`", () => {
+  test("the account gets as many answers as its limits allow, and otherwise 429 with `Retry-After`", () => {
     const byClass = Map.groupBy(noise, ({ ask: { path } }) => otherClasses[path] ?? "default");
     for (const [name, all] of byClass) {
       expect(all.filter(({ answer }) => answer.status !== 429)).toHaveLength(limitClasses[name].burst);

@@ -39,7 +39,7 @@ export type Making = {
   full?: boolean;
 };
 
-/** Follows the reference of a schema, if the schema is one. */
+/** Follows a reference to its schema. Returns any other schema as it is. */
 export function resolved(schema: Schema): Schema {
   const name = schema.$ref?.split("/").at(-1);
   if (name === undefined) return schema;

@@ -78,7 +78,7 @@ export async function request(method: string, target: string, sent: Sent = {}): 
   const handler = await handlerOf(matched.target);
   await afterCommits();
   const answer = answerOf(await handler(eventOf(method, target, sent)));
-  // The OpenAPI document does not describe the pages of the documentation, and no answers whose form other standards
+  // The OpenAPI document describes neither the pages of the documentation nor answers whose form other standards
   // define.
   if (matched.target.name !== "docs" && !matched.routeKey.includes("/.well-known/")) {
     checkContract(matched.routeKey.replace(/^HEAD/, "GET"), answer);

@@ -79,8 +79,8 @@ export function curlWords(recorded: string): string[][] {
 }
 
 /**
- * A Python program that runs programs with another package `requests`, whose answers are empty objects. Prints all
- * requests as one JSON list.
+ * A Python program that runs other programs. It replaces their package `requests`: every answer is an empty object. It
+ * prints all requests as one JSON list.
  */
 const pythonRecorder = `
 import io, json, sys, types

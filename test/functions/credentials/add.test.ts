@@ -61,7 +61,7 @@ test("a master password can be inactive from the beginning, and its expiry must 
   expect([past.status, past.body.detail[0].loc]).toEqual([422, ["body", "expires_at"]]);
 });
 
-test("a given password is in no answer, and must be sent exactly as given, in any Unicode composition", async () => {
+test("a given password is in no answer, and counts untrimmed and in any Unicode composition", async () => {
   const account = await newAccount();
   const value = " Ünïcode pass phrase ";
   const { status, body, text } = await add(account, { value });

@@ -66,7 +66,7 @@ test("the refusal of a taken name tells what the caller can do, and not whether 
   expect(await domainTotals(other, workspaceId)).toEqual([0, 0]);
 });
 
-test("gives an unproved name to the account with its delegation, and deletes the old contents in 30 days", async () => {
+test("an unproved name goes to the account with its delegation; its old contents are deleted after 30 days", async () => {
   const [old, newcomer] = [await newAccount(), await newAccount()];
   const { id, name, workspace_id } = await connected(old);
   const body = { domain: name, name: "www", type: "A", value: "192.0.2.1" };

@@ -125,7 +125,7 @@ test("a grant on a domain that is given during the deletion of the domain is rev
   expect(seen).toContain(201);
 });
 
-test("a run without time left has purged some of the mailboxes, and later runs purge the rest", async () => {
+test("a deletion that runs out of time has purged some of the mailboxes, and later runs purge the rest", async () => {
   const account = await newAccount();
   const domain = await quicklyActive(account);
   for (const local of ["ada", "bob", "eve"]) {

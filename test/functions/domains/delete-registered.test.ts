@@ -8,7 +8,7 @@ import { advance, domainOf, setStored, write } from "../../support/domain-work.t
 import { connected, contact } from "../../support/domains.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 
-test("returns a registration to the registrar, and stays `releasing` while the registrar does not answer", async () => {
+test("a deletion gives the registration back, and waits as `releasing` while the registrar does not answer", async () => {
   const account = await newAccount();
   const domain = await connected(account);
   const { id, name } = domain;

@@ -46,7 +46,7 @@ test("leaves other domains of the account and the workspace as they are", async 
   expect((await deleteWorkspace(account, workspaceId)).body).toMatchObject({ domain_count: 1 });
 });
 
-test("each of many concurrent deletions succeeds or finds nothing, and the domain is counted off once", async () => {
+test("each of many concurrent deletions succeeds or finds nothing, and the total falls by one", async () => {
   const account = await newAccount();
   const workspaceId = await newWorkspace(account, "Sales");
   const domain = await connected(account, { workspaceId });

@@ -91,7 +91,7 @@ describe("a dry run", () => {
     expect(await held(account)).toBe("14.00");
   });
 
-  test("of a transfer tells its hold, and stores no auth code", async () => {
+  test("of a transfer shows its hold, and stores no auth code", async () => {
     const [account, name] = [await buyer(1_000), await nameElsewhere()];
     const { body } = await transfer(account, [name], dry);
     expect(body).toMatchObject({

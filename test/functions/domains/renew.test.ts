@@ -70,7 +70,7 @@ test("a repetition with the same key gets the same renewal, and another request 
   expect(await wallet(account)).toEqual({ posted: 8_600, available: 8_600 });
 });
 
-test("a renewal is refused if another renewal ends while it is priced: its price is for the former end", async () => {
+test("a renewal is refused if another renewal ends while it is priced, because its price is then outdated", async () => {
   const { account, name } = await ownedName();
   const { PK, SK } = registeredNameKey(name);
   const late = await afterReading(

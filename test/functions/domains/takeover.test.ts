@@ -245,7 +245,7 @@ describe("a domain that lost its name", () => {
     expect((await connect(account, name, workspaceId)).body).toMatchObject({ code: "domain_exists" });
   });
 
-  test("comes back, and the new holder loses it, when its account proves the name and the holder has not", async () => {
+  test("comes back if its account proves the name and the new holder has not; the new holder loses the name", async () => {
     const scene = await squatted();
     const { account, domain, name } = scene;
     const rival = await newAccount();

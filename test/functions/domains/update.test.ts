@@ -193,7 +193,7 @@ test("refuses a change if the domain has changed since the caller read its ETag"
   expect((await update(account, name, { dmarc_policy: "none" }, fresh)).body).toMatchObject({ dmarc_policy: "none" });
 });
 
-test("concurrent changes of different settings all take effect, and of one setting one change does", async () => {
+test("changes of different settings at once all take effect; of several changes of one setting, one does", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   const tag = await newTag(account, "Important");

@@ -38,7 +38,7 @@ test("shows the account's feedback with our answer, newest first, by status and 
   expect((await send(account, "GET", "?status=planned")).body).toMatchObject({ items: [], total: 0 });
 });
 
-test("a page for one status has only feedback with this status, also if a status changes during the read", async () => {
+test("a page for one status has only feedback with this status, even if a status changes during the read", async () => {
   const account = await newAccount();
   const [first, second] = [await submitted(account, "First"), await submitted(account, "Second")];
   const table = testTable();

@@ -189,7 +189,7 @@ test("an agreement to a letter covers all rules of the account that the letter n
   expect(await mailsTo(target)).toHaveLength(1);
 });
 
-test("an address of the catch-all alone counts as the catch-all's mailbox, and copies to it do not loop", async () => {
+test("an address that only the catch-all receives counts as the catch-all's mailbox, and copies do not loop", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   const [ada = ""] = await stocked(account, name, ["ada", "bob"]);

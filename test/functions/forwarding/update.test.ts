@@ -43,7 +43,7 @@ test("a mailbox of the account as the new target gets copies at once", async () 
   expect(await whereTo(`bob@${name}`)).toMatchObject({ copies: [{ address: `ada@${name}` }] });
 });
 
-test("refuses a target that the scope has already, or from which copies come back", async () => {
+test("refuses a target that the scope already has, or whose copies would come back", async () => {
   const account = await newAccount();
   const [one, other] = [await home(account), await home(account)];
   for (const { name } of [one, other]) await stocked(account, name, ["ada"]);

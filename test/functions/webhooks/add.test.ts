@@ -124,7 +124,7 @@ test("a super admin subscribes to everything", async () => {
   expect((await call(account, "POST", "", { url, event_types: ["*"] }, admin)).status).toBe(201);
 });
 
-test("an account can have 20 webhooks, even if more are added at once, and more again after a deletion", async () => {
+test("an account can have 20 webhooks, even if more are added at once; a deletion makes room for another", async () => {
   const account = await newAccount();
   const members = await Promise.all([1, 2].map(() => newMember(account, { role: "manager" })));
   const adding = Array.from({ length: 24 }, (_, index) =>

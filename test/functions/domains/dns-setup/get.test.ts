@@ -86,7 +86,7 @@ test.each([
   expect(same).toBe(status === "ok" ? "v=spf1 include:_spf.hosted-mail.example ~all" : value);
 });
 
-test("puts our `include` before `all` if it stands after `all`, where receivers ignore it", async () => {
+test("moves our `include` in front of `all`, because receivers ignore what stands after `all`", async () => {
   const account = await newAccount();
   const { name } = await externalDomain(account);
   const present = "v=spf1 mx ~all include:_spf.hosted-mail.example exp=why.other.example";

@@ -15,7 +15,8 @@ const budgets = JSON.parse(readFileSync(join(import.meta.dirname, "bench/budgets
 
 let costBeside: (route: Route, expected: Cost | undefined) => Promise<Cost>;
 
-// In a table of their own: what others put into the operator's stock would cost its readers something.
+// The tests use a table of their own. In a shared table, the stock of other tests would make the reads of the stock
+// more expensive.
 beforeAll(async () => {
   const tearDown = await startSurroundings();
   ({ costBeside } = await import("./support/costs.ts"));
@@ -23,12 +24,12 @@ beforeAll(async () => {
 });
 
 /**
- * Routes whose reads for several names share a batch or not, as the answers of the registrar come. Their budget is the
- * most calls.
+ * Routes whose reads for several names may share a batch, depending on when the registrar answers. The budget of these
+ * routes has the highest number of calls.
  */
 const varying: ReadonlySet<string> = new Set(["domains.transfer"]);
 
-test("every route has a budget, and nothing else does", () => {
+test("every route has a budget, and there are no other budgets", () => {
   expect(Object.keys(budgets).toSorted()).toEqual(routes.map(({ name }) => name).toSorted());
 });
 

@@ -10,12 +10,12 @@ import type { Answer } from "./support/request.ts";
 import { newRoomyAccount } from "./support/roomy.ts";
 import type { Account } from "./support/world.ts";
 
-/** How long the product tries before it answers 503 `busy` (`shared/table/table.ts`). */
+/** The time for which the product tries before it answers 503 `busy` (`shared/table/table.ts`), in milliseconds. */
 const contentionLimitMs = 15_000;
 
 /**
- * Sends a request as a client does, which asks again after a 503 `busy`. No answer is one before the product has tried
- * for as long as it does: on a busy machine a hundred requests take longer than that.
+ * Sends a request, and sends it again after a late 503 `busy`, as a client does. A `busy` before the product's time
+ * limit is not repeated. On a busy machine, a hundred requests take longer than this limit.
  */
 async function sendPatiently(account: Account, path: string, body: object): Promise<Answer> {
   const startedAt = performance.now();
@@ -26,14 +26,14 @@ async function sendPatiently(account: Account, path: string, body: object): Prom
 
 type Adding = (account: Account) => Promise<{ path: string; body: (index: number) => object }>;
 
-/** Workspaces that take turns. */
+/** Makes `count` workspaces. Returns a function that chooses one of them for each index, in turn. */
 async function scopes(account: Account, count: number) {
   const ids: string[] = [];
   for (let index = 0; index < count; index++) ids.push(await newWorkspace(account, `Scope ${index}`));
   return (index: number) => ({ workspace_id: ids[index % count] });
 }
 
-/** What is added to each list, and what has to be there for it. */
+/** For each list, the requests that add to it. The function first makes what these requests need. */
 const lists: Record<string, Adding> = {
   workspaces: async () => ({ path: "workspaces", body: (index) => ({ name: `Workspace ${index}` }) }),
   domains: async (account) => {
@@ -50,7 +50,7 @@ const lists: Record<string, Adding> = {
     return { path: "dns-records", body: (index) => ({ ...record, name: `host${index}` }) };
   },
   tags: async () => ({ path: "tags", body: (index) => ({ name: `Tag ${index}` }) }),
-  // A scope has fifty of these at most, and twenty of those.
+  // A scope has at most 50 master passwords and at most 20 forwarding rules.
   "master passwords": async (account) => {
     const scopeOf = await scopes(account, 2);
     return { path: "credentials", body: (index) => ({ name: `P ${index}`, generate: true, ...scopeOf(index) }) };
@@ -67,17 +67,21 @@ const lists: Record<string, Adding> = {
   "service accounts": async () => ({ path: "auth/service-accounts", body: (index) => ({ name: `Program ${index}` }) }),
 };
 
-test.each(Object.keys(lists))("a hundred %s added at once are all there", { timeout: 60_000 }, async (name) => {
-  const account = await newRoomyAccount();
-  const { path, body } = await (lists[name] as Adding)(account);
-  const count = async () => {
-    const listed = await send(account, "GET", path);
-    return Array.isArray(listed.body) ? listed.body.length : listed.body.total;
-  };
-  const before = await count();
-  const answers = await Promise.all(
-    Array.from({ length: 100 }, (_, index) => sendPatiently(account, path, body(index))),
-  );
-  expect(answers.filter(({ status }) => status !== 201).map(({ text }) => text)).toEqual([]);
-  expect(await count()).toBe(before + 100);
-});
+test.each(Object.keys(lists))(
+  "a hundred %s that are added at once are all stored",
+  { timeout: 60_000 },
+  async (name) => {
+    const account = await newRoomyAccount();
+    const { path, body } = await (lists[name] as Adding)(account);
+    const count = async () => {
+      const listed = await send(account, "GET", path);
+      return Array.isArray(listed.body) ? listed.body.length : listed.body.total;
+    };
+    const before = await count();
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => sendPatiently(account, path, body(index))),
+    );
+    expect(answers.filter(({ status }) => status !== 201).map(({ text }) => text)).toEqual([]);
+    expect(await count()).toBe(before + 100);
+  },
+);

@@ -5,7 +5,7 @@ import { arbitraryOf, json, optionsOf, patiently, resolved, type Schema } from "
 import { schemaCheck } from "./support/contract.ts";
 import { absent, notNull, replaced, schemasOf, type Input, type Part, type Values } from "./support/generated.ts";
 
-/** A change of one place of an input, which makes the input invalid. */
+/** A change at one place of an input. The change makes the input invalid. */
 export type Mutation = {
   /** The description of the change, for messages. */
   what: string;
@@ -20,7 +20,7 @@ export type Mutation = {
 
 type Place = { part: Part; steps: (string | number)[]; schema: Schema; required: boolean };
 
-/** The places in a schema, as deep as it names members. */
+/** The places in a schema: the schema itself, its members and its items, at any depth. */
 function placesIn(part: Part, given: Schema, steps: (string | number)[] = [], required = true): Place[] {
   const schema = notNull(resolved(given));
   const here = { part, steps, schema: given, required };
@@ -48,7 +48,7 @@ function edgesOf(given: Schema): unknown[] {
   ]);
 }
 
-/** The value of a URL's string by its schema. */
+/** The value that a schema gives to a string of the URL. */
 function read(value: string, schema: Schema): unknown {
   const { type } = resolved(notNull(schema));
   if (type === "integer" && /^-?\d{1,15}$/.test(value)) return Number(value);
@@ -104,7 +104,7 @@ function mutationsAt(place: Place): Mutation[] {
   const anything = Object.keys(schema).every((key) => key === "description");
   if ((part === "body" || steps.length > 0) && !anything) {
     const mutate = misfits(place).map((value) => at(place, () => value));
-    found.push({ ...common, what: `what does not fit at ${where.join(".")}`, loc: where, mutate });
+    found.push({ ...common, what: `a value that does not fit at ${where.join(".")}`, loc: where, mutate });
   }
   if (required && part !== "path" && steps.length > 0 && typeof steps.at(-1) === "string") {
     const mutate = fc.constant(at(place, () => absent));
@@ -113,7 +113,13 @@ function mutationsAt(place: Place): Mutation[] {
   const { additionalProperties } = resolved(notNull(schema));
   if (additionalProperties === false && part !== "path") {
     const mutate = fc.constant(at(place, (old) => ({ ...(old as Values), extra_x: "1" })));
-    found.push({ ...common, inPrograms: true, what: `more at ${where.join(".")}`, loc: [...where, "extra_x"], mutate });
+    found.push({
+      ...common,
+      inPrograms: true,
+      what: `an extra member at ${where.join(".")}`,
+      loc: [...where, "extra_x"],
+      mutate,
+    });
   }
   return found;
 }
@@ -146,7 +152,7 @@ export function mutationsOf(route: Route): Mutation[] {
   const types = fc.constantFrom("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "");
   return [
     ...places.flatMap(mutationsAt),
-    { ...only, what: "what is no JSON", status: 400, mutate: cut.map((text) => sent(text)) },
+    { ...only, what: "a body that is not JSON", status: 400, mutate: cut.map((text) => sent(text)) },
     {
       ...only,
       what: "another content type",

@@ -16,8 +16,9 @@ import { isExhaustive } from "./support/sample.ts";
 import { newSuperAdmin } from "./support/world.ts";
 
 /**
- * The number of runs for each route. It falls with the number of routes, so that the file always takes about as long. A
- * run that samples makes fewer.
+ * The number of test cases for a route. An exhaustive run tries `atMost` cases, but at least 4. A sampling run shares
+ * `inAll` cases among the routes, so that the duration does not grow with the number of routes. It tries at least 2 and
+ * at most `atMost` cases.
  */
 const runsFor = (atMost: number, inAll: number): number =>
   isExhaustive ? Math.max(4, atMost) : Math.max(2, Math.min(atMost, Math.ceil(inAll / routes.length)));
@@ -25,7 +26,7 @@ const runsFor = (atMost: number, inAll: number): number =>
 const keyOf = ({ http: { method, path } }: Route): string => `${method} ${path}`;
 const uuid = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
-/** A new account in which a route's example works once, and the ids that mean something there. */
+/** A new account in which a route's example works once, and the ids of the account and the example. */
 async function sceneOf(route: Route) {
   const account = await newRoomyAccount();
   const example = await exampleOf(route, account);
@@ -33,7 +34,7 @@ async function sceneOf(route: Route) {
   return { account, example, ids: [...ids] };
 }
 
-/** A scene of each route for its tests whose calls change nothing, the same in all of them. */
+/** One scene for each route. The tests whose calls change nothing share it. */
 const sharedScenes = new Map<Route, ReturnType<typeof sceneOf>>();
 function sharedScene(route: Route): ReturnType<typeof sceneOf> {
   const scene = sharedScenes.get(route) ?? sceneOf(route);
@@ -41,7 +42,10 @@ function sharedScene(route: Route): ReturnType<typeof sceneOf> {
   return scene;
 }
 
-/** Stand for the ids of a scene that is made later, so that a seed gives the same requests again. */
+/**
+ * Placeholders for the ids of a scene. The scene is made later. With placeholders, a seed gives the same requests
+ * again.
+ */
 const slots = Array.from({ length: 4 }, (_, index) => `00000000-0000-4000-8000-00000000000${index}`);
 const withIds = (input: Input, ids: readonly string[]): Input =>
   JSON.parse(
@@ -50,11 +54,11 @@ const withIds = (input: Input, ids: readonly string[]): Input =>
     ),
   ) as Input;
 
-/** The members of a part that an example has. */
+/** The members of an example that are in `names` and wanted. */
 const known = (names: object, example: Example, wanted: (name: string) => boolean): Example =>
   Object.fromEntries(Object.entries(example).filter(([name]) => Object.hasOwn(names, name) && wanted(name)));
 
-/** An input of which some members are those of the example, so that it means something. */
+/** An input with some members of the example, so that the input names things that exist. */
 function grounded(route: Route, input: Input, example: Example, wanted: (name: string) => boolean): Input {
   return {
     ...input,
@@ -66,7 +70,10 @@ function grounded(route: Route, input: Input, example: Example, wanted: (name: s
   };
 }
 
-/** What the document says of an input is true: one that fits it is refused for other reasons only. */
+/**
+ * The types of the errors that the schemas of the document describe. An input that fits the schemas gets none of these
+ * errors.
+ */
 const statedInSchemas = /_type$|^missing$|^extra_forbidden$|^string_|^too_|_than_equal$|^enum$|_parsing$/;
 
 function expectMeant({ status, body }: Pick<Answer, "status" | "body">): void {
@@ -123,7 +130,8 @@ describe.each([...routes, functionsRoute].map((route) => [route.name, route] as 
           const wanted = (name: string) => Object.hasOwn(route.params.shape, name) && name !== spoilt;
           const sent = withIds(input, ids);
           const based = { ...sent, path: grounded(route, sent, example, wanted).path };
-          // A program, and a request without an account of its own, counts towards limits that are not wide.
+          // Programs, and requests without an account, count towards limits that are not raised. So a new caller sends
+          // them.
           const isLimited = route.params.shape["account_id"] === undefined || spoilt === "account_id";
           const fresh = inPrograms || isLimited ? await newSuperAdmin() : account.owner;
           const { token } = isLimited ? fresh : account.owner;
@@ -134,7 +142,7 @@ describe.each([...routes, functionsRoute].map((route) => [route.name, route] as 
             if (loc) expect(answer.body.detail).toContainEqual(expect.objectContaining({ loc }));
             if (inPrograms) await expectRefusedProgram(route, based, loc, fresh.token);
           } finally {
-            // Also after a failure: what is tried next is not blamed for it.
+            // Also after a failure, so that the next case is not blamed for this change.
             stored = await storedOf(account);
           }
           expect(stored).toEqual(before);
@@ -145,10 +153,10 @@ describe.each([...routes, functionsRoute].map((route) => [route.name, route] as 
   );
 });
 
-/** A program is refused before it runs, and told which argument is wrong. */
+/** Expects that a program is refused before it runs, and that the error names the wrong argument. */
 async function expectRefusedProgram(route: Route, sent: Input, loc: (string | number)[] = [], token: string) {
   const { status, body } = await runInput(route, sent, token);
-  // What is too long for a program as well is refused with the whole program.
+  // If an input makes the program too long, the program is refused because of its length.
   const isTooLong = JSON.stringify(sent).length > sourceLimitBytes;
   if (isTooLong && status === 422) return expect(body.detail).toMatchObject([{ loc: ["body", "code"] }]);
   expect(body).toMatchObject({ status: "failed", responses: [] });
@@ -189,16 +197,19 @@ describe("the check of every answer", () => {
   const problemType = { "content-type": "application/problem+json" };
 
   test.each<[string, (answer: Answer) => Answer]>([
-    ["a status the document has not", (answer) => ({ ...answer, status: 418 })],
-    ["a member the schema does not name", (answer) => ({ ...answer, body: { ...answer.body, secret: 1 } })],
+    ["a status that the document lacks", (answer) => ({ ...answer, status: 418 })],
+    ["a member that the schema does not name", (answer) => ({ ...answer, body: { ...answer.body, secret: 1 } })],
     ["a member that is missing", (answer) => ({ ...answer, body: { ...answer.body, name: undefined } })],
     ["a member of another type", (answer) => ({ ...answer, body: { ...answer.body, name: 7 } })],
-    ["a time that is none", (answer) => ({ ...answer, body: { ...answer.body, created_at: "today" } })],
+    ["a text that is not a time", (answer) => ({ ...answer, body: { ...answer.body, created_at: "today" } })],
     ["another content type", (answer) => ({ ...answer, headers: { ...answer.headers, "content-type": "text/html" } })],
     ["a missing ETag", (answer) => without(answer, "etag")],
     ["a missing request id", (answer) => without(answer, "x-request-id")],
     ["a missing RateLimit", (answer) => without(answer, "ratelimit")],
-    ["a header it may not have", (answer) => ({ ...answer, headers: { ...answer.headers, location: "/" } })],
+    [
+      "a header that the document does not allow",
+      (answer) => ({ ...answer, headers: { ...answer.headers, location: "/" } }),
+    ],
     ["a 304 with a body", (answer) => ({ ...answer, status: 304 })],
     [
       "a code that is not documented",
@@ -215,7 +226,7 @@ describe("the check of every answer", () => {
     expect(() => checkContract(key, spoil(answer))).toThrow(key);
   });
 
-  test("refuses an answer that the gateway's fallback may not give, and an operation that the document lacks", async () => {
+  test("refuses a wrong answer of the gateway's fallback, and an operation that the document lacks", async () => {
     const answer = await request("GET", "/v1/public/nothing");
     expect(answer.status).toBe(404);
     expect(() => checkContract("$default", { ...answer, status: 200 })).toThrow();

@@ -17,7 +17,7 @@ beforeAll(async () => {
   await createAccount(testTable(), { id: accountId, client, name: "Samples", ownerId: owner.id }, new Date());
 });
 
-/** Feeds a sample to the handler its route key names, with a token that holds in the tests. */
+/** Sends a sample to the handler that the sample's route key names, with a valid token. */
 async function feed(name: string): Promise<Answer> {
   const text = await readFile(resolve(import.meta.dirname, `../events/${name}.json`), "utf8");
   const event = JSON.parse(text.replace("<ACCESS_TOKEN>", owner.token)) as APIGatewayProxyEventV2;

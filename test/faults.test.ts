@@ -23,14 +23,18 @@ async function sceneOf(route: Route): Promise<Scene> {
   return { account, example, send: () => callRest(route, example, account.owner.token, headers) };
 }
 
-/** What a function has changed in an account, as the account's own record has it: by which requests, and in all. */
+/**
+ * The recorded changes of a function in an account: the number of requests that made them, and the number of changes.
+ */
 async function effectsOf(route: Route, { id }: Account): Promise<{ requests: number; changes: number }> {
   const keep = (row: Record<string, unknown>) => row["action"] === route.name && row["resource_type"] !== "account";
   const { rows } = await readEntries(testTable(), changeJournalOf(id), { skip: 0, take: 1_000, keep }, new Date());
   return { requests: new Set(rows.map((row) => row["request_id"])).size, changes: rows.length };
 }
 
-/** The faults worth trying at a call: what only reads cannot be half done, and only a transaction has an effect. */
+/**
+ * The faults that are worth trying at a call: all for a transaction, some for other writes, and `throttled` for a read.
+ */
 const worthTrying = (command: string): readonly Fault[] => {
   if (command === "TransactWriteItems") return faults;
   if (command === "PutItem") return ["throttled", "answer lost once", "answer lost"];
@@ -39,7 +43,9 @@ const worthTrying = (command: string): readonly Fault[] => {
 
 type Case = { fault: Fault; at: number };
 
-/** Every fault at every call where it is worth trying; in a run that samples, one at the last call and two others. */
+/**
+ * All faults that are worth trying at all calls. A sampling run tries only one fault at the last call, and two others.
+ */
 function casesOf(calls: readonly string[], what: string): Case[] {
   const all = calls.flatMap((command, at) => worthTrying(command).map((fault) => ({ fault, at })));
   if (isExhaustive) return all;
@@ -75,17 +81,19 @@ async function tryFault(route: Route, scene: Scene, { fault, at }: Case, changes
     const isEffectless = route.name === "auth.invitations.preview";
     if (!route.resumes) expect(effects.requests, place).toBe(isEffectless ? 0 : 1);
   } else {
-    // Done by the first or by the second: a deletion that is done already has nothing left to delete.
+    // Either request may have done the work. The second deletion has nothing left to delete if the first one is done.
     expect([route.http.status, ...(route.http.method === "DELETE" ? [404, 409] : [])], place).toContain(again.status);
   }
 }
 
-/** Few, as every new account is put into the list of all accounts. */
+/**
+ * The number of cases at the same time. It is small, because every new account is put into the list of all accounts.
+ */
 const atOnce = 4;
 
 describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, route) => {
   test(
-    "is right or a 503 that changes nothing, whichever call of the table fails and how",
+    "succeeds, or gives a 503 after which it can be repeated, whichever call of the table fails and how",
     { timeout: 60_000 },
     async () => {
       const scene = await sceneOf(route);
@@ -93,7 +101,7 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, rou
       const { changes } = await effectsOf(route, scene.account);
       expect(value.status).toBe(route.http.status);
       expect(calls.length).toBeGreaterThan(0);
-      // What only reads finds everything as it was.
+      // A route that only reads changes nothing, so its cases share one scene.
       const isRead = route.access === "read";
       const next = casesOf(calls, route.name).values();
       const worker = async () => {

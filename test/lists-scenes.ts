@@ -229,7 +229,7 @@ async function access(): Promise<Scene> {
     [await grantOne(), await grantOne()],
     [await assignOne(), await assignOne()],
   ];
-  // The list that shows revoked grants keeps them.
+  // The list with `include_revoked` keeps revoked grants.
   const all = [...grants, revoked];
   const revokeLast = () => end("authorizations")(all.at(-1) ?? "");
   return {
@@ -376,7 +376,7 @@ async function accounts(): Promise<Scene> {
     const body = { role_key: "viewer", subject_id: id, subject_type: "user" };
     return String((await asOwner(account, "POST", "role-assignments", body)).id);
   };
-  // A user who is given the role twice has one assignment. Another act may have revoked it already.
+  // A user who is given the role twice has one assignment. Another act may have revoked this assignment already.
   const leave = (id: string) => send(claimed, "DELETE", `auth/role-assignments/${id}`);
   const set = (status: "active" | "suspended") => setAccountStatus(testTable(), other.id, status, new Date());
   return {

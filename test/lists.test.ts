@@ -11,7 +11,7 @@ import { isExhaustive, sampleOf } from "./support/sample.ts";
 const read = ({ path, as }: Reading, query: string): Promise<Answer> =>
   request("GET", `${path}${query === "" ? "" : (path.includes("?") ? "&" : "?") + query}`, { token: as.token });
 
-/** Reads as a client does, which asks again after 503 `busy`. */
+/** Reads like a client that asks again after a 503 `busy`. Reads three times at most. */
 async function readPatiently(reading: Reading, query: string): Promise<Answer> {
   for (let tries = 1; ; tries++) {
     const answer = await read(reading, query);
@@ -23,8 +23,8 @@ const idOf = (item: Record<string, unknown>): string =>
   String(item["transaction_id"] ?? item["id"] ?? item["subject_id"] ?? item["key"]);
 
 /**
- * What is wrong with a page, which must hold all that was there from before it was asked for; undefined when nothing
- * is.
+ * The fault of a page. Undefined if the page is right. A page that has the whole list must have all ids of `stable`,
+ * which were in the list before the request.
  */
 function faultOf(stable: readonly string[], { status, body, text }: Answer): string | undefined {
   if (status !== 200) return text;
@@ -38,7 +38,10 @@ function faultOf(stable: readonly string[], { status, body, text }: Answer): str
   return missing.length > 0 ? `without ${missing.join(", ")}` : undefined;
 }
 
-/** Reads a list again and again, with each act before each of its calls of the table in turn; what was wrong. */
+/**
+ * Reads a list once for each act and each call of the table, and does the act right before this call. Returns the
+ * faults.
+ */
 async function readThrough(reading: Reading, query: string, { name, before, acts }: Happening) {
   const faults: string[] = [];
   let calls = 1;
@@ -59,14 +62,17 @@ const unpaged = new Set(["auth.authorizations.list", "auth.role_assignments.list
 
 const opened = new Map<string, Promise<Scene>>();
 
-/** The scene of a family that two tests share; a storm has one of its own, as some of what it adds stays. */
+/**
+ * The scene of a family. Several tests share it. A storm opens a scene of its own, because some of the things that it
+ * adds stay.
+ */
 function sceneOf(family: string): Promise<Scene> {
   const scene = opened.get(family) ?? (listScenes[family] as () => Promise<Scene>)();
   opened.set(family, scene);
   return scene;
 }
 
-/** Does an act again each time the product answers that too much changes at the moment, as it asks of a caller. */
+/** Repeats an act as long as the product answers `busy`, which asks a caller to try again. */
 async function untilDone(act: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
   try {
     await act();
@@ -76,12 +82,12 @@ async function untilDone(act: () => Promise<unknown>, signal: AbortSignal): Prom
   }
 }
 
-/** How many acts a run that samples tries in a family. */
+/** The number of acts after which a sampling run ends a family. */
 const actsOfSample = 16;
 
 for (const [family, open] of Object.entries(listScenes)) {
   test(
-    `${family}: page and total are of one moment, whatever happens between two calls of the table`,
+    `${family}: page and total show one moment, whatever happens between two calls of the table`,
     { timeout: 1_800_000 },
     async () => {
       const { readings, happenings } = await sceneOf(family);
@@ -99,7 +105,7 @@ for (const [family, open] of Object.entries(listScenes)) {
     },
   );
 
-  test(`${family}: page and total are of one moment in a storm of changes`, { timeout: 120_000 }, async () => {
+  test(`${family}: page and total show one moment in a storm of changes`, { timeout: 120_000 }, async () => {
     const { readings, happenings } = await open();
     const order = fc.array(fc.record({ which: fc.nat(), isPage: fc.boolean() }), { minLength: 32, maxLength: 32 });
     const storm = async (picks: readonly { which: number; isPage: boolean }[]): Promise<string[]> => {
@@ -114,7 +120,7 @@ for (const [family, open] of Object.entries(listScenes)) {
         }
       };
       const writers = happenings.flatMap((happening) => happening.acts.map(() => write(happening)));
-      /** The answer that a caller gets who is told that a list is busy, once the storm is over. */
+      /** Reads again for a caller who was told that a list is busy. The writers wait until this read is over. */
       const readInCalm = async (reading: Reading, query: string): Promise<Answer> => {
         const { promise, resolve } = Promise.withResolvers<void>();
         calm = promise;
@@ -124,7 +130,7 @@ for (const [family, open] of Object.entries(listScenes)) {
         const reading = readings[which % readings.length] as Reading;
         const stable = [...reading.stable];
         const query = isPaged(reading) ? (isPage ? "page_size=1&page=2" : "page_size=100") : "";
-        // In a storm that does not end, a reader may find no moment.
+        // While the storm goes on, a read may find no moment without a change.
         const stormy = await read(reading, query);
         const fault = faultOf(stable, stormy.body.code === "busy" ? await readInCalm(reading, query) : stormy);
         if (fault !== undefined) faults.push(`${reading.path} ${query}: ${fault}`);
@@ -142,10 +148,10 @@ for (const [family, open] of Object.entries(listScenes)) {
   });
 }
 
-test("no list of the product is left out", async () => {
+test("the tests above read every list of the product", async () => {
   const lists = routes
     .filter(({ http: { method }, name }) => method === "GET" && name.endsWith(".list"))
-    // The plans are a part of the product, and no list of an account.
+    // The plans belong to the product, and are not a list of an account.
     .filter(({ name }) => name !== "billing.plans.list")
     .map(({ name }) => name);
   const scenes = await Promise.all(Object.keys(listScenes).map(sceneOf));

@@ -9,11 +9,11 @@ import { newAccount, newUser } from "./support/world.ts";
 
 const caller = { email: "marked.caller@example.com", given_name: "Markedgiven", family_name: "Markedfamily" };
 
-/** Members whose texts say something about a person, or are written by one. */
+/** Members whose texts describe a person, or were written by a person. */
 const personal =
   /email|name|address|street|city|phone|message|title|description|subject|detail|password|secret|token|recipient|target|local_part/;
 
-/** The texts of a call that must be in no line of the log. Texts that a line can have by chance are left out. */
+/** The texts of a call that no line of the log may have. Leaves out short texts, which a line can have by chance. */
 function privateTexts(value: unknown, member = ""): string[] {
   if (typeof value === "string")
     return (personal.test(member) || value.includes("@")) && value.length > 7 ? [value] : [];
@@ -34,7 +34,7 @@ test("a private text is one of a personal member, or has an @", () => {
   expect(privateTexts(example)).toEqual(["ada@example.com", "Ada Lovelace"]);
 });
 
-// An exhaustive run asks every route, another one a third of them.
+// An exhaustive run tests all routes, and another run tests 50 of them.
 test.each(sampleOf(routes, 50, "what is logged").map((route) => ({ name: route.name, route })))(
   "$name logs neither the name nor the address of its caller, and no personal text of the call",
   async ({ name, route }) => {
@@ -47,7 +47,8 @@ test.each(sampleOf(routes, 50, "what is logged").map((route) => ({ name: route.n
     const text = lines.join("");
     expect(text).toContain('"message":"request"');
     const marks = [...Object.values(caller), ...privateTexts(example), ...privateTexts(answer.body)];
-    // A name of the product, such as of a function, is no personal text, and neither is an id.
+    // A name of the product, such as the name of a function, is not a personal text. An id is not a personal text
+    // either.
     const allowed = (mark: string): boolean =>
       routes.some((one) => one.name === mark) || /^[a-z_]+$/.test(mark) || isId(mark);
     expect(marks.filter((mark) => !allowed(mark) && text.includes(mark))).toEqual([]);

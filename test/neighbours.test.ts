@@ -88,7 +88,7 @@ type Ask = { method: string; path: string; body?: (sender: Sender) => object };
 
 const record = { type: "A", name: "www", value: "192.0.2.1" };
 
-/** The requests of every sender. */
+/** The requests that every sender sends. */
 const asks: readonly Ask[] = [
   { method: "GET", path: "workspaces" },
   { method: "POST", path: "workspaces", body: () => ({ name: "Sales" }) },
@@ -112,7 +112,7 @@ const send = (
     request(method, `/v1/public/accounts/${sender.id}/${path}`, { token, ...(body ? { body: body(sender) } : {}) }),
   );
 
-/** Sends everything of `asks` for an account, each after the answer to the one before. */
+/** Sends all requests of `asks` for an account, one after another. Calls `beside` at the same time as each of them. */
 async function sendAll(sender: Sender, beside: () => Promise<unknown>): Promise<Seen[]> {
   const all: Seen[] = [];
   for (const ask of asks) all.push((await Promise.all([send(sender, ask), beside()]))[0]);
@@ -120,8 +120,8 @@ async function sendAll(sender: Sender, beside: () => Promise<unknown>): Promise<
 }
 
 /**
- * The partitions without the id of an account or of the caller, and what keeps accounts from waiting for one another
- * there.
+ * The partitions whose name has no id of an account or a caller. Each text says why accounts do not wait for one
+ * another in the partition.
  */
 const partitions: Readonly<Record<string, string>> = {
   DOMAIN: "one for each name",
@@ -174,13 +174,13 @@ describe("an account sends 900 of 1,000 requests in one moment:", () => {
   const costs = (all: readonly Seen[]) => all.map(({ cost, answer: { status } }) => ({ status, ...cost }));
   const refused = () => noise.filter(({ answer }) => answer.status === 429);
 
-  test("the requests of the other accounts succeed, and consume what they do in an account that is alone", () => {
+  test("the requests of the other accounts succeed, and cost as much as in an account that is alone", () => {
     expect([noise.length, quiet.flatMap(({ all }) => all).length]).toEqual([900, 100]);
     expect(Math.max(...alone.map(({ answer }) => answer.status))).toBeLessThan(300);
     for (const { all } of quiet) expect(costs(all)).toEqual(costs(alone));
   });
 
-  test("it gets as many answers as the bursts of its limits, and then only 429 with `Retry-After`", () => {
+  test("the account gets as many answers as its limits allow, and otherwise 429 with `Retry-After`", () => {
     const byClass = Map.groupBy(noise, ({ ask: { path } }) => otherClasses[path] ?? "default");
     for (const [name, all] of byClass) {
       expect(all.filter(({ answer }) => answer.status !== 429)).toHaveLength(limitClasses[name].burst);
@@ -188,14 +188,14 @@ describe("an account sends 900 of 1,000 requests in one moment:", () => {
     for (const { answer } of refused()) expect(Number(answer.headers["retry-after"])).toBeGreaterThan(0);
   });
 
-  test("a refused request reads its token and nothing else, as soon as the process has been refused once", () => {
+  test("a refused request reads only its token, once the process has refused an earlier request", () => {
     const late = refused().slice(-700);
     for (const { cost } of late) expect(cost).toEqual({ reads: 1, writes: 0, calls: 1 });
     for (const { cost } of refused()) expect(cost).toMatchObject({ writes: 0 });
     expect(Math.max(...refused().map(({ cost }) => cost.calls))).toBeLessThanOrEqual(2);
   });
 
-  test("a refused program reads its token and nothing else, too", async () => {
+  test("a refused program reads only its token, too", async () => {
     const code = `workspaces.list(account_id="${noisy.id}")`;
     const run = (request_id: string) =>
       watch(() =>
@@ -208,13 +208,13 @@ describe("an account sends 900 of 1,000 requests in one moment:", () => {
 
   test("a refused request of a person makes no call of the table", async () => {
     const ask = asks.find(({ path }) => path === "forwarding") as Ask;
-    const ten = Array.from({ length: limitClasses.outbound.burst + 1 }, () => send(noisy, ask, noisy.owner));
-    expect((await Promise.all(ten)).filter(({ answer }) => answer.status === 429)).toHaveLength(1);
+    const oneTooMany = Array.from({ length: limitClasses.outbound.burst + 1 }, () => send(noisy, ask, noisy.owner));
+    expect((await Promise.all(oneTooMany)).filter(({ answer }) => answer.status === 429)).toHaveLength(1);
     const { answer, cost } = await send(noisy, ask, noisy.owner);
     expect([answer.status, cost]).toEqual([429, { reads: 0, writes: 0, calls: 0 }]);
   });
 
-  test("no item is written by requests of two accounts, and each names its account or its program, or is a listed one", () => {
+  test("no two accounts write one item, and each item names its account or program, or has a listed partition", () => {
     const writers = new Map<string, string>();
     for (const { sender, all } of [...quiet, { sender: noisy, all: noise }]) {
       const items = all.flatMap(({ read, written }) => [...read, ...written]);
@@ -229,7 +229,7 @@ describe("an account sends 900 of 1,000 requests in one moment:", () => {
 });
 
 test.each(sampleOf(routes, 15, "items of routes").map((route) => [route.name, route] as const))(
-  "%s names only items of its account and its caller, and listed ones",
+  "%s uses only items of its account, items of its caller, and items in listed partitions",
   async (_, route: Route) => {
     const account = await newAccount();
     const example = await exampleOf(route, account);

@@ -20,7 +20,7 @@ const foreignId = "99999999-9999-4999-8999-999999999999";
 
 const document = openApiDocument() as { paths: Record<string, Record<string, { operationId: string }>> };
 
-/** What must be the same for two calls of one route: everything but what differs by nature. */
+/** A value without the parts that differ between any two calls of a route. */
 const comparable = (value: unknown): unknown =>
   JSON.parse(
     JSON.stringify(value, (key, member: unknown) =>
@@ -30,7 +30,7 @@ const comparable = (value: unknown): unknown =>
         ? typeof member
         : member,
     )
-      // Names of domains, keys and nameservers of accounts, and the order that records have by them.
+      // Names of domains, nameservers of accounts, serials of zones, and keys.
       .replaceAll(/\b[a-z]+[0-9a-f]{12}\.com\b/g, "name.com")
       .replaceAll(/[0-9a-z]{12}\.ns/g, "account.ns")
       .replaceAll(/hostmaster\.name\.com\. \d+ /g, "hostmaster.name.com. serial ")
@@ -50,10 +50,13 @@ async function newScene(route: Route): Promise<Scene> {
   return { account, example: await exampleOf(route, account) };
 }
 
-/** A scene of each route for all its tests whose calls change nothing. The tests that use `done` come last. */
+/**
+ * One scene for each route. All tests of the route whose calls change nothing share it. The tests that use `done` come
+ * last.
+ */
 const sharedScene = once(newScene);
 
-/** The owner's call of a route in the shared scene. It works in spite of all that was refused there before. */
+/** The owner's call of a route in the shared scene. It succeeds even after the refused calls of earlier tests. */
 const done = once(async (route: Route): Promise<Answer> => {
   const { account, example } = await sharedScene(route);
   return callRest(route, example, account.owner.token, { "x-request-id": "recorded" });
@@ -75,7 +78,7 @@ test("every route has its own name, and its own method and path", () => {
 });
 
 describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, route) => {
-  test("lives in the file its name says, with a test that mirrors it", async () => {
+  test("is in the file that its name gives, and has a test file at the same path below `test/`", async () => {
     const module = (await import(resolve(import.meta.dirname, "..", fileOf(route.name)))) as { route: Route };
     expect(module.route).toBe(route);
     expect(typeof (await handlerOf({ file: fileOf(route.name) }))).toBe("function");
@@ -96,7 +99,7 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, rou
     }
   });
 
-  test("lets nothing out or in that its schemas do not name", () => {
+  test("allows only members that its schemas name, in its input and in its output", () => {
     const message = "make these objects with `z.strictObject`";
     expect(openObjects(route.output, "output"), message).toEqual([]);
     for (const part of [route.params, route.query, route.body]) expect(openObjects(part, "input"), message).toEqual([]);
@@ -120,7 +123,7 @@ describe.each(withCredential.map((route) => [route.name, route] as const))("%s w
 const inAccount = withCredential.filter((route) => "account_id" in route.params.shape);
 
 describe.each(inAccount.map((route) => [route.name, route] as const))("%s in an account", (_, route) => {
-  test("answers 404 for another account, with the bytes of a missing one", async () => {
+  test("answers 404 for another account, with the same bytes as for a missing account", async () => {
     const [mineAccount, { example }] = [await newAccount(), await sharedScene(route)];
     const foreign = await callRest(route, example, mineAccount.owner.token);
     const missing = await callRest(route, { ...example, account_id: foreignId }, mineAccount.owner.token);
@@ -146,7 +149,7 @@ describe.each(inAccount.map((route) => [route.name, route] as const))("%s in an 
 });
 
 describe.each(inAccount.map((route) => [route.name, route] as const))("%s in a suspended account", (_, route) => {
-  test("still reads but changes nothing, for the owner and for a super admin", async () => {
+  test("works if it reads or may run while suspended, and is refused otherwise, even for a super admin", async () => {
     const { account, example } = await (route.whileSuspended ? newScene : sharedScene)(route);
     await setAccountStatus(testTable(), account.id, "suspended", new Date());
     try {
@@ -165,7 +168,7 @@ describe.each(inAccount.map((route) => [route.name, route] as const))("%s in a s
 const guarded = inAccount.filter(({ capability }) => capability !== null && capability !== "account.view");
 
 describe.each(guarded.map((route) => [route.name, route] as const))("%s behind its capability", (_, route) => {
-  test("answers 403 and names the capability to a member without it, who changes nothing", async () => {
+  test("answers 403 and names the capability to a member without it, and changes nothing", async () => {
     const { account, example } = await sharedScene(route);
     const other = capabilities.find((candidate) => candidate.split(".")[0] !== route.capability?.split(".")[0]);
     const member = await newMember(account, { capability: other ?? "account.view" });
@@ -176,7 +179,7 @@ describe.each(guarded.map((route) => [route.name, route] as const))("%s behind i
     expect((await done(route)).status).toBe(route.http.status);
   });
 
-  test("suffices to hold that one capability", async () => {
+  test("answers a member with only this capability, and with what the example gives to others", async () => {
     const { account, example } = await (route.access === "read" ? sharedScene : newScene)(route);
     const needed = alsoHeld[route.name] ?? [];
     const member = await newMember(account, { capability: route.capability ?? "account.view" }, ...needed);
@@ -205,7 +208,7 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s by its ow
 const writing = inAccount.filter(({ access }) => access === "write");
 
 describe.each(writing.map((route) => [route.name, route] as const))("%s on record", (_, route) => {
-  test("leaves an entry in the audit log: who, by which function, with the request's id", async () => {
+  test("leaves an entry in the audit log with the actor, the function and the id of the request", async () => {
     expect((await done(route)).status).toBe(route.http.status);
     const { account } = await sharedScene(route);
     const log = await request("GET", `/v1/public/accounts/${account.id}/audit-log`, { token: account.owner.token });
@@ -228,7 +231,7 @@ const formOf = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, formOf(member)]));
 };
 
-/** The REST answer with what is particular to one account replaced by the other's. */
+/** An answer in which the ids of one account and its owner are replaced by those of the other. */
 const mine = (body: unknown, one: Account, other: Account): unknown =>
   JSON.parse(JSON.stringify(body).replaceAll(one.owner.id, other.owner.id).replaceAll(one.id, other.id));
 

@@ -36,8 +36,8 @@ test("imports run one way: functions to shared, infra to both, test to all", () 
 });
 
 /**
- * The layers of a folder, from the top to the ground: each imports only from those after it. A name with `/` is a
- * folder.
+ * The layers of a folder, from the top to the bottom. Files of a layer import only from their layer and the layers
+ * after it. A name that ends with `/` is a folder.
  */
 const layers: Record<string, readonly string[]> = {
   "functions/code": [
@@ -116,7 +116,8 @@ const layers: Record<string, readonly string[]> = {
 };
 
 /**
- * A domain that could not be registered makes room for another try: adding and buying remove it, as a deletion does.
+ * The allowed imports from a higher layer. A domain whose registration failed makes room for another try: to add or to
+ * buy the name deletes this domain.
  */
 const upwards = new Set([
   "shared/domains/setup/add.ts → shared/deletion/domain.ts",
@@ -124,7 +125,7 @@ const upwards = new Set([
   "shared/domains/purchase/continue-batch.ts → shared/deletion/domain.ts",
 ]);
 
-test.each(Object.entries(layers))("the layers of %s import downwards only", (folder, order) => {
+test.each(Object.entries(layers))("the layers of %s import only downwards", (folder, order) => {
   const layerOf = (file: string): number => {
     const path = file.slice(folder.length + 1);
     return order.findIndex((layer) => (layer.endsWith("/") ? path.startsWith(layer) : path === layer));
@@ -139,7 +140,7 @@ test.each(Object.entries(layers))("the layers of %s import downwards only", (fol
   expect(wrong.filter((arrow) => !upwards.has(arrow))).toEqual([]);
 });
 
-test("a folder of the product has 26 files at most", () => {
+test("a folder of the product has at most 26 files", () => {
   const files = new Map<string, number>();
   for (const file of sources) {
     const folder = file.slice(0, file.lastIndexOf("/"));

@@ -4,7 +4,7 @@ import { routes } from "../functions/routes.ts";
 import { openApiDocument } from "../infra/openapi/document.ts";
 import { specifiedRoutes } from "../infra/openapi/routes.ts";
 
-/** The functions of the specified routes, in the words of the decisions (section 3). */
+/** The names that were decided for the functions of the specified routes. */
 const decided = `accounts.list · accounts.get · me.get · workspaces.{list,add,get,update,delete} ·
   domains.{list,search,purchase,move,verify,get,health,update,delete} · dns_records.{list,add,update,delete} ·
   mailboxes.{list,export,add,bulk,get,update,delete,reveal_credentials} · mailboxes.aliases.{create,delete} ·
@@ -15,7 +15,7 @@ const decided = `accounts.list · accounts.get · me.get · workspaces.{list,add
   billing.topup_session.create · billing.checkout_result.get · billing.wallet_balance.get · feedback.submit ·
   auth.authorizations.{grant,list,revoke} · auth.groups.{create,delete}`;
 
-/** What we have beyond the specification, by what each is for. */
+/** The routes that the specification does not have, by their purpose. */
 const additions: Record<string, string> = {
   "connect a domain one already owns": "domains.add",
   "pause and resume": "mailboxes.activate",
@@ -57,7 +57,7 @@ const additions: Record<string, string> = {
   "an account with 100,000 mailboxes exports": "mailboxes.exports.get",
 };
 
-/** The names in a list as the decisions write it: `a.{b,c} · d`. */
+/** The names in a list of the form `a.{b,c} · d`. */
 const namesIn = (list: string): string[] =>
   list.split("·").flatMap((part) => {
     const [, family = "", members] = /^\s*([\w.]+?)(?:\.\{([\w,]+)\})?\s*$/.exec(part) ?? [];
@@ -68,12 +68,12 @@ const places = new Map(routes.map(({ name, http: { method, path } }) => [name, `
 const specified = Object.entries(specifiedRoutes);
 const added = Object.values(additions).flatMap(namesIn);
 
-test("there are 65 specified routes, each with the function that is decided for it", () => {
+test("there are 65 specified routes, and each has the function name that was decided for it", () => {
   expect(new Set(Object.values(specifiedRoutes)).size).toBe(65);
   expect(Object.keys(specifiedRoutes).toSorted()).toEqual(namesIn(decided).toSorted());
 });
 
-test.each(specified)("%s is %s, its parameters named as the specification does", (name, place) => {
+test.each(specified)("%s is %s, with the parameter names of the specification", (name, place) => {
   expect(places.get(name)).toBe(place);
 });
 
@@ -88,7 +88,7 @@ describe("the document", () => {
   const { paths } = openApiDocument() as { paths: Record<string, Record<string, Operation>> };
   const operations = Object.values(paths).flatMap((path) => Object.values(path));
 
-  test("marks the additions as extensions, and the list of functions, and nothing else", () => {
+  test("marks the additions and the list of functions as extensions, and nothing else", () => {
     const marked = operations.filter((operation) => operation["x-extension"] === true);
     const expected = [...added, "functions.list"].toSorted();
     expect(marked.map(({ operationId }) => operationId).toSorted()).toEqual(expected);

@@ -17,11 +17,11 @@ export type Kind = {
   is: string;
   /** Makes a thing of this kind in an account, and returns its id. */
   make: (account: Account) => Promise<string>;
-  /** The members beside the id that make it name this kind, if a route has such members. */
+  /** The other members of a request that make the id name this kind, if a route has such members. */
   beside?: Example;
   /** Makes an id that names nothing, for a kind whose ids are not UUIDs. No other kind has ids of this form. */
   missing?: () => string;
-  /** Why an id that names nothing here may be answered like one that names something. */
+  /** Why an id that names nothing may get the same answer as an id that names something. */
   opaque?: string;
 };
 
@@ -48,7 +48,7 @@ const domain: Kind = {
   missing: () => uniqueName("forged"),
 };
 
-/** The kinds of ids that are in no path, or whose example is the same in every account. */
+/** The kinds of the ids that are in no path, or whose example is the same in every account. */
 const named: Record<string, Kind[]> = {
   account_id: [account],
   client_id: [client],
@@ -95,7 +95,7 @@ const elsewhere = (make: Kind["make"]) => async (): Promise<string> => make(awai
 
 const membersOf = (route: Route) => ({ ...route.params.shape, ...route.query.shape, ...route.body.shape });
 
-/** Whether a route allows these values in those of its members that have the same names. */
+/** Whether a route allows the values of `beside` in its members with the same names. */
 const takes = (route: Route, beside: Example): boolean =>
   Object.entries(beside).every(([name, value]) => membersOf(route)[name]?.safeParse(value).success ?? true);
 

@@ -40,7 +40,7 @@ async function said(route: Route, entryPoint: EntryPoint, input: Input, token?: 
 const withoutExcerpt = (key: string, value: unknown): unknown =>
   key === "message" ? String(value).replace(/\n[^\n]*\n\s*\^/, "") : value;
 
-/** The status of a program's outcome by REST. */
+/** The status that REST would give for the outcome of a program. */
 const statusOf = (entryPoint: EntryPoint, { status, text }: Said): number => {
   if (entryPoint === "REST" || status !== 200) return status;
   const { error } = JSON.parse(text) as { error?: { detail?: { status?: number } } };
@@ -59,7 +59,10 @@ type Asker = {
 const newStranger = async (): Promise<User> => newServiceAccount(await newRoomyAccount(), { owner: true });
 let stranger: Promise<User> | undefined;
 
-/** One stranger for the routes of the default limit. A narrow limit counts the calls of all tests of its routes. */
+/**
+ * One stranger for all routes with the default limit. A route with a narrower limit gets a new stranger, because the
+ * limit counts the calls of all its routes.
+ */
 const strangerFor = ({ limit }: Route): Promise<User> =>
   limit === undefined ? (stranger ??= newStranger()) : newStranger();
 
@@ -91,7 +94,10 @@ async function sceneOf(route: Route): Promise<Scene> {
 
 type Ids = { own: string; foreign: string; unfit: string; missing: string };
 
-/** The ids to try at a place: an own id, another account's, an unfit one and a missing one. */
+/**
+ * The ids to try at a place: an id of the account, an id of the other account, an id of another kind, and an id that
+ * names nothing.
+ */
 async function idsFor(place: Place, kind: Kind, scene: Scene): Promise<Ids> {
   const { account, other, input, otherInput, workspace } = scene;
   const at = ({ [place.part]: part }: Input): unknown => (part as Example | undefined)?.[String(place.steps[0])];
@@ -122,7 +128,7 @@ const isTyped = (route: Route, { beside = {} }: Kind): boolean => {
   return Object.keys(beside).every((name) => name in members);
 };
 
-/** Public routes answer every caller with their token. They have tests of their own. */
+/** Public routes know their callers by a token in the request. These routes have tests of their own. */
 const cases = routes
   .filter((route) => !route.public)
   .flatMap((route) => {
@@ -130,12 +136,12 @@ const cases = routes
     return places.length === 0 ? [] : [[route.name, { route, places }] as const];
   });
 
-test("every id that a route takes can be forged", () => {
+test("every id that a route takes has a kind for which ids can be forged", () => {
   expect(cases.length).toBeGreaterThan(routes.length / 2);
 });
 
 describe.each(cases)("%s", (_, { route, places }) => {
-  test("tells an id of another account or kind from a missing one to nobody, and changes nothing for it", async () => {
+  test("answers an id of another account or another kind like a missing id, and changes nothing", async () => {
     expect.hasAssertions();
     const scene = await sceneOf(route);
     const forgeries: Forgery[] = [];

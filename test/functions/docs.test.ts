@@ -15,14 +15,14 @@ test.each([
   }
 });
 
-test("no other address is redirected", async () => {
+test("other addresses are not redirected", async () => {
   for (const path of ["/docs//", "/docs/../", "//evil.example/", "/v1/public/me/", "/docs/quickstart/x/"]) {
     expect(answerOf(await fallback(eventOf("GET", path))).headers).not.toHaveProperty("location");
   }
   expect(answerOf(await fallback(eventOf("POST", "/"))).headers).not.toHaveProperty("location");
 });
 
-test("a page that is not there is a page in a browser, and a problem to a program", async () => {
+test("a missing page is an HTML page for a browser, and a problem for a program", async () => {
   const accept = "text/html,application/xhtml+xml,*/*;q=0.8";
   for (const [handler, path] of [
     [docs, "/docs/nope"],
@@ -54,7 +54,7 @@ test.each([
   ["/docs/llms.txt", "text/plain; charset=utf-8"],
   ["/docs/favicon.svg", "image/svg+xml"],
   ["/docs/search.json", "application/json"],
-])("%s is %s, and nothing inline is allowed in it", async (path, type) => {
+])("%s has the type %s, and its policy allows nothing inline", async (path, type) => {
   const answer = answerOf(await docs(eventOf("GET", path)));
   expect([answer.status, answer.headers["content-type"]]).toEqual([200, type]);
   expect(answer.headers["content-security-policy"]).toContain("default-src 'none'");

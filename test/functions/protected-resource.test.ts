@@ -15,7 +15,7 @@ test.each([
   ["the whole API", ""],
   ["the MCP endpoint", "/v1/public/mcp"],
   ["the A2A endpoint", "/v1/public/a2a"],
-])("the metadata of %s names it and who issues its tokens, to anybody", async (_, path) => {
+])("anybody can read the metadata of %s, which name the resource and its authorization server", async (_, path) => {
   const { status, headers, body } = await request("GET", `${wellKnown}${path}`);
   expect(status).toBe(200);
   expect(headers).toMatchObject({ "content-type": "application/json", "cache-control": "public, max-age=300" });
@@ -28,7 +28,7 @@ test.each([
   });
 });
 
-test("nothing else is told to be a resource of its own", async () => {
+test("no other path has metadata of its own", async () => {
   for (const path of ["/", "/v1/public", "/v1/public/me", "/v1/public/mcp/", "/v1/public/MCP"]) {
     expect(await request("GET", `${wellKnown}${path}`)).toMatchObject({ status: 404 });
   }
@@ -43,7 +43,7 @@ test("every issuer is named, in the order of the configuration", () => {
   ]);
 });
 
-test("where the API has an address of its own, that is told, however a request came", () => {
+test("if the API has a configured address, the metadata name this address, whatever host the request has", () => {
   vi.stubEnv("PUBLIC_URL", "https://api.example.com/");
   onTestFinished(() => void vi.unstubAllEnvs());
   const event = eventOf("GET", `${wellKnown}/v1/public/mcp`);
@@ -72,7 +72,7 @@ test.each([
   expect(headers["www-authenticate"]).toBe(`Bearer realm="public-api", ${metadata}`);
 });
 
-test("the official client finds it, by the challenge and by the address alone", async () => {
+test("the official client finds the metadata by the challenge, and by the address alone", async () => {
   const url = await startMcp();
   const refused = await fetch(url, { method: "POST" });
   expect(refused.status).toBe(401);

@@ -20,7 +20,7 @@ async function site(settings: object = {}): Promise<{ account: Account; name: st
   return { account, name };
 }
 
-test("redirects the domain and its www to the address alone, for GET and HEAD, on any path and port", async () => {
+test("redirects the domain and its www to exactly the set URL, for GET and HEAD, on any path and port", async () => {
   const { name } = await site({ redirect_url: target });
   for (const host of [name, `www.${name}`, name.toUpperCase(), `${name}.`, `${name}:8081`]) {
     for (const [method, path] of [
@@ -66,7 +66,7 @@ test("answers 404 to other hosts, to domains without a redirect, and to inactive
   }
 });
 
-test("serves a domain with its DNS elsewhere once it is proved, and while it waits for the proof of another mode", async () => {
+test("redirects an external domain once it is proved, and while it waits for a proof in another mode", async () => {
   const { account, name } = await site({ redirect_url: target });
   for (const [status, sending_ready, answer] of [
     ["active", false, 302],
@@ -78,7 +78,7 @@ test("serves a domain with its DNS elsewhere once it is proved, and while it wai
   }
 });
 
-test("serves the MTA-STS policy at its host alone, and the policy that ends it after that", async () => {
+test("serves the MTA-STS policy only at its own host, and after its end a policy with the mode `none`", async () => {
   const { account, name } = await site();
   const policy = async () => visit(`mta-sts.${name}`, "/.well-known/mta-sts.txt");
   expect((await policy()).status).toBe(404);
@@ -103,7 +103,7 @@ test("serves the MTA-STS policy at its host alone, and the policy that ends it a
   }
 });
 
-test("tells Thunderbird the servers, at both places, with the address as the user name", async () => {
+test("tells Thunderbird the servers at all three places, with the address as the user name", async () => {
   const { name } = await site({ redirect_url: target });
   const places = [
     [`autoconfig.${name}`, "/mail/config-v1.1.xml?emailaddress=x@y.example"],
@@ -123,7 +123,7 @@ test("tells Thunderbird the servers, at both places, with the address as the use
 const asks = (address: string): string =>
   `<?xml version="1.0"?><Autodiscover xmlns="http://schemas.microsoft.com/exchange/autodiscover/outlook/requestschema/2006"><Request><EMailAddress>${address}</EMailAddress><AcceptableResponseSchema>http://schemas.microsoft.com/exchange/autodiscover/outlook/responseschema/2006a</AcceptableResponseSchema></Request></Autodiscover>`;
 
-test("tells Outlook the servers for any address of the domain, whether there is a mailbox or not", async () => {
+test("tells Outlook the servers for any address of the domain, even if no mailbox has this address", async () => {
   const { name } = await site();
   const post = (body: string, path = "/Autodiscover/Autodiscover.xml") =>
     visit(`autodiscover.${name}`, path, { method: "POST", body });
@@ -141,7 +141,7 @@ test("tells Outlook the servers for any address of the domain, whether there is 
   ).toContain("ErrorCode>600<");
 });
 
-test("tells Outlook nothing for another domain's address, and takes no entity, no document type and no long request", async () => {
+test("tells Outlook nothing for another domain's address, an entity, a document type or a long request", async () => {
   const { name } = await site();
   const wrong = [
     asks("ada@example.com"),
@@ -159,7 +159,7 @@ test("tells Outlook nothing for another domain's address, and takes no entity, n
   }
 });
 
-test("tells newer versions of Outlook where the settings are", async () => {
+test("tells newer versions of Outlook the address of the settings", async () => {
   const { name } = await site();
   const place = (query: string) => visit(`autodiscover.${name}`, `/autodiscover/autodiscover.json${query}`);
   const found = await place("?Email=ada@x.example&Protocol=Autodiscoverv1&RedirectCount=1");
@@ -196,7 +196,7 @@ test("reads the host from the proxy's header where the deployment has one, and t
   expect((await visit("api.example", "/", { headers: { "x-web-host": name } })).status).toBe(404);
 });
 
-test("shows nothing of the account in any answer", async () => {
+test("no answer contains the account's id", async () => {
   const { account, name } = await site({ redirect_url: target, mta_sts_mode: "testing" });
   const answers = await Promise.all([
     visit(name),
@@ -208,7 +208,7 @@ test("shows nothing of the account in any answer", async () => {
   expect(JSON.stringify(answers)).not.toContain(account.id);
 });
 
-test("the records that lead to these hosts follow the settings, in the zone at once", async () => {
+test("the DNS records of these hosts follow the settings at once", async () => {
   const { account, name } = await site({
     redirect_url: target,
     mta_sts_mode: "testing",

@@ -13,7 +13,7 @@ Object.defineProperty(TableClient.prototype, "locks", {
 });
 
 /**
- * Runs `run` as in another process: its transactions do not wait for the locks of this process. In this process, a
- * transaction that waits for a commit which itself waits for `run` would wait until its time is over.
+ * Runs `run` as if in another process: its transactions do not wait for the locks of this process. Without this, `run`
+ * and a commit of this process that waits for `run` would wait for each other until a timeout.
  */
 export const inAnotherProcess = <T>(run: () => Promise<T>): Promise<T> => locksThere.run(newLocks(), run);

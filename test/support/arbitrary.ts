@@ -32,11 +32,14 @@ export type Schema = JsonSchema & {
 export type Making = {
   /** Existing ids. Some of them are used for members that are UUIDs. */
   ids?: readonly string[];
-  /** Whether values have every optional member and at least one item, and null only where nothing else is allowed. */
+  /**
+   * Whether objects have every optional member, and arrays have at least one item. A value is then null only if nothing
+   * else is allowed.
+   */
   full?: boolean;
 };
 
-/** Follows the reference of a schema, if the schema is one. */
+/** Follows a reference to its schema. Returns any other schema as it is. */
 export function resolved(schema: Schema): Schema {
   const name = schema.$ref?.split("/").at(-1);
   if (name === undefined) return schema;
@@ -44,7 +47,7 @@ export function resolved(schema: Schema): Schema {
   return resolved({ ...publishedDocument().components.schemas[name], ...beside });
 }
 
-/** Values that fit a schema of the document. Throws for a part of JSON Schema that the document has not used so far. */
+/** Values that fit a schema of the document. Throws if this file does not know the type or the format of the schema. */
 export function arbitraryOf(given: Schema, making: Making = {}): fc.Arbitrary<unknown> {
   const schema = resolved(given);
   if ("const" in schema) return fc.constant(schema.const);
@@ -59,7 +62,7 @@ export function arbitraryOf(given: Schema, making: Making = {}): fc.Arbitrary<un
   return make(schema, making);
 }
 
-/** The alternatives of a schema; undefined if it has none. */
+/** The alternatives of a schema. Undefined if the schema has none. */
 export function optionsOf({ type, anyOf, oneOf, ...rest }: Schema): Schema[] | undefined {
   if (Array.isArray(type)) return type.map((one) => ({ ...rest, type: one }));
   return anyOf ?? oneOf;
@@ -92,12 +95,12 @@ const makers: Record<string, Maker> = {
   },
 };
 
-/** Names that no document of ours has, because they reach an object's prototype. */
+/** Names that no generated object has, because they reach an object's prototype. */
 const forbidden = new Set(["__proto__", "constructor", "prototype"]);
 const keyOf = (names: Schema | undefined, making: Making): fc.Arbitrary<string> =>
   text(names ?? { type: "string" }, making).filter((key) => !forbidden.has(key));
 
-/** Any JSON that a program can write too. A program takes no inexact integers. */
+/** Any JSON that a program can also write. A program cannot write inexact integers. */
 export const json: fc.Arbitrary<unknown> = fc
   .jsonValue({ maxDepth: 2 })
   .map((value) => JSON.parse(JSON.stringify(value, (_, member: unknown) => exact(member))) as unknown)
@@ -142,7 +145,7 @@ function text(schema: Schema, making: Making): fc.Arbitrary<string> {
   return patiently(some, fits, JSON.stringify(schema));
 }
 
-/** Strings of a pattern, as far as fast-check can make them. */
+/** Strings that match a pattern, if fast-check can make them. Otherwise the strings of `otherwise`. */
 function matching(pattern: string, otherwise: fc.Arbitrary<string>): fc.Arbitrary<string> {
   try {
     return fc.stringMatching(new RegExp(pattern, "u"));
@@ -151,7 +154,7 @@ function matching(pattern: string, otherwise: fc.Arbitrary<string>): fc.Arbitrar
   }
 }
 
-/** A filter that throws with a message if it finds nothing for long. */
+/** A filter that throws with `what` in its message if it refuses more than 5,000 values in a row. */
 export function patiently<T>(some: fc.Arbitrary<T>, fits: (value: T) => boolean, what: string): fc.Arbitrary<T> {
   let refused = 0;
   return some.filter((value) => {

@@ -3,7 +3,7 @@ import { newAccount, newUser, type Account, type User } from "./world.ts";
 
 type Body = Record<string, unknown>;
 
-/** Where the auth routes of an account are. */
+/** The path of an auth route of an account. */
 const authPath = ({ id }: Pick<Account, "id">, rest = ""): string => `/v1/public/accounts/${id}/auth/${rest}`;
 
 /** Sends a request for the account's owner. Throws the answer unless the request succeeded. */
@@ -80,7 +80,7 @@ export async function newWorkspace({ id, owner }: Account, name: string): Promis
 export const deleteWorkspace = ({ id, owner }: Account, workspaceId: string): Promise<Answer> =>
   request("DELETE", `/v1/public/accounts/${id}/workspaces/${workspaceId}`, { token: owner.token });
 
-/** Asks for the owner of a token. */
+/** Reads the profile of the owner of a token. */
 export const me = (token: string): Promise<Answer> => request("GET", "/v1/public/me", { token });
 
 export const isSuperAdmin = async (token: string): Promise<boolean> => (await me(token)).body.is_super_admin;

@@ -10,8 +10,8 @@ const steppings = new AsyncLocalStorage<Stepping>();
 let isInstalled = false;
 
 /**
- * Whether a call charges a caller's limit. All requests of the caller in this process wait for this call. So a step of
- * the same caller before it would never end.
+ * Whether a call charges a caller's limit. All requests of the caller in this process wait for this call. If a step of
+ * the same caller ran before this call, the step would never end.
  */
 const isCharge = ({ operation, input }: TableCall): boolean =>
   operation === "UpdateItem" && (input.Key as Key).PK.startsWith("RATE#");
@@ -29,7 +29,7 @@ function install(): void {
 
 /**
  * Runs `run`, and runs `step` right before the call of the table at the place `at`, counted from 0. Calls that charge
- * limits do not count. Returns the number of calls.
+ * limits do not count. Returns the value of `run`, and the number of calls.
  */
 export async function withStep<T>(
   at: number,

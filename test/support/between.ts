@@ -77,8 +77,8 @@ async function through<T>(waiting: Waiting, run: () => Promise<T>): Promise<T> {
 
 /**
  * Runs `run`, and runs `step` right after the first (or n-th) call of the table that reads an item of `which`. So the
- * item can change between the read and the write. Transactions do not count; a single conditional write does. Throws if
- * there was no such call.
+ * item can change between the read and the write. A transaction does not count, but a single conditional write counts.
+ * Throws if there was no such call.
  */
 export const afterReading = <T>(which: Which, step: Step, run: () => Promise<T>, nth = 1): Promise<T> =>
   through({ which, step, isTorn: false, left: nth }, run);

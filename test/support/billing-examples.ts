@@ -8,7 +8,10 @@ import type { Example } from "./examples.ts";
 import { saveTestCard } from "./saved-cards.ts";
 import { testTable, type Account } from "./world.ts";
 
-/** Makes a top-up that waits for its payment, and the token of the page to which its payer returns. */
+/**
+ * Makes a top-up that waits for its payment. Returns its reference, and the token of the page to which the payer
+ * returns.
+ */
 export async function newTopup({ id }: Pick<Account, "id">): Promise<{ reference: string; token: string }> {
   const reference = randomUUID();
   const secret = randomBytes(16).toString("base64url");

@@ -81,7 +81,8 @@ export async function addCreditNote(account: Pick<Account, "id">): Promise<strin
 }
 
 /**
- * Credits an invoice of an account: an amount in minor units, or all that is left. Returns the id of the credit note.
+ * Credits an amount of an invoice in minor units, or the whole rest if no amount is given. Returns the id of the credit
+ * note.
  */
 export function credit({ id }: Pick<Account, "id">, given: { invoiceId: string; amount?: number }): Promise<string> {
   const note = { id: randomUUID(), reason: "Test", ...given };
@@ -95,7 +96,7 @@ export function credit({ id }: Pick<Account, "id">, given: { invoiceId: string; 
 export const use = ({ id }: Pick<Account, "id">, mailboxes: number): Promise<void> =>
   addUsage(testTable(), id, { mailboxes });
 
-/** Closes the days of an account up to `last`, as on the day after. */
+/** Closes the days of an account up to `last`, as the worker does on the day after `last`. */
 export const closeDays = ({ id }: Pick<Account, "id">, last: string): Promise<void> =>
   runAccount(id, last, {
     table: testTable(),

@@ -1,6 +1,6 @@
 import type { Contact } from "../../shared/providers/registrar/registrar.ts";
 
-/** The buyer of names. */
+/** The contact of a person who buys names. */
 export const contact: Contact = {
   first_name: "Ada",
   last_name: "Example",

@@ -54,7 +54,7 @@ export const schemaCheck =
   (value: unknown): boolean =>
     compile(schema)(value);
 
-/** The errors of a value by a schema of the document. */
+/** The errors of a value that a schema of the document does not allow. Empty if the schema allows the value. */
 function complaintsOf(schema: JsonSchema, value: unknown): string[] {
   const validate = compile(schema);
   return validate(value) ? [] : [validator().errorsText(validate.errors, { dataVar: "body" })];
@@ -76,8 +76,8 @@ const mediaTypeOf = ({ headers }: Answer): string => (headers["content-type"] ??
 function fallbackViolations(answer: Answer): string[] {
   if (answer.status === 204) return [];
   return [
-    ...(answer.status === 404 || answer.status === 405 ? [] : ["what no route takes is a 404 or 405"]),
-    ...(mediaTypeOf(answer) === "application/problem+json" ? [] : ["this is no problem+json"]),
+    ...(answer.status === 404 || answer.status === 405 ? [] : ["a request without a route must get a 404 or 405"]),
+    ...(mediaTypeOf(answer) === "application/problem+json" ? [] : ["the content type is not application/problem+json"]),
     ...complaintsOf({ $ref: "#/components/schemas/Problem" }, answer.body),
   ];
 }
@@ -99,7 +99,7 @@ const unnamed = (type: string, { headers }: Answer): string[] =>
 
 type Outcome = { status: number; body: unknown };
 
-/** Throws unless the outcome of a call in a program is one that the document promises of its route by REST. */
+/** Throws unless the document promises the outcome of a call in a program, as it would for the same call over REST. */
 export function checkOutcome(routeKey: string, { status, body }: Outcome): void {
   const response = documented(routeKey, { status });
   const type = status < 300 || status === 422 ? "application/json" : "application/problem+json";

@@ -39,16 +39,16 @@ hookCalls(async ({ operation, input }, next) => {
 });
 
 /**
- * The cost of a route's example in the handler, sent by an owner who has not called before. It includes the read of the
- * account's own limits, and the write that charges the caller's limit. No one else works in the account. It has
- * `workspaces` workspaces, and those of the example.
+ * Sends the example of a route to its handler, and returns the cost. The caller is an owner who has not called before.
+ * The account has `workspaces` workspaces besides those of the example. The cost includes the read of the account's own
+ * limits, and the write that charges the caller's limit.
  */
 export async function costOf(route: Route, workspaces = 0): Promise<Cost> {
   const account = await newAccount();
   for (let index = 0; index < workspaces; index++) await newWorkspace(account, `Workspace ${index}`);
   const example = await exampleOf(route, account);
-  // A second owner has a new bucket. The charge in advance of the first owner depends on the time. Both owners have the
-  // same address, because an invitation may be sent to it.
+  // The caller is a second owner, because the first owner has already been charged in advance, and this charge depends
+  // on the time. Both owners have the same email address, because the invitation of an example may be for this address.
   const { email } = account.owner;
   const caller = newUser(email === undefined ? {} : { email });
   await grant(account, caller, { owner: true });
@@ -60,9 +60,9 @@ export async function costOf(route: Route, workspaces = 0): Promise<Cost> {
 }
 
 /**
- * The cost of a route. Returns the expected cost as soon as a try has it, otherwise the most frequent of five tries.
- * Other work in the same table can make a plan run again. The random length of a key can take an item over the edge of
- * a unit.
+ * Measures the cost of a route up to five times. Returns the expected cost as soon as a try has it, and otherwise the
+ * most frequent cost. The cost can differ: other work in the table can make a plan run again, and the random length of
+ * a key can make an item one unit larger.
  */
 export async function costBeside(route: Route, expected: Cost | undefined): Promise<Cost> {
   const seen: string[] = [];

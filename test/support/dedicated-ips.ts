@@ -137,7 +137,7 @@ export async function carriedOn(account: Of, id: string): Promise<void> {
   await resumeOne(account.id, id, operation.due_at, workAt(new Date(operation.due_at)));
 }
 
-/** The faults in the assignments of an account: counts, places, SPF records, and operations that never ended. */
+/** Finds wrong counts, lists and SPF records in the assignments of an account, and operations that are still open. */
 export async function assignmentFaults({ id: accountId }: Of): Promise<string[]> {
   const table = testTable();
   const all = { skip: 0, take: 10_000 };
@@ -149,7 +149,7 @@ export async function assignmentFaults({ id: accountId }: Of): Promise<string[]>
     const { PK, SK } = ipDomainKey(accountId, ip.id);
     const places = (await table.between(PK, SK, `${SK}~`)).map((row) => String(row["domain_id"]));
     if (ip.domain_count !== own.length) faults.push(`${ip.name} counts ${ip.domain_count} of ${own.length} domains`);
-    if (String(places) !== String(own.toSorted())) faults.push(`${ip.name} has places of others, or lacks some`);
+    if (String(places) !== String(own.toSorted())) faults.push(`${ip.name} lists domains of others, or lacks some`);
     const [operation] = await table.getMany([operationKey(accountId, ip.id)]);
     if (operation) faults.push(`${ip.name} has an operation`);
   }

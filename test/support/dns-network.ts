@@ -14,7 +14,7 @@ import { openResolver, type ResolverOptions } from "../../shared/dns/resolver.ts
 import type { RRset } from "../../shared/dns/rrset.ts";
 import { isWithin } from "../../shared/dns/wire-name.ts";
 
-/** A nameserver on loopback. The network has it at an address of the public internet. */
+/** A nameserver on loopback. In the network it has a public address. */
 type Nameserver = {
   address: string;
   endpoint: Endpoint;

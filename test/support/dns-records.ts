@@ -57,7 +57,7 @@ export async function served(name: string, type: RecordType): Promise<unknown[]>
   }
 }
 
-/** The nameserver's message, by UDP. */
+/** The reply of the nameserver to a query by UDP. */
 export async function replyTo(name: string, type: string): Promise<DecodedPacket> {
   const socket = createSocket("udp4");
   try {

@@ -18,12 +18,15 @@ export const statusOf = async (account: Account, name: string): Promise<number> 
   (await domainsRequest(account, "GET", `/${name}`)).status;
 
 /**
- * Items that an account keeps after a deletion, its money, and its workspaces. These tests name the workspaces after
- * domains.
+ * Matches the keys of items that stay after a deletion: history, money and workspaces. These tests name the workspaces
+ * after domains.
  */
 const history = /^(?:JOURNAL|REVOKED|LEDGER|LIST#transactions|LIST#workspaces)#/;
 
-/** The stored items of an account that name a domain, without the history. Returns sort keys, for readable messages. */
+/**
+ * The stored items of an account that name a domain, without those of `history`. Returns sort keys, for readable
+ * messages.
+ */
 export async function leftOf(account: Account, { id, name }: Pick<Domain, "id" | "name">): Promise<string[]> {
   const [own, due, [holder]] = await Promise.all([
     storedOf(account),

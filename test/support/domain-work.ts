@@ -86,7 +86,7 @@ function textOf(record: unknown): string {
   return `${priority} ${exchange}`;
 }
 
-/** Gives a domain `count` A records, `r000` and so on, many in a transaction. */
+/** Gives a domain `count` A records, `r000` and so on. Adds up to 25 records in a transaction. */
 export async function withRecords(account: Of, name: string, count: number): Promise<void> {
   const [table, atOnce] = [testTable(), 25];
   const { commit } = systemWriter({ table, now: () => new Date() }, account.id);
@@ -105,7 +105,7 @@ export async function withRecords(account: Of, name: string, count: number): Pro
   }
 }
 
-/** One key for all domains. To make a key takes longer than the rest of a test. */
+/** One key for all domains, because making a key takes longer than the rest of a test. */
 const anyKey = generateKeyPairSync("rsa", { modulusLength: 2_048 }).publicKey.export({ type: "spki", format: "der" });
 
 /** Makes a domain as `active` of domains.ts does, in a tenth of the time. Its key has no private half. */

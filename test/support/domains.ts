@@ -50,7 +50,7 @@ export const domainTotals = async (
 /** Nameservers that are not ours. */
 export const elsewhere = ["ns1.other.example", "ns2.other.example"];
 
-/** Asks whether a name is delegated to the account. */
+/** Asks to verify a domain of the account. */
 export const verify = (account: Account, name: string): Promise<Answer> =>
   domainsRequest(account, "POST", `/${name}/verify`);
 
@@ -84,7 +84,7 @@ export async function active(account: Account, options: { name?: string; workspa
 
 export { contact };
 
-/** Puts money into an account's wallet, in minor units. */
+/** Puts an amount in minor units into an account's wallet. */
 export async function funded(account: Account, amount = 100_000): Promise<Account> {
   await fund(account, amount);
   return account;

@@ -24,7 +24,10 @@ export const takeAll = ({ entries }: Call): Reply => ({
   body: { FailedEntryCount: 0, Entries: entries.map((_, index) => ({ EventId: `event-${index}` })) },
 });
 
-/** Serves PutEvents of EventBridge until the test ends, by its API reference. The SDK in this process uses it. */
+/**
+ * Serves PutEvents until the test ends, as the API reference of EventBridge describes it. The SDK in this process calls
+ * this server.
+ */
 export async function startEventBus(answer: (call: Call, count: number) => Reply = takeAll): Promise<EventBusServer> {
   const calls: Call[] = [];
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -160,7 +160,10 @@ const authExamples: Record<string, (account: Account) => Promise<Example>> = {
   }),
 };
 
-/** The permissions that a caller needs besides the route's capability, because the example gives them to others. */
+/**
+ * The permissions that the caller of an example needs besides the route's capability. The example gives these
+ * permissions to others, or subscribes to events that need them.
+ */
 export const alsoHeld: Record<string, Given[]> = {
   "auth.role_assignments.assign": [{ role: "dns_manager" }],
   "auth.invitations.create": [{ role: "dns_manager" }],
@@ -222,7 +225,7 @@ export const examples: Record<string, (account: Account) => Promise<Example>> = 
   ...webhookExamples,
 };
 
-/** The arguments of a route in an account, after everything that they name was made. */
+/** Makes everything that a route's example names in an account, and returns the arguments of the example. */
 export async function exampleOf({ name }: Pick<Route, "name">, account: Account): Promise<Example> {
   const example = examples[name];
   if (!example) throw new Error(`test/support/examples.ts does not say how to call ${name}`);

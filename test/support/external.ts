@@ -23,7 +23,7 @@ export const proofOf = ({ id }: Pick<Account, "id">, name: string): RecordInput 
   proofRecord({ account_id: id, name });
 
 /**
- * Makes a domain of the account whose DNS is elsewhere. Returns it with the records that its mail needs, by their
+ * Makes an external domain of the account. Returns the domain with the records for its proof and its mail, by their
  * purpose.
  */
 export async function externalDomain(account: Account, { name = uniqueName() }: { name?: string } = {}) {

@@ -8,10 +8,10 @@ import { hookCalls } from "./table-calls.ts";
 export const faults = ["throttled", "in conflict", "lost before", "answer lost once", "answer lost", "slow"] as const;
 export type Fault = (typeof faults)[number];
 
-/** The place of a call among the calls of a request, or of a transaction among its transactions. The first is 0. */
+/** The position of a call among the calls of a run, or of a transaction among its transactions, counted from 0. */
 type Place = number | { transaction: number };
 
-/** The fault of a request: at one call, or for `death` at all calls from there on. */
+/** The fault of a run at one call. `death` is a fault at this call and at all later calls. */
 type Plan = { fault: Fault | "death" | undefined; at: Place; calls: string[] };
 
 const plans = new AsyncLocalStorage<Plan>();
@@ -32,7 +32,7 @@ function failing(fault: Fault, operation: string): Error | undefined {
   });
 }
 
-/** Puts faults around the calls of the table. */
+/** Makes the calls of the table fail as the plan of their run says. */
 function install(): void {
   if (isInstalled) return;
   isInstalled = true;
@@ -57,8 +57,8 @@ function install(): void {
 }
 
 /**
- * Runs `run` with a fault at one of its calls. Returns its value and its calls. A process that dies makes no call from
- * there on.
+ * Runs `run` with a fault at one of its calls. Returns its value and its calls. With `death`, the call and all later
+ * calls fail.
  */
 export async function withFault<T>(
   fault: Fault | "death" | undefined,

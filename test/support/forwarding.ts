@@ -19,7 +19,7 @@ export function sendWork(at = new Date(), others: Partial<SendWork> = {}): SendW
   return { table, mail: mailHere(table, now), publicUrl: "https://api.example.com", now, log, ...others };
 }
 
-/** Asks for a new rule as the account's owner. */
+/** Asks for a new rule as the account's owner, or as the user `as`. */
 export const adding = (account: Account, target_email: string, scope: object = {}, as?: User): Promise<Answer> =>
   send(account, "POST", "forwarding", { target_email, ...scope }, as ? { as } : {});
 

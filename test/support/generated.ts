@@ -37,7 +37,7 @@ export function schemasOf(route: Route): { path: Schema; query: Schema; body?: S
   return { path: parametersIn("path"), query: parametersIn("query"), ...(body ? { body } : {}) };
 }
 
-/** Whole requests that fit the document. They have no null in the URL. */
+/** Whole requests that fit the document. They have no null in the query. */
 export function inputsOf(route: Route, making: Making): fc.Arbitrary<Input> {
   const { path, query, body } = schemasOf(route);
   const withoutNull = ({ properties = {}, ...rest }: Schema): Schema => ({
@@ -85,7 +85,7 @@ export function runInput(route: Route, { path, query, body }: Input, token?: str
   return request("POST", "/v1/public/a2a", { token, body: { request_id: randomUUID(), session_id: "s", code } });
 }
 
-/** Copies a value, with a change at one place, which is given by steps. */
+/** Copies a value with a change at one place. The second argument is the path to this place. */
 export function replaced(
   target: unknown,
   [step, ...rest]: (string | number)[],

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { connect } from "node:tls";
 
-/** Reads from a connection, by line and by count. */
+/** Reads from a connection by line, or by number of characters. */
 function readerOf(socket: Socket) {
   let text = "";
   let isOver = false;

@@ -12,7 +12,7 @@ export async function portOf(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Does the same as `portOf` until the test ends. Closes the open connections at the end. */
+/** Does what `portOf` does. At the end of the test it closes the server and its open connections. */
 export async function listen(server: Server): Promise<number> {
   const sockets = new Set<Socket>();
   server.on("connection", (socket) => {
@@ -28,7 +28,7 @@ export async function listen(server: Server): Promise<number> {
 
 /**
  * Finds free ports of 127.0.0.1 for servers that start later. The ports are below those of outgoing connections (from
- * 32768 on Linux). So no connection takes one meanwhile.
+ * 32768 on Linux). So no outgoing connection takes a port before its server starts.
  */
 export async function freePorts(count: number): Promise<number[]> {
   const ports: number[] = [];

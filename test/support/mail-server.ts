@@ -54,7 +54,7 @@ export async function startSink(
   return { port, letters, stop: () => new Promise((settle) => server.close(() => settle())) };
 }
 
-/** Serves the mail servers' routes by a gateway. It can be stopped and started again at the same port. */
+/** Serves the mail servers' routes by a gateway. The gateway can be stopped and started again at the same port. */
 export async function serveMailRoutes(): Promise<{
   base: string;
   start: () => Promise<void>;
@@ -86,9 +86,7 @@ export type Post = MailServer & {
   session: (login: Login) => { send: (letter: SendMailOptions) => Promise<string>; close: () => void };
   /** A connection of a mail program to read mail. */
   reader: (login: Login) => Promise<ImapFlow>;
-  /**
-   * The subjects in the inbox of a mailbox, the oldest first. Waits until `awaited` is one of them, if that is given.
-   */
+  /** The subjects in the inbox of a mailbox, the oldest first. If `awaited` is given, waits until it is one of them. */
   subjects: (login: Login, awaited?: string) => Promise<string[]>;
   /** Where a server with TLS listens: `IMAPS` or `POP3S`. */
   tlsAt: (name: string) => { port: number; ca: string; servername: string };
@@ -98,7 +96,7 @@ export type Post = MailServer & {
 const portNames =
   "MX SUBMISSION SMTPS IMAPS POP3S RELAY COPIES LMTP IMAP POP3 DOVEADM ADAPTER SOCKETMAP POLICY RSPAMD SRS SRS_BACK";
 
-/** The longest time for a condition on a slow machine, in milliseconds. */
+/** The longest wait for a condition on a slow machine, in milliseconds. */
 export const slowly = 40_000;
 
 async function subjectsIn(client: ImapFlow): Promise<string[]> {
@@ -212,7 +210,8 @@ const ids = (user: string): [number, number] => [
 ];
 
 /**
- * Starts a customer's own host by the files in docs/dedicated-ips.md, with other paths, another port and a next hop.
+ * Starts a customer's own host with the files in docs/dedicated-ips.md, but with other paths, another port and a next
+ * hop.
  */
 export async function startOwnHost({ name, login, key, cert, nextHop }: OwnHost) {
   const folder = await mkdtemp(join(tmpdir(), "own-host-"));

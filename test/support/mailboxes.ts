@@ -68,7 +68,7 @@ export async function added(
   return body as Mailbox;
 }
 
-/** Adds mailboxes without a usable password, many in a transaction. */
+/** Adds mailboxes without a usable password, up to 23 in a transaction. */
 export async function stocked(
   account: Account,
   domain: string,
@@ -93,7 +93,7 @@ export async function stocked(
   return ids;
 }
 
-/** Makes a hash that is checked in no time. */
+/** Makes a hash that takes almost no time to check. */
 export function cheapHash(password: string): string {
   const nonce = randomBytes(16);
   const numbers = { memory: 8, passes: 1, parallelism: 1, tagLength: 32 };

@@ -1,6 +1,6 @@
 import type { Item, Key } from "../../shared/table/writes.ts";
 
-/** The error that the SDK throws for a request that DynamoDB does not take. */
+/** The error that the SDK throws for a request that DynamoDB refuses. */
 export const validationError = (message: string): Error =>
   Object.assign(new Error(message), { name: "ValidationException" });
 
@@ -63,8 +63,8 @@ export function requireKey({ PK, SK }: Key): void {
 }
 
 /**
- * The size of a value in bytes, as DynamoDB counts it (developer guide, "Item sizes and formats"). The size of a number
- * can be too large.
+ * The size of a value in bytes, as DynamoDB counts it (developer guide, "Item sizes and formats"). The result for a
+ * number can be larger than its real size.
  */
 function sizeOf(value: unknown): number {
   if (typeof value === "string") return Buffer.byteLength(value);

@@ -15,7 +15,7 @@ const PK = `TEST#${randomUUID()}`;
 const put = (SK: string, more: Record<string, unknown> = {}): Write => ({ put: { ...more, PK, SK } });
 const memoryTable = () => openMemoryTable(createMemoryStore());
 
-/** Commits with one run of the plan. Throws if the plan is run again, because the first run met contention then. */
+/** Commits with one run of the plan. Throws `contention` if the plan runs again, because the first run lost a race. */
 const once = (table: Table, writes: Write[]) => {
   let runs = 0;
   return table.commit(async () => {
@@ -24,7 +24,7 @@ const once = (table: Table, writes: Write[]) => {
   });
 };
 
-/** The outcome of a transaction, and the stored items after it. */
+/** The outcome of a transaction, and the number of stored items after it. */
 async function after(table: Table, writes: Write[]): Promise<{ outcome: string; stored: number }> {
   const outcome = await once(table, writes).catch((error: Error) =>
     error.message === "contention" ? "contention" : "refused",
@@ -41,18 +41,18 @@ test.for<[string, () => Write[]]>([
   ["an empty key", () => [put("0"), put("")]],
   ["a number that is not exact", () => [put("0"), put("1", { amount: 2 ** 53 })]],
   ["a number that is none", () => [put("0"), put("1", { amount: Number.NaN })]],
-])("neither table takes %s, and nothing of it is stored", async ([, writes]) => {
+])("the test engine and the table in memory both refuse %s, and store nothing", async ([, writes]) => {
   expect(await after(testTable(), writes())).toEqual(refused);
   expect(await after(memoryTable(), writes())).toEqual(refused);
 });
 
-test("operations that DynamoDB refuses and the engine takes are refused in memory", async () => {
+test("the table in memory refuses operations that DynamoDB refuses, even if the test engine accepts them", async () => {
   const update = { PK, SK: "1" };
   expect(await after(memoryTable(), [put("0"), { update, set: { SK: "2" } }])).toEqual(refused);
   expect(await after(memoryTable(), [put("0"), { update, set: { a: 1 }, remove: ["a"] }])).toEqual(refused);
 });
 
-test("100 actions and an item of nearly 400 KB are taken by both", async () => {
+test("the test engine and the table in memory both accept 100 actions, and an item of nearly 400 KB", async () => {
   const writes = Array.from({ length: 100 }, (_, index) => ({
     put: { PK: `${PK}full`, SK: String(index), ...(index === 0 ? { text: "x".repeat(400 * 1024 - 200) } : {}) },
   }));
@@ -77,7 +77,7 @@ test("a plan that lost a race reads again and wins", async () => {
   expect(seen.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 12 }, (_, index) => index));
 });
 
-test("a change that stays contested is busy, and changes nothing", async () => {
+test("a change that stays contested fails with `busy`, and changes nothing", async () => {
   const store = createMemoryStore();
   const writes: Write[] = [{ put: key }, { check: { ...key, SK: "never there" }, if: "present" }];
   await expect(openMemoryTable(store).commit(async () => ({ value: 1, writes }))).rejects.toMatchObject({
@@ -86,7 +86,7 @@ test("a change that stays contested is busy, and changes nothing", async () => {
   expect(peek(store, key)).toBeUndefined();
 });
 
-test("changes of written and read items do not change the table", async () => {
+test("a change of an item after it was written or read does not change the table", async () => {
   const table = memoryTable();
   const item = { ...key, list: [{ count: 1 }] };
   await table.attempt({ put: item });
@@ -114,7 +114,7 @@ test.for<[Fault, string, string, number]>([
   expect(peek(store, key)?.["count"] ?? 0).toBe(stored);
 });
 
-test("a process that stops for ever before its commit leaves nothing, and after it everything", async () => {
+test("a process that stops for ever before its commit leaves nothing, and after its commit everything", async () => {
   for (const [at, stored] of [
     ["commit", undefined],
     ["answer", 1],
@@ -128,7 +128,7 @@ test("a process that stops for ever before its commit leaves nothing, and after 
   }
 });
 
-test("a transaction may fall between two items of a batch or two pages of a range, and never into an item", async () => {
+test("a transaction can come between two items of a batch or two pages of a range, but not into an item", async () => {
   const store = createMemoryStore();
   const items = (count: number) => ["1", "2"].map((SK) => ({ put: { PK: "P", SK, count, twice: 2 * count } }));
   await once(openMemoryTable(store), items(1));
@@ -201,7 +201,8 @@ const writeOf = (SK: string): fc.Arbitrary<Write> => {
 type Update = { set?: Record<string, unknown>; add?: Record<string, number>; remove?: string[] };
 
 /**
- * An update that names each attribute once, and at least one. DynamoDB requires both, and the engine does not always.
+ * An update that names each attribute once, and at least one. DynamoDB requires both, but the test engine does not
+ * always.
  */
 function disjoint({ set = {}, add = {}, remove = [] }: Update): Update {
   const added = Object.fromEntries(Object.entries(add).filter(([name]) => !(name in set)));
@@ -283,15 +284,19 @@ type Step =
   | { commit: Write[] }
   | { range: { from: string; to: string; limit: number; newestFirst: boolean } };
 
-test("random writes come to the same on the table in memory as on the engine", { timeout: 60_000 }, async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(step as fc.Arbitrary<Step>, { minLength: 1, maxLength: 12 }), async (steps) => {
-      const played = (table: Table) => play(table, `TEST#${randomUUID()}`, steps);
-      const expected = await throughSdk(() => played(testTable()));
-      expect(await played(openMemoryTable(createMemoryStore()))).toEqual(expected);
-      // The product's own client gives the same outcome as the SDK.
-      expect(await played(testTable())).toEqual(expected);
-    }),
-    { numRuns: 60 },
-  );
-});
+test(
+  "random writes have the same results on the table in memory as on the test engine",
+  { timeout: 60_000 },
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step as fc.Arbitrary<Step>, { minLength: 1, maxLength: 12 }), async (steps) => {
+        const played = (table: Table) => play(table, `TEST#${randomUUID()}`, steps);
+        const expected = await throughSdk(() => played(testTable()));
+        expect(await played(openMemoryTable(createMemoryStore()))).toEqual(expected);
+        // The product's own client gives the same outcome as the SDK.
+        expect(await played(testTable())).toEqual(expected);
+      }),
+      { numRuns: 60 },
+    );
+  },
+);

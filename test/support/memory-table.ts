@@ -13,14 +13,14 @@ export type Change = { key: Key; before: Item | undefined; after: Item | undefin
 export type MemoryStore = { partitions: Map<string, Map<string, Item>>; onCommit: (changes: Change[]) => void };
 
 /**
- * The faults of one call. A throttled call or a call in conflict is not done. Of a lost call, the caller does not know
- * whether it was done.
+ * The faults of one call. A throttled call or a call in conflict is not done. The caller of a lost call does not know
+ * whether the call was done.
  */
 export type Fault = "throttled" | "conflict" | "lost";
 
 /**
- * Called before every call of the table, and for writes again before their answer. Each call waits for it. It returns
- * one of the possible faults, or none.
+ * A function that is called before every call of the table, and again before the answer to a write. The call waits for
+ * the function. The function returns one of the possible faults, or none.
  */
 export type Step = (point: string, faults: readonly Fault[]) => Promise<Fault | undefined>;
 
@@ -151,7 +151,7 @@ async function commit<T>(opened: Opened, plan: () => Promise<Plan<T>>): Promise<
   throw busy("Too many requests change the same resource at once. Try again.");
 }
 
-/** Whether the transaction was committed. Throws the error with which its plan ends. */
+/** Returns whether the transaction was committed. Throws the error of a failed write that has an `orElse`. */
 async function transact({ store, step }: Opened, writes: readonly Write[]): Promise<boolean> {
   requireTransaction(writes);
   const fault = await step(`commit ${writes.map((write) => keyOf(write).SK).join(", ")}`, [

@@ -2,8 +2,8 @@ import { request } from "./request.ts";
 import { newAccount } from "./world.ts";
 
 /**
- * A new account with tags or workspaces of these names. Returns their ids in order, and the functions that change the
- * collection.
+ * A new account with tags or workspaces of these names. Returns their ids in order, and functions that read and change
+ * the collection.
  */
 export async function accountWith(family: "tags" | "workspaces", ...names: string[]) {
   const account = await newAccount();

@@ -5,8 +5,8 @@ import { openTableAt } from "./table-at.ts";
 let ready: Promise<void> | undefined;
 
 /**
- * Starts an engine and name servers for this process alone, once. So tests of other processes do not appear in the
- * lists of all accounts, and do not slow each other down.
+ * Starts an engine and name servers for this process alone, once. So the accounts of other processes do not appear in
+ * the lists of all accounts, and the processes do not slow each other down.
  */
 export const useOwnTable = (): Promise<void> => (ready ??= prepare());
 

@@ -1,7 +1,7 @@
 import { type Attempt, type Outcome, entryPoints, through } from "./entry-points.ts";
 import type { Account } from "./world.ts";
 
-/** A service account with its token, as the product answers it. */
+/** A service account with its token, as the product returns it. */
 export type Program = { id: string; name: string; token: string; token_public_id: string };
 
 /** Makes a service account for the account's owner. */
@@ -10,7 +10,7 @@ export async function newProgram(attempt: Attempt, account: Account, more: objec
   return (await attempt("auth.service_accounts.create", args, account.owner)).body;
 }
 
-/** Uses a token through each entry point. Each answers 200 or the code of the refusal. */
+/** Uses a token through each entry point. Returns 200 or the error code for each entry point. */
 export const useOf = (token: string): Promise<(number | string)[]> =>
   Promise.all(entryPoints.map(async (entryPoint) => resultOf(await through(entryPoint)("me.get", {}, { token }))));
 

@@ -10,7 +10,7 @@ import { funded } from "./domains.ts";
 import { request } from "./request.ts";
 import { newAccount, testTable, type Account } from "./world.ts";
 
-/** A new account with money in its wallet: minor units. */
+/** A new account with `amount` minor units in its wallet. */
 export const buyer = async (amount = 100_000): Promise<Account> => funded(await newAccount(), amount);
 
 /** The balance of the wallet, and its free part, in minor units. */
@@ -19,14 +19,14 @@ export async function wallet({ id }: Pick<Account, "id">): Promise<{ posted: num
   return { posted, available };
 }
 
-/** The wallet's transactions for its owner in short form, the oldest first. */
+/** The wallet's transactions as its owner sees them, in short form, the oldest first. */
 export async function transactions(account: Account): Promise<string[]> {
   const { body } = await billing(account, "GET", "transactions?page_size=100");
   const items: { type: string; status: string; amount: string; description: string }[] = body.items;
   return items.map((one) => `${one.type} ${one.status} ${one.amount} ${one.description}`).toReversed();
 }
 
-/** The types of the account's audit entries for its owner, the oldest first. */
+/** The types of the account's audit entries as its owner sees them, the oldest first. */
 export async function happened({ id, owner }: Account): Promise<string[]> {
   const { body } = await request("GET", `/v1/public/accounts/${id}/audit-log?page_size=100`, { token: owner.token });
   return (body.items as { event_type: string }[]).map(({ event_type }) => event_type).toReversed();

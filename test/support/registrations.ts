@@ -6,7 +6,7 @@ import { renewalGraceMs, redemptionMs, type Registration } from "../../shared/pr
 export const silence = (): Problem =>
   new Problem("upstream_unavailable", "The registrar does not answer.", { retry_after: 2 });
 
-/** A registration by us until a time. */
+/** A registration through us that ends at `expiresAt`. */
 export const registrationUntil = (expiresAt: string): Registration => ({
   expiresAt,
   phase: "registered",

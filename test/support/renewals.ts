@@ -17,7 +17,7 @@ export async function ownedName(prefix = "", left = 10_000): Promise<{ account: 
   await purchase(account, [name]);
   const { status } = await registered(account, name);
   if (status !== "pending_delegation") throw new Error(`${name} is ${status}`);
-  // The registration of a slow name ends in half a minute, but renewals are requested now.
+  // Settles the registration of a slow name at once instead of in half a minute, because tests renew the name now.
   const stored = await getName(testTable(), name);
   if (stored?.holder !== "us") throw new Error(`${name} is not registered`);
   const operation = { ...stored.operation, settles_at: stored.operation.id.split(/[/#]/)[1] };
@@ -51,7 +51,7 @@ export async function registeredFor(name: string, days: number): Promise<void> {
   await write({ update: registeredNameKey(name), set: { operation: { ...stored.operation, settles_at } } });
 }
 
-/** Runs the worker for a domain at a time, also after its due time. Returns the new state of the domain. */
+/** Runs the worker for a domain at the time `at`, whatever its due time. Returns the new state of the domain. */
 export async function advanceAt(account: Account, name: string, at: Date): Promise<StoredDomain | undefined> {
   const { id, due_at } = await storedAs(account, name);
   await advanceDomain(account.id, id, due_at ?? "", workAt(at));
@@ -68,7 +68,7 @@ export async function renewed(account: Account, name: string, own: Partial<Regis
   throw new Error(`${name} is still being renewed`);
 }
 
-/** Runs the worker for a name at its due time, with changes of the registrar's behaviour. */
+/** Runs the worker for a name at its due time, with some of the registrar's functions replaced. */
 export async function lookWith(account: Account, name: string, own: Partial<Registrar> = {}): Promise<void> {
   const { due_at } = await storedAs(account, name);
   const at = new Date(due_at ?? "");

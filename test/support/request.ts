@@ -35,14 +35,17 @@ export async function handlerOf({ file }: Pick<LambdaSpec, "file">): Promise<Han
   return (await module).handler;
 }
 
-/** Makes a network from a text. A request without a credential is limited by its network, so each body gets its own. */
+/**
+ * Makes a network from a text. A request without a credential is limited by its network, so each body gets a network of
+ * its own.
+ */
 const networkFor = (text: string): string =>
   `2001:db8:${createHash("sha256").update(text).digest("hex").slice(0, 8).replace(/^.{4}/, "$&:")}::1`;
 
 /** The caller that the rate limit sees for this body, at a route without a credential. */
 export const strangerFor = (body: unknown): string => `ip/${clientNetwork(networkFor(JSON.stringify(body)))}`;
 
-/** The event API Gateway would build for a request. A string body is sent as it is, anything else as JSON. */
+/** The event that API Gateway would build for a request. A string body is sent as it is, and any other body as JSON. */
 export function eventOf(method: string, target: string, sent: Sent = {}): APIGatewayProxyEventV2 {
   const text = sent.body === undefined ? "" : typeof sent.body === "string" ? sent.body : JSON.stringify(sent.body);
   const headers: Record<string, string> = {
@@ -75,7 +78,8 @@ export async function request(method: string, target: string, sent: Sent = {}): 
   const handler = await handlerOf(matched.target);
   await afterCommits();
   const answer = answerOf(await handler(eventOf(method, target, sent)));
-  // The documentation is not in the document, nor is what other standards say the form of.
+  // The OpenAPI document describes neither the pages of the documentation nor answers whose form other standards
+  // define.
   if (matched.target.name !== "docs" && !matched.routeKey.includes("/.well-known/")) {
     checkContract(matched.routeKey.replace(/^HEAD/, "GET"), answer);
   }

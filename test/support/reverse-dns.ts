@@ -10,7 +10,7 @@ let nextAddress = randomInt(addresses);
 /** A public address that no other test has, in its canonical spelling. */
 export function publicIp(family: 4 | 6 = 4): string {
   if (family === 4) {
-    // Of random addresses, two would be the same in one run of eight.
+    // With random addresses, one run of eight would use an address twice.
     nextAddress = (nextAddress + 1) % addresses;
     return `45.${nextAddress >> 16}.${(nextAddress >> 8) & 255}.${nextAddress & 255}`;
   }
@@ -22,9 +22,9 @@ export function publicIp(family: 4 | 6 = 4): string {
 }
 
 /**
- * Makes the provider of an address name it; null removes the name. With `forward`, the name leads to the address. `txt`
- * is the text at `_setup.<rdns>`; null removes it, and without `txt` it stays. Only for names outside delegated
- * domains.
+ * Sets the name of an address, as its provider does. If `rdns` is null, the address has no name. With `forward`, the
+ * name leads to the address. `txt` is the text at `_setup.<rdns>`: null removes the text, and without `txt` the text
+ * stays. The name must be outside of delegated domains.
  */
 export const reverseDns = (
   ip: string,

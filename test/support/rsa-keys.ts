@@ -7,7 +7,7 @@ import { promisify } from "node:util";
  * 40 ms of processor time. Import this module before the product.
  */
 
-/** Enough keys, so that domains made one after another have different keys. */
+/** The number of keys. It is large enough that domains made one after another have different keys. */
 const keysOfProcess = 8;
 
 const newPair = promisify(crypto.generateKeyPair) as (type: string, options: object) => Promise<KeyPairKeyObjectResult>;

@@ -36,7 +36,7 @@ if (!hasPython) process.stderr.write("There is no python3 here, so the samples i
 export const hasRequests = hasPython && isFound("python3", ["-c", "import requests"]);
 if (hasPython && !hasRequests) process.stderr.write("Python has no requests, so its samples call no product.\n");
 
-/** The path and query of an address, as a request has them. */
+/** The path and the query of a URL. */
 function partsOf(address: string): Pick<SentRequest, "path" | "query"> {
   const { pathname, searchParams } = new URL(address);
   return { path: decodeURIComponent(pathname), query: Object.fromEntries(searchParams) };
@@ -58,7 +58,7 @@ function curlRequest(words: readonly string[]): SentRequest {
   return { ...request, method: method ?? request.method };
 }
 
-/** Runs shell programs one after another. Returns the requests that curl would send for each. */
+/** Runs shell programs one after another. Returns the requests that curl would send for all of them. */
 export function runShell(programs: readonly string[], env: Environment): SentRequest[] {
   // A function in place of curl. It prints its words, each with a zero byte after it.
   const recorder = String.raw`curl() { printf '%s\0' "$@" '<end>'; }`;
@@ -78,7 +78,10 @@ export function curlWords(recorded: string): string[][] {
   return calls;
 }
 
-/** Replaces the package requests. Prints each request as a line of JSON, and answers an empty object. */
+/**
+ * A Python program that runs other programs. It replaces their package `requests`: every answer is an empty object. It
+ * prints all requests as one JSON list.
+ */
 const pythonRecorder = `
 import io, json, sys, types
 
@@ -103,7 +106,9 @@ for index, program in enumerate(json.load(sys.stdin)):
 json.dump(sent, out)
 `;
 
-/** Runs Python programs one after another. Returns the requests that the package requests would send for each. */
+/**
+ * Runs Python programs one after another. Returns the requests that the package `requests` would send for all of them.
+ */
 export function runPython(programs: readonly string[], env: Environment): SentRequest[] {
   const options = { input: JSON.stringify(programs), env: { ...env, PATH: process.env["PATH"] ?? "" } };
   const output = execFileSync("python3", ["-c", pythonRecorder], { ...options, encoding: "utf8" });
@@ -128,7 +133,10 @@ if (!HostedMail) process.stderr.write("#client has no flat arguments, so the sam
 
 const imports = /^import .*\n/gm;
 
-/** The errors that the compiler finds in programs, all in one run. They may import the client and other packages. */
+/**
+ * The errors that the compiler finds in programs. One run checks all programs. A program may import the client and
+ * other packages.
+ */
 export async function typeErrors(programs: readonly string[]): Promise<string> {
   const dist = resolve(import.meta.dirname, "../../dist");
   // The folder is inside the project, so that the project's packages are found.
@@ -159,7 +167,7 @@ const AsyncFunction = (async () => undefined).constructor as new (...words: stri
 /** Runs samples of a language one after another at a product. Throws if one fails. */
 export const liveRun: Record<Sample["id"], (sources: readonly string[], env: Environment) => Promise<void>> = {
   curl: async (sources, env) => {
-    // The program of the samples, but an HTTP status of failure ends it.
+    // Runs the samples with a curl that fails if the HTTP status is an error.
     const program = ['curl() { command curl -fsS "$@"; }', ...sources].join("\n");
     await run("sh", ["-euc", program], { env: { ...env, PATH: process.env["PATH"] ?? "" } });
   },
@@ -186,7 +194,7 @@ export const liveRun: Record<Sample["id"], (sources: readonly string[], env: Env
   },
 };
 
-/** Runs a program in TypeScript whose client gets an answer to each request. Returns its first request. */
+/** Runs a program in TypeScript whose client gets `answer` to each request. Returns its first request. */
 export async function runTypescript(source: string, answer: unknown, env: Environment): Promise<SentRequest> {
   const sent: SentRequest[] = [];
   const record: Fetch = async (input, init) => {

@@ -20,7 +20,10 @@ export async function tellProduct(body: string): Promise<Answer> {
   return answerOf(await handler(eventOf("POST", "/v1/public/webhooks/payments", { body, headers })));
 }
 
-/** Saves a test card on the provider's page, without a webhook. Returns the body of the webhook. */
+/**
+ * Saves a test card on the provider's page, and sends no webhook. Returns the body of the webhook, and the checkout
+ * token.
+ */
 export async function enterCard(
   account: Account,
   kind: keyof typeof testCards = "works",

@@ -14,7 +14,7 @@ const cameFrom = (event: APIGatewayProxyEventV2, sourceIp: string): APIGatewayPr
 export async function serveProduct(
   localPaths: GatewayOptions["localPaths"] = [],
 ): Promise<{ base: string; close: () => Promise<void> }> {
-  // Callers without a credential are limited by their network.
+  // Callers without a credential are limited by their network. Each call of this function has a network of its own.
   const source = newSource();
   const functions = await Promise.all(
     lambdas.map(async (spec) => {

@@ -1,8 +1,8 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
- * Files that take many times as long as others, the slowest first. If one of them began last, the run would wait for it
- * alone.
+ * Files that take many times as long as others, the slowest first. If one of these files began last, the run would wait
+ * for this file alone.
  */
 const slowest = [
   "infra/local/main",
@@ -36,13 +36,16 @@ const placeOf = ({ moduleId }: TestSpecification): number => {
   return place < 0 ? slowest.length : place;
 };
 
-/** Orders the files the same way on any machine, also in the first run: by project, and the slowest first in each. */
+/**
+ * Orders the files the same way on any machine, even in the first run: by project, and in each project the slowest
+ * first.
+ */
 export default class SlowestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const projects = [...new Set(files.map(({ project }) => project.name))].toSorted((one, other) =>
       one < other ? -1 : 1,
     );
-    // oxlint-disable-next-line unicorn/no-array-sort -- what it sorts files with is a method of its own
+    // oxlint-disable-next-line unicorn/no-array-sort -- this `sort` is a method of the sequencer, not of an array
     const inOrder = (await super.sort(files)).toSorted((one, other) => placeOf(one) - placeOf(other));
     return projects.flatMap((name) => inOrder.filter(({ project }) => project.name === name));
   }

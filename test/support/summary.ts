@@ -9,7 +9,7 @@ export default class Summary implements Reporter {
       for (const test of module.children.allTests()) count[test.result().state] += 1;
     }
     if (count.failed > 0)
-      process.stdout.write(`What was sampled: TEST_SEED=${process.env["TEST_SEED"]} npm run vitest\n`);
+      process.stdout.write(`To repeat the samples of this run: TEST_SEED=${process.env["TEST_SEED"]} npm run vitest\n`);
     const skipped = count.skipped > 0 ? `, ${count.skipped} skipped` : "";
     process.stdout.write(`${count.passed} passed, ${count.failed + count.pending} failed${skipped}\n`);
   }

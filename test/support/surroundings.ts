@@ -12,8 +12,9 @@ import { foreignEngine, startEngine, type Engine } from "../../infra/local/table
 import { openTableAt } from "./table-at.ts";
 
 /**
- * Starts everything that the product needs: an engine with a table, name servers and files. Sets the environment that
- * leads there. Uses the engine at AWS_ENDPOINT_URL_DYNAMODB, if that is given. Returns a function that stops it all.
+ * Starts everything that the product needs: an engine with a table, name servers and files. Sets the environment
+ * variables that lead there. Uses the engine at AWS_ENDPOINT_URL_DYNAMODB if this variable is set. Returns a function
+ * that stops everything.
  */
 export async function startSurroundings(): Promise<() => Promise<void>> {
   const { AWS_ENDPOINT_URL_DYNAMODB: given } = process.env;

@@ -6,7 +6,10 @@ import type { Input, TableOperation } from "../../shared/table/operations.ts";
 /** One call of the table. */
 export type TableCall = { [O in TableOperation]: { operation: O; input: Input<O> } }[TableOperation];
 
-/** A function around each call of the table. It sees the call, and passes it on with `next`, unchanged or changed. */
+/**
+ * A function around each call of the table. It passes the call on with `next`, unchanged or changed, or sends the call
+ * with `bySdk` through the AWS SDK.
+ */
 export type Hook = (
   call: TableCall,
   next: (call?: TableCall) => Promise<unknown>,

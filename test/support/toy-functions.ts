@@ -27,10 +27,10 @@ const Note = z.object({
     .meta({ description: "Another." }),
 });
 
-/** The state of a toy's functions. `calls` are its calls, each with its name and input. */
+/** The state of the toy functions in one run. `calls` are the calls so far, each with its name and input. */
 export type Toy = {
   calls: string[];
-  /** The number of writes so far. Reads answer it as their `number`. */
+  /** The number of writes so far. It is the `number` of the notes in the answers. */
   version?: number;
   before?: (name: string, input: Record<string, unknown>) => Promise<void>;
 };
@@ -47,7 +47,9 @@ const noteOf = (id: string, number = id.length) => ({
 const toys = new AsyncLocalStorage<Toy>();
 const toyOf = (): Toy => toys.getStore() ?? { calls: [] };
 
-/** Functions without a table, for tests of how programs run. The toy has the calls in the order in which they began. */
+/**
+ * Functions without a table, for tests of how programs run. The toy records the calls in the order in which they began.
+ */
 function toyCatalogue(): Catalogue {
   const declare = (
     name: string,
@@ -135,7 +137,7 @@ export function toyContext(now: () => Date = () => new Date()): InvocationContex
 export const isRight = (program: string): boolean =>
   check(parseProgram(program), { catalogue }).diagnostics.length === 0;
 
-/** Runs a program without mistakes with a toy's functions. */
+/** Runs a program with the toy functions. Throws if the check finds a mistake in the program. */
 export async function runToy(
   program: string,
   toy: Toy,

@@ -24,7 +24,7 @@ export async function nameElsewhere(prefix = "", given: Parameters<typeof regist
   return name;
 }
 
-/** Sets a name at the registry to the state after a failed transfer, before the time of the failure. */
+/** Sets a name at the registry to the state after a failed transfer, without waiting for the failure. */
 export const endFailed = (name: string): Promise<void> =>
   write({
     put: {

@@ -16,7 +16,8 @@ function install(): void {
     // The charge of the caller's limit runs beside the other calls.
     if (!count || (operation === "UpdateItem" && input.Key?.["SK"] === "RATE")) return next();
     const trip = count.trips + 1;
-    // Reads of one turn of the event loop are sent at its end. This may be after the answer to a query of that turn.
+    // The reads of one turn of the event loop are sent at the end of the turn. The answer to a query of the same turn
+    // may come earlier.
     const answer = next();
     const ended = Promise.allSettled([answer])
       .then(() => setImmediate())

@@ -4,10 +4,7 @@ import { mailboxesOf } from "../../shared/mail/mailboxes/mailbox.ts";
 import { appendRows, readList } from "../../shared/table/ranked-list.ts";
 import type { Table } from "../../shared/table/table.ts";
 
-/**
- * More usage of an account. A dedicated IP was claimed long ago and is charged by the day, unless the times say
- * otherwise.
- */
+/** Usage to add to an account. By default, a dedicated IP was claimed long ago and is charged by the day. */
 export type Usage = { mailboxes?: number; dedicated_ips?: number; created_at?: string; paid_until?: string };
 
 const longAgo = "2020-01-01T00:00:00.000Z";
@@ -37,7 +34,7 @@ function managedIp(
   };
 }
 
-/** Adds usage that an account pays by the day. Only the counts are stored. */
+/** Adds usage that an account pays by the day. For mailboxes, only their count is stored. */
 export async function addUsage(table: Table, accountId: string, usage: Usage): Promise<void> {
   const { mailboxes = 0, dedicated_ips = 0 } = usage;
   const { partition: PK, name } = mailboxesOf(accountId);

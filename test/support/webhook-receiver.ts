@@ -4,7 +4,7 @@ import { portOf } from "./listen.ts";
 
 let started: Promise<string> | undefined;
 
-/** The URL of a receiver on this machine that accepts every request. It does not keep the process alive. */
+/** The URL of a receiver on this machine that accepts every request. The receiver does not keep the process alive. */
 export const acceptingUrl = (): Promise<string> => (started ??= start());
 
 async function start(): Promise<string> {

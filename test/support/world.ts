@@ -15,7 +15,7 @@ import { afterCommits } from "./table-calls.ts";
 export const issuer = createIssuer(JSON.parse(process.env["TEST_ISSUER_KEY"] ?? "{}"));
 const client = new TableClient();
 
-/** The table of the handlers, with a count of its own of the usage. */
+/** The table that the handlers use. Its calls add their usage to `usage`. */
 export function testTable(usage: Usage = { readUnits: 0, writeUnits: 0, calls: 0 }): Table {
   return openTable(client, process.env["TABLE_NAME"] ?? "", usage);
 }
@@ -30,7 +30,7 @@ export function newUser(claims: Partial<Person> = {}): User {
   return { id, token: issuer.mint({ ...claims, email, sub: id }), ...(email === undefined ? {} : { email }) };
 }
 
-/** A new account with its owner, of a new client unless one is given. */
+/** The options of a new account. By default, the account has a new client and a new owner. */
 type NewAccount = { name?: string; clientId?: string; owner?: User; currency?: string };
 
 export async function newAccount(options: NewAccount = {}): Promise<Account> {

@@ -25,7 +25,7 @@ const mastersOf = async (account: Account, scope: WideScope) => {
   return (await testTable().between(PK, SK, `${SK}~`)).map((row) => StoredMaster.parse(row));
 };
 
-test("a generated password is in this answer and never again, and only its hash is kept", async () => {
+test("shows a generated password only once, and stores only its hash", async () => {
   const account = await newAccount();
   const { status, body, headers, text } = await add(account, { name: "  Relay  ", generate: true });
   expect(status).toBe(201);
@@ -52,7 +52,7 @@ test("a generated password is in this answer and never again, and only its hash 
   expect(text).toContain(secret);
 });
 
-test("can begin inactive, and with an expiry in the future only", async () => {
+test("a master password can be inactive from the beginning, and its expiry must be in the future", async () => {
   const account = await newAccount();
   const expires_at = new Date(Date.now() + 3_600_000).toISOString();
   const given = { name: "Relay", generate: true, active: false, expires_at };
@@ -61,7 +61,7 @@ test("can begin inactive, and with an expiry in the future only", async () => {
   expect([past.status, past.body.detail[0].loc]).toEqual([422, ["body", "expires_at"]]);
 });
 
-test("a given password is in no answer, and counts as it is, in any composition", async () => {
+test("a given password is in no answer, and counts untrimmed and in any Unicode composition", async () => {
   const account = await newAccount();
   const value = " Ünïcode pass phrase ";
   const { status, body, text } = await add(account, { value });
@@ -73,7 +73,7 @@ test("a given password is in no answer, and counts as it is, in any composition"
   expect(JSON.stringify(await storedOf(account))).not.toContain("pass phrase");
 });
 
-test("is for the account, a workspace, or a domain by its name in any spelling or its id", async () => {
+test("is for the account, for a workspace, or for a domain with any spelling of its name or its id", async () => {
   const account = await newAccount();
   const { id, name, workspace_id } = await home(account);
   const cases: [given: object, scope_type: string, scope_id: string][] = [
@@ -111,7 +111,7 @@ const refused: [body: object, member: string, message: string][] = [
   [{ generate: true, workspace_id: "x" }, "workspace_id", "Not a UUID"],
 ];
 
-test("refuses each invalid value with its own message at its place, and stores nothing", async () => {
+test("refuses each invalid value with its own message, and stores nothing", async () => {
   const account = await newRoomyAccount();
   const before = await storedOf(account);
   for (const [body, member, msg] of refused) {
@@ -124,7 +124,7 @@ test("refuses each invalid value with its own message at its place, and stores n
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("a password that is too simple has an error type of its own, and the document says when one is", async () => {
+test("a too simple password has its own error type, and the API document tells which passwords these are", async () => {
   const account = await newAccount();
   for (const value of ["aaaaaaaaaaaa", "secret1secret1", "abcdefghijklmn"]) {
     expect((await add(account, { value })).body.detail).toMatchObject([{ type: "password_too_simple" }]);
@@ -145,7 +145,7 @@ test("refuses a domain and a workspace together", async () => {
   ]);
 });
 
-test("another account's domain or workspace is like a missing one, at its place", async () => {
+test("another account's domain or workspace gets the same answer as a missing one", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const theirs = await home(other);
   const cases: [given: object, member: string][] = [
@@ -167,7 +167,7 @@ test("another account's domain or workspace is like a missing one, at its place"
   expect([...messages]).toEqual(["There is no such domain or workspace in this account, or you cannot see it"]);
 });
 
-test("none is made for a domain that goes", async () => {
+test("is refused for a domain that is `releasing`", async () => {
   const account = await newAccount();
   const { id, name } = await home(account);
   await setStored(account, name, { status: "releasing", is_open: false });
@@ -175,7 +175,7 @@ test("none is made for a domain that goes", async () => {
   expect(body).toMatchObject({ status: 409, code: "domain_not_ready", domain_status: "releasing" });
 });
 
-test("a master password that is made while its workspace is deleted is deleted with it, or is refused", async () => {
+test("a master password that is added while its workspace is deleted is deleted too, or is refused", async () => {
   const account = await newAccount();
   const workspace_id = await newWorkspace(account, "Sales");
   const [made, deleted] = await Promise.all([
@@ -188,7 +188,7 @@ test("a master password that is made while its workspace is deleted is deleted w
   expect(await mastersOf(account, { type: "workspace", id: workspace_id })).toEqual([]);
 });
 
-test("a request sent again with its key makes no second one, and is not shown the password", async () => {
+test("a repeated request with the same key makes no second password, and does not show the first again", async () => {
   const account = await newAccount();
   const headers = { "idempotency-key": randomUUID() };
   const first = await add(account, { generate: true }, { headers });
@@ -197,7 +197,7 @@ test("a request sent again with its key makes no second one, and is not shown th
   expect((await send(account, "GET", "credentials")).body.total).toBe(1);
 });
 
-test("a request with a password of the caller's replays like any other: nothing in its answer is a secret", async () => {
+test("a repeated request with a given password is replayed, because its answer has no secret", async () => {
   const account = await newAccount();
   const headers = { "idempotency-key": randomUUID() };
   const first = await add(account, { value: "Correct-Horse-9-Staple" }, { headers });
@@ -209,7 +209,7 @@ test("a request with a password of the caller's replays like any other: nothing 
   expect([other.status, other.body.detail[0].type]).toEqual([422, "idempotency_key_reused"]);
 });
 
-test("a scope has fifty, and another one has room of its own", async () => {
+test("a scope can have 50 master passwords, and another scope has its own limit", async () => {
   const account = await newAccount();
   const { id, name } = await home(account);
   for (let index = 0; index < 49; index++) {

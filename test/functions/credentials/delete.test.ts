@@ -15,7 +15,7 @@ async function scene() {
   return { account, domainId, ids, remove };
 }
 
-test("deletes once, with the hash one logs in by, and leaves the others", async () => {
+test("deletes a master password once, with its stored hash, and leaves the others", async () => {
   const { account, ids, remove } = await scene();
   const answer = await remove(ids[0]);
   expect([answer.status, answer.body]).toEqual([200, {}]);
@@ -25,7 +25,7 @@ test("deletes once, with the hash one logs in by, and leaves the others", async 
   expect(left.map(({ credential_id }) => credential_id)).toEqual([ids[1]]);
 });
 
-test("of many deletions at the same time one succeeds, and it is counted once", async () => {
+test("of many concurrent deletions one succeeds, and the total falls by one", async () => {
   const { account, ids, remove } = await scene();
   expect(statusesOf(await Promise.all(Array.from({ length: 6 }, () => remove(ids[1]))))).toEqual([
     200,
@@ -34,14 +34,14 @@ test("of many deletions at the same time one succeeds, and it is counted once", 
   expect((await send(account, "GET", "credentials")).body).toMatchObject({ items: [{ id: ids[0] }], total: 1 });
 });
 
-test("404 for another account's, and 422 for an invalid id", async () => {
+test("another account's master password gets 404, and an invalid id gets 422", async () => {
   const [own, theirs] = [await scene(), await scene()];
   expect((await own.remove(theirs.ids[0])).status).toBe(404);
   expect((await own.remove("x")).body.detail).toMatchObject([{ loc: ["path", "credential_id"] }]);
   expect((await send(theirs.account, "GET", "credentials")).body.total).toBe(2);
 });
 
-test("needs credential.manage where it is", async () => {
+test("needs credential.manage on the scope of the master password", async () => {
   const { account, domainId, ids, remove } = await scene();
   const scope = { type: "domain" as const, id: domainId };
   const manager = await newMember(account, { capability: "credential.manage", scope });

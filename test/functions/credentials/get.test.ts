@@ -21,7 +21,7 @@ test("shows a master password without its secret, and Location leads to it", asy
   expect(made.headers["location"]).toBe(`/v1/public/accounts/${account.id}/credentials/${credential.id}`);
 });
 
-test("keeps its tag when somebody logs in by it", async () => {
+test("keeps its ETag when somebody logs in with the master password", async () => {
   const { account, credential, read } = await scene();
   const { etag } = (await read()).headers;
   const last_used_at = new Date().toISOString();
@@ -30,7 +30,7 @@ test("keeps its tag when somebody logs in by it", async () => {
   expect([later.body.last_used_at, later.headers["etag"]]).toEqual([last_used_at, etag]);
 });
 
-test("is refused to who sees other things of the account", async () => {
+test("is refused for a caller who can see only other things of the account", async () => {
   const { account, read } = await scene();
   expect((await read({ as: await newMember(account, { capability: "mailbox.view" }) })).status).toBe(403);
   expect((await read({ as: await newMember(account, { capability: "credential.view" }) })).status).toBe(200);

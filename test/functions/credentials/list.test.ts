@@ -60,7 +60,7 @@ test("shows a caller with narrow grants the master passwords inside their scopes
   }
 });
 
-test("one of a domain that moves is seen by who sees the workspace it came to", async () => {
+test("a master password of a moved domain is visible to a caller with access to the new workspace", async () => {
   const { account, domain } = await scene();
   const to = await newWorkspace(account, "To");
   const member = await newMember(account, { capability: "credential.view", scope: { type: "workspace", id: to } });

@@ -20,7 +20,7 @@ async function scene() {
   return { account, domain, made, rename };
 }
 
-test("renames, and keeps the scope and the password", async () => {
+test("renames a master password, and changes nothing else", async () => {
   const { account, made, rename } = await scene();
   const { status, body, text } = await rename("  Newsletter ");
   expect([status, body]).toEqual([200, { ...made, name: "Newsletter", updated_at: body.updated_at }]);
@@ -28,14 +28,14 @@ test("renames, and keeps the scope and the password", async () => {
   expect((await send(account, "GET", "credentials")).body.items).toEqual([body]);
 });
 
-test("renames at the same time end in one of the names", async () => {
+test("concurrent renames end in one of the names", async () => {
   const { account, rename } = await scene();
   const names = ["A", "B", "C", "D"];
   expect(statusesOf(await Promise.all(names.map((name) => rename(name))))).toEqual([200, 200, 200, 200]);
   expect(names).toContain((await send(account, "GET", "credentials")).body.items[0].name);
 });
 
-test("keeps when it was last used, which is noted at any time", async () => {
+test("a rename keeps the time of the last use", async () => {
   const { account, made, rename } = await scene();
   const last_used_at = new Date().toISOString();
   await testTable().attempt({ update: scopedKey(credentials, account.id, made.id), set: { last_used_at } });
@@ -43,7 +43,7 @@ test("keeps when it was last used, which is noted at any time", async () => {
   expect((await send(account, "GET", "credentials")).body.items).toMatchObject([{ name: "Other", last_used_at }]);
 });
 
-test("404 for a missing master password, another account's, and a hidden one", async () => {
+test("404 for a missing master password, for another account's, and for one that the caller cannot see", async () => {
   const { account, made, rename } = await scene();
   const other = await scene();
   for (const id of [other.made.id, account.id]) expect((await rename("X", {}, id)).body.code).toBe("not_found");
@@ -53,7 +53,7 @@ test("404 for a missing master password, another account's, and a hidden one", a
   expect((await rename("X", { as: elsewhere })).status).toBe(404);
 });
 
-test("needs credential.manage where it is", async () => {
+test("needs credential.manage on the scope of the master password", async () => {
   const { account, domain, rename } = await scene();
   for (const scope of [
     { type: "domain" as const, id: domain.id },
@@ -66,7 +66,7 @@ test("needs credential.manage where it is", async () => {
   expect((await rename("X", { as: viewer })).body.required_capability).toBe("credential.manage");
 });
 
-test("refuses an invalid name, and every other member", async () => {
+test("refuses invalid values, and members that cannot be changed", async () => {
   const { account, made, rename } = await scene();
   const before = await storedOf(account);
   for (const name of ["", "  ", "a".repeat(101), "a\nb", 1, null]) {
@@ -89,7 +89,7 @@ test("refuses an invalid name, and every other member", async () => {
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("of two renames each is told from the name that the other left", async () => {
+test("each of two concurrent renames records the name that it replaced", async () => {
   const { account, made, rename } = await scene();
   const { status, body } = await afterReading(
     ({ SK }) => SK === scopedKey(credentials, account.id, made.id).SK,
@@ -107,7 +107,7 @@ test("of two renames each is told from the name that the other left", async () =
   ]);
 });
 
-test("switches off and on, sets an expiry and removes it, and changes nothing else", async () => {
+test("switches a master password off and on, sets and removes its expiry, and changes nothing else", async () => {
   const { account, made } = await scene();
   const change = async (body: object) => (await send(account, "PATCH", `credentials/${made.id}`, body)).body;
   const expires_at = new Date(Date.now() + 3_600_000).toISOString();
@@ -122,7 +122,7 @@ test("switches off and on, sets an expiry and removes it, and changes nothing el
   expect((await recorded(account, "credential.updated")).length).toBe(4);
 });
 
-test("is written as it is logged in by, also when it was changed meanwhile", async () => {
+test("a change also updates the item that logins read, even if another change came first", async () => {
   const { account, made } = await scene();
   const path = `credentials/${made.id}`;
   const isRead = ({ SK }: Key) => SK === scopedKey(credentials, account.id, made.id).SK;

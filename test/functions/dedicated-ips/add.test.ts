@@ -13,7 +13,7 @@ import { newAccount, type Account } from "../../support/world.ts";
 const add = (account: Account, ip_addresses: unknown, name: unknown = "Own host") =>
   send(account, "POST", "", { name, ip_addresses });
 
-test("registers a host that has proved nothing yet, and blocks nobody", async () => {
+test("adds a host without any proof, and another account can add the same addresses", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const ips = [publicIp(), publicIp(6)];
   const { status, body, headers } = await add(account, ips, " Berlin ");
@@ -53,7 +53,7 @@ const spellings: [given: string, kept: string][] = [
   ["2a00:0:0:1:0:0:0:1", "2a00:0:0:1::1"],
 ];
 
-test("keeps the one spelling of an address, in whichever it is given", async () => {
+test("stores an address in one spelling, whichever spelling is given", async () => {
   const account = await newRoomyAccount();
   for (const [given, kept] of spellings) {
     const { status, body } = await add(account, [given]);
@@ -62,7 +62,7 @@ test("keeps the one spelling of an address, in whichever it is given", async () 
   }
 });
 
-/** One of each block of IANA's registries of special addresses, and of each form that hides another address. */
+/** Addresses in the blocks of IANA's registries of special addresses, and addresses that contain another address. */
 const special = [
   "0.0.0.0",
   "0.1.2.3",
@@ -136,7 +136,7 @@ const unreadable = [
   "8.8.8.8\u0000",
 ];
 
-test("refuses every address that is not one host's on the public internet, at its place, and keeps nothing", async () => {
+test("refuses special addresses and texts that are not an address, names their index, and stores nothing", async () => {
   const account = await newRoomyAccount();
   const before = await storedOf(account);
   for (const [ips, msg] of [
@@ -154,7 +154,7 @@ test("refuses every address that is not one host's on the public internet, at it
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("refuses invalid values, each at its place", async () => {
+test("refuses invalid values, and `loc` names the place of each", async () => {
   const account = await newRoomyAccount();
   const ip = publicIp();
   const many = Array.from({ length: 17 }, () => publicIp());
@@ -174,7 +174,7 @@ test("refuses invalid values, each at its place", async () => {
   expect((await add(account, many.slice(1))).status).toBe(201);
 });
 
-test("takes an address that somebody has proved, as it may be another's by now, and takes nothing away", async () => {
+test("an account can add an address that another account has proved, and the other account keeps it", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const { id, ip_addresses } = await activeHost(other);
   const ip = ip_addresses[0]?.ip ?? "";
@@ -182,7 +182,7 @@ test("takes an address that somebody has proved, as it may be another's by now, 
   expect(await holderOf(ip)).toEqual({ account_id: other.id, dedicated_ip_id: id, firm: true });
 });
 
-test("refuses an address that is in stock, without saying whose it is", async () => {
+test("refuses a managed address, free or claimed, and does not show who claimed it", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const { ips } = await newOption();
   const { ip_addresses: managed } = await claimed(await funded(other));
@@ -194,7 +194,7 @@ test("refuses an address that is in stock, without saying whose it is", async ()
   expect((await send(account, "GET")).body.total).toBe(0);
 });
 
-test("an account has an address once, also when it is added several times at once", async () => {
+test("an account has an address only once, even if concurrent requests add it", async () => {
   const account = await newAccount();
   const ip = publicIp();
   const answers = await Promise.all(Array.from({ length: 6 }, () => add(account, [publicIp(), ip])));
@@ -202,7 +202,7 @@ test("an account has an address once, also when it is added several times at onc
   expect((await send(account, "GET")).body.total).toBe(1);
 });
 
-test("an account has a hundred", async () => {
+test("an account can have at most 100 dedicated IPs", async () => {
   const account = await newAccount();
   await host(account);
   await write({ update: { PK: `ACCOUNT#${account.id}`, SK: "LIST#dedicated_ips#HEAD" }, set: { live: 100 } });

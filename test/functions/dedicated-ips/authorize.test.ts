@@ -32,7 +32,7 @@ const authorize = (account: Account, id: string, body: object = {}, options = {}
 
 const hashOf = (key: string): string => createHash("sha256").update(key).digest("hex");
 
-test("makes a setup key, shows it once, keeps its hash alone, and says which record to publish", async () => {
+test("makes a setup key, shows it once, stores only its hash, and shows which records to publish", async () => {
   const account = await newAccount();
   const added = await host(account, [publicIp(), publicIp(6)]);
   await named(added);
@@ -51,7 +51,7 @@ test("makes a setup key, shows it once, keeps its hash alone, and says which rec
   expect(await happened(account)).toEqual(expect.arrayContaining(["dedicated_ip.key_issued"]));
 });
 
-test("a host whose every address is confirmed and publishes the hash is active, and has them from then on", async () => {
+test("a host is active and holds its addresses once all their names are confirmed and publish the hash", async () => {
   const account = await newAccount();
   const ips = [publicIp(), publicIp(6), publicIp()];
   const { id } = await readyHost(account, ips);
@@ -65,7 +65,7 @@ test("a host whose every address is confirmed and publishes the hash is active, 
   expect(Math.abs(due / 86_400_000 - 1)).toBeLessThan(0.11);
 });
 
-test("takes the hash after sha256= and in upper case too", async () => {
+test("accepts the hash with the prefix `sha256=`, and the hash in upper case", async () => {
   const account = await newAccount();
   for (const spelled of [(hash: string) => `sha256=${hash}`, (hash: string) => hash.toUpperCase()]) {
     const ready = await readyHost(account);
@@ -76,7 +76,7 @@ test("takes the hash after sha256= and in upper case too", async () => {
   }
 });
 
-test("stays verifying and names the missing parts, until all are there", async () => {
+test("stays `verifying` and names the next missing part, until nothing is missing", async () => {
   const account = await newAccount();
   const [first, second] = [publicIp(), publicIp()];
   const { id } = await host(account, [first, second]);
@@ -109,7 +109,7 @@ test("stays verifying and names the missing parts, until all are there", async (
   ]);
 });
 
-test("another key kills the old one: an active host proves itself anew", async () => {
+test("a new key ends the old key: an active host must prove its addresses again", async () => {
   const account = await newAccount();
   const { id, ip_addresses } = await activeHost(account);
   const ip = ip_addresses[0]?.ip ?? "";
@@ -126,7 +126,7 @@ test("another key kills the old one: an active host proves itself anew", async (
   expect(await holderOf(ip)).toMatchObject({ account_id: account.id, firm: true });
 });
 
-test("who gets the address under another name proves nothing with the old record, until another key is made", async () => {
+test("if the reverse DNS of an address changes, the old setup record proves nothing until a new key is made", async () => {
   const account = await newAccount();
   const active = await activeHost(account);
   const { ip, rdns, setup_record } = firstOf(active);
@@ -149,7 +149,7 @@ test("who gets the address under another name proves nothing with the old record
   expect(await nameOfRelay()).toBe(other);
 });
 
-test("a host of an earlier version keeps the name of its next check", async () => {
+test("a host that was stored without a proved name gets the name that its next check finds", async () => {
   const account = await newAccount();
   const { id, ip_addresses } = await activeHost(account);
   const [rdns, ip] = [ip_addresses[0]?.rdns ?? "", ip_addresses[0]?.ip ?? ""];
@@ -164,7 +164,7 @@ test("a host of an earlier version keeps the name of its next check", async () =
   expect(await advance(account, id)).toMatchObject({ status: "active", failures: 0 });
 });
 
-test("two keys made at the same time differ, and one of them counts", async () => {
+test("two keys made at the same time differ, and the stored hash belongs to one of them", async () => {
   const account = await newAccount();
   const { id } = await host(account);
   const answers = await Promise.all([
@@ -177,7 +177,7 @@ test("two keys made at the same time differ, and one of them counts", async () =
   expect(keys.map(hashOf)).toContain(hash);
 });
 
-test("of two accounts that both prove an address the first has it, and the other is told", async () => {
+test("if two accounts prove an address, the first account keeps it, and the other account gets a reason", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const ip = publicIp();
   const { id } = await activeHost(account, [ip]);
@@ -193,7 +193,7 @@ test("of two accounts that both prove an address the first has it, and the other
   expect((await storedIp(account, id))?.status).toBe("active");
 });
 
-test("an address that was given back and out again is at once its new holder's, who proves it where the old one does not", async () => {
+test("an active host that no longer proves an address loses it at once to an account that proves it", async () => {
   const [account, other, third] = [await newAccount(), await newAccount(), await newAccount()];
   const [shared, own] = [publicIp(), publicIp()];
   const { id } = await activeHost(account, [shared, own]);
@@ -209,7 +209,7 @@ test("an address that was given back and out again is at once its new holder's, 
   expect((await storedIp(other, late.id))?.status).toBe("pending_authorization");
 });
 
-test("a host that cannot be looked at, or proves only some of its addresses, takes none from who has them", async () => {
+test("a host that proves only some addresses, or whose DNS is silent, takes no address from another host", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const [shared, own] = [publicIp(), publicIp()];
   const { id } = await activeHost(account, [shared]);
@@ -222,7 +222,7 @@ test("a host that cannot be looked at, or proves only some of its addresses, tak
   expect((await storedIp(account, id))?.status).toBe("active");
 });
 
-test("a suspended host keeps its addresses: another account does not get them to send from", async () => {
+test("a suspended host keeps its address: another account that proves the address gets 409 `ip_taken`", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const ip = publicIp();
   const { id } = await activeHost(account, [ip]);
@@ -234,7 +234,7 @@ test("a suspended host keeps its addresses: another account does not get them to
   expect((await storedIp(other, late.id))?.status).toBe("verifying");
 });
 
-test("a host that cannot prove its address any more gives way to who does, and begins anew", async () => {
+test("a degraded host loses its address to an account that proves it, and must be authorized anew", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const [shared, own] = [publicIp(), publicIp()];
   const { id } = await activeHost(account, [shared, own]);
@@ -253,7 +253,7 @@ test("a host that cannot prove its address any more gives way to who does, and b
   expect(await happened(other)).not.toContain("dedicated_ip.taken_over");
 });
 
-/** A DNS in which all addresses of a host have a name and prove some keys. */
+/** A DNS in which each of `ips` has a confirmed name, and every name publishes all `hashes`. */
 const provingDns = (ips: readonly string[], ...hashes: string[]): Resolver => ({
   ...resolverHere(),
   resolve: async (name, type) => {
@@ -264,7 +264,7 @@ const provingDns = (ips: readonly string[], ...hashes: string[]): Resolver => ({
   },
 });
 
-test("of many accounts that prove one address at the same time one has it", async () => {
+test("if many accounts prove one address at the same time, one account gets it", async () => {
   const ip = publicIp();
   const accounts = await Promise.all(Array.from({ length: 6 }, () => newAccount()));
   const hosts = await Promise.all(
@@ -309,7 +309,7 @@ test("a managed dedicated IP and a suspended host cannot be authorized", async (
   expect(await happened(account)).toEqual(expect.arrayContaining(["dedicated_ip.suspended", "dedicated_ip.resumed"]));
 });
 
-test("a key is made once for a request that is sent again, and not shown again", async () => {
+test("a repeated request with the same key makes no second setup key, and does not show the first again", async () => {
   const account = await newAccount();
   const { id } = await host(account);
   const headers = { "idempotency-key": randomUUID() };
@@ -319,7 +319,7 @@ test("a key is made once for a request that is sent again, and not shown again",
   expect((await storedIp(account, id))?.key_hash).toBe(hash);
 });
 
-test("an answer without a key replays like any other, and nothing is looked at again", async () => {
+test("an answer without a setup key is replayed, and the host is not checked again", async () => {
   const account = await newAccount();
   const { id } = await host(account);
   expect((await authorize(account, id)).body.setup_key).toEqual(expect.any(String));
@@ -333,7 +333,7 @@ test("an answer without a key replays like any other, and nothing is looked at a
   expect(await happened(account)).toEqual(before);
 });
 
-test("takes no longer than five seconds when nobody answers, and says nothing of the host then", async () => {
+test("a check ends after five seconds if the DNS is silent, and keeps the names that it found before", async () => {
   const account = await newAccount();
   const { id } = await readyHost(account, [publicIp(), publicIp()]);
   const before = await storedIp(account, id);

@@ -12,7 +12,7 @@ async function optionOf(account: Account, optionId: string, query = ""): Promise
   return (body as IpOption[]).find(({ option_id }) => option_id === optionId);
 }
 
-test("lists the options with their places, the number of free addresses, and the price by the account's plan", async () => {
+test("lists options with their country, ASN, number of free addresses, and price in the account's plan", async () => {
   const account = await funded(await newAccount());
   const { option_id } = await newOption(3, { country_code: "SE" });
   const option = { option_id, country_code: "SE", asn: 64_500, price: "25.00", currency: "USD", available: 3 };
@@ -23,14 +23,14 @@ test("lists the options with their places, the number of free addresses, and the
   expect(await optionOf(account, option_id)).toMatchObject({ price: "99.00" });
 });
 
-test("still names an option of which nothing is left", async () => {
+test("still lists an option without free addresses", async () => {
   const account = await funded(await newAccount());
   const { option_id } = await newOption(1);
   await claimed(account, option_id);
   expect(await optionOf(account, option_id)).toMatchObject({ available: 0 });
 });
 
-test("can be narrowed to a country", async () => {
+test("`country_code` limits the list to one country", async () => {
   const account = await newAccount();
   const { option_id } = await newOption(1, { country_code: "FI" });
   expect(await optionOf(account, option_id, "?country_code=FI")).toMatchObject({ available: 1 });

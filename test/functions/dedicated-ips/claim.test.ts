@@ -19,7 +19,7 @@ const claim = (account: Account, body: object, options = {}) => send(account, "P
 const left = async (optionId: string): Promise<number> =>
   (await readOptions(testTable())).find(({ option_id }) => option_id === optionId)?.available ?? 0;
 
-test("takes a free address, and holds the price of a month until it is ready", async () => {
+test("takes a free address, and holds the price of the first 30 days", async () => {
   const account = await funded(await newAccount());
   const { option_id, ips } = await newOption(1, { country_code: "NL" });
   const { status, body, headers } = await claim(account, { option_id, name: "  Newsletters " });
@@ -78,7 +78,7 @@ test("a dry run answers 200 with the costs of a claim, and changes nothing", asy
   expect((await claim(account, { option_id, dry_run: true })).body.code).toBe("out_of_stock");
 });
 
-test("gets a default name, and costs the price of the account's plan", async () => {
+test("a claim without a name gets the reverse name of its address, and costs the price of the plan", async () => {
   const account = await funded(await newAccount());
   await billing(account, "POST", "change-plan", { plan_id: "per_dedicated_ip" });
   const { id, name } = await claimed(account);
@@ -86,7 +86,7 @@ test("gets a default name, and costs the price of the account's plan", async () 
   expect(await wallet(account)).toMatchObject({ available: 90_100 });
 });
 
-test("costs the highest price among the plans of the last 30 days and the future plans: a change for a day is no discount", async () => {
+test("costs the highest price among the plans of the last 30 days and all future plans", async () => {
   const today = dayOf(new Date());
   const cases: [before: number, price: string][] = [
     [1, "99.00"],
@@ -113,13 +113,13 @@ test("costs the highest price among the plans of the last 30 days and the future
   expect((await wallet(account)).available).toBe(90_100);
 });
 
-test("claims come one after another, not by the dozen", async () => {
+test("of twelve concurrent claims of an account, at least one gets 429", async () => {
   const account = await newAccount();
   const answers = await Promise.all(Array.from({ length: 12 }, () => claim(account, { option_id: "none" })));
   expect(answers.filter(({ status }) => status === 429).length).toBeGreaterThanOrEqual(1);
 });
 
-test("of twenty claims at once for three addresses three get one, each another, and the others nothing", async () => {
+test("if twenty accounts claim three addresses at once, three get one each, and the others hold no money", async () => {
   const { option_id, ips } = await newOption(3);
   const accounts = await Promise.all(Array.from({ length: 20 }, async () => funded(await newAccount())));
   const answers = await Promise.all(accounts.map((account) => claim(account, { option_id })));
@@ -133,7 +133,7 @@ test("of twenty claims at once for three addresses three get one, each another, 
   }
 });
 
-test("of twenty claims at once of one account each gets an address, as far as its money goes", async () => {
+test("if an account makes twenty claims at once, it gets as many addresses as its money pays for", async () => {
   const account = await newRoomyAccount();
   await funded(account, 12_500);
   const { option_id } = await newOption(12);
@@ -145,7 +145,7 @@ test("of twenty claims at once of one account each gets an address, as far as it
   expect((await send(account, "GET")).body.total).toBe(5);
 });
 
-test("without enough money takes nothing, and answers the available amount", async () => {
+test("a claim without enough money changes nothing, and shows the available and the missing amount", async () => {
   const account = await funded(await newAccount(), 2_499);
   const { option_id } = await newOption();
   const before = await storedOf(account);
@@ -181,7 +181,7 @@ test("is refused without a plan, with a cancelled plan, and above the limit", as
   expect((await claim(full, { option_id })).body).toMatchObject({ status: 409, code: "limit_reached" });
 });
 
-test("refuses invalid values, each at its place", async () => {
+test("refuses invalid values, and `loc` names the member of each", async () => {
   const account = await newRoomyAccount();
   const { option_id } = await newOption();
   const cases: [body: object, member: string, type: string][] = [
@@ -202,7 +202,7 @@ test("refuses invalid values, each at its place", async () => {
   }
 });
 
-test("a request sent again with its key claims no second one", async () => {
+test("a repeated request with the same idempotency key claims no second address", async () => {
   const account = await funded(await newAccount());
   const { option_id } = await newOption(2);
   const headers = { "idempotency-key": randomUUID() };

@@ -5,7 +5,7 @@ import { activeIp, host, send } from "../../support/dedicated-ips.ts";
 import { connected, funded } from "../../support/domains.ts";
 import { newAccount, newMember } from "../../support/world.ts";
 
-test("shows it with its domains, oldest first, and how many there are", async () => {
+test("shows the dedicated IP with its domains, oldest first, and the number of domains", async () => {
   const account = await funded(await newAccount());
   const { id } = await activeIp(account);
   const workspaceId = await newWorkspace(account, "Sales");
@@ -16,7 +16,7 @@ test("shows it with its domains, oldest first, and how many there are", async ()
   expect(body.domains).toEqual(domains.map((domain) => ({ id: domain.id, name: domain.name })));
 });
 
-test("shows only the domains that the caller may see, and is 404 for a caller who sees none of them", async () => {
+test("shows only the domains that the caller can see; a caller with only another domain gets 404", async () => {
   const account = await funded(await newAccount());
   const { id } = await activeIp(account);
   const [one, other, third] = [await connected(account), await connected(account), await connected(account)];
@@ -37,7 +37,7 @@ test("another account's IP and a missing one are 404", async () => {
   for (const id of [theirs.id, account.id]) expect((await send(account, "GET", `/${id}`)).status).toBe(404);
 });
 
-test("has a tag that its domains leave as it is", async () => {
+test("has an ETag that an assignment of domains does not change", async () => {
   const account = await funded(await newAccount());
   const { id } = await activeIp(account);
   const { name } = await connected(account);

@@ -11,7 +11,7 @@ const list = async (account: Account, query = "", as?: User) =>
 
 const idsIn = ({ items }: { items: DedicatedIp[] }): string[] => items.map(({ id }) => id);
 
-test("lists them oldest first, by page, type and status", async () => {
+test("lists dedicated IPs oldest first, in pages, and filters them by type and status", async () => {
   const account = await funded(await newAccount());
   const made = [await host(account), await claimed(account), await host(account), await activeIp(account)];
   const ids = made.map(({ id }) => id);
@@ -30,7 +30,7 @@ test("lists them oldest first, by page, type and status", async () => {
   expect((await send(account, "GET", "?status=gone")).body.detail).toMatchObject([{ loc: ["query", "status"] }]);
 });
 
-test("shows a caller with some domains the dedicated IPs of these domains, and counts no others", async () => {
+test("a caller with access to only some domains sees and counts only the dedicated IPs of these domains", async () => {
   const account = await funded(await newAccount());
   const [one, other] = [await activeIp(account), await activeIp(account)];
   await activeIp(account);

@@ -16,7 +16,7 @@ test("renames a host and a managed dedicated IP, and changes nothing else", asyn
   }
 });
 
-test("honours If-Match, and the name it has already changes nothing", async () => {
+test("honours If-Match, and a request with the present name changes nothing", async () => {
   const account = await newAccount();
   const { id, name } = await host(account);
   const { etag = "" } = (await send(account, "GET", `/${id}`)).headers;
@@ -29,7 +29,7 @@ test("honours If-Match, and the name it has already changes nothing", async () =
   expect([late.status, (await send(account, "GET", `/${id}`)).body.name]).toEqual([412, "Second"]);
 });
 
-test("404 for another account's, 403 without ip.manage, and 422 without a name", async () => {
+test("another account gets 404, a caller without ip.manage gets 403, and an empty name gets 422", async () => {
   const account = await newAccount();
   const { id } = await host(account);
   expect((await send(await newAccount(), "PATCH", `/${id}`, { name: "Theirs" })).status).toBe(404);

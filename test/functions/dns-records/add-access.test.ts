@@ -14,7 +14,7 @@ import { newAccount, newMember, newServiceAccount, testTable } from "../../suppo
 describe("at the same time", () => {
   const statuses = (answers: { status: number }[]) => statusesOf(answers);
 
-  test("of twelve requests for the same record one gets it", async () => {
+  test("one of twelve requests for the same record succeeds", async () => {
     const account = await newAccount();
     const { name: domain } = await connected(account);
     const answers = await Promise.all(
@@ -24,7 +24,7 @@ describe("at the same time", () => {
     expect(await ownRecords(account, domain)).toHaveLength(1);
   });
 
-  test("a CNAME and an A of one name do not both come", async () => {
+  test("of a CNAME and an A record of one name, only one is added", async () => {
     const account = await newAccount();
     const { name: domain } = await connected(account);
     const answers = await Promise.all(
@@ -35,7 +35,7 @@ describe("at the same time", () => {
     expect(statuses(answers)).toEqual([201, 409]);
   });
 
-  test("different records of one name, and of one domain, all come, and the zone has them all", async () => {
+  test("different records of one name or of one domain are all added, and the zone has them all", async () => {
     const account = await newAccount();
     const { name: domain, id: domainId } = await active(account);
     const values = Array.from({ length: 4 }, (_, index) => `192.0.2.${index}`);
@@ -47,7 +47,7 @@ describe("at the same time", () => {
     ]);
     expect(statuses(answers)).toEqual(Array(8).fill(201));
     expect(new Set(answers.map(({ body }) => body.id)).size).toBe(8);
-    // Who came while others were at the zone may have left theirs to them, and they to the worker.
+    // A request leaves its records to a sync that is already running, and this sync may leave them to the worker.
     await syncZone(account.id, domainId, zoneWork("test"));
     const shown = (await ownRecords(account, domain)).map(({ zone_status }) => zone_status);
     expect(new Set(shown)).toEqual(new Set(["in_sync"]));
@@ -58,7 +58,7 @@ describe("at the same time", () => {
 });
 
 describe("access", () => {
-  test("who manages the DNS of one domain or workspace may there, and is told of others as if they were not there", async () => {
+  test("a caller with dns.manage on a domain or workspace can add records there, but nowhere else", async () => {
     const account = await newAccount();
     const workspaceId = await newWorkspace(account, "Theirs");
     const [mine, inside, outside] = [
@@ -79,7 +79,7 @@ describe("access", () => {
     expect(await ownRecords(account, outside.name)).toEqual([]);
   });
 
-  test("a caller who may only read is told the missing capability", async () => {
+  test("a viewer is told the missing capability", async () => {
     const account = await newAccount();
     const { name: domain } = await connected(account);
     const viewer = await newMember(account, { role: "viewer" });
@@ -87,7 +87,7 @@ describe("access", () => {
     expect(body).toMatchObject({ status: 403, code: "forbidden", required_capability: "dns.manage" });
   });
 
-  test("nobody while the account is suspended", async () => {
+  test("a suspended account cannot add records", async () => {
     const account = await newAccount();
     const { name: domain } = await connected(account);
     await setAccountStatus(testTable(), account.id, "suspended", new Date());
@@ -98,8 +98,8 @@ describe("access", () => {
   });
 });
 
-describe("sent again", () => {
-  test("with the same key it is the same bytes, and no second record", async () => {
+describe("a request that is sent again", () => {
+  test("with the same key gets the same bytes, and adds no second record", async () => {
     const account = await newAccount();
     const { name: domain } = await active(account);
     const headers = { "idempotency-key": randomUUID() };

@@ -7,7 +7,7 @@ import { connected, delegated, domainsRequest, uniqueName } from "../../support/
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { newAccount, type Account } from "../../support/world.ts";
 
-describe("refused at its place", () => {
+describe("a refused record", () => {
   let account: Account;
   let domain: string;
   beforeAll(async () => {
@@ -57,7 +57,7 @@ describe("refused at its place", () => {
     [{ name: "😀-" }, "name", /./],
     [{ name: "a".repeat(64) }, "name", /63/],
     [{ name: Array(60).fill("abcd").join(".") }, "name", /253/],
-  ])("%#: what is wrong with the $1", async (body, member, message) => {
+  ])("%#: names what is wrong with $1", async (body, member, message) => {
     const answer = await recordsRequest(account, "POST", "", { domain, ...www, ...body });
     expect(answer.status).toBe(422);
     expect(answer.body.detail).toEqual([
@@ -84,13 +84,13 @@ describe("refused at its place", () => {
     [{ is_system_managed: true }, "is_system_managed", "extra_forbidden"],
     [{ domain: "not a name" }, "domain", "value_error"],
     [{ domain: "co.uk" }, "domain", "not_found"],
-  ])("%#: $1 that is $2", async (body, member, type) => {
+  ])("%#: names the fault of $1 ($2)", async (body, member, type) => {
     const answer = await recordsRequest(account, "POST", "", { domain, ...www, ...body });
     expect(answer.status).toBe(422);
     expect(answer.body.detail).toEqual([{ loc: ["body", member], msg: expect.any(String), type }]);
   });
 
-  test("says all that is wrong at once, and has kept nothing of it all", async () => {
+  test("names all faults at once, and is not stored", async () => {
     const body = { domain, name: "a b", type: "SRV", value: "10 x", tag: "issue" };
     const { body: answer } = await recordsRequest(account, "POST", "", body);
     const members = answer.detail.map(({ loc }: { loc: string[] }) => loc[1]);
@@ -98,7 +98,7 @@ describe("refused at its place", () => {
     expect(await ownRecords(account, domain)).toEqual([]);
   });
 
-  test("a domain that is not there, or another account's, with the same words", async () => {
+  test("gets the same answer for a missing domain and for another account's domain", async () => {
     const other = await newAccount();
     const theirs = await connected(other);
     const refs = [uniqueName(), theirs.name, theirs.id, randomUUID()];
@@ -158,7 +158,7 @@ describe("an existing record", () => {
     expect(await ownRecords(account, domain)).toHaveLength(there.length);
   });
 
-  test("the places of system records are theirs, before and after they are there", async () => {
+  test("the names and types of system records are reserved, before and after these records exist", async () => {
     const account = await newRoomyAccount();
     const { name: domain } = await connected(account);
     const refused = [
@@ -189,7 +189,7 @@ describe("an existing record", () => {
   });
 });
 
-test("a delegation does not take a system record out of reach", async () => {
+test("a delegation above a system record is refused", async () => {
   const account = await newAccount();
   const { name: domain } = await connected(account);
   const body = { domain, name: "_domainkey", type: "NS", value: "ns.example.net" };

@@ -5,10 +5,10 @@ import { setStored } from "../../support/domain-work.ts";
 import { active, connected, delegated, domainsRequest, uniqueName } from "../../support/domains.ts";
 import { newAccount } from "../../support/world.ts";
 
-describe("in the zone", () => {
+describe("the zone", () => {
   const longText = `${"é".repeat(300)}"\\ ${"x".repeat(1_445)}`;
 
-  test("has each type at once, as it was written", async () => {
+  test("serves each record type at once", async () => {
     const account = await newAccount();
     const { name: domain } = await active(account);
     const add = (body: object) => addedRecord(account, { domain, ...body });
@@ -46,7 +46,7 @@ describe("in the zone", () => {
     expect(referral.authorities).toMatchObject([{ name: `sub.${domain}`, type: "NS", data: "ns1.example.net" }]);
   });
 
-  test("has certificates, fingerprints and services in wire format, in any spelling", async () => {
+  test("serves TLSA, SSHFP, HTTPS and SVCB records in wire format, whatever their spelling", async () => {
     const account = await newAccount();
     const { name: domain } = await active(account);
     const hash = "0123456789abcdef".repeat(4);
@@ -81,7 +81,7 @@ describe("in the zone", () => {
     expect(await answers(`_dns.${domain}`, "UNKNOWN_64")).toMatchObject(wire(`ffff${dns}0001000403646f74`));
   });
 
-  test("goes by the lowest TTL of one name and type, and each record keeps its own", async () => {
+  test("serves all records of a name and type with their lowest TTL, and each record keeps its own TTL", async () => {
     const account = await newAccount();
     const { name: domain } = await active(account);
     const first = await addedRecord(account, { domain, ...www, ttl: 600 });
@@ -91,7 +91,7 @@ describe("in the zone", () => {
     expect(answers).toMatchObject([{ ttl: 120 }, { ttl: 120 }]);
   });
 
-  test("has a record of a domain that nobody delegated once it is delegated, and until then it is pending", async () => {
+  test("serves the records of a domain once it is delegated, and until then they are `pending`", async () => {
     const account = await newAccount();
     const { name: domain } = await connected(account);
     expect((await addedRecord(account, { domain, ...www })).zone_status).toBe("pending");
@@ -103,8 +103,8 @@ describe("in the zone", () => {
   });
 });
 
-describe("its shape", () => {
-  test("has all its members, those of other types as null, and an id of its own in the account", async () => {
+describe("an added record", () => {
+  test("shows all members, those of other types as null, and has an id of its own in the account", async () => {
     const account = await newAccount();
     const { name: domain } = await connected(account);
     const first = await recordsRequest(account, "POST", "", { domain, name: "WWW.", type: "A", value: " 192.0.2.1 " });
@@ -141,7 +141,7 @@ describe("its shape", () => {
     expect((await addedRecord(elsewhere, { domain: name, ...www })).id).toBe(1);
   });
 
-  test("does not have the id of a record that was deleted", async () => {
+  test("does not get the id of a deleted record", async () => {
     const account = await newAccount();
     const { name: domain } = await connected(account);
     const { id } = await addedRecord(account, { domain, ...www });
@@ -150,7 +150,7 @@ describe("its shape", () => {
     expect((await recordsRequest(account, "PATCH", `/${id}`, { ttl: 60 })).status).toBe(404);
   });
 
-  test("finds the domain by its id and by its name in any spelling", async () => {
+  test("finds its domain by the id, and by the name in any spelling", async () => {
     const account = await newAccount();
     const name = uniqueName("bücher-");
     const { name: domain, id } = await connected(account, { name });
@@ -169,7 +169,7 @@ describe("its shape", () => {
     }
   });
 
-  test("takes a full name in the domain, and makes it one in it", async () => {
+  test("can be given with its full name, and is stored with its relative name", async () => {
     const account = await newAccount();
     const { name: domain } = await connected(account);
     for (const [name, kept] of [
@@ -183,7 +183,7 @@ describe("its shape", () => {
   });
 });
 
-test("a domain has a thousand records, and none come once it is going away", async () => {
+test("a domain can have 1,000 records, and gets no record while it is `releasing`", async () => {
   const account = await newAccount();
   const { name: domain } = await connected(account);
   const add = async () => (await recordsRequest(account, "POST", "", { domain, ...www })).body;

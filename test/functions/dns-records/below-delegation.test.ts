@@ -35,7 +35,7 @@ test("a record below a delegation is refused with the delegation and its NS reco
   expect(await ownRecords(account, domain)).toHaveLength(3);
 });
 
-test("the addresses of the delegation's own nameservers are glue, and no other records of their names", async () => {
+test("below a delegation only addresses of its own nameservers (glue) are allowed", async () => {
   const { domain, add, refused } = await scene();
   await add({ name: "ns1.sub", type: "A", value: "192.0.2.1" });
   await add({ name: "sub", type: "NS", value: `ns1.sub.${domain}` });
@@ -50,7 +50,7 @@ test("the addresses of the delegation's own nameservers are glue, and no other r
   }
 });
 
-test("a delegation above records is refused with the records in its way, and made once they are gone", async () => {
+test("a delegation above records is refused with these records, and is possible once they are deleted", async () => {
   const { account, domain, add, refused } = await scene();
   const ids: number[] = [];
   for (let index = 0; index < 22; index++) {
@@ -66,7 +66,7 @@ test("a delegation above records is refused with the records in its way, and mad
   await add(delegation);
 });
 
-test("an update is checked by its new name, and a change of a delegation itself is free", async () => {
+test("an update is checked under its new name, and a delegation can change its value", async () => {
   const { domain, add, patch } = await scene();
   const { id: ns } = await add({ name: "sub", type: "NS", value: `ns1.sub.${domain}` });
   const { id: glue } = await add({ name: "ns1.sub", type: "A", value: "192.0.2.1" });
@@ -83,7 +83,7 @@ test("an update is checked by its new name, and a change of a delegation itself 
   expect(body).toMatchObject({ code: "below_delegation", conflicts_with: [glue] });
 });
 
-test("a file is imported with its delegations and their glue in any order, and names the lines of records below them", async () => {
+test("an import takes delegations and glue in any order, and names the lines of other records below them", async () => {
   const account = await newAccount();
   const { name: domain } = await active(account);
   const send = (zone_file: string) => recordsRequest(account, "POST", "/import", { domain, zone_file });
@@ -107,7 +107,7 @@ test("a file is imported with its delegations and their glue in any order, and n
   ]);
 });
 
-test("of a delegation and a record below it that are added at once, one is refused", async () => {
+test("if a delegation and a record below it are added at once, one of them is refused", async () => {
   const { account, domain } = await scene();
   const bodies = [
     { domain, name: "sub", type: "NS", value: "ns1.example.net" },

@@ -5,7 +5,7 @@ import { active, connected, domainsRequest } from "../../support/domains.ts";
 import { statusesOf } from "../../support/request.ts";
 import { newAccount, newMember } from "../../support/world.ts";
 
-test("takes a record away, out of the list, the domain and the zone, and once only", async () => {
+test("deletes a record once, from the list, from the domain's count and from the zone", async () => {
   const account = await newAccount();
   const { name: domain } = await active(account);
   const { id } = await addedRecord(account, { domain, ...www });
@@ -42,7 +42,7 @@ test("of many concurrent deletions one succeeds, and the count falls by one", as
   expect((await recordsRequest(account, "GET")).body.total).toBe(1);
 });
 
-test("leaves system records, and says that they follow from the settings", async () => {
+test("refuses to delete system records", async () => {
   const account = await newAccount();
   const { name: domain } = await active(account);
   const { items, total } = (await recordsRequest(account, "GET", `?domain=${domain}`)).body;
@@ -56,7 +56,7 @@ test("leaves system records, and says that they follow from the settings", async
   expect((await recordsRequest(account, "GET", `?domain=${domain}`)).body.total).toBe(total);
 });
 
-test("hides another account's records, and takes more than a look", async () => {
+test("answers 404 for another account's record, and needs dns.manage", async () => {
   const account = await newAccount();
   const { name: domain, id: domainId } = await connected(account);
   const { id } = await addedRecord(account, { domain, ...www });

@@ -7,7 +7,7 @@ import { newAccount, type Account } from "../../support/world.ts";
 const send = ({ id, owner }: Account, method: string, rest: string, body?: unknown): Promise<Answer> =>
   request(method, `/v1/public/accounts/${id}/dns-records${rest}`, { token: owner.token, body });
 
-test("is a zone file that another domain imports as it is", async () => {
+test("gives a zone file that can be imported into another domain", async () => {
   const account = await newAccount();
   const [from, to] = [await connected(account), await connected(account)];
   const records = [

@@ -14,7 +14,7 @@ test("shows a record as the list does, and Location leads to it", async () => {
   expect((await recordsRequest(account, "GET", `?domain=${domain}&name=www`)).body.items).toEqual([read.body]);
 });
 
-test("keeps its tag while only the nameservers take it", async () => {
+test("keeps the ETag of its last change while the nameservers take the change over", async () => {
   const account = await newAccount();
   const { name: domain } = await active(account);
   const { id } = await addedRecord(account, { domain, ...www });
@@ -22,7 +22,7 @@ test("keeps its tag while only the nameservers take it", async () => {
   expect((await recordsRequest(account, "GET", `/${id}`)).headers["etag"]).toBe(changed.headers["etag"]);
 });
 
-test("is hidden from who may not see its domain's records, and missing once deleted", async () => {
+test("is 404 for a caller who cannot see the records of its domain, and after its deletion", async () => {
   const account = await newAccount();
   const domain = await connected(account);
   const { id } = await addedRecord(account, { domain: domain.name, ...www });

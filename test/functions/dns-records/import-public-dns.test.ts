@@ -12,7 +12,7 @@ const send = ({ id, owner }: Account, body: unknown): Promise<Answer> =>
 
 const shown = ({ name, type, value }: { name: string; type: string; value: string }) => `${name} ${type} ${value}`;
 
-test("takes the records at the usual names, and at the names to which they lead, after a dry run that shows them", async () => {
+test("imports the records at the usual names and at the names to which they lead, after a dry run", async () => {
   const account = await newAccount();
   const { name: domain } = await connected(account);
   await publish(domain, [
@@ -52,13 +52,13 @@ test("takes the records at the usual names, and at the names to which they lead,
   expect((await ownRecords(account, domain)).map(shown).toSorted()).toEqual(taken);
 });
 
-test("takes a wildcard once, not for every usual name", async () => {
+test("imports a wildcard record once, and not for each usual name", async () => {
   const account = await newAccount();
   const { name: domain } = await connected(account);
   await publish(domain, [
     { name: "*", type: "A", value: "192.0.2.1" },
     { name: "www", type: "A", value: "192.0.2.2" },
-    // A name with another record is not covered by the wildcard any more, so it needs its address.
+    // The wildcard does not cover a name that has another record, so this name needs its own address record.
     { name: "mail", type: "A", value: "192.0.2.1" },
     { name: "mail", type: "AAAA", value: "2001:db8::1" },
   ]);
@@ -71,7 +71,7 @@ test("takes a wildcard once, not for every usual name", async () => {
   ]);
 });
 
-test("says how many questions got no answer", async () => {
+test("counts the look-ups without an answer", async () => {
   const account = await newAccount();
   const { name: domain } = await connected(account);
   await delegate(testTable(), domain, ["ns1.nowhere.example"]);
@@ -84,7 +84,7 @@ test.each([
   [{}, "Give the text of the zone file"],
   [{ source: "zone_file" }, "Give the text of the zone file"],
   [{ source: "public_dns", zone_file: "www A 192.0.2.1" }, "Leave the zone file out"],
-])("refuses %j, which names no source or two", async (given, message) => {
+])("refuses %j, which does not give exactly one source", async (given, message) => {
   const account = await newAccount();
   const { name: domain } = await connected(account);
   const { status, body } = await send(account, { domain, ...given });

@@ -45,7 +45,7 @@ test("adds the missing records, and gives the reason for each skipped line", asy
   expect((await list(account, domain)).total).toBe(before + 3);
 });
 
-test("changes nothing in a dry run, and nothing when it is sent again", async () => {
+test("changes nothing in a dry run, or when the same file is imported again", async () => {
   const account = await newAccount();
   const { name: domain } = await connected(account);
   const dry = await send(account, { domain, zone_file: file, dry_run: true });
@@ -105,7 +105,7 @@ test("needs dns.manage on this domain", async () => {
   expect(refused.body.detail).toMatchObject([{ loc: ["body", "domain"], type: "not_found" }]);
 });
 
-test("a record that somebody adds during an import wins: nothing is doubled, and no conflict is added", async () => {
+test("a record that is added during an import stays, and the import adds no duplicate and no conflict", async () => {
   const account = await newAccount();
   const { name: domain, id } = await connected(account);
   const zone_file = "www IN A 192.0.2.1\nftp IN A 192.0.2.2\napi IN A 192.0.2.3";
@@ -126,7 +126,7 @@ test("a record that somebody adds during an import wins: nothing is doubled, and
   expect(kept.toSorted()).toEqual(["api A", "ftp CNAME", "www A"]);
 });
 
-test("an import with an idempotency key reports records as skipped if another import has added them meanwhile", async () => {
+test("an import with a key reports records as skipped if another import has added them meanwhile", async () => {
   const account = await newAccount();
   const { name: domain, id } = await connected(account);
   const body = { domain, zone_file: "www IN A 192.0.2.1\nftp IN A 192.0.2.2" };

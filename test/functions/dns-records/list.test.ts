@@ -12,7 +12,7 @@ const valuesOf = (body: { items: { value: string }[] }): string[] => body.items.
 const query = (given: Record<string, string | number>): string =>
   `?${new URLSearchParams(Object.entries(given).map(([name, value]): [string, string] => [name, String(value)])).toString()}`;
 
-/** Two domains in different workspaces, whose records come in turns; the value of each says when it came. */
+/** Two domains in different workspaces. Their records are added in turns, and a record's value shows its place. */
 async function twoDomains() {
   const account = await newRoomyAccount();
   const workspaces = [await newWorkspace(account, "First"), await newWorkspace(account, "Second")];
@@ -43,16 +43,19 @@ describe("for a caller who sees all records", () => {
     expect(await list({ page: 4, page_size: 4 })).toEqual({ items: [], page: 4, page_size: 4, total: 9 });
   });
 
-  test.each([0, 1])("shows the records of a domain, by any name or its id (%i)", async (index) => {
-    const { list, domains } = scene;
-    const { name = "", id = "", unicode_name = "" } = domains[index] ?? {};
-    const wanted = index === 0 ? at(0, 2, 4, 6, 8) : at(1, 3, 5, 7);
-    for (const domain of [name, id, unicode_name.toUpperCase(), `${name}.`]) {
-      expect(valuesOf(await list({ domain }))).toEqual(wanted);
-    }
-    const page = await list({ domain: name, page: 2, page_size: 3 });
-    expect([valuesOf(page), page.total]).toEqual([wanted.slice(3), wanted.length]);
-  });
+  test.each([0, 1])(
+    "shows the records of a domain, which is given by any spelling of its name or by its id (%i)",
+    async (index) => {
+      const { list, domains } = scene;
+      const { name = "", id = "", unicode_name = "" } = domains[index] ?? {};
+      const wanted = index === 0 ? at(0, 2, 4, 6, 8) : at(1, 3, 5, 7);
+      for (const domain of [name, id, unicode_name.toUpperCase(), `${name}.`]) {
+        expect(valuesOf(await list({ domain }))).toEqual(wanted);
+      }
+      const page = await list({ domain: name, page: 2, page_size: 3 });
+      expect([valuesOf(page), page.total]).toEqual([wanted.slice(3), wanted.length]);
+    },
+  );
 
   test.each<[given: Record<string, string>, places: number[]]>([
     [{ type: "AAAA" }, [8]],
@@ -76,7 +79,7 @@ describe("for a caller who sees all records", () => {
     [{ search: "WÜRST" }, [4, 5, 6, 7]],
     [{ search: "sub", value: "192.0.2.6" }, [6]],
     [{ search: "nothing" }, []],
-  ])("shows those that %j holds of", async (given, places) => {
+  ])("shows the records that match %j", async (given, places) => {
     const { list } = scene;
     const page = await list(given);
     expect([valuesOf(page), page.total]).toEqual([at(...places), places.length]);
@@ -94,7 +97,7 @@ describe("for a caller who sees all records", () => {
     expect(valuesOf(await list({ name: `www.${domain}` }))).toEqual(at(0, 2, 8));
   });
 
-  test("shows nothing of a domain that is not there, or another account's", async () => {
+  test("shows nothing of a domain that does not exist, or of another account's domain", async () => {
     const { list } = scene;
     const theirs = await connected(await newAccount());
     const empty = { items: [], page: 1, page_size: 25, total: 0 };
@@ -105,7 +108,7 @@ describe("for a caller who sees all records", () => {
   });
 });
 
-test("shows who sees some of it that alone, by domain, and the total agrees", async () => {
+test("shows a caller who may see only some domains the records of these domains, and the total agrees", async () => {
   const { account, workspaces, domains, list } = await twoDomains();
   const [first, second] = domains;
   const viewers = await Promise.all([
@@ -141,7 +144,7 @@ test("shows who sees some of it that alone, by domain, and the total agrees", as
   expect(refused.body).toMatchObject({ status: 403, required_capability: "dns.view" });
 });
 
-test("closes up at once when records go, and shows system records as such", async () => {
+test("does not show deleted records, and marks system records", async () => {
   const account = await newAccount();
   const { name: domain } = await active(account);
   const { id } = await addedRecord(account, { domain, name: "www", type: "A", value: "192.0.2.1" });
@@ -163,7 +166,7 @@ test("closes up at once when records go, and shows system records as such", asyn
   for (const item of items) expect(item).toMatchObject({ is_system_managed: true, zone_status: "in_sync", domain });
 });
 
-describe("refused at its place", () => {
+describe("the list refuses", () => {
   let account: Account;
   beforeAll(async () => void (account = await newRoomyAccount()));
 

@@ -12,7 +12,7 @@ import { newAccount, testTable, type Account } from "../../support/world.ts";
 
 const server = () => ({ port: Number(process.env["TEST_DNS_PORT"]), stop: async () => undefined });
 
-/** The records of a name and type in any section of the nameserver's answer: also delegations, and their glue. */
+/** The records of a name and type in all sections of the nameserver's answer, with delegations and their glue. */
 async function served(name: string, type: string): Promise<Answer[]> {
   const [packet] = await byTcp(server(), framed(query(name, type)));
   const all = [...(packet?.answers ?? []), ...(packet?.authorities ?? []), ...(packet?.additionals ?? [])];
@@ -40,7 +40,7 @@ function serviceText(data: Buffer): string {
   return `${data.readUInt16BE()} ${host(labels.join("."))} ${svcParamsText(params)}`.trim();
 }
 
-/** The data of a record on the wire as a zone file has them. */
+/** The data of a record from the wire, in the form of a zone file. */
 function text(record: Answer): string {
   switch (record.type) {
     case "A":

@@ -46,7 +46,7 @@ describe("a record", () => {
     expect(await read(account, domain, id)).toEqual(changed.body);
   });
 
-  test("moves in the zone with its name and value: nothing is left of the old ones", async () => {
+  test("changes its name and value in the zone, where nothing is left of the old record", async () => {
     const account = await newAccount();
     const { name: domain } = await active(account);
     const { id } = await addedRecord(account, { domain, ...www });
@@ -65,7 +65,7 @@ describe("a record", () => {
     );
   });
 
-  test("that leaves others of its name and type takes only itself along", async () => {
+  test("that gets another name does not change the other records of its old name and type", async () => {
     const account = await newAccount();
     const { name: domain } = await active(account);
     const { id } = await addedRecord(account, { domain, ...www });
@@ -75,13 +75,13 @@ describe("a record", () => {
     expect(await served(`shop.${domain}`, "A")).toEqual(["192.0.2.1"]);
   });
 
-  test("is no duplicate of itself", async () => {
+  test("can be updated with its own values, and is no duplicate of itself", async () => {
     const { id, update } = await accountWith(www);
     expect((await update({ value: "192.0.2.1", name: "WWW" })).body).toMatchObject({ id, name: "www" });
   });
 });
 
-describe("refused", () => {
+describe("an update is refused", () => {
   let scene: Awaited<ReturnType<typeof accountWith>>;
   beforeAll(async () => void (scene = await accountWith(www)));
 
@@ -96,7 +96,7 @@ describe("refused", () => {
     [{ name: "a..b" }, ["body", "name"]],
     [{ ttl: 59 }, ["body", "ttl"]],
     [{ ttl: null }, ["body", "ttl"]],
-  ])("%j at its place, and nothing is changed", async (body, loc) => {
+  ])("for %j, and nothing is changed", async (body, loc) => {
     const { account, domain, id, update } = scene;
     const before = await read(account, domain, id);
     const answer = await update(body);
@@ -105,13 +105,13 @@ describe("refused", () => {
     expect(await read(account, domain, id)).toEqual(before);
   });
 
-  test("a member that its type does not have", async () => {
+  test("for a null MX (`.`) with a priority other than 0", async () => {
     const { update } = await accountWith({ name: "mail", type: "MX", value: "mx.example.net", priority: 5 });
     expect((await update({ value: "." })).body.detail).toMatchObject([{ loc: ["body", "priority"] }]);
     expect((await update({ value: ".", priority: 0 })).body).toMatchObject({ value: ".", priority: 0 });
   });
 
-  test("into the place of another record, which is named", async () => {
+  test("with the id of the record that already has the new name or value", async () => {
     const { update, ids } = await accountWith(
       www,
       { ...www, value: "192.0.2.2" },
@@ -141,7 +141,7 @@ describe("refused", () => {
     expect((await recordsRequest(account, "GET", `?domain=${domain}`)).body.items).toEqual(items);
   });
 
-  test("for a record that is not there, another account's, or one the caller does not see, all alike", async () => {
+  test("in the same way for a missing record, another account's record, and a record out of sight", async () => {
     const { account, id } = await accountWith(www);
     const theirs = await accountWith(www, { ...www, name: "more" });
     const hidden = await newMember(account, { role: "dns_manager", scope: { type: "domain", id: theirs.domainId } });
@@ -156,14 +156,14 @@ describe("refused", () => {
   });
 
   test.each(["abc", "0", "-1", "1.5", "01", "2147483648", "99999999999999999999", "%20"])(
-    "an id such as %s at its place",
+    "for an id such as %s",
     async (id) => {
       const answer = await recordsRequest(scene.account, "PATCH", `/${id}`, { ttl: 60 });
       expect(answer.body.detail).toMatchObject([{ loc: ["path", "record_id"] }]);
     },
   );
 
-  test("for a caller who may only read, and outside the caller's scope", async () => {
+  test("for a caller without dns.manage on the domain", async () => {
     const { account, domainId, ids, update } = await accountWith(www);
     const viewer = await newMember(account, { role: "viewer" });
     const manager = await newMember(account, { capability: "dns.manage", scope: { type: "domain", id: domainId } });
@@ -175,7 +175,7 @@ describe("refused", () => {
 });
 
 describe("at the same time", () => {
-  test("changes of different members all hold", async () => {
+  test("changes of different members all take effect", async () => {
     const { account, domain, id, update } = await accountWith({
       name: "_sip._tcp",
       type: "SRV",
@@ -189,7 +189,7 @@ describe("at the same time", () => {
     expect(await read(account, domain, id)).toMatchObject(Object.assign({}, ...changes));
   });
 
-  test("several changes of the name end with one of them, and the zone has only this one", async () => {
+  test("of several changes of the name one stays, and the zone has only this name", async () => {
     const account = await newAccount();
     const { name: domain, id: domainId } = await active(account);
     const { id } = await addedRecord(account, { domain, ...www });
@@ -203,7 +203,7 @@ describe("at the same time", () => {
     expect(found.map((values) => values.length)).toEqual(names.map((name) => Number(name === last?.name)));
   });
 
-  test("two records do not become the same one", async () => {
+  test("two records cannot become equal", async () => {
     const { account, domain, ids, update } = await accountWith(www, { ...www, value: "192.0.2.2" });
     const answers = await Promise.all(ids.map((id) => update({ value: "192.0.2.3" }, id)));
     expect(statusesOf(answers)).toEqual([200, 409]);
@@ -211,7 +211,7 @@ describe("at the same time", () => {
     expect(values.filter((value) => value === "192.0.2.3")).toHaveLength(1);
   });
 
-  test("a change and a deletion leave nothing, whichever comes first", async () => {
+  test("a change and a deletion leave no record, whichever comes first", async () => {
     const { account, domain, id, update } = await accountWith(www);
     const [changed, deleted] = await Promise.all([
       update({ name: "shop" }),

@@ -66,7 +66,7 @@ const refused: [name: string, message: string][] = [
   ["sh\ud800op.com", "an invisible character"],
 ];
 
-test("refuses a text that is no domain name at its place, with the reason, and changes nothing", async () => {
+test("refuses an invalid or reserved name with the reason, and changes nothing", async () => {
   const account = await newRoomyAccount();
   const workspaceId = await newWorkspace(account, "Sales");
   const before = await storedOf(account);
@@ -78,7 +78,7 @@ test("refuses a text that is no domain name at its place, with the reason, and c
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("refuses a workspace that is not there, at its place", async () => {
+test("refuses a workspace that is not in the account", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   for (const workspaceId of [account.id, await newWorkspace(other, "Theirs")]) {
     const { status, body } = await connect(account, uniqueName(), workspaceId);

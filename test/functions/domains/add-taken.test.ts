@@ -22,7 +22,7 @@ import { recorded } from "../../support/recorded.ts";
 import { request, statusesOf } from "../../support/request.ts";
 import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
 
-test("lets one of many accounts win a name that all want at once, and leaves nothing of it in the others", async () => {
+test("if many accounts connect a name at once, one gets the name, and nothing of it stays in the others", async () => {
   const name = uniqueName();
   const scenes: { account: Account; workspaceId: string }[] = [];
   for (let count = 0; count < 4; count++) {
@@ -46,7 +46,7 @@ test("lets one of many accounts win a name that all want at once, and leaves not
   }
 });
 
-test("does not tell whether the other account has proved a taken name, only what the caller can do", async () => {
+test("the refusal of a taken name tells what the caller can do, and not whether its holder proved it", async () => {
   const [holder, other] = [await newAccount(), await newAccount()];
   const workspaceId = await newWorkspace(other, "Sales");
   const [unproved, proved] = [await connected(holder), await active(holder)];
@@ -66,7 +66,7 @@ test("does not tell whether the other account has proved a taken name, only what
   expect(await domainTotals(other, workspaceId)).toEqual([0, 0]);
 });
 
-test("gives an unproved name to the account to which its parent delegates, and deletes the other account's contents 30 days later", async () => {
+test("an unproved name goes to the account with its delegation; its old contents are deleted after 30 days", async () => {
   const [old, newcomer] = [await newAccount(), await newAccount()];
   const { id, name, workspace_id } = await connected(old);
   const body = { domain: name, name: "www", type: "A", value: "192.0.2.1" };
@@ -104,7 +104,7 @@ test("gives an unproved name to the account to which its parent delegates, and d
   expect((await connect(old, name, await newWorkspace(old, "Again"))).body.code).toBe("domain_taken");
 });
 
-test("keeps a name that was proved with the account that proved it, wherever the parent delegates it since", async () => {
+test("an account keeps a name that it proved, even if the name is now delegated to another account", async () => {
   const [holder, other] = [await newAccount(), await newAccount()];
   const { name } = await active(holder);
   await delegated(other, name);
@@ -113,7 +113,7 @@ test("keeps a name that was proved with the account that proved it, wherever the
   expect((await storedAs(holder, name)).status).toBe("active");
 });
 
-test("gives a name that the parent delegates elsewhere to nobody", async () => {
+test("a name stays with its holder if the parent zone delegates it to neither the holder nor the caller", async () => {
   const [holder, other, third] = [await newAccount(), await newAccount(), await newAccount()];
   const { name } = await connected(holder);
   await delegated(third, name);
@@ -121,7 +121,7 @@ test("gives a name that the parent delegates elsewhere to nobody", async () => {
   expect((await storedAs(holder, name)).status).toBe("pending_delegation");
 });
 
-test("a takeover happens once, however often it is asked for at the same time", async () => {
+test("concurrent requests take a name over only once", async () => {
   const [holder, newcomer, other] = [await newAccount(), await newAccount(), await newAccount()];
   const { id, name } = await connected(holder);
   await delegated(newcomer, name);
@@ -139,13 +139,13 @@ test("a takeover happens once, however often it is asked for at the same time", 
   expect(await domainOf(holder, id)).toMatchObject({ status: "releasing", is_open: false });
 });
 
-/** The parent zone, as each of two accounts sees it at its own moment: delegated to them. */
+/** The parent zone at the moment when this account looked: the name was delegated to the account. */
 const changeable = (accountId: string): Resolver => ({
   resolve: async () => ({ status: "none" }),
   delegation: async () => ({ status: "delegated", nameservers: nameserversOf(accountId) }),
 });
 
-test("of two accounts that both saw the name delegated to them one has it", async () => {
+test("if two accounts both saw the name delegated to them, one of them gets it", async () => {
   const holder = await newAccount();
   const { name } = await connected(holder);
   const rivals = await Promise.all(

@@ -8,7 +8,7 @@ import { request, statusesOf } from "../../support/request.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { newAccount } from "../../support/world.ts";
 
-test("connects a domain that can be read at its Location at once, to be delegated to nameservers of the account", async () => {
+test("connects a domain that can be read at its Location at once, with nameservers of the account", async () => {
   const account = await newAccount();
   const workspace_id = await newWorkspace(account, "Sales");
   const name = uniqueName();
@@ -51,14 +51,14 @@ test("connects a domain that can be read at its Location at once, to be delegate
   expect((await connected(await newAccount())).nameservers).not.toEqual(created.body.nameservers);
 });
 
-test("connects a name whose DNS stays where it is", async () => {
+test("connects a domain with external DNS", async () => {
   const account = await newAccount();
   const workspace_id = await newWorkspace(account, "Sales");
   const given = { name: uniqueName(), workspace_id, dns_mode: "external" };
   expect(await domainsRequest(account, "POST", "", given)).toMatchObject({ status: 201, body: given });
 });
 
-test("takes a name under a public suffix that is a company's, one below a name, and one in the letters of its language", async () => {
+test("accepts a subdomain, a name under a company's suffix (`github.io`), and an internationalised name", async () => {
   const account = await newAccount();
   const workspace_id = await newWorkspace(account, "Sales");
   const own = uniqueName();
@@ -73,7 +73,7 @@ test("takes a name under a public suffix that is a company's, one below a name, 
   }
 });
 
-test("knows one name in all its spellings: it is refused again in each, and found by each", async () => {
+test("a connected name in any spelling is refused as a second domain, and finds the domain", async () => {
   const account = await newRoomyAccount();
   const workspaceId = await newWorkspace(account, "Sales");
   const end = uniqueName("x");
@@ -103,7 +103,7 @@ test("knows one name in all its spellings: it is refused again in each, and foun
   expect(await domainTotals(account, workspaceId)).toEqual([1, 1]);
 });
 
-test("lets one of many concurrent requests for a name win in an account, and counts it once", async () => {
+test("of many concurrent requests of an account for a name, one succeeds, and the domain is counted once", async () => {
   const account = await newAccount();
   const [name, workspaceId] = [uniqueName(), await newWorkspace(account, "Sales")];
   const answers = await Promise.all(Array.from({ length: 12 }, () => connect(account, name, workspaceId)));
@@ -112,7 +112,7 @@ test("lets one of many concurrent requests for a name win in an account, and cou
   expect(await domainTotals(account, workspaceId)).toEqual([1, 1]);
 });
 
-test("gives concurrent requests for different names all their place", async () => {
+test("concurrent requests for different names all succeed, and all are counted", async () => {
   const account = await newAccount();
   const workspaceId = await newWorkspace(account, "Sales");
   const answers = await Promise.all(Array.from({ length: 10 }, () => connect(account, uniqueName(), workspaceId)));
@@ -120,7 +120,7 @@ test("gives concurrent requests for different names all their place", async () =
   expect(await domainTotals(account, workspaceId)).toEqual([10, 10]);
 });
 
-test("says of a domain that is going away that it is, not that it is there", async () => {
+test("answers `domain_not_ready`, not `domain_exists`, while the domain is `releasing`", async () => {
   const account = await newAccount();
   const { name, workspace_id } = await connected(account);
   await setStored(account, name, { status: "releasing", is_open: false });
@@ -129,7 +129,7 @@ test("says of a domain that is going away that it is, not that it is there", asy
   expect(await domainTotals(account, workspace_id)).toEqual([1, 1]);
 });
 
-test("connects a name whose registration failed, in place of that, and keeps that while the name is refused", async () => {
+test("connects a name in place of its failed registration, which stays if the connection is refused", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const { id, name, workspace_id } = await connected(account);
   await setStored(account, name, { status: "failed", is_open: false, source: "purchased" });
@@ -144,7 +144,7 @@ test("connects a name whose registration failed, in place of that, and keeps tha
   expect(await domainTotals(account, workspace_id)).toEqual([1, 1]);
 });
 
-test("warns of a name that looks like another one of the account, and takes it", async () => {
+test("connects a name that looks like another name of the account, and warns", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const workspaceId = await newWorkspace(account, "Sales");
   const end = uniqueName("l");

@@ -25,10 +25,10 @@ import { withFault } from "../../support/faults.ts";
 import { added, at, send } from "../../support/mailboxes.ts";
 import { newAccount, newMember, testTable } from "../../support/world.ts";
 
-/** Which of these calls write. */
+/** Matches the names of calls that write. */
 const writes = /^(?:Transact|Put|Update|Delete)/;
 
-test("wherever a deletion for good dies, another deletion or the worker does the rest", async () => {
+test("a final deletion that dies at any write is finished by another deletion or by the worker", async () => {
   const account = await newAccount();
   const scene = async () => {
     const domain = await quicklyActive(account);
@@ -54,7 +54,7 @@ test("wherever a deletion for good dies, another deletion or the worker does the
   expect((await domainsRequest(account, "GET", "")).body.total).toBe(0);
 });
 
-test("wherever a deletion dies, the domain is kept, and is active again once it is restored", async () => {
+test("a domain whose deletion died at any write is kept, and is active again after it is restored", async () => {
   const account = await newAccount();
   const scene = async () => {
     const domain = await quicklyActive(account);
@@ -80,7 +80,7 @@ test("wherever a deletion dies, the domain is kept, and is active again once it 
   }
 });
 
-test("takes a zone away whose making died before anybody wrote down that it is there", async () => {
+test("deletes a zone whose creation died before the id of the zone was stored", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   const { id } = await storedAs(account, name);
@@ -89,7 +89,7 @@ test("takes a zone away whose making died before anybody wrote down that it is t
   expect(await dig(name, "MX")).toBe("EREFUSED");
 });
 
-test("waits for a sync of the zone that is running, so that no zone is left behind", async () => {
+test("waits for a running sync of the zone, and leaves no zone behind", async () => {
   const account = await newAccount();
   const domain = await quicklyActive(account);
   const { id, name } = domain;
@@ -109,7 +109,7 @@ test("waits for a sync of the zone that is running, so that no zone is left behi
   expect(await leftOf(account, domain)).toEqual([]);
 });
 
-test("a grant that is given on a domain late in its deletion is revoked too", async () => {
+test("a grant on a domain that is given during the deletion of the domain is revoked too", async () => {
   const account = await newAccount();
   const seen: number[] = [];
   const whole = await connected(account);
@@ -125,7 +125,7 @@ test("a grant that is given on a domain late in its deletion is revoked too", as
   expect(seen).toContain(201);
 });
 
-test("a release whose time is over has purged some of the mailboxes, and a later run purges the rest", async () => {
+test("a deletion that runs out of time has purged some of the mailboxes, and later runs purge the rest", async () => {
   const account = await newAccount();
   const domain = await quicklyActive(account);
   for (const local of ["ada", "bob", "eve"]) {

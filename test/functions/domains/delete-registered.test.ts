@@ -8,7 +8,7 @@ import { advance, domainOf, setStored, write } from "../../support/domain-work.t
 import { connected, contact } from "../../support/domains.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 
-test("gives a registration back to the registrar, and keeps the domain as releasing while that does not answer", async () => {
+test("a deletion gives the registration back, and waits as `releasing` while the registrar does not answer", async () => {
   const account = await newAccount();
   const domain = await connected(account);
   const { id, name } = domain;
@@ -28,7 +28,7 @@ test("gives a registration back to the registrar, and keeps the domain as releas
   expect(await leftOf(account, domain)).toEqual([]);
 });
 
-test("a domain whose registration failed takes nothing from the present holder of the name", async () => {
+test("the deletion of a domain whose registration failed takes nothing from the name's present holder", async () => {
   const [account, buyer] = [await newAccount(), await newAccount()];
   const { name } = await connected(account);
   const registration = { status: "failed", expires_at: null, locked: false };

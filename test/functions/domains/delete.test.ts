@@ -10,7 +10,7 @@ import { recorded } from "../../support/recorded.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newMember, testTable } from "../../support/world.ts";
 
-test("deletes a domain for good with all it had: records, zone, key, grants, its place and its name", async () => {
+test("deletes a domain for good with its records, zone, DKIM key, grants, counts and name", async () => {
   const account = await newAccount();
   const domain = await quicklyActive(account);
   const { id, name, workspace_id } = domain;
@@ -46,7 +46,7 @@ test("leaves other domains of the account and the workspace as they are", async 
   expect((await deleteWorkspace(account, workspaceId)).body).toMatchObject({ domain_count: 1 });
 });
 
-test("of many concurrent deletions each succeeds or finds nothing, and it is counted once", async () => {
+test("each of many concurrent deletions succeeds or finds nothing, and the total falls by one", async () => {
   const account = await newAccount();
   const workspaceId = await newWorkspace(account, "Sales");
   const domain = await connected(account, { workspaceId });
@@ -76,7 +76,7 @@ test("refuses a domain that holds mailboxes, or is being registered, and leaves 
   expect(await dig(name, "MX")).toHaveLength(2);
 });
 
-test("refuses to delete a state that the caller did not see", async () => {
+test("refuses a deletion if the domain has changed since the caller read its ETag", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   const seen = { "if-match": (await domainsRequest(account, "GET", `/${name}`)).headers["etag"] ?? "" };
@@ -86,7 +86,7 @@ test("refuses to delete a state that the caller did not see", async () => {
   expect((await remove(account, name, fresh)).status).toBe(200);
 });
 
-test("a name that was given up is somebody else's without anything the first account had", async () => {
+test("another account that connects a deleted name gets nothing that the first account had", async () => {
   const [first, second] = [await newAccount(), await newAccount()];
   const name = uniqueName("own");
   const old = await quicklyActive(first, { name });

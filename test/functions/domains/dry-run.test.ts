@@ -19,7 +19,7 @@ const held = async (account: Account): Promise<string> =>
 type Result = { domain_name: string; status: string; error_code: string | null };
 const short = (results: Result[]) => results.map((one) => [one.domain_name, one.status, one.error_code]);
 
-test("a dry purchase has the answer and the held amount of the real one, and changes nothing", async () => {
+test("a dry run of a purchase gives the results and the hold of the real purchase, and changes nothing", async () => {
   const orders = fc.record({
     cents: fc.integer({ min: 0, max: 8_000 }),
     prefixes: fc.array(fc.constantFrom("", "", "taken-", "premium-", "refused-", "own-"), {
@@ -91,7 +91,7 @@ describe("a dry run", () => {
     expect(await held(account)).toBe("14.00");
   });
 
-  test("of a transfer tells its hold, and stores no auth code", async () => {
+  test("of a transfer shows its hold, and stores no auth code", async () => {
     const [account, name] = [await buyer(1_000), await nameElsewhere()];
     const { body } = await transfer(account, [name], dry);
     expect(body).toMatchObject({
@@ -106,7 +106,7 @@ describe("a dry run", () => {
     expect(JSON.stringify(await storedOf(account))).not.toContain("auth_code");
   });
 
-  test("tells the costs of a name that another account is buying: it is taken", async () => {
+  test("shows no hold for a name that another account is buying, because the purchase would fail", async () => {
     const [account, other] = [await buyer(), await buyer()];
     const name = uniqueName("slow-");
     await purchase(other, [name], { workspace_id: await newWorkspace(other, "There") });
@@ -117,7 +117,7 @@ describe("a dry run", () => {
     expect(short(told.results)).toEqual(short(real.results));
   });
 
-  test("with a key is repeated as it was, and its key is no other request's", async () => {
+  test("with an idempotency key is replayed, and its key cannot be used for another request", async () => {
     const account = await buyer();
     const body = { workspace_id: await newWorkspace(account, "Here"), domains: [uniqueName()] };
     const headers = { "idempotency-key": randomUUID() };

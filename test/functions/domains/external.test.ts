@@ -30,7 +30,7 @@ const dayMs = 86_400_000;
 const setMode = (account: Account, name: string, dns_mode: "hosted" | "external") =>
   domainsRequest(account, "PATCH", `/${name}`, { dns_mode });
 
-/** An external domain that is proved, with all its records right. */
+/** A proved external domain with its proof, MX, SPF and DKIM records. */
 async function ready(account: Account) {
   const domain = await externalDomain(account);
   const { proof, mx, spf, dkim } = domain.records;
@@ -42,7 +42,7 @@ async function ready(account: Account) {
 const isFirm = async (name: string) => (await readHolder(testTable(), name))?.firm;
 
 describe("an external domain", () => {
-  test("is active once its TXT record is there, without a zone here, and sends once SPF and DKIM are right", async () => {
+  test("is active once its TXT record is there, has no zone here, and sends once SPF and DKIM are right", async () => {
     const account = await newAccount();
     const { id, name, records } = await externalDomain(account);
     const host = `_hosted-mail.${name}`;
@@ -100,31 +100,34 @@ describe("an external domain", () => {
     expect(waitMs(9 * dayMs)).toBeLessThanOrEqual(1.1 * dayMs);
   });
 
-  test.each(["_hosted-mail", "*"])("is not proved by an alias at %s, to which others can write", async (alias) => {
-    const [account, other] = [await newAccount(), await newAccount()];
-    const { name, records } = await externalDomain(account);
-    const proof = records.proof.map((record) => ({ ...record, name: "texts" }));
-    await publish(name, [{ name: alias, type: "CNAME", value: `texts.${name}` }, ...proof]);
-    const { body } = await verify(account, name);
-    expect(body).toMatchObject({ verified: false, fault: "proof_is_alias", observed_txt: [] });
-    expect(body.message).toContain(`_hosted-mail.${name} is an alias (CNAME) of texts.${name}`);
-    const { body: setup } = await domainsRequest(account, "GET", `/${name}/dns-setup`);
-    const shown = setup.records.find(({ purpose }: { purpose: string }) => purpose === "proof");
-    expect(shown).toMatchObject({ message: expect.stringContaining("is an alias (CNAME)") });
-    expect(shown.status).not.toBe("ok");
-    const theirs = proofOf(other, name);
-    await publish(name, [
-      { name: alias, type: "CNAME", value: `texts.${name}` },
-      { ...theirs, name: "texts" },
-    ]);
-    expect((await connect(other, name, await newWorkspace(other, "Theirs"))).body).toMatchObject({
-      code: "domain_taken",
-    });
-    await publish(name, records.proof);
-    expect((await verify(account, name)).body).toMatchObject({ verified: true, fault: null });
-  });
+  test.each(["_hosted-mail", "*"])(
+    "is not proved by an alias at %s, because others may control the target of the alias",
+    async (alias) => {
+      const [account, other] = [await newAccount(), await newAccount()];
+      const { name, records } = await externalDomain(account);
+      const proof = records.proof.map((record) => ({ ...record, name: "texts" }));
+      await publish(name, [{ name: alias, type: "CNAME", value: `texts.${name}` }, ...proof]);
+      const { body } = await verify(account, name);
+      expect(body).toMatchObject({ verified: false, fault: "proof_is_alias", observed_txt: [] });
+      expect(body.message).toContain(`_hosted-mail.${name} is an alias (CNAME) of texts.${name}`);
+      const { body: setup } = await domainsRequest(account, "GET", `/${name}/dns-setup`);
+      const shown = setup.records.find(({ purpose }: { purpose: string }) => purpose === "proof");
+      expect(shown).toMatchObject({ message: expect.stringContaining("is an alias (CNAME)") });
+      expect(shown.status).not.toBe("ok");
+      const theirs = proofOf(other, name);
+      await publish(name, [
+        { name: alias, type: "CNAME", value: `texts.${name}` },
+        { ...theirs, name: "texts" },
+      ]);
+      expect((await connect(other, name, await newWorkspace(other, "Theirs"))).body).toMatchObject({
+        code: "domain_taken",
+      });
+      await publish(name, records.proof);
+      expect((await verify(account, name)).body).toMatchObject({ verified: true, fault: null });
+    },
+  );
 
-  test("is told apart from another account's, whose value proves nothing", async () => {
+  test("is not proved by the TXT value of another account or of another name", async () => {
     const [account, other] = [await newAccount(), await newAccount()];
     const { name } = await externalDomain(account);
     for (const value of [proofOf(other, name), proofOf(account, `other-${name}`)]) {
@@ -137,7 +140,7 @@ describe("an external domain", () => {
     expect((await verify(account, name)).body).toMatchObject({ verified: true, fault: null });
   });
 
-  test("has a key at once, the same after it is proved", async () => {
+  test("has a DKIM key at once, and keeps this key when it is proved", async () => {
     const account = await newAccount();
     const { name, records } = await externalDomain(account);
     await publish(name, [...records.proof, ...records.spf, ...records.dkim]);
@@ -145,7 +148,7 @@ describe("an external domain", () => {
     expect((await verify(account, name)).body).toMatchObject({ status: "active", outbound_routing_ready: true });
   });
 
-  test("that is proved and cannot send says which of SPF and DKIM is wrong", async () => {
+  test("that is proved but cannot send shows which of SPF and DKIM is wrong", async () => {
     const account = await newAccount();
     const { name, records } = await externalDomain(account);
     await publish(name, [...records.proof, ...records.spf]);
@@ -156,7 +159,7 @@ describe("an external domain", () => {
     );
   });
 
-  test("that lost a record which a verification saw becomes degraded, and a verification alone does not end this", async () => {
+  test("is degraded after it lost a record, and a verification ends this only if the record is back", async () => {
     const account = await newAccount();
     const { name, records } = await ready(account);
     const { proof, mx, spf, dkim } = records;
@@ -172,7 +175,7 @@ describe("an external domain", () => {
     expect(await happened(account)).toContain("domain.recovered");
   });
 
-  test("whose SPF record lacks only another sender gets a warning, and the record to publish", async () => {
+  test("gets a warning and the record to publish if its SPF record lacks only a name of `spf_includes`", async () => {
     const account = await newAccount();
     const { name, records } = await ready(account);
     const { proof, mx, spf, dkim } = records;
@@ -191,7 +194,7 @@ describe("an external domain", () => {
     expect(wanted).toMatchObject({ value: expect.stringContaining(`include:${other}`) });
   });
 
-  test("takes no records, because nobody would see them", async () => {
+  test("accepts no DNS records, because its DNS is not served here", async () => {
     const account = await newAccount();
     const { name } = await externalDomain(account);
     const record = { domain: name, name: "www", type: "A", value: "192.0.2.1" };
@@ -213,7 +216,7 @@ describe("an external domain", () => {
 });
 
 describe("a name that another account has", () => {
-  test("goes to the account that publishes its TXT record, if the other never proved it", async () => {
+  test("goes to the account whose TXT record the name has, if the other account never proved the name", async () => {
     const [old, account] = [await newAccount(), await newAccount()];
     const { name } = await connected(old);
     const workspaceId = await newWorkspace(account, "Sales");
@@ -229,7 +232,7 @@ describe("a name that another account has", () => {
     expect(await happened(old)).toContain("domain.taken_over");
   });
 
-  test("stays with an account that proved it, until its record has been gone for thirteen checks", async () => {
+  test("stays with the account that proved it, until thirteen checks have missed its TXT record", async () => {
     const [old, account] = [await newAccount(), await newAccount()];
     const { name } = await ready(old);
     await publish(name, [proofOf(old, name), proofOf(account, name)]);
@@ -245,7 +248,7 @@ describe("a name that another account has", () => {
   });
 });
 
-test("a check that began before a verification changes nothing that the verification found", async () => {
+test("a check that began before a verification does not overwrite the findings of the verification", async () => {
   const account = await newAccount();
   const { id, name, records } = await externalDomain(account);
   await publish(name, records.proof);
@@ -273,8 +276,8 @@ test("a check that began before a verification changes nothing that the verifica
   expect(await isFirm(name)).toBe(true);
 });
 
-describe("a record that was right once", () => {
-  test("makes the domain degraded when two checks find it broken, and the event names it", async () => {
+describe("a check of the records", () => {
+  test("makes the domain degraded when it finds a record broken twice, and `broken_records` names it", async () => {
     const account = await newAccount();
     const { name, records } = await ready(account);
     await advance(account, name);
@@ -294,7 +297,7 @@ describe("a record that was right once", () => {
     expect(events.toSorted()).toEqual(["domain.degraded", "domain.degraded", "domain.recovered"]);
   });
 
-  test("is not the MX of a domain whose mail still goes elsewhere, nor its own DMARC policy", async () => {
+  test("does not degrade a domain whose MX record was never ours, or that has its own DMARC policy", async () => {
     const account = await newAccount();
     const { name, records } = await externalDomain(account);
     const old = { name: "@", type: "MX", value: "mx.former.example", priority: 5 } as const;
@@ -312,7 +315,7 @@ describe("a record that was right once", () => {
 });
 
 describe("a domain that leaves our nameservers", () => {
-  test("is served until three days after its delegation is gone, sends all the time, and keeps its records", async () => {
+  test("is served until three days after its delegation is gone, can always send, and keeps its records", async () => {
     const account = await newAccount();
     const { id, name } = await quicklyActive(account);
     const record = { domain: name, name: "www", type: "A", value: "192.0.2.1" };
@@ -362,7 +365,7 @@ describe("a domain that leaves our nameservers", () => {
     expect(await storedAs(account, name)).toMatchObject({ id, record_count: 10 });
   });
 
-  test("can delete a stored record that is in the way of a setting, and change no other", async () => {
+  test("allows the deletion of a stored record that conflicts with a setting, but no change of it", async () => {
     const account = await newAccount();
     const { id, name } = await quicklyActive(account);
     const record = { domain: name, name: "www", type: "A", value: "192.0.2.1" };
@@ -377,7 +380,7 @@ describe("a domain that leaves our nameservers", () => {
     expect(await redirect()).toMatchObject({ status: 200, body: { redirect_url: "https://www.example.com/" } });
   });
 
-  test("is proved by its delegation to us at first, and degraded if it goes without a TXT record", async () => {
+  test("is proved by its delegation at first, and degraded if the delegation goes without a TXT record", async () => {
     const account = await newAccount();
     const { name } = await quicklyActive(account);
     await setMode(account, name, "external");
@@ -391,7 +394,7 @@ describe("a domain that leaves our nameservers", () => {
   });
 
   test.each(["restored with its registration", "claimed again"])(
-    "is hosted again if it is deleted and %s before its delegation changes, and stays external if the delegation has changed",
+    "is hosted again if it is deleted and %s before its delegation changes, and otherwise stays external",
     async (way) => {
       const account = await newAccount();
       const restored = async (name: string) => {
@@ -418,7 +421,7 @@ describe("a domain that leaves our nameservers", () => {
     },
   );
 
-  test("is as before when it comes back before its delegation changes", async () => {
+  test("is unchanged if it becomes hosted again before its delegation changes", async () => {
     const account = await newAccount();
     const { name } = await quicklyActive(account);
     const before = await readDomain(account, name);
@@ -429,7 +432,7 @@ describe("a domain that leaves our nameservers", () => {
 });
 
 describe("a domain that comes to our nameservers", () => {
-  test("sends while it waits for its delegation, and then has all system records with the key that it had", async () => {
+  test("sends while it waits for its delegation, and then has all system records with its former key", async () => {
     const account = await newAccount();
     const { name, records } = await ready(account);
     expect((await setMode(account, name, "hosted")).body).toMatchObject({
@@ -442,7 +445,7 @@ describe("a domain that comes to our nameservers", () => {
     expect(await dig(`hm1._domainkey.${name}`, "TXT")).toEqual([records.dkim[0]?.value]);
   });
 
-  test("loses its firm hold if it waits long and its TXT record goes, and has it again when that is back", async () => {
+  test("can be taken over if its TXT record stays missing, and is safe again once the record is back", async () => {
     const account = await newAccount();
     const { name, records } = await ready(account);
     await setMode(account, name, "hosted");
@@ -458,7 +461,7 @@ describe("a domain that comes to our nameservers", () => {
     expect(await isFirm(name)).toBe(true);
   });
 
-  test("can be taken over by another owner of its name after thirteen checks, even if it never sent mail and changes its mode between the checks", async () => {
+  test("can be taken over by another owner after thirteen checks, even if its mode changes between them", async () => {
     const [account, owner] = [await newAccount(), await newAccount()];
     const workspaceId = await newWorkspace(owner, "Sales");
     const { name, records } = await externalDomain(account);
@@ -475,7 +478,7 @@ describe("a domain that comes to our nameservers", () => {
     expect(await readDomain(account, name)).toMatchObject({ status: "releasing" });
   });
 
-  test("that was never proved is like any new one", async () => {
+  test("that was never proved is treated like a new hosted domain", async () => {
     const account = await newAccount();
     const { name } = await externalDomain(account, { name: uniqueName() });
     expect((await setMode(account, name, "hosted")).body).toMatchObject({
@@ -488,7 +491,7 @@ describe("a domain that comes to our nameservers", () => {
   });
 });
 
-test("a domain whose zone is being removed cannot come back until that is done", async () => {
+test("a domain whose zone is being removed cannot become hosted until the zone is gone", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   await setMode(account, name, "external");

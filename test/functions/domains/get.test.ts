@@ -12,7 +12,7 @@ import { newAccount, newMember, testTable, type Account } from "../../support/wo
 const get = (account: Account, name: string, headers: Record<string, string> = {}) =>
   domainsRequest(account, "GET", `/${encodeURIComponent(name)}`, undefined, headers);
 
-test("shows a domain with its records by name and type, and how many it has", async () => {
+test("shows a domain with its records, sorted by name and type, and the number of the records", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   const sent = { token: account.owner.token, body: { domain: name, name: "www", type: "A", value: "192.0.2.1" } };
@@ -36,7 +36,7 @@ test("shows a domain with its records by name and type, and how many it has", as
   expect([body.mailboxes, body.mailbox_count]).toEqual([[], 0]);
 });
 
-test("counts only what the caller may see: without a view of records or mailboxes their counts are null", async () => {
+test("shows null instead of the count of records or mailboxes to a caller who cannot see them", async () => {
   const account = await newAccount();
   const { id, name } = await quicklyActive(account);
   await addMailbox(account, { domain: name, ...person("ada") });
@@ -79,7 +79,7 @@ test("shows the first hundred of many records, with the exact count", async () =
   expect(body.dns_records[99]).toMatchObject({ name: "r099", zone_status: "pending" });
 });
 
-test("answers 304 while the domain stays the same, also if its contents change, and 200 after a change", async () => {
+test("answers 304 until the domain itself changes, even if its records change, and 200 after that", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   const etag = (await get(account, name)).headers["etag"] ?? "";
@@ -101,7 +101,7 @@ test("finds a domain by its name for one and a half read units", async () => {
   expect(usage).toEqual({ readUnits: 1.5, writeUnits: 0, calls: 2 });
 });
 
-test("answers the same for a name of another account, for a name of nobody, and for a name out of sight", async () => {
+test("answers the same for another account's name, an unknown name, and a name out of the caller's sight", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const [mine, hidden, foreign] = [await connected(account), await connected(account), await connected(other)];
   const member = await newMember(account, { role: "viewer", scope: { type: "domain", id: mine.id } });
@@ -117,7 +117,7 @@ test("answers the same for a name of another account, for a name of nobody, and 
   expect((await get(account, foreign.name)).status).toBe(404);
 });
 
-test("refuses a text that is no name at its place", async () => {
+test("refuses an invalid domain name in the path", async () => {
   const account = await newAccount();
   for (const name of ["com", "a..com", "192.0.2.1", "my_shop.com", account.id]) {
     const { status, body } = await get(account, name);

@@ -44,14 +44,14 @@ const well = {
   blocklist: "unknown",
 };
 
-/** Changes a domain's zone at the nameservers, which its records know nothing of. */
+/** Changes a domain's zone only at the nameservers. The stored records stay as they are. */
 async function changeZone(account: Account, name: string, ...changes: ZoneChange[]): Promise<void> {
   const { id } = await storedAs(account, name);
   const { zone_id = "" } = (await getZone(testTable(), account.id, id)) ?? {};
   await workAt(new Date()).dns.changeZone(zone_id, changes);
 }
 
-test("finds nothing wrong with a domain that became active, and gives advice without holding it against it", async () => {
+test("a domain that became active is `healthy`, even if some checks give advice", async () => {
   const account = await newAccount();
   const { name, nameservers } = await quicklyActive(account);
   const before = await storedOf(account);
@@ -67,7 +67,7 @@ test("finds nothing wrong with a domain that became active, and gives advice wit
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("says which record to add where one is gone from the zone, and is healthy again with it", async () => {
+test("shows the record that is missing in the zone, and is healthy again once the record is back", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   const [key = ""] = await dig(`hm1._domainkey.${name}`, "TXT");
@@ -81,7 +81,7 @@ test("says which record to add where one is gone from the zone, and is healthy a
   expect((await health(account, name)).status).toBe("healthy");
 });
 
-test("the records to add can be added as they are where the DNS is hosted", async () => {
+test("a missing record is shown in the form in which records are added", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   await changeZone(
@@ -105,7 +105,7 @@ test("the records to add can be added as they are where the DNS is hosted", asyn
   }
 });
 
-test("uses the present settings: a changed policy is looked for in its new form", async () => {
+test("uses the present settings: after a change of the DMARC policy, only the new policy passes", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   await domainsRequest(account, "PATCH", `/${name}`, { dmarc_policy: "reject" });
@@ -139,7 +139,7 @@ test("says what to do first for a domain that was never delegated, and asks for 
   for (const check of ["mx", "spf", "dkim", "dmarc"]) expect(checkOf(found, check)).toMatchObject(waiting);
 });
 
-test("a delegation to elsewhere fails, and checks that cannot be made any more are unknown", async () => {
+test("a delegation to other nameservers fails, and checks that are no longer possible are unknown", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   await delegate(testTable(), name, ["ns1.other.example", "ns2.other.example"]);
@@ -153,7 +153,7 @@ test("a delegation to elsewhere fails, and checks that cannot be made any more a
   expect((await health(account, name)).status).toBe("healthy");
 });
 
-test("a parent that cannot be asked makes nothing fail", async () => {
+test("if the parent zone does not answer, the health is unknown", async () => {
   const [account, nobody] = [await newAccount(), await newAccount()];
   const parent = uniqueName();
   await delegated(nobody, parent);
@@ -163,7 +163,7 @@ test("a parent that cannot be asked makes nothing fail", async () => {
   expect(checkOf(found, "ns")?.message).toContain("The delegation could not be checked");
 });
 
-/** A web server that answers each host with what the test says, as the one that has all policies. */
+/** A server for the policies of all hosts. `answer` sets the answer to all requests, and `asked` lists their URLs. */
 async function policyServer(): Promise<{ answer: (answer: Partial<WebAnswer>) => void; asked: string[] }> {
   let current: Partial<WebAnswer> = {};
   const asked: string[] = [];
@@ -182,7 +182,7 @@ const textOf = (mode: string, ...hosts: string[]): string =>
   ["version: STSv1", `mode: ${mode}`, ...hosts.map((host) => `mx: ${host}`), "max_age: 86400", ""].join("\n");
 const ours = ["mx1.hosted-mail.example", "mx2.hosted-mail.example"];
 
-test("MTA-STS passes only with the policy that it fetched: of the right mode, and with our mail hosts", async () => {
+test("the MTA-STS check passes only if the fetched policy has the right mode and allows our mail hosts", async () => {
   const account = await newRoomyAccount();
   const { name } = await quicklyActive(account);
   const { asked, answer } = await policyServer();
@@ -213,7 +213,7 @@ test("MTA-STS passes only with the policy that it fetched: of the right mode, an
   expect(await check()).toMatchObject({ status: "fail", missing_record: { name: "_mta-sts", type: "TXT" } });
 });
 
-test("MTA-STS is unknown if its server cannot be reached, and asks no address that is not public", async () => {
+test("the MTA-STS check is unknown if the policy server is out of reach, and asks no private address", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   await domainsRequest(account, "PATCH", `/${name}`, { mta_sts_mode: "testing" });
@@ -235,7 +235,7 @@ test("MTA-STS is unknown if its server cannot be reached, and asks no address th
   expect(await check()).toMatchObject({ status: "unknown", message: expect.stringContaining("could not be fetched") });
 });
 
-test("a domain with a policy and a report address of its own passes with them, and one without is told how to begin", async () => {
+test("a domain's own MTA-STS policy and TLS report address pass, and a domain without them gets advice", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   const advice = await health(account, name);

@@ -16,7 +16,7 @@ const list = async ({ id, owner }: Account, query = "", { token }: Pick<User, "t
 
 const namesIn = ({ items }: Page): string[] => items.map(({ name }) => name);
 
-/** An account with domains in as many workspaces as there are counts. */
+/** An account with one workspace for each number in `counts`. The workspace has this number of domains. */
 async function withDomains(...counts: number[]) {
   const account = await newAccount();
   const workspaces: string[] = [];
@@ -50,7 +50,7 @@ test("pages oldest first with an exact total, and a page past the end is empty",
   expect(await list(account, "page=4&page_size=3")).toEqual({ items: [], page: 4, page_size: 3, total: 7 });
 });
 
-test("closes up at once when domains go", async () => {
+test("a page has no gaps after domains are deleted", async () => {
   const { account, names, workspaces } = await withDomains(5);
   const [first, second, third, fourth, fifth] = names[0] ?? [];
   for (const name of [first, fourth]) await domainsRequest(account, "DELETE", `/${name}`);
@@ -58,7 +58,7 @@ test("closes up at once when domains go", async () => {
   expect(namesIn(await list(account, `workspace_id=${workspaces[0]}`))).toEqual([second, third, fifth]);
 });
 
-test("lists a workspace's domains by when they came into it", async () => {
+test("lists a workspace's domains in the order in which they came into the workspace", async () => {
   const { account, names, workspaces } = await withDomains(2, 2);
   const [[first, second], [third, fourth]] = names as [string[], string[]];
   await move(account, first, workspaces[1]);
@@ -70,7 +70,7 @@ test("lists a workspace's domains by when they came into it", async () => {
   expect(elsewhere).toMatchObject({ items: [], total: 0 });
 });
 
-test("filters by status, tag and text, all of which must hold, with an exact total over all pages", async () => {
+test("filters by status, tag and text: a domain must match all filters, and the total counts all pages", async () => {
   const { account, names } = await withDomains(4);
   const [first, second, third, fourth] = names[0] as [string, string, string, string];
   const sent = { token: account.owner.token, body: { name: "Important" } };
@@ -98,7 +98,7 @@ test("filters by source, DNS mode, the end of the registration, and a tag's name
     return (await request("POST", `/v1/public/accounts/${account.id}/tags`, sent)).body.id;
   };
   const [important, other] = [await tagged("Very Important"), await tagged("Other")];
-  // A tag may have another tag's id as its name. The id counts.
+  // A tag may have another tag's id as its name. Then the filter finds the tag with this id.
   const confusing = await tagged(other);
   const tags: [name: string, ids: string[]][] = [
     [first, [important]],
@@ -161,7 +161,7 @@ test("sorts by age or by name, in either direction, for callers who see all and 
   expect(namesIn(await list(account, "order=desc&page_size=4"))).toEqual(all.toReversed().slice(0, 4));
 });
 
-test("searches names in both of their forms, in any case and composition", async () => {
+test("searches names in their Unicode and their xn-- form, in any case and Unicode composition", async () => {
   const account = await newAccount();
   const end = uniqueName("q");
   const { name } = await connected(account, { name: `bücher-${end}` });
@@ -189,7 +189,7 @@ test("searches names in both of their forms, in any case and composition", async
   }
 });
 
-test("shows a caller with narrow grants only the domains in their scopes, each once, and the total agrees", async () => {
+test("shows a caller with narrow grants the domains in their scopes, each once, and the total agrees", async () => {
   const { account, names, domainScope, workspaceScope, workspaces } = await withDomains(3, 2, 3);
   const [[, second], granted, [first, , third]] = names as [string[], string[], string[]];
   const member = await newMember(
@@ -238,7 +238,7 @@ test("a grant on a workspace covers the domains in it, a grant on a domain cover
   expect((await request("GET", path, { token: ofWorkspace.token })).status).toBe(404);
 });
 
-test("sorts by the end of the registration, domains without one last", async () => {
+test("sorts by the end of the registration: a domain without an end sorts as the latest", async () => {
   const { account, names } = await withDomains(4);
   const own = names.flat();
   const ends = ["2028-01-01T00:00:00.000Z", null, "2027-06-01T00:00:00.000Z", "2027-01-01T00:00:00.000Z"];
@@ -252,7 +252,7 @@ test("sorts by the end of the registration, domains without one last", async () 
   expect(namesIn(await list(account, "sort=expires_at&order=desc&page_size=2"))).toEqual([none, late]);
 });
 
-test("a page costs two round trips, wherever it is", async () => {
+test("a page costs two round trips, whatever its number", async () => {
   const { account } = await withDomains(9);
   const everything = { member: true, everything: true, superAdmin: false, grants: [] };
   const cost = async (page: number) => {
@@ -282,7 +282,7 @@ test.each([
   ["search=%20", "search"],
   [`search=${"a".repeat(254)}`, "search"],
   ["name=example.com", "name"],
-])("refuses ?%s at its place", async (query, name) => {
+])("refuses ?%s", async (query, name) => {
   const { id, owner } = await newAccount();
   const answer = await request("GET", `/v1/public/accounts/${id}/domains?${query}`, { token: owner.token });
   expect(answer.status).toBe(422);

@@ -27,7 +27,7 @@ test("locks and unlocks a purchased name, and hides and shows its contact, at th
 test("a change that did not reach the registrar is sent by the worker within two minutes", async () => {
   const { account, name } = await ownedName();
   await update(account, name, { locked: false });
-  // The registrar has the name as if the request had died before it told the change.
+  // The name is locked at the registrar again, as if the request had died before it told the registrar.
   await embeddedRegistrar(testTable(), () => new Date()).setLock(name, true);
   const { due_at } = await storedAs(account, name);
   expect(Date.parse(due_at ?? "") - Date.now()).toBeLessThanOrEqual(120_000);
@@ -36,7 +36,7 @@ test("a change that did not reach the registrar is sent by the worker within two
   expect((await readDomain(account, name)).registration).toMatchObject({ locked: false });
 });
 
-test("somebody's change at the registrar is undone by the next check, and wanted settings outlive a renewal", async () => {
+test("the next check undoes somebody's change at the registrar, and wanted settings survive a renewal", async () => {
   const { account, name } = await ownedName();
   await update(account, name, { privacy: false });
   const registrar = embeddedRegistrar(testTable(), () => new Date());
@@ -50,7 +50,7 @@ test("somebody's change at the registrar is undone by the next check, and wanted
   expect((await readDomain(account, name)).registration).toMatchObject({ locked: false, privacy: false });
 });
 
-test("a wish that arrives during a check is not lost by it", async () => {
+test("a change of the lock that arrives during a check is not lost", async () => {
   const { account, name } = await ownedName();
   const plain = embeddedRegistrar(testTable(), () => new Date());
   await lookWith(account, name, {
@@ -64,7 +64,7 @@ test("a wish that arrives during a check is not lost by it", async () => {
   expect(await registrationAt(name)).toMatchObject({ statuses: [] });
 });
 
-test("refuses both for a name that was not purchased here or is not registered, and changes nothing", async () => {
+test("refuses `locked` and `privacy` for a name that is not registered through us, and changes nothing", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   const { status, body } = await update(account, name, { locked: false, privacy: true, dmarc_policy: "reject" });

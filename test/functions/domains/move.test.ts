@@ -22,7 +22,7 @@ const twoWorkspaces = async (account: Account): Promise<[string, string]> => [
   await newWorkspace(account, "To"),
 ];
 
-test("moves a domain with its records, so that the workspace it left can go and the other one cannot", async () => {
+test("moves a domain with its records: the former workspace can be deleted, and the new workspace cannot", async () => {
   const account = await newAccount();
   const [from, to] = await twoWorkspaces(account);
   const { id, name } = await quicklyActive(account, { workspaceId: from });
@@ -39,7 +39,7 @@ test("moves a domain with its records, so that the workspace it left can go and 
   expect((await deleteWorkspace(account, from)).status).toBe(200);
 });
 
-test("changes nothing of a domain that is there already", async () => {
+test("changes nothing if the domain is already in the workspace", async () => {
   const account = await newAccount();
   const { name, workspace_id } = await connected(account);
   const before = await storedOf(account);
@@ -69,7 +69,7 @@ test("many concurrent moves of many domains leave each in one workspace, and all
   expect((await deleteWorkspace(account, workspaces[0])).body.domain_count).toBe(3);
 });
 
-test("a move and a deletion of the workspace at the same time end with the domain in a workspace that is there", async () => {
+test("if a domain moves to a workspace that is deleted at the same time, it ends in one that exists", async () => {
   const account = await newAccount();
   const [from, to] = await twoWorkspaces(account);
   const { name } = await connected(account, { workspaceId: from });
@@ -78,7 +78,7 @@ test("a move and a deletion of the workspace at the same time end with the domai
   expect([moved.status, deleted.status, at]).toEqual(deleted.status === 200 ? [422, 200, from] : [200, 409, to]);
 });
 
-test("needs domain.move on both sides, and tells apart an unseen target and a forbidden one", async () => {
+test("needs domain.move in both workspaces, and hides an unseen target but not a forbidden one", async () => {
   const account = await newAccount();
   const [from, to] = await twoWorkspaces(account);
   const { id, name } = await connected(account, { workspaceId: from });
@@ -116,7 +116,7 @@ test("refuses a workspace of another account like a missing one, and changes not
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("does not move a domain that is going away or that failed, and says which", async () => {
+test("does not move a domain that is `releasing` or `failed`, and shows the status of the domain", async () => {
   const account = await newAccount();
   const to = await newWorkspace(account, "To");
   const { name, workspace_id } = await connected(account);

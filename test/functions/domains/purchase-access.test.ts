@@ -10,7 +10,7 @@ import { buyer, continued, pay, registered, wallet } from "../../support/purchas
 import { newMember, testTable } from "../../support/world.ts";
 
 describe("access", () => {
-  test("a caller for one workspace may purchase for this one only; another workspace is like a missing one", async () => {
+  test("a caller with access to one workspace can purchase only there, and another is like a missing one", async () => {
     const account = await buyer();
     const [mine, other] = [await newWorkspace(account, "Mine"), await newWorkspace(account, "Other")];
     const member = await newMember(account, { capability: "domain.purchase", scope: { type: "workspace", id: mine } });
@@ -24,7 +24,7 @@ describe("access", () => {
     expect((await wallet(account)).available).toBe(98_600);
   });
 
-  test("nobody while the account is suspended", async () => {
+  test("a suspended account cannot purchase", async () => {
     const account = await buyer();
     const workspace_id = await newWorkspace(account, "Here");
     await setAccountStatus(testTable(), account.id, "suspended", new Date());
@@ -34,7 +34,7 @@ describe("access", () => {
   });
 });
 
-test("who registers stands nowhere but in the purchase itself", async () => {
+test("the contact of a purchase is stored only in the purchase, and is not shown elsewhere", async () => {
   const account = await buyer(1_500);
   const secret = (member: string): string => `confidential ${member}`;
   const hidden = {

@@ -15,7 +15,7 @@ import { newAccount, testTable, type Account } from "../../support/world.ts";
 
 type Result = { domain_name: string; status: string; id: string | null; error_code: string | null };
 
-/** A purchase that can be sent several times with its key. */
+/** A purchase request that can be sent several times with the same idempotency key. */
 async function keyed(account: Account, domains: readonly string[], more: object = {}) {
   const body = { workspace_id: await newWorkspace(account, randomUUID()), domains, contact_info: contact, ...more };
   const headers = { "idempotency-key": randomUUID() };
@@ -23,8 +23,8 @@ async function keyed(account: Account, domains: readonly string[], more: object 
 }
 
 /**
- * Ends the leases of the idempotency keys, as after the death of their processes, or sets other members, such as the
- * end of the keys.
+ * Ends the leases of the idempotency keys, as if their processes had died. With `set`, sets these members instead, such
+ * as the end of the keys.
  */
 async function lapse({ owner }: Account, set: Record<string, number> = { lease_until: 0 }): Promise<void> {
   const records = await testTable().between(`PRINCIPAL#${owner.id}`, "IDEMPOTENCY#", "IDEMPOTENCY#~");
@@ -37,7 +37,7 @@ const kindsOf = async (account: Account, ...kinds: string[]): Promise<number> =>
 describe.each(["death", "answer lost", "lost before"] as const)("a purchase that is cut off (%s)", (fault) => {
   const someNames = () => [...Array.from({ length: 5 }, () => uniqueName()), `refused-${uniqueName()}`];
 
-  test("a repeat with its key finds the bought names in any state, and buys the rest", async () => {
+  test("finds the bought names in any state, and buys the rest, when it is repeated with its key", async () => {
     const account = await funded(await newRoomyAccount(), 1_000_000);
     const probe = await keyed(account, someNames());
     const { calls } = await withFault(undefined, -1, probe);
@@ -65,7 +65,7 @@ describe.each(["death", "answer lost", "lost before"] as const)("a purchase that
     }
   });
 
-  test("before it told where to pay has one checkout to pay at when it is sent again", async () => {
+  test("before it returned its `payment_url` has only one checkout after it is repeated", async () => {
     const probe = await keyed(await newAccount(), [uniqueName(), uniqueName()]);
     const { calls } = await withFault(undefined, -1, probe);
     const places = calls.flatMap((call, at) => (/Transact|Update|Put/.test(call) ? [at] : []));
@@ -112,7 +112,7 @@ describe.each(["death", "answer lost", "lost before"] as const)("a purchase that
   });
 });
 
-/** A purchase that was cut off right after it had bought the first of its names, a few at a time. */
+/** Returns the first purchase that died after it had bought its first name. Each try dies one call later. */
 async function cutOff(account: Account, count: number, more: object = {}) {
   for (let at = 0; ; at++) {
     const names = Array.from({ length: count }, () => uniqueName());
@@ -132,7 +132,7 @@ test("a repeated purchase keeps the agreed prices, and bought names stay bought"
   expect((await send()).body).toMatchObject({ successful_count: 6, estimated_total: "84.00" });
 });
 
-test("a key that is used again after its day is another purchase", async () => {
+test("an idempotency key that is used again after its end starts another purchase", async () => {
   const account = await buyer();
   const send = await keyed(account, [uniqueName()]);
   expect((await send()).body.results).toMatchObject([{ status: "pending_registration" }]);
@@ -142,7 +142,7 @@ test("a key that is used again after its day is another purchase", async () => {
   expect((await wallet(account)).available).toBe(98_600);
 });
 
-test("a name that an earlier try bought counts as bought when its domain is deleted since, without an id", async () => {
+test("a name that an earlier try bought counts as bought, with a null id if its domain was deleted since", async () => {
   const account = await funded(await newRoomyAccount(), 1_000_000);
   const { names, send } = await cutOff(account, 1);
   const [name = ""] = names;

@@ -8,7 +8,7 @@ import { wallet } from "../../support/purchases.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import type { Account } from "../../support/world.ts";
 
-describe("refused at its place", () => {
+describe("a purchase", () => {
   let account: Account;
   let workspace_id: string;
   beforeAll(async () => {
@@ -39,7 +39,7 @@ describe("refused at its place", () => {
     [{ max_total: "50000.01" }, ["max_total"], "value_error"],
     [{ max_total: null }, ["max_total"], "value_error"],
     [{ years: 2 }, ["years"], "extra_forbidden"],
-  ])("%#: $1", async (body, loc, type) => {
+  ])("refuses invalid input %#: $1", async (body, loc, type) => {
     const answer = await send(body);
     expect(answer.status).toBe(422);
     expect(answer.body.detail).toEqual([{ loc: ["body", ...loc], type, msg: expect.any(String) }]);
@@ -68,7 +68,7 @@ describe("refused at its place", () => {
     ["country", "UK", /not a country code/],
     ["country", "XK", /not a country code/],
     ["fax", "+14155552671", /not known/],
-  ])("contact: %s %j", async (member, value, message) => {
+  ])("refuses a contact with the %s %j", async (member, value, message) => {
     const answer = await send({ contact_info: { ...contact, [member]: value } });
     expect(answer.status).toBe(422);
     expect(answer.body.detail).toMatchObject([
@@ -76,7 +76,7 @@ describe("refused at its place", () => {
     ]);
   });
 
-  test("all that is wrong with an empty contact, and nothing of it all was bought", async () => {
+  test("names every fault of an empty contact, and none of these requests bought anything", async () => {
     const { body } = await send({ contact_info: {} });
     const named = body.detail.map(({ loc }: { loc: string[] }) => loc[2]).toSorted();
     const optional = new Set(["organization", "state", "zip"]);
@@ -86,19 +86,19 @@ describe("refused at its place", () => {
     expect((await listedDomains(account)).total).toBe(0);
   });
 
-  test("a person under a name for companies only, at the organization", async () => {
+  test("refuses a person for a name that only companies can register, and names `organization`", async () => {
     const { body } = await send({ domains: ["example.com.au"], contact_info: { ...contact, organization: null } });
     expect(body.detail).toMatchObject([{ loc: ["body", "contact_info", "organization"] }]);
   });
 
-  test("but not a person in a country without states and postal codes", async () => {
+  test("accepts a person in a country without states and postal codes", async () => {
     const { first_name, last_name, email, phone, address_1, city } = contact;
     const person = { first_name, last_name, email, phone, address_1, city, country: "HK" };
     const { body } = await send({ contact_info: person, domains: [`taken-${uniqueName()}`] });
     expect(body).toMatchObject({ failed_count: 1 });
   });
 
-  test.each(["AQ", "GB", "TF", "DE", "AX", "SX", "ZW"])("but not a contact in %s", async (country) => {
+  test.each(["AQ", "GB", "TF", "DE", "AX", "SX", "ZW"])("accepts a contact in %s", async (country) => {
     const { body } = await send({ contact_info: { ...contact, country }, domains: [`taken-${uniqueName()}`] });
     expect(body).toMatchObject({ failed_count: 1 });
   });

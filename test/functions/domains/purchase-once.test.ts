@@ -20,7 +20,7 @@ import type { Answer } from "../../support/request.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { newAccount } from "../../support/world.ts";
 
-/** What came of a name: its error's code, or its status. */
+/** The result of one name: its error code, or its status if there is no error. */
 const resultOf = ({ results }: Answer["body"], name: string): string => {
   const found = (results as { domain_name: string; status: string; error_code: string | null }[]).find(
     ({ domain_name }) => domain_name === name,
@@ -29,7 +29,7 @@ const resultOf = ({ results }: Answer["body"], name: string): string => {
 };
 
 describe("a wallet that is short", () => {
-  test("has nothing held; once the rest is paid the purchase goes on, and once only", async () => {
+  test("holds nothing for the purchase; once the rest is paid, the purchase continues only once", async () => {
     const account = await buyer(1_000);
     const names = [uniqueName(), uniqueName("d", "net"), `taken-${uniqueName()}`];
     const { body } = await purchase(account, names);
@@ -62,7 +62,7 @@ describe("a wallet that is short", () => {
     expect((await happened(account)).filter((type) => type === "domain_purchase.continued")).toHaveLength(1);
   });
 
-  test("of cents is topped up by no less than a checkout can take", async () => {
+  test("that lacks one cent is topped up by 1.00, the least amount of a checkout", async () => {
     const account = await buyer(1_399);
     const { body } = await purchase(account, [uniqueName()]);
     await pay(account, body.payment_url);
@@ -78,7 +78,7 @@ describe("a wallet that is short", () => {
 });
 
 describe("at the same time", () => {
-  test("of two accounts that buy a name one gets it, and the other keeps its money", async () => {
+  test("two accounts buy a name: one gets the name, and the other keeps its money", async () => {
     const accounts = [await buyer(), await buyer()];
     const [shared, ...own] = [uniqueName(), uniqueName(), uniqueName()];
     const answers = await Promise.all(accounts.map((account, index) => purchase(account, [shared, own[index] ?? ""])));
@@ -91,7 +91,7 @@ describe("at the same time", () => {
     );
   });
 
-  test("requests of one account for the same names buy each once, and one of them is told so", async () => {
+  test("concurrent requests of one account buy each name once, and one request reports each success", async () => {
     const account = await buyer();
     const workspace_id = await newWorkspace(account, "Here");
     const names = [uniqueName(), uniqueName(), uniqueName()];
@@ -107,13 +107,13 @@ describe("at the same time", () => {
     expect((await listedDomains(account)).total).toBe(3);
   });
 
-  test("concurrent purchases do not spend more than the wallet has, and the late ones are told where to pay", async () => {
+  test("concurrent purchases spend no more than the wallet has, and the late ones get a `payment_url`", async () => {
     const account = await buyer(4_200);
     const lists = Array.from({ length: 4 }, () => [uniqueName(), uniqueName()]);
     const answers = await Promise.all(lists.map((names) => purchase(account, names)));
     const told = answers.flatMap(({ body }, index) => (lists[index] ?? []).map((name) => resultOf(body, name)));
-    // A buyer who finds too little for both names buys neither. One who loses the race for the second name keeps the
-    // first.
+    // A request that finds too little money for both names buys neither. A request that loses the race for the second
+    // name keeps the first name.
     const bought = told.filter((status) => status === "pending_registration").length;
     expect([2, 3]).toContain(bought);
     expect(told.filter((status) => status === "payment_required")).toHaveLength(8 - bought);
@@ -125,14 +125,15 @@ describe("at the same time", () => {
       if (waits) await pay(account, body.payment_url);
     }
     await continued(account);
-    // What was free when they were told where to pay may be somebody else's by then: the rest stays in the wallet.
+    // Money that was free when a request got its `payment_url` may be spent by then. In this case the paid rest stays
+    // in the wallet.
     const [{ total }, { posted, available }] = [await listedDomains(account), await wallet(account)];
     expect(total * 1_400 + available).toBe(posted);
     expect(total === 8 || available < 1_400).toBe(true);
     expect(total).toBeGreaterThan(3);
   });
 
-  test("of many buyers with the money for one name each but one is told where to pay", async () => {
+  test("eight requests share the money for one name: one buys it, and the others get a `payment_url`", async () => {
     const account = await buyer(1_400);
     const answers = await Promise.all(Array.from({ length: 8 }, () => purchase(account, [uniqueName()])));
     const bought = answers.filter(({ body }) => body.successful_count === 1);
@@ -146,8 +147,8 @@ describe("at the same time", () => {
   });
 });
 
-describe("sent again with the same key", () => {
-  test("is the same bytes, and holds nothing more", async () => {
+describe("a purchase that is sent again with the same key", () => {
+  test("gets the same bytes, and holds no more money", async () => {
     const account = await buyer();
     const workspace_id = await newWorkspace(account, "Here");
     const body = { workspace_id, domains: [uniqueName(), `taken-${uniqueName()}`], contact_info: contact };
@@ -176,7 +177,7 @@ describe("a request that is cut off and sent again without a key", () => {
   const names = () => Array.from({ length: 7 }, () => uniqueName());
 
   test.each(["answer lost", "lost before"] as const)(
-    "buys each name once and loses none, whichever call of the table is the last (%s)",
+    "buys each name once and loses none, whichever write fails (%s)",
     async (fault) => {
       const account = await funded(await newRoomyAccount(), 1_000_000);
       const workspace_id = await newWorkspace(account, "Here");

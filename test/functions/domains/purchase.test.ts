@@ -7,7 +7,7 @@ import { storedOf } from "../../support/entry-points.ts";
 import { buyer, happened, registered, transactions, wallet } from "../../support/purchases.ts";
 import { newAccount } from "../../support/world.ts";
 
-test("holds the price, has the names registered, takes the money once, and they become active", async () => {
+test("holds the price, registers the names, takes the money once, and the domains become active", async () => {
   const account = await buyer(10_000);
   const [one, other] = [uniqueName(), uniqueName("d", "org")];
   const bought = await purchase(account, [one, other], { max_total: "27.00" });
@@ -118,7 +118,7 @@ describe("each name", () => {
     expect((await listedDomains(account)).total).toBe(3);
   });
 
-  test("can fail: then nothing is held, and there is no purchase", async () => {
+  test("can fail: a request in which every name fails holds nothing and stores no purchase", async () => {
     const account = await buyer();
     const workspace_id = await newWorkspace(account, "Here");
     const before = await storedOf(account);
@@ -137,7 +137,7 @@ describe("each name", () => {
     expect(await storedOf(account)).toEqual(before);
   });
 
-  test("that is being bought already is not bought again, and says whose it is", async () => {
+  test("that is being bought already is not bought again, and the result has the id of its domain", async () => {
     const account = await buyer();
     const names = [uniqueName(), uniqueName()];
     const workspace_id = await newWorkspace(account, "Here");

@@ -43,7 +43,7 @@ test("holds the price, renews the name, and takes the money once", async () => {
   expect((await happened(account)).filter((type) => type === "domain.renewed")).toHaveLength(1);
 });
 
-test("a registration has its statuses and dates", async () => {
+test("a domain shows the statuses and dates of its registration", async () => {
   const { account, name } = await ownedName();
   const { expiresAt } = await registrationAt(name);
   expect((await readDomain(account, name)).registration).toEqual({
@@ -57,7 +57,7 @@ test("a registration has its statuses and dates", async () => {
   });
 });
 
-test("a repeat with its key is the same renewal, and another request while it runs is a 409", async () => {
+test("a repetition with the same key gets the same renewal, and another request meanwhile gets 409", async () => {
   const { account, name } = await ownedName("slow-");
   const key = { "idempotency-key": randomUUID() };
   const first = await renew(account, name, { years: 1 }, key);
@@ -70,7 +70,7 @@ test("a repeat with its key is the same renewal, and another request while it ru
   expect(await wallet(account)).toEqual({ posted: 8_600, available: 8_600 });
 });
 
-test("a renewal is refused if another renewal ends while it is priced, because its price is for the former end of the registration", async () => {
+test("a renewal is refused if another renewal ends while it is priced, because its price is then outdated", async () => {
   const { account, name } = await ownedName();
   const { PK, SK } = registeredNameKey(name);
   const late = await afterReading(
@@ -86,7 +86,7 @@ test("a renewal is refused if another renewal ends while it is priced, because i
   expect((await renew(account, name)).status).toBe(200);
 });
 
-test("of many requests at once one renews", async () => {
+test("of many concurrent requests one renews the name", async () => {
   const { account, name } = await ownedName();
   const answers = await Promise.all(Array.from({ length: 5 }, () => renew(account, name)));
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
@@ -94,8 +94,8 @@ test("of many requests at once one renews", async () => {
   expect(await wallet(account)).toEqual({ posted: 10_000, available: 8_600 });
 });
 
-describe("changes nothing, and says why,", () => {
-  test("when the wallet lacks money, and how much", async () => {
+describe("a refused renewal changes nothing and gives the reason", () => {
+  test("when the wallet lacks money, with the missing amount", async () => {
     const { account, name } = await ownedName("", 1_000);
     const before = await storedOf(account);
     expect((await renew(account, name)).body).toMatchObject({
@@ -126,7 +126,7 @@ describe("changes nothing, and says why,", () => {
     expect((await renew(account, name, { years: 6 })).body).toMatchObject({ renewal: { years: 6 } });
   });
 
-  test("when the domain was not purchased here, is not registered yet, or could not be", async () => {
+  test("when the domain was not purchased here, is not registered yet, or its registration failed", async () => {
     const { name: own, account } = await connected(await buyer());
     expect((await renew(account, own)).body).toMatchObject({ status: 409, code: "not_registered_here" });
     const bought = uniqueName("refused-");
@@ -151,13 +151,13 @@ describe("changes nothing, and says why,", () => {
     [{ years: 1.5 }],
     [{ years: 1, max_total: "0" }],
     [{ years: "1" }],
-  ])("for %j", async (body) => {
+  ])("when the input is %j", async (body) => {
     const { account, name } = await ownedName();
     expect((await renew(account, name, body)).status).toBe(422);
   });
 });
 
-test("in grace a renewal has its usual price, in redemption it also restores the name", async () => {
+test("in grace a renewal has its usual price, and in redemption it also costs the restoration", async () => {
   const { account, name } = await ownedName();
   await endAt(name, daysFrom(new Date().toISOString(), -10).toISOString());
   expect((await renew(account, name)).body.renewal).toMatchObject({ price: "14.00", restore_fee: "0.00" });
@@ -185,7 +185,7 @@ test("a domain is not deleted while it is being renewed", async () => {
   expect((await domainsRequest(account, "DELETE", `/${name}?release=true`)).status).toBe(200);
 });
 
-test("needs the right to purchase domains, in the domain or around it", async () => {
+test("needs domain.purchase on the domain", async () => {
   const { account, name } = await ownedName();
   const { id } = await storedAs(account, name);
   const scope = { type: "domain" as const, id };

@@ -18,7 +18,10 @@ import { newAccount, newMember, testTable, type Account } from "../../support/wo
 
 const restore = (account: Account, name: string) => domainsRequest(account, "POST", `/${name}/restore`);
 
-/** Gives a domain a record, a master password, a forwarding rule and a member, and reads how many there are. */
+/**
+ * Gives a domain a record, a master password, a forwarding rule and a member. Returns a function that reads the totals
+ * of the first three, and the status that the member gets for the domain.
+ */
 async function furnished(account: Account, name: string) {
   const { id } = await storedAs(account, name);
   const made = [
@@ -39,7 +42,7 @@ async function furnished(account: Account, name: string) {
   };
 }
 
-/** A name that an account has bought, which is active. */
+/** An active domain that an account has bought. */
 async function boughtAndActive() {
   const { account, name } = await ownedName();
   await advance(account, name);
@@ -47,10 +50,10 @@ async function boughtAndActive() {
   return { account, name };
 }
 
-const released = { status: "releasing", status_reason: expect.stringContaining("`domains.restore` keeps both") };
+const releasing = { status: "releasing", status_reason: expect.stringContaining("`domains.restore` keeps both") };
 
 describe("a purchased name", () => {
-  test("is given up only by a caller who says so", async () => {
+  test("is given up only with `release=true`", async () => {
     const { account, name } = await boughtAndActive();
     const before = await readDomain(account, name);
     expect((await domainsRequest(account, "DELETE", `/${name}`)).body).toMatchObject({
@@ -62,13 +65,13 @@ describe("a purchased name", () => {
     expect(await readDomain(account, name)).toEqual(before);
   });
 
-  test("keeps its registration and everything in it for 5 days after its deletion, and only its mail and zone stop", async () => {
+  test("keeps its registration and contents for 5 days after its deletion; only its mail and zone stop", async () => {
     const { account, name } = await boughtAndActive();
     const contents = await furnished(account, name);
     const before = await contents();
     expect((await remove(account, name)).body).toEqual({});
     const domain = await readDomain(account, name);
-    expect(domain).toMatchObject({ ...released, outbound_routing_ready: false, registration: { status: "active" } });
+    expect(domain).toMatchObject({ ...releasing, outbound_routing_ready: false, registration: { status: "active" } });
     expect(Date.parse(domain.deletes_at) - Date.parse(domain.updated_at)).toBe(5 * 86_400_000);
     expect(await contents()).toEqual(before);
     expect(await dig(name, "MX")).toBe("EREFUSED");
@@ -83,7 +86,7 @@ describe("a purchased name", () => {
     expect((await happened(account)).at(-1)).toBe("domain.releasing");
   });
 
-  test("comes back with everything when it is restored, and is active again by the next check", async () => {
+  test("has all its contents again when it is restored, and is active again after the next check", async () => {
     const { account, name } = await boughtAndActive();
     const contents = await furnished(account, name);
     const before = { contents: await contents(), domain: await storedAs(account, name) };
@@ -110,7 +113,7 @@ describe("a purchased name", () => {
     expect((await restore(account, name)).body).toMatchObject({ code: "domain_not_ready", domain_status: "active" });
   });
 
-  test("is given up at the registrar after 5 days, with everything in it, and others can have it", async () => {
+  test("is given up at the registrar after 5 days, loses its contents, and can be added by others", async () => {
     const { account, name } = await boughtAndActive();
     const domain = await readDomain(account, name);
     await furnished(account, name);
@@ -129,7 +132,7 @@ describe("a purchased name", () => {
     expect((await connected(await newAccount(), { name })).name).toBe(name);
   });
 
-  test.each([true, false])("is given up at once with purge and release (kept before: %s)", async (isKept) => {
+  test.each([true, false])("is given up at once with `purge` and `release` (deleted before: %s)", async (isKept) => {
     const { account, name } = await boughtAndActive();
     const domain = await readDomain(account, name);
     if (isKept) await remove(account, name);
@@ -144,12 +147,14 @@ describe("a purchased name", () => {
     expect((await restore(account, name)).status).toBe(404);
   });
 
-  test("is not renewed while it is given up, and is renewed when it comes back in its grace", async () => {
+  test("is not renewed while it is `releasing`, and is renewed if it is restored and its grace has begun", async () => {
     const { account, name } = await boughtAndActive();
     const end = (await storedAs(account, name)).registration?.expires_at ?? "";
     await remove(account, name);
     const deletes_at = daysFrom(end, 3).toISOString();
     await setStored(account, name, { deletes_at, due_at: deletes_at });
+    await advanceAt(account, name, daysFrom(end, 1));
+    expect(await wallet(account)).toEqual({ posted: 10_000, available: 10_000 });
     expect((await restore(account, name)).status).toBe(200);
     await advanceAt(account, name, daysFrom(end, 1));
     await renewed(account, name);
@@ -157,7 +162,7 @@ describe("a purchased name", () => {
     expect(await wallet(account)).toEqual({ posted: 8_600, available: 8_600 });
   });
 
-  test("in redemption is restored to redemption, and a name that was never delegated waits for its delegation", async () => {
+  test("is still in redemption after its restoration, and waits for its delegation if it never had one", async () => {
     const { account, name } = await boughtAndActive();
     const end = (await storedAs(account, name)).registration?.expires_at ?? "";
     await domainsRequest(account, "PATCH", `/${name}`, { auto_renew: false });
@@ -171,12 +176,12 @@ describe("a purchased name", () => {
     });
     const { account: other, name: young } = await ownedName();
     await remove(other, young);
-    expect(await readDomain(other, young)).toMatchObject(released);
+    expect(await readDomain(other, young)).toMatchObject(releasing);
     expect((await restore(other, young)).body).toMatchObject({ status: "pending_delegation", verified_at: null });
   });
 });
 
-test("a name whose registration has ended is bought again, not restored", async () => {
+test("a name whose registration has ended must be bought again, and cannot be restored", async () => {
   const { account, name } = await boughtAndActive();
   const end = (await storedAs(account, name)).registration?.expires_at ?? "";
   await domainsRequest(account, "PATCH", `/${name}`, { auto_renew: false });
@@ -227,7 +232,7 @@ describe("a connected name that was verified", () => {
     expect(await readHolder(testTable(), name)).toMatchObject({ domain_id: theirs.id });
   });
 
-  test("comes back while nobody has it, by restoring or by adding it, and has to be delegated anew", async () => {
+  test("comes back by a restoration or an addition while no account has it, and must be verified again", async () => {
     const account = await newAccount();
     const { id, name, workspace_id } = await quicklyActive(account);
     const contents = await furnished(account, name);
@@ -248,7 +253,7 @@ describe("a connected name that was verified", () => {
     ]);
   });
 
-  test("comes back from an account that did not prove it, once the name is delegated to the caller", async () => {
+  test("comes back from an account that did not prove it, once it is delegated to its former account", async () => {
     const [account, rival] = [await newAccount(), await newAccount()];
     const { id, name } = await quicklyActive(account);
     await domainsRequest(account, "DELETE", `/${name}`);
@@ -261,7 +266,7 @@ describe("a connected name that was verified", () => {
   });
 });
 
-test("a repeated or parallel deletion answers as the first one, and changes nothing", async () => {
+test("a repeated or concurrent deletion gets the same answer as the first one, and changes nothing more", async () => {
   const account = await newAccount();
   const bought = await boughtAndActive();
   const scenes = [{ account, name: (await quicklyActive(account)).name }, bought];
@@ -280,7 +285,7 @@ test("a repeated or parallel deletion answers as the first one, and changes noth
   }
 });
 
-test("purge deletes a connected domain for good at once, whether it is active or kept, also by a program", async () => {
+test("`purge` deletes an active or a kept connected domain for good at once, also in a program", async () => {
   const account = await newAccount();
   const [active, kept, third] = [
     await quicklyActive(account),

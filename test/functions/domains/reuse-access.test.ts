@@ -9,7 +9,8 @@ import { nameElsewhere, transfer } from "../../support/transfers.ts";
 import { newMember, type Account } from "../../support/world.ts";
 
 /**
- * An account with two workspaces, a manager of the second one, and somebody who may also take domains out of the first.
+ * An account with two workspaces. All three callers manage the second workspace. `restorer` may also delete domains of
+ * the first workspace, and `mover` may also delete and move them.
  */
 async function scene(funds = 100_000) {
   const account = await buyer(funds);
@@ -31,7 +32,7 @@ async function scene(funds = 100_000) {
 }
 type Scene = Awaited<ReturnType<typeof scene>>;
 
-/** A deleted domain of the first workspace, whose name nobody has. */
+/** A deleted domain of the first workspace. No account has its name. */
 async function kept({ account, first }: Scene) {
   const domain = await connected(account, { workspaceId: first });
   await setStored(account, domain.name, { verified_at: "2026-01-01T00:00:00.000Z" });
@@ -60,7 +61,7 @@ test("a caller who may not see a deleted domain with its registration learns onl
   expect(JSON.stringify(body)).not.toMatch(/releas|deleted/);
 });
 
-test("a deleted domain comes to another workspace only by a caller who may restore it and move it", async () => {
+test("only a caller who may restore and move a deleted domain can bring it to another workspace", async () => {
   const one = await scene();
   const { id, name } = await kept(one);
   const before = await storedOf(one.account);
@@ -73,14 +74,14 @@ test("a deleted domain comes to another workspace only by a caller who may resto
   expect([status, body.id, body.workspace_id]).toEqual([201, id, one.second]);
 });
 
-test("a purchase gives a deleted domain back in another workspace only to a caller who may restore it and move it", async () => {
+test("a caller who may restore and move a deleted domain can bring it to another workspace by a purchase", async () => {
   const one = await scene();
   const { id, name } = await kept(one);
   expect(await resultOf(one.mover, name, one.second)).toMatchObject({ status: "pending_registration", id });
   expect(await registered(one.account, name)).toMatchObject({ id, workspace_id: one.second });
 });
 
-test("a caller who may restore a domain gets its name back in its own workspace without the right to move it", async () => {
+test("a caller who may restore a domain gets it back in its former workspace without domain.move", async () => {
   const one = await scene();
   const { id, name } = await kept(one);
   const scope = { type: "workspace", id: one.first } as const;
@@ -94,7 +95,7 @@ test("a caller who may restore a domain gets its name back in its own workspace 
   expect((await connect({ ...one.account, owner: alsoDeleter }, name, one.first)).body).toMatchObject({ id });
 });
 
-test("a purchase that waits for its payment was checked when it was requested", async () => {
+test("a purchase checks access when it is requested, even if it waits for its payment", async () => {
   const one = await scene(1);
   const { id, name } = await kept(one);
   expect(await resultOf(one.manager, name, one.second)).toMatchObject(existing);
@@ -105,7 +106,7 @@ test("a purchase that waits for its payment was checked when it was requested", 
   expect(await storedAs(one.account, name)).toMatchObject({ id, workspace_id: one.second });
 });
 
-test("a purchase or transfer that waits for its payment takes over no domain that the account added after the request", async () => {
+test("a purchase or transfer that waits for its payment takes over no domain that was added meanwhile", async () => {
   const one = await scene(1);
   const asked = async (send: typeof purchase | typeof transfer, name = uniqueName()) => {
     const { body } = await send(one.manager, [name], { workspace_id: one.second });

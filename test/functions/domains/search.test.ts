@@ -18,7 +18,7 @@ beforeAll(async () => {
   workspaceId = await newWorkspace(account, "Here");
 });
 
-/** Searches for the account's owner; each of `query` may come several times. */
+/** Searches as the owner of `of`. If a value in `query` is a list, its parameter is sent several times. */
 function search(query: Record<string, string | string[]>, of = account, workspace = workspaceId) {
   const pairs = Object.entries({ workspace_id: workspace, ...query });
   const given = pairs.flatMap(([name, values]) => [values].flat().map((value): [string, string] => [name, value]));
@@ -59,13 +59,13 @@ describe("a name", () => {
     ["in capitals with a final dot", (label: string) => `${label.toUpperCase()}.COM.`],
     ["with spaces around", (label: string) => `  ${label}.com `],
     ["with a full-width dot", (label: string) => `${label}．com`],
-    ["of a host in it", (label: string) => `www.${label}.com`],
+    ["by the name of a host in it", (label: string) => `www.${label}.com`],
   ])("is found %s", async (_, spelled) => {
     const label = word();
     expect((await names({ query: spelled(label) }))[0]).toBe(`${label}.com`);
   });
 
-  test("under an ending of several labels is found whole", async () => {
+  test("under an ending of several labels is found with this whole ending", async () => {
     const label = word();
     expect((await found({ query: `${label}.co.uk` }))[0]).toMatchObject({ name: `${label}.co.uk`, price: "9.25" });
   });
@@ -77,19 +77,19 @@ describe("why a name cannot be bought", () => {
     ["reserved-", "domain_reserved", null],
     ["premium-", "domain_premium", "1400.00"],
     ["silent-", "unchecked", null],
-  ])("is told of %s names", async (prefix, reason, price) => {
+  ])("is shown for %s names", async (prefix, reason, price) => {
     const name = `${prefix}${word()}.com`;
     const [first] = await found({ query: name, tlds: "com" });
     const premium = reason === "domain_premium";
     expect(first).toMatchObject({ name, available: false, reason, price, renewal_price: price, premium });
   });
 
-  test("is told of endings that are not sold, and of endings where nobody can register", async () => {
+  test("is shown for endings that are not sold, and for endings under which nobody can register", async () => {
     const items = await found({ query: word(), tlds: "museum,github.io" });
     expect(items.slice(0, 2).map(({ reason }) => reason)).toEqual(["unsupported_tld", "not_registrable"]);
   });
 
-  test("is that an account here has proved that it is theirs, as it is when one tries to buy it", async () => {
+  test("is `domain_unavailable` if an account has proved the name, and a purchase of the name fails too", async () => {
     const theirs = await quicklyActive(await newAccount());
     const [first] = await found({ query: theirs.name, tlds: "com" });
     expect(first).toMatchObject({ name: theirs.name, available: false, reason: "domain_unavailable", price: null });
@@ -98,7 +98,7 @@ describe("why a name cannot be bought", () => {
     expect(bought.body.results).toMatchObject([{ status: "failed", error_code: "domain_taken" }]);
   });
 
-  test("is not that somebody connected it without proof: it can be bought, and is then the buyer's", async () => {
+  test("is not that an account connected the name without proof: another account can buy and get it", async () => {
     const squatter = await newAccount();
     const { name } = await connected(squatter);
     const [first] = await found({ query: name, tlds: "com" });
@@ -119,7 +119,7 @@ describe("why a name cannot be bought", () => {
 });
 
 describe("a keyword", () => {
-  test("gets names under all that is sold, the best known first, then names near it", async () => {
+  test("gives names under all endings that are sold, the best known first, and then similar names", async () => {
     const label = word();
     const suggested = await names({ query: label });
     expect(suggested.slice(0, 8)).toEqual(
@@ -133,7 +133,7 @@ describe("a keyword", () => {
     expect((await names({ query: " My  Little_Shop ", tlds: "com" }))[0]).toBe("mylittleshop.com");
   });
 
-  test("in letters of another language gives names in these letters, and gets no English words", async () => {
+  test("in letters of another language gives names in these letters, and adds no English words", async () => {
     expect(await names({ query: "Bücher", tlds: ["com", "de"] })).toEqual(["xn--bcher-kva.com", "xn--bcher-kva.de"]);
     expect((await names({ query: "bücher.de" }))[0]).toBe("xn--bcher-kva.de");
   });
@@ -149,18 +149,18 @@ describe("a keyword", () => {
     "x".repeat(64),
     "\u200b",
     "…",
-  ])("that is in no name (%s) finds nothing", async (query) => {
+  ])("that cannot be in a name (%s) finds nothing", async (query) => {
     expect(await found({ query })).toEqual([]);
   });
 
-  test("so long that nothing fits beside it is asked for alone", async () => {
+  test("that leaves no room for more words gives only its own name", async () => {
     const label = "x".repeat(63);
     expect(await names({ query: label, tlds: "com" })).toEqual([`${label}.com`]);
   });
 });
 
 describe("endings", () => {
-  test("come as a list or as one text, with or without dots, in any case, and count once", async () => {
+  test("can be a list or one text, with or without dots, in any case, and duplicates count once", async () => {
     const label = word();
     const wanted = ["net", "co.uk"].map((tld) => `${label}.${tld}`);
     for (const tlds of ["net,co.uk", " .NET , co.uk,net", ["net", "co.uk"], [".net", "CO.UK", "net"]]) {
@@ -169,7 +169,7 @@ describe("endings", () => {
     }
   });
 
-  test("that leave out a name's own leave it out", async () => {
+  test("without the ending of the searched name leave this name out", async () => {
     const label = word();
     expect((await names({ query: `${label}.com`, tlds: "net" }))[0]).toBe(`${label}.net`);
     expect((await names({ query: `${label}.com`, tlds: "net,com" })).slice(0, 2)).toEqual([
@@ -179,7 +179,7 @@ describe("endings", () => {
   });
 });
 
-test("warns of a name that looks like one the account has, and sells it all the same", async () => {
+test("warns of a name that looks like a name of the account, and still offers the name", async () => {
   const label = word();
   await connected(account, { name: `${label}o.com` });
   const [lookalike, plain] = [
@@ -206,7 +206,7 @@ test.each<[query: Record<string, string | string[]>, loc: (string | number)[], t
   [{ query: "a", tlds: Array.from({ length: 21 }, (_, index) => `t${index}`) }, ["query", "tlds"], "value_error"],
   [{ query: "a", limit: "5" }, ["query", "limit"], "extra_forbidden"],
   [{ query: "a", workspace_id: "nonsense" }, ["query", "workspace_id"], "string_pattern_mismatch"],
-])("refuses %j at its place", async (query, loc, type) => {
+])("refuses %j", async (query, loc, type) => {
   const answer = await search(query);
   expect(answer.status).toBe(422);
   expect(answer.body.detail).toEqual([{ loc, type, msg: expect.any(String) }]);
@@ -233,7 +233,7 @@ test("needs domain.view on the workspace; another workspace is like a missing on
   expect((await as(workspaceId, token)).body).toMatchObject({ required_capability: "domain.view" });
 });
 
-test("a suspended account can still look", async () => {
+test("a suspended account can still search", async () => {
   const suspended = await newAccount();
   const workspace = await newWorkspace(suspended, "Here");
   await setAccountStatus(testTable(), suspended.id, "suspended", new Date());

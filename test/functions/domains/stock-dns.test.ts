@@ -28,7 +28,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Starts a DNS server that the product does not control, with one zone, and delegates the zone to it. */
+/** Starts a DNS server with one zone, and delegates the zone to it. The product does not control this server. */
 async function stockDns(
   name: string,
   records: readonly string[],
@@ -98,7 +98,7 @@ const linesOf = ({ records }: DnsSetup): string[] =>
   });
 
 test.skipIf(!isInstalled)(
-  "with Knot DNS (`apt-get install knot`): what dns_setup lists, published as it is, brings a name from zero to sending",
+  "with Knot DNS (`apt-get install knot`): a domain can send once the records of dns_setup are published unchanged",
   { timeout: 30_000 },
   async () => {
     const account = await newAccount();

@@ -37,7 +37,10 @@ import { newAccount, newMember, testTable, type Account } from "../../support/wo
 
 const dayMs = 86_400_000;
 
-/** A name that an account connected and never proved, with a bit of all that a domain can have. */
+/**
+ * A connected name without proof. Its domain has a mailbox, a record, a master password, a forwarding rule and a
+ * member.
+ */
 async function squatted(name = uniqueName()) {
   const account = await newAccount();
   const domain = await connected(account, { name });
@@ -52,7 +55,9 @@ async function squatted(name = uniqueName()) {
   return { account, domain, name, mailbox, member };
 }
 
-/** What a domain's account can read of it. */
+/**
+ * What the first account can still read of its domain: whether the ids are the same, and the totals of the contents.
+ */
 async function readable({ account, domain, name, mailbox, member }: Awaited<ReturnType<typeof squatted>>) {
   const [own, mailboxes, records, passwords, rules, asMember] = await Promise.all([
     domainsRequest(account, "GET", `/${name}`),
@@ -69,7 +74,7 @@ async function readable({ account, domain, name, mailbox, member }: Awaited<Retu
   };
 }
 
-/** What is stored of a domain, but that a list of its mailboxes is empty. */
+/** The stored items of a domain, without the items that describe its empty list of mailboxes. */
 const rowsOf = async (account: Account, domain: Domain): Promise<string[]> =>
   (await leftOf(account, domain)).filter((SK) => !/\/mailboxes#(?:HEAD|HOLES)/.test(SK));
 
@@ -81,7 +86,7 @@ const buys = async (account: Account, name: string) => {
 };
 
 describe("a purchase of a name that another account connected", () => {
-  test("changes nothing for that account when it is begun", async () => {
+  test("changes nothing for the other account when it begins", async () => {
     const scene = await squatted();
     const before = await storedOf(scene.account);
     const rival = await buyer();
@@ -94,21 +99,24 @@ describe("a purchase of a name that another account connected", () => {
     expect(body.results).toMatchObject([{ status: "failed", error_code: "domain_taken" }]);
   });
 
-  test.each(["refused-", "fails-"])("that the registry does not grant (%s) leaves it everything", async (prefix) => {
-    const scene = await squatted(`${prefix}${uniqueName()}`);
-    const before = await storedOf(scene.account);
-    const rival = await buyer();
-    await buys(rival, scene.name);
-    expect(await registered(rival, scene.name)).toMatchObject({ status: "failed" });
-    expect(await storedOf(scene.account)).toEqual(before);
-    expect(await readable(scene)).toEqual(whole);
-    expect(await readHolder(testTable(), scene.name)).toMatchObject({ domain_id: scene.domain.id, firm: false });
-    expect(await readBuyer(testTable(), scene.name)).toBeUndefined();
-    expect(await wallet(rival)).toEqual({ posted: 100_000, available: 100_000 });
-    expect(await happened(scene.account)).not.toContain("domain.taken_over");
-  });
+  test.each(["refused-", "fails-"])(
+    "that the registry does not grant (%s) leaves everything to the other account",
+    async (prefix) => {
+      const scene = await squatted(`${prefix}${uniqueName()}`);
+      const before = await storedOf(scene.account);
+      const rival = await buyer();
+      await buys(rival, scene.name);
+      expect(await registered(rival, scene.name)).toMatchObject({ status: "failed" });
+      expect(await storedOf(scene.account)).toEqual(before);
+      expect(await readable(scene)).toEqual(whole);
+      expect(await readHolder(testTable(), scene.name)).toMatchObject({ domain_id: scene.domain.id, firm: false });
+      expect(await readBuyer(testTable(), scene.name)).toBeUndefined();
+      expect(await wallet(rival)).toEqual({ posted: 100_000, available: 100_000 });
+      expect(await happened(scene.account)).not.toContain("domain.taken_over");
+    },
+  );
 
-  test("takes the name once it is registered; the other account's contents can be read for 30 days, and are deleted after", async () => {
+  test("takes the name once it is registered; the other account can read its contents for 30 days more", async () => {
     const scene = await squatted();
     const { account, domain, name } = scene;
     const rival = await buyer();
@@ -143,7 +151,7 @@ describe("a purchase of a name that another account connected", () => {
     expect(await registered(rival, name)).toMatchObject({ status: "pending_delegation" });
   });
 
-  test("takes it, too, when that was begun before a purchase had a claim of its own", async () => {
+  test("also gets the name if it began in an earlier version, which stored no `BUYER` item", async () => {
     const rival = await buyer();
     const names = [uniqueName(), `refused-${uniqueName()}`];
     await purchase(rival, names);
@@ -154,7 +162,7 @@ describe("a purchase of a name that another account connected", () => {
     expect(other).toBeUndefined();
   });
 
-  test("if the account proves the name meanwhile: a successful registration wins, and a failed one changes nothing", async () => {
+  test("wins against a proof of the other account if the registration succeeds, and else changes nothing", async () => {
     for (const prefix of ["", "refused-"]) {
       const scene = await squatted(`${prefix}${uniqueName()}`);
       const { account, name } = scene;
@@ -162,7 +170,7 @@ describe("a purchase of a name that another account connected", () => {
       await buys(rival, name);
       await delegated(account, name);
       expect((await verify(account, name)).body).toMatchObject({ verified: true, status: "active" });
-      // The embedded registry does not sell what is delegated: here it has the name for the buyer all the same.
+      // The embedded registry does not sell delegated names. This registrar has the name for the buyer all the same.
       const { due_at } = await storedAs(rival, name);
       const work = workAt(new Date(due_at ?? ""));
       const registration = registrationUntil("2028-01-01T00:00:00.000Z");
@@ -184,7 +192,7 @@ describe("a purchase of a name that another account connected", () => {
     }
   });
 
-  test("finds the account deleting it meanwhile, and leaves nobody with a name that is not theirs", async () => {
+  test("gives the name only to the buyer if the other account deletes its domain meanwhile", async () => {
     for (const prefix of ["", "refused-"]) {
       const account = await newAccount();
       const domain = await connected(account, { name: `${prefix}${uniqueName()}` });
@@ -213,7 +221,7 @@ describe("a domain that lost its name", () => {
     return { ...scene, rival };
   }
 
-  test("comes back as it was, in the workspace that is said, once nobody has the name", async () => {
+  test("comes back with its contents in the given workspace, once no account has the name", async () => {
     const scene = await lost();
     const { account, domain, name, rival } = scene;
     expect((await removeForGood(rival, name)).status).toBe(200);
@@ -237,7 +245,7 @@ describe("a domain that lost its name", () => {
     expect((await connect(account, name, workspaceId)).body).toMatchObject({ code: "domain_exists" });
   });
 
-  test("comes back when its account proves the name and the other has not, and the other loses it", async () => {
+  test("comes back if its account proves the name and the new holder has not; the new holder loses the name", async () => {
     const scene = await squatted();
     const { account, domain, name } = scene;
     const rival = await newAccount();
@@ -252,7 +260,7 @@ describe("a domain that lost its name", () => {
     expect(await readHolder(testTable(), name)).toMatchObject({ domain_id: domain.id, firm: false });
   });
 
-  test("gives its zone up at once, and has another one when it comes back", async () => {
+  test("loses its zone at the next run of the worker, and gets a new zone when it comes back", async () => {
     const account = await newAccount();
     const { id, name, workspace_id } = await quicklyActive(account);
     await send(account, "POST", "dns-records", { domain: name, name: "www", type: "A", value: "192.0.2.1" });
@@ -275,7 +283,7 @@ describe("a domain that lost its name", () => {
     expect(await testTable().getMany([zoneKey(account.id, id)])).toMatchObject([{ reference: expect.any(String) }]);
   });
 
-  test("goes at once when its account deletes it, once it is empty", async () => {
+  test("is deleted at once with `purge`, but only when it has no mailboxes", async () => {
     const scene = await lost();
     const { account, domain, name, mailbox, rival } = scene;
     expect((await removeForGood(account, name)).body).toMatchObject({ code: "domain_not_empty" });
@@ -288,7 +296,7 @@ describe("a domain that lost its name", () => {
     expect(await readHolder(testTable(), name)).toMatchObject({ account_id: rival.id });
   });
 
-  test("whose deletion an earlier version began keeps its remaining contents for 30 days", async () => {
+  test("keeps its remaining contents for 30 days, even if an earlier version began its deletion", async () => {
     const scene = await squatted();
     const { account, domain, name } = scene;
     const updated_at = new Date(Date.now() - dayMs).toISOString();
@@ -304,7 +312,7 @@ describe("a domain that lost its name", () => {
   });
 });
 
-test("a claim to register a name that its domain outlived keeps nobody from buying it", async () => {
+test("a claim to register a name does not prevent a purchase if the domain of the claim no longer exists", async () => {
   const name = uniqueName();
   const [former, account] = [await newAccount(), await buyer()];
   const put = { PK: `DOMAIN#${name}`, SK: "BUYER", account_id: former.id, domain_id: randomUUID() };

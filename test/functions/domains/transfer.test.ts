@@ -31,7 +31,7 @@ import {
 } from "../../support/transfers.ts";
 import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
 
-/** An account with 100.00 in its wallet, and a name elsewhere. */
+/** An account with 100.00 in its wallet, and a name at another registrar. */
 async function scene(prefix = "", given: Parameters<typeof nameElsewhere>[1] = {}) {
   const [account, name] = await Promise.all([buyer(10_000), nameElsewhere(prefix, given)]);
   return { account, name };
@@ -45,7 +45,7 @@ const resultFor = (name: string, error_code: string) =>
   expect.objectContaining({ domain_name: name, status: "failed", id: null, error_code });
 
 describe("a name that is new in the account", () => {
-  test("is held, transferred and paid once, and then delegated to us", async () => {
+  test("is transferred and paid once, and is then delegated to our nameservers", async () => {
     const { account, name } = await scene("", { expires_at: "2029-01-02T03:04:05.006Z" });
     const { status, body } = await transfer(account, [name], { max_total: "14.00" });
     expect(status).toBe(200);
@@ -100,7 +100,7 @@ describe("a name that is new in the account", () => {
     expect(await readDomain(account, name)).toMatchObject({ status: "active", outbound_routing_ready: true });
   });
 
-  test("keeps its nameservers if its DNS is to stay external", async () => {
+  test("keeps its nameservers if `dns_mode` is `external`", async () => {
     const { account, name } = await scene();
     await transfer(account, [name], { dns_mode: "external" });
     await transferred(account, name);
@@ -109,7 +109,7 @@ describe("a name that is new in the account", () => {
     expect((await registrationAt(name)).nameservers).toEqual(oldNameservers);
   });
 
-  test("takes five days at a slow registrar, and stays delegated as it is until then", async () => {
+  test("stays `pending_transfer` and keeps its delegation while a slow registrar transfers it", async () => {
     const { account, name } = await scene("slow-");
     await transfer(account, [name]);
     for (let looks = 0; looks < 12; looks++) await lookAtTransfer(account, name);
@@ -143,7 +143,7 @@ describe("a name that is new in the account", () => {
     expect((await listedDomains(account)).total).toBe(1);
   });
 
-  test("is transferred once though the registrar's answer was lost", async () => {
+  test("is transferred once even if the registrar's answer was lost", async () => {
     const { account, name } = await scene("lost-");
     await transfer(account, [name]);
     await transferred(account, name);
@@ -151,7 +151,7 @@ describe("a name that is new in the account", () => {
     expect(await readDomain(account, name)).toMatchObject({ transfer: { status: "succeeded" } });
   });
 
-  test("is refused without a payment if it was locked since it was asked for", async () => {
+  test("fails and costs nothing if it was locked after the request for the transfer", async () => {
     const { account, name } = await scene();
     await transfer(account, [name]);
     await nameLocked(name);
@@ -180,7 +180,7 @@ describe("a name that is new in the account", () => {
 const nameLocked = (name: string): Promise<string> => registerElsewhere(testTable(), name, { locked: true });
 
 describe("a name that the account has connected", () => {
-  /** An active domain of the account, which another registrar has. */
+  /** An active domain of the account. Its name is registered at another registrar. */
   async function connectedScene(prefix = "") {
     const account = await buyer(10_000);
     const name = await nameElsewhere(prefix);
@@ -188,7 +188,7 @@ describe("a name that the account has connected", () => {
     return { account, name, domain };
   }
 
-  test("keeps its domain, status and contents while it is transferred, and is purchased then", async () => {
+  test("keeps its domain, status and contents while it is transferred, and is `purchased` afterwards", async () => {
     const { account, name, domain } = await connectedScene("slow-");
     const shown = await readDomain(account, name);
     const { body } = await transfer(account, [name], { dns_mode: "external" });
@@ -216,7 +216,7 @@ describe("a name that the account has connected", () => {
   });
 
   test.each([true, false])(
-    "is renewed by itself afterwards as its customer has set meanwhile (%s)",
+    "keeps the `auto_renew` that its customer set during the transfer (%s)",
     async (auto_renew) => {
       const { account, name } = await connectedScene("slow-");
       const set = (value: boolean) => domainsRequest(account, "PATCH", `/${name}`, { auto_renew: value });
@@ -229,7 +229,7 @@ describe("a name that the account has connected", () => {
     },
   );
 
-  test("is checked at its own times meanwhile", async () => {
+  test("is checked at its usual times while it is transferred", async () => {
     const { account, name } = await connectedScene("slow-");
     const { due_at } = await storedAs(account, name);
     await transfer(account, [name]);
@@ -251,7 +251,7 @@ describe("a name that the account has connected", () => {
     expect((await transfer(account, [name])).body.results[0]).toMatchObject({ status: "pending_transfer" });
   });
 
-  test("is not transferred for a caller who may not buy in its workspace, nor shown", async () => {
+  test("is neither transferred for a caller without access to its workspace, nor shown to this caller", async () => {
     const { account, name } = await connectedScene();
     const workspace_id = await newWorkspace(account, "Elsewhere");
     const member = await newMember(account, { role: "manager", scope: { type: "workspace", id: workspace_id } });
@@ -264,7 +264,7 @@ describe("a name that the account has connected", () => {
   });
 });
 
-test("a name that is in the list twice, in another spelling, is transferred by its first auth code", async () => {
+test("a name that is in the list twice, in two spellings, is transferred with its first auth code", async () => {
   const account = await buyer(10_000);
   const [name, other] = await Promise.all([nameElsewhere(), nameElsewhere()]);
   const send = async (...codes: [string, string][]) =>
@@ -288,7 +288,7 @@ const transferBody = (workspace_id: string, name: string) => ({
   contact_info: contact,
 });
 
-test("of many names each bad one fails with its code, nothing is paid for it, and the others go on", async () => {
+test("each bad name in a list fails with its own code and costs nothing, and the good name goes on", async () => {
   const account = await buyer(100_000);
   const now = new Date();
   const inTenYears = new Date(now.getTime() + 3_500 * 86_400_000).toISOString();
@@ -341,14 +341,14 @@ test("of many names each bad one fails with its code, nothing is paid for it, an
   expect(await wallet(account)).toEqual({ posted: 100_000, available: 100_000 - 2 * 1_400 });
 });
 
-test("a price above the agreed one transfers nothing", async () => {
+test("a transfer whose price is above the agreed price changes nothing", async () => {
   const { account, name } = await scene();
   const { body } = await transfer(account, [name], { max_total: "13.99" });
   expect(body).toMatchObject({ status: 409, code: "quote_changed", estimated_total: "14.00" });
   expect((await listedDomains(account)).total).toBe(0);
 });
 
-test("a name that the wallet does not cover waits for its payment, and goes on then", async () => {
+test("a transfer that the wallet does not cover waits for its payment, and then continues", async () => {
   const account = await buyer(1_000);
   const name = await nameElsewhere();
   const { body } = await transfer(account, [name], { dns_mode: "external" });
@@ -362,7 +362,7 @@ test("a name that the wallet does not cover waits for its payment, and goes on t
   expect((await wallet(account)).available).toBe(0);
 });
 
-test("a repeat with its key is the same request, also when its answer is not stored", async () => {
+test("a repetition with the same key gets the same answer, and one without the key holds no more money", async () => {
   const { account, name } = await scene("slow-");
   const workspace_id = await newWorkspace(account, "One");
   const key = { "idempotency-key": randomUUID() };
@@ -375,7 +375,7 @@ test("a repeat with its key is the same request, also when its answer is not sto
 });
 
 describe("the auth code", () => {
-  test("is sealed while the transfer runs, deleted at its end, and nowhere else", async () => {
+  test("is stored only in sealed form while the transfer runs, and is deleted when the transfer is over", async () => {
     const { account, name } = await scene("slow-");
     const key = { "idempotency-key": randomUUID() };
     const { text } = await transfer(account, [name], {}, key);
@@ -387,7 +387,7 @@ describe("the auth code", () => {
     expect(JSON.stringify(await readDomain(account, name))).not.toContain("auth_code");
   });
 
-  test("is sealed while it waits for a payment, and deleted once that came", async () => {
+  test("is stored only in sealed form before the payment, and is deleted when the transfer is over", async () => {
     const account = await newAccount();
     const name = await nameElsewhere("slow-");
     const { body } = await transfer(account, [name]);
@@ -403,10 +403,10 @@ describe("the auth code", () => {
   test.each([
     ["missing", {}],
     ["empty", { auth_code: " " }],
-    ["no text", { auth_code: 7 }],
-    ["no ASCII", { auth_code: "schlüssel" }],
+    ["not a text", { auth_code: 7 }],
+    ["not ASCII", { auth_code: "schlüssel" }],
     ["too long", { auth_code: "x".repeat(256) }],
-  ])("that is %s is refused, without its text", async (_, code) => {
+  ])("that is %s is refused, and the error does not show it", async (_, code) => {
     const { account, name } = await scene();
     const { status, body, text } = await transfer(account, [], { domains: [{ name, ...code }] });
     expect(status).toBe(422);
@@ -416,7 +416,7 @@ describe("the auth code", () => {
 });
 
 describe("the name of another account", () => {
-  test("that connected it and never proved it is taken over by a transfer that succeeds, and not before", async () => {
+  test("that connected the name without proof is taken over by a transfer that succeeds, and not before", async () => {
     const { account, name } = await scene("slow-");
     const rival = await newAccount();
     await connected(rival, { name });
@@ -440,7 +440,7 @@ describe("the name of another account", () => {
     expect(await readDomain(rival, name)).toMatchObject({ status: "active" });
   });
 
-  test("who is transferring it is taken, for purchases and transfers alike", async () => {
+  test("that is transferring it is `domain_taken` for a transfer and for a connection", async () => {
     const { account, name } = await scene("slow-");
     await transfer(account, [name]);
     const other = await buyer(10_000);
@@ -450,7 +450,7 @@ describe("the name of another account", () => {
     });
   });
 
-  test("can be connected by the owner of its delegation while a transfer runs; the transfer decides in the end", async () => {
+  test("can be connected by the owner of its delegation during a transfer, until the transfer succeeds", async () => {
     const { account, name } = await scene("slow-");
     await transfer(account, [name]);
     const owner = await newAccount();
@@ -464,7 +464,7 @@ describe("the name of another account", () => {
     expect(await readDomain(account, name)).toMatchObject({ status: "pending_delegation" });
   });
 
-  test("who proves it takes a connected domain over while it is transferred; a success gives it back", async () => {
+  test("that transfers it goes to an account that proves it, and comes back if the transfer succeeds", async () => {
     const account = await buyer(10_000);
     const name = await nameElsewhere("slow-");
     const { id } = await connected(account, { name });

@@ -14,14 +14,14 @@ import { newAccount, testTable, type Account } from "../../support/world.ts";
 const update = (account: Account, name: string, spf_includes: unknown) =>
   domainsRequest(account, "PATCH", `/${name}`, { spf_includes });
 
-/** A domain with a name that has an SPF record for others to include. */
+/** Returns a name with an SPF record that other domains can include. */
 async function partner(account: Account, value: string): Promise<string> {
   const { name } = await quicklyActive(account);
   await addedRecord(account, { domain: name, name: "_spf", type: "TXT", value });
   return `_spf.${name}`;
 }
 
-test("includes others' SPF records in the domain's own, in the zone at once, and takes them out again", async () => {
+test("adds others' SPF records to the domain's SPF record, in the zone at once, and removes them again", async () => {
   const account = await newAccount();
   const [{ name }, other] = [await quicklyActive(account), await partner(account, "v=spf1 ip4:192.0.2.1 -all")];
   const { status, body } = await update(account, name, [`${other.toUpperCase()}.`, other]);
@@ -62,7 +62,7 @@ test("refuses an include that breaks the record, names it, and changes nothing",
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("asks to try again if the DNS does not answer, and does not ask about includes that are there already", async () => {
+test("asks the caller to try again if the DNS is silent, and does not check includes that it already has", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   const silent = uniqueName();
@@ -77,7 +77,7 @@ test("asks to try again if the DNS does not answer, and does not ask about inclu
   expect((await update(account, name, [silent])).body.spf_includes).toEqual([silent]);
 });
 
-test("counts a look at others' records as a request to others, and a change without one does not", async () => {
+test("an update that looks up SPF records counts as `outbound`, and an update without a look-up does not", async () => {
   const account = await newAccount();
   await write({ put: { ...limitsKey(account.id), classes: { outbound: { perMinute: 1, burst: 2 } } } });
   const [{ name }, other] = [await connected(account), await partner(account, "v=spf1 -all")];
@@ -101,7 +101,7 @@ test("counts a look at others' records as a request to others, and a change with
   expect(JSON.stringify(program)).toContain("rate_limited");
 });
 
-test("includes given before the delegation are in the record that it brings", async () => {
+test("includes that were set before the delegation are in the SPF record after the delegation", async () => {
   const account = await newAccount();
   const [{ name }, other] = [await connected(account), await partner(account, "v=spf1 -all")];
   expect((await update(account, name, [other])).status).toBe(200);

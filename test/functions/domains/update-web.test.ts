@@ -15,7 +15,7 @@ const loop = {
   msg: expect.stringContaining("redirect to itself"),
 };
 
-test("refuses a redirect that leads back: to the domain, its www, and over domains of any account", async () => {
+test("refuses a redirect that leads back to the domain or its www, even over domains of other accounts", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const [a, b, c] = [await quicklyActive(account), await quicklyActive(other), await connected(account)];
   expect((await update(other, b.name, { redirect_url: `https://www.${c.name}/x` })).status).toBe(200);
@@ -39,7 +39,7 @@ test("refuses a redirect that leads back: to the domain, its www, and over domai
   expect((await update(account, a.name, { redirect_url: `https://shop.${a.name}/` })).status).toBe(200);
 });
 
-test("an unproved domain of another account refuses nothing, and the refusal names no domain of another account", async () => {
+test("ignores redirects of unproved domains, and hides other accounts' domains the caller did not name", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const [a, b] = [await quicklyActive(account), await quicklyActive(other)];
   const squatted = await connected(other);
@@ -74,7 +74,7 @@ test.each<[setting: object, name: string, type: string, value: string]>([
   [{ mta_sts_mode: "testing" }, "_mta-sts", "TXT", "v=STSv1; id=1"],
   [{ tls_report_email: "tls@example.com" }, "_smtp._tls", "TXT", "v=TLSRPTv1; rua=mailto:a@example.com"],
   [{ tls_report_email: "tls@example.com" }, "_tls", "NS", "ns1.example.net"],
-])("%j waits until the customer's record at %s (%s) is gone, and then has the place to itself", async (...given) => {
+])("%j is refused until the customer's record at %s (%s) is deleted, and then reserves the name", async (...given) => {
   const [setting, name, type, value] = given;
   const account = await newAccount();
   for (const domain of [(await quicklyActive(account)).name, (await connected(account)).name]) {
@@ -115,7 +115,7 @@ test("settings from before the delegation are in the new zone", async () => {
   expect((await readDomain(account, name)).dns_record_count).toBe(13);
 });
 
-test("a redirect that an earlier version stored leaves the customer's website where it is", async () => {
+test("a redirect that an earlier version stored does not replace the records of the customer's website", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   await addedRecord(account, { domain: name, name: "@", type: "A", value: "203.0.113.1" });
@@ -125,7 +125,7 @@ test("a redirect that an earlier version stored leaves the customer's website wh
   expect([await dig(name, "A"), await dig(`www.${name}`, "CNAME")]).toEqual([["203.0.113.1"], "ENOTFOUND"]);
 });
 
-test("a mode `none` of a domain without a policy adds no record", async () => {
+test("`mta_sts_mode: none` adds no record if the domain has no policy", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   const { body } = await update(account, name, { mta_sts_mode: "none" });
@@ -133,7 +133,7 @@ test("a mode `none` of a domain without a policy adds no record", async () => {
   expect((await visit(`mta-sts.${name}`, "/.well-known/mta-sts.txt")).status).toBe(404);
 });
 
-test("a deployment without a web address has neither redirects nor MTA-STS, and can end existing ones", async () => {
+test("without web addresses there are no redirects, without a web host no MTA-STS; present settings can end", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   const { name: earlier } = await quicklyActive(account);
@@ -156,7 +156,7 @@ test("a deployment without a web address has neither redirects nor MTA-STS, and 
   }
 });
 
-test("changes of several settings at the same time all have their records", async () => {
+test("concurrent changes of several settings all get their records", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   const changes = [

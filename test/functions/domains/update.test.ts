@@ -17,7 +17,9 @@ const newTag = async ({ id, owner }: Account, name: string): Promise<string> =>
 
 const registrar = () => embeddedRegistrar(testTable(), () => new Date());
 
-/** A domain of the account that is registered through us; `registration` is what the account knows of that. */
+/**
+ * A domain of the account that is registered through us. `registration` replaces members of the stored registration.
+ */
 async function registered(account: Account, registration: Record<string, unknown> = {}): Promise<string> {
   const { name } = await connected(account);
   await registrar().register({ name, contact });
@@ -29,7 +31,7 @@ async function registered(account: Account, registration: Record<string, unknown
   return name;
 }
 
-test("changes each setting, leaves omitted ones, and has the answer of a GET", async () => {
+test("changes each setting, leaves omitted settings as they are, and answers like a GET", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   const tag = await newTag(account, "Important");
@@ -60,7 +62,7 @@ test("changes each setting, leaves omitted ones, and has the answer of a GET", a
   }
 });
 
-test("publishes the DMARC policy and where to report, in the records and in the zone", async () => {
+test("publishes the DMARC policy and the report address in the records and in the zone", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   const published = async () => {
@@ -83,7 +85,7 @@ test("publishes the DMARC policy and where to report, in the records and in the 
   expect(await published()).toBe("v=DMARC1; p=none");
 });
 
-test("settings made before the delegation are in the records it brings", async () => {
+test("settings from before the delegation are in the records after the delegation", async () => {
   const account = await newAccount();
   const name = uniqueName();
   await connected(account, { name });
@@ -128,7 +130,7 @@ const refused: [body: object, loc: unknown[]][] = [
   [{ workspace_id: "77777777-7777-4777-8777-777777777777" }, ["body", "workspace_id"]],
 ];
 
-test("refuses invalid settings at their place, and changes nothing", async () => {
+test("refuses invalid settings, and changes nothing", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   const before = await storedOf(account);
@@ -140,7 +142,7 @@ test("refuses invalid settings at their place, and changes nothing", async () =>
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("names every tag that is not there by its place, and changes nothing", async () => {
+test("names every missing tag by its index, and changes nothing", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const { name } = await connected(account);
   const [own, foreign] = [await newTag(account, "Mine"), await newTag(other, "Theirs")];
@@ -153,7 +155,7 @@ test("names every tag that is not there by its place, and changes nothing", asyn
   expect((await get(account, name)).body).toMatchObject({ tags: [], dmarc_policy: "none" });
 });
 
-test("a tag that is deleted is on no domain any more, and the others stay", async () => {
+test("a deleted tag disappears from its domains, and the other tags stay", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   const [kept, gone] = [await newTag(account, "Kept"), await newTag(account, "Gone")];
@@ -179,7 +181,7 @@ test("switches automatic renewal on and off for purchased names, and not for con
   }
 });
 
-test("refuses to change a state that the caller did not see", async () => {
+test("refuses a change if the domain has changed since the caller read its ETag", async () => {
   const account = await newAccount();
   const name = await registered(account);
   const seen = { "if-match": (await get(account, name)).headers["etag"] ?? "" };
@@ -191,7 +193,7 @@ test("refuses to change a state that the caller did not see", async () => {
   expect((await update(account, name, { dmarc_policy: "none" }, fresh)).body).toMatchObject({ dmarc_policy: "none" });
 });
 
-test("concurrent changes of different settings all land, and of one setting one does", async () => {
+test("changes of different settings at once all take effect; of several changes of one setting, one does", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   const tag = await newTag(account, "Important");
@@ -219,7 +221,7 @@ test("concurrent changes of different settings all land, and of one setting one 
   expect(after.value).toBe(`v=DMARC1; p=${last}; rua=mailto:dmarc@example.com`);
 });
 
-test("settings of a domain that is going away or that failed do not change, and the answer says which", async () => {
+test("the settings of a `releasing` or `failed` domain cannot change, and the answer shows the status", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   for (const domain_status of ["releasing", "failed"]) {
@@ -229,7 +231,7 @@ test("settings of a domain that is going away or that failed do not change, and 
   }
 });
 
-test("tells who may see but not change it which capability is missing", async () => {
+test("tells a viewer of the domain which capability is missing", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   const { token } = await newMember(account, { role: "viewer" });

@@ -12,7 +12,7 @@ import { recorded } from "../../support/recorded.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 
-test("makes a domain active that the parent delegates to the account alone, with exactly the system records", async () => {
+test("activates a domain that is delegated only to the account's nameservers, with the system records", async () => {
   const account = await newAccount();
   const { id, name, nameservers } = await connected(account);
   await delegated(account, name);
@@ -50,7 +50,7 @@ test("makes a domain active that the parent delegates to the account alone, with
   expect(await recorded(account, "domain.verified")).toHaveLength(1);
 });
 
-test("signs with a key of 2,048 bits of which nothing but the public half is to be seen", async () => {
+test("signs with a key of 2,048 bits, and shows only the public half of the key", async () => {
   const account = await newAccount();
   const { id, name } = await connected(account);
   await delegated(account, name);
@@ -63,14 +63,14 @@ test("signs with a key of 2,048 bits of which nothing but the public half is to 
   const seen = JSON.stringify([answers, (await storedOf(account)).filter(({ SK }) => !SK.startsWith("DKIM#"))]);
   const lines = pem.split("\n").filter((line) => line !== "" && !line.startsWith("-----"));
   expect(lines.length).toBeGreaterThan(10);
-  // A public key has the modulus that a private one begins with: lines of the rest are what is secret.
+  // A private key begins with the modulus, which the public key also has. The lines after the modulus are secret.
   for (const secret of [...lines.slice(10), key.sealed_private_key, "PRIVATE KEY"]) expect(seen).not.toContain(secret);
   const kept = JSON.stringify(await testTable().getMany([dkimKey(account.id, id)]));
   for (const secret of lines.slice(10)) expect(kept).not.toContain(secret);
   await expect(secretsHere().open(key.sealed_private_key, { account_id: account.id, dkim_of: name })).rejects.toThrow();
 });
 
-test("verified again it is as it was", async () => {
+test("a second verification changes nothing", async () => {
   const account = await newAccount();
   const { name } = await active(account);
   const before = await storedOf(account);
@@ -93,7 +93,7 @@ test("many concurrent verifications make one key, one set of records and one eve
   expect(await recorded(account, "domain.verified")).toHaveLength(1);
 });
 
-test("keeps records that were made before, beside the system's", async () => {
+test("keeps the customer's records from before the activation, beside the system records", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   const body = { domain: name, name: "@", type: "TXT", value: "my-site-verification=1" };
@@ -105,7 +105,7 @@ test("keeps records that were made before, beside the system's", async () => {
   expect((await readDomain(account, name)).dns_record_count).toBe(8);
 });
 
-test("has room for the system's records in a domain that has as many as it can", async () => {
+test("a domain with the highest number of records still gets the system records", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   await setStored(account, name, { record_count: 1_000 });
@@ -114,7 +114,7 @@ test("has room for the system's records in a domain that has as many as it can",
   expect((await readDomain(account, name)).dns_record_count).toBe(1_007);
 });
 
-test("a domain that lost its delegation and has it again is active at once, with the key it had", async () => {
+test("a domain that has its delegation again is active after a verification, with the same key", async () => {
   const account = await newAccount();
   const { id, name } = await active(account);
   const key = await dkimOf(account, id);

@@ -8,7 +8,7 @@ import { storedOf } from "../../support/entry-points.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 
-test("says what to do if the parent does not delegate the domain to the account, and changes nothing", async () => {
+test("says what to do if the parent zone does not delegate the domain to us, and changes nothing", async () => {
   const account = await newAccount();
   const { name, nameservers } = await connected(account);
   const [first = "", second = ""] = nameservers;
@@ -70,7 +70,7 @@ test("tells apart a name without a delegation and a name that does not exist", a
   expect((await verify(child, unknown.name)).body.message).toContain(`${unknown.name} is not registered`);
 });
 
-test("finds a delegation by the records of another account's domain, but the domain gets no zone below that zone", async () => {
+test("finds a delegation in the zone of another account's domain, but creates no zone below that zone", async () => {
   const [parent, child, name] = [await newAccount(), await newAccount(), uniqueName()];
   const { name: own, nameservers } = await connected(child, { name: `mail.${name}` });
   await quicklyActive(parent, { name });
@@ -85,7 +85,7 @@ test("finds a delegation by the records of another account's domain, but the dom
   });
 });
 
-test("does not conclude anything from a parent that cannot be asked, and says why", async () => {
+test("does not verify a domain if its parent zone does not answer, and gives the reason", async () => {
   const [account, nobody] = [await newAccount(), await newAccount()];
   const broken = [uniqueName("lost"), uniqueName("lame")] as const;
   await delegate(testTable(), broken[0], ["ns1.nowhere.example"]);
@@ -106,7 +106,7 @@ test("does not conclude anything from a parent that cannot be asked, and says wh
   }
 });
 
-test("looks for no delegation of a domain that is being registered, failed or is going away", async () => {
+test("is refused for a domain that is being registered, that failed or that is `releasing`", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   await delegated(account, name);

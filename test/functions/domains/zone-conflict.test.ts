@@ -21,7 +21,7 @@ import { happened } from "../../support/purchases.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newMember } from "../../support/world.ts";
 
-test("a name above or below a name with a zone is refused as a hosted domain in another account, and added as an external domain", async () => {
+test("a name above or below another account's zone is refused with hosted DNS, but not with external DNS", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const workspaceId = await newWorkspace(other, "Sales");
   const { name } = await quicklyActive(account, { name: `shop.${uniqueName()}` });
@@ -55,12 +55,12 @@ test("the refusal names a domain that the caller may see, and hides a domain tha
   expect(JSON.stringify(hidden.body)).not.toContain(name);
 });
 
-test("the zone of a name with any number of labels is noted, and the name is active", async () => {
+test("a name with more than 110 labels can get a zone and become active", async () => {
   const { name } = await quicklyActive(await newAccount(), { name: `${"a.".repeat(110)}${uniqueName()}` });
   expect(name.split(".").length).toBeGreaterThan(110);
 });
 
-test("a name that is proved after a subdomain got its zone waits with a reason, and is active once that zone is gone", async () => {
+test("a name that is proved after its subdomain got a zone waits with a reason, until that zone is gone", async () => {
   const account = await newAccount();
   const { name } = await connected(account);
   const shop = await quicklyActive(account, { name: `shop.${name}` });
@@ -82,7 +82,7 @@ test("a name that is proved after a subdomain got its zone waits with a reason, 
   expect(await dig(name, "MX")).not.toEqual([]);
 });
 
-test("a subdomain that the zone above delegates to us waits with a reason, until the delegation is removed", async () => {
+test("a subdomain that the zone above delegates to us waits with a reason, until the delegation goes", async () => {
   const account = await newAccount();
   const { name, nameservers } = await connected(account, { name: `shop.${uniqueName()}` });
   const parent = await quicklyActive(account, { name: name.slice("shop.".length) });

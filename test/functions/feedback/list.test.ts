@@ -14,7 +14,7 @@ const send = ({ id, owner }: Account, method: string, query = "", body?: object,
 const submitted = async (account: Account, title: string) =>
   (await send(account, "POST", "", { category: "bug_report", title, description: "It is slow." })).body;
 
-test("shows the account's feedback with our answer, newest first, by status and page by page", async () => {
+test("shows the account's feedback with our answer, newest first, by status and in pages", async () => {
   const account = await newAccount();
   const [first, second, third] = [
     await submitted(account, "First"),
@@ -38,7 +38,7 @@ test("shows the account's feedback with our answer, newest first, by status and 
   expect((await send(account, "GET", "?status=planned")).body).toMatchObject({ items: [], total: 0 });
 });
 
-test("a page for one status has only feedback with this status, also if a status changes during the read", async () => {
+test("a page for one status has only feedback with this status, even if a status changes during the read", async () => {
   const account = await newAccount();
   const [first, second] = [await submitted(account, "First"), await submitted(account, "Second")];
   const table = testTable();
@@ -62,7 +62,7 @@ test("a page for one status has only feedback with this status, also if a status
   expect(isChanged).toBe(true);
 });
 
-test("who may not manage access sees only their own, with its pages and totals", async () => {
+test("a caller without auth.manage sees only the caller's own feedback, with its own pages and totals", async () => {
   const account = await newAccount();
   const member = await newMember(account, { capability: "dns.view" });
   const text = { category: "other", description: "It works." };
@@ -84,7 +84,7 @@ test("who may not manage access sees only their own, with its pages and totals",
   expect((await send(account, "GET", "", undefined, manager)).body.total).toBe(4);
 });
 
-/** Stores feedback as versions without lists of submitters did: the rows and the lists of all submitters only. */
+/** Changes stored feedback to the form of earlier versions, which had no list for each submitter. */
 async function forgetSubmitters({ id }: Account): Promise<void> {
   const partition = `ACCOUNT#${id}`;
   for (const { PK, SK, ...row } of await testTable().between(partition, "LIST#feedback", "LIST#feedback`")) {
@@ -121,7 +121,8 @@ test("feedback of earlier versions is shown to its submitter before and after it
 
 test("feedback that is submitted during the migration of older feedback is in its submitter's list", async () => {
   /**
-   * Runs the migration or the submission, and the other one before its call at a place. Returns the number of calls.
+   * Runs the migration or, if `isMigration` is false, the submission. Runs the other one before the call at `place`.
+   * Returns the number of calls.
    */
   const meet = async (isMigration: boolean, place: number): Promise<number> => {
     const account = await newAccount();
@@ -130,7 +131,7 @@ test("feedback that is submitted during the migration of older feedback is in it
     await submitted(account, "Old");
     await forgetSubmitters(account);
     const { calls } = isMigration ? await withStep(place, submit, migrate) : await withStep(place, migrate, submit);
-    // A run with fewer calls was not met by the other one, and is the last.
+    // If the run has too few calls, the other one did not run, and this run is the last.
     if (calls <= place) return calls;
     expect(await newestUnlisted(testTable(), account.id)).toBeUndefined();
     const filter = { account: account.id, submitter: account.owner.id };
@@ -160,7 +161,7 @@ test("a submitter's page costs the same however much feedback others have sent",
   expect(await cost()).toBeLessThanOrEqual(alone + 3);
 });
 
-test("members who manage access see all of it, strangers nothing, and 422 for a status that does not exist", async () => {
+test("members with auth.manage see all feedback, strangers get 404, and an unknown status gets 422", async () => {
   const account = await newAccount();
   const { id } = await submitted(account, "First");
   const member = await newMember(account, { capability: "auth.manage" });

@@ -27,7 +27,7 @@ const submit = ({ id, owner }: Account, body: object = {}, { as = owner, headers
 const page = { page: 1, page_size: 100, order: "desc" as const };
 const kept = ({ id }: Account) => listFeedback(testTable(), { account: id }, page);
 
-test("stores the feedback with its author, and answers all of it", async () => {
+test("stores the feedback with its author, and answers with all its members", async () => {
   const account = await newAccount();
   const ada = newUser({ given_name: "Ada", family_name: "Lovelace", email: "ada@example.com" });
   await grant(account, ada, { capability: "dns.view" });
@@ -59,7 +59,7 @@ test("stores the feedback with its author, and answers all of it", async () => {
   expect(await kept(account)).toEqual({ items: [answer.body], total: 1 });
 });
 
-test("leaves out unknown facts: no name, no attributes, not about something paid", async () => {
+test("missing facts have defaults: a null name, no attributes, and no paid feature", async () => {
   const account = await newAccount();
   for (const body of [{}, { attributes: null }]) {
     const answer = await submit(account, body);
@@ -71,12 +71,12 @@ test.each([
   [{ given_name: "Ada" }, "Ada"],
   [{ family_name: "Lovelace" }, "Lovelace"],
   [{ given_name: " ", family_name: "" }, null],
-])("calls whom the token tells of as %j by the name %j", async (claims, name) => {
+])("a token with the claims %j gives the submitter's name %j", async (claims, name) => {
   const account = await newAccount({ owner: newUser(claims) });
   expect((await submit(account)).body.submitter_name).toBe(name);
 });
 
-test("names a service account by the address that it has of itself", async () => {
+test("names a service account by its own email address", async () => {
   const account = await newAccount();
   const program = await newServiceAccount(account, { capability: "dns.view" });
   const me = await request("GET", "/v1/public/me", { token: program.token });
@@ -88,7 +88,7 @@ test("names a service account by the address that it has of itself", async () =>
   });
 });
 
-test("takes it from every member, with any permissions, and from nobody else", async () => {
+test("accepts feedback from members with any capability and from super admins, and from nobody else", async () => {
   const account = await newAccount();
   const member = await newMember(account, { capability: "tag.manage" });
   for (const as of [member, await newSuperAdmin()]) expect((await submit(account, {}, { as })).status).toBe(201);
@@ -97,7 +97,7 @@ test("takes it from every member, with any permissions, and from nobody else", a
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("is told of as the event feedback.submitted, with all that was said", async () => {
+test("is recorded as the event feedback.submitted, with all its members", async () => {
   const account = await newAccount();
   const { body } = await submit(account, { attributes: { a: [1e300] } });
   const { rows } = await readEntries(testTable(), changeJournalOf(account.id), { skip: 0, take: 1 }, new Date());
@@ -106,7 +106,7 @@ test("is told of as the event feedback.submitted, with all that was said", async
   ]);
 });
 
-test("keeps one where the same is sent again with the same key", async () => {
+test("a repeated request with the same key stores the feedback once", async () => {
   const account = await newAccount();
   const headers = { "idempotency-key": "once" };
   const [first, again] = [await submit(account, {}, { headers }), await submit(account, {}, { headers })];
@@ -115,7 +115,7 @@ test("keeps one where the same is sent again with the same key", async () => {
   expect((await kept(account)).total).toBe(1);
 });
 
-test("keeps all that come at once, each once, in one order", async () => {
+test("stores all concurrent feedback, each only once", async () => {
   const account = await newAccount();
   const members = await Promise.all(Array.from({ length: 6 }, () => newMember(account, { capability: "dns.view" })));
   const answers = await Promise.all(members.map((as, index) => submit(account, { title: `T${index}` }, { as })));
@@ -147,7 +147,7 @@ test.each<[body: Record<string, unknown>, place: string]>([
   [{ paid_product_feature: "yes" }, "paid_product_feature"],
   [{ status: "done" }, "status"],
   [{ admin_notes: "mine" }, "admin_notes"],
-])("refuses %j, naming the place, and keeps nothing", async (body, place) => {
+])("refuses %j, names the member, and stores nothing", async (body, place) => {
   const account = await newAccount();
   const before = await storedOf(account);
   const answer = await submit(account, body);
@@ -169,7 +169,7 @@ test("refuses attributes that are nested too deeply, however deep", async () => 
   expect((await send(200_000)).body.code).toBe("malformed_json");
 });
 
-test("takes as much as it says: the longest title, description and attributes", async () => {
+test("accepts the longest title, description and attributes", async () => {
   const account = await newAccount();
   const longest = {
     title: "ß".repeat(200),

@@ -6,7 +6,7 @@ import { agreedRule, ofRule, ruleTo, stranger } from "../../support/forwarding.t
 import { send } from "../../support/mailboxes.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 
-test("pauses and resumes, and the agreement of the recipient stays", async () => {
+test("pauses and resumes a rule, and the agreement of the recipient stays", async () => {
   const account = await newAccount();
   const rule = await agreedRule(account);
   for (const active of [false, false, true]) {
@@ -25,7 +25,7 @@ test("a rule that waits for its recipient can be paused too, and still waits", a
   expect([body.active, body.verification_state]).toEqual([false, "pending"]);
 });
 
-test("names the missing member, and takes no other one", async () => {
+test("names a missing, a wrong and an unknown member", async () => {
   const account = await newAccount();
   const { id } = await ruleTo(account, stranger());
   const answers = [{}, { active: "no" }, { active: true, target_email: "a@example.com" }].map((body) =>

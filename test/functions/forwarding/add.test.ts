@@ -23,7 +23,7 @@ import { at, home, send, statusesOf, stocked } from "../../support/mailboxes.ts"
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { newAccount, newMember } from "../../support/world.ts";
 
-test("a rule to somebody elsewhere waits for them, and a mail asks them", async () => {
+test("a rule to an external address waits for its recipient, and a mail asks the recipient", async () => {
   const account = await newAccount();
   const { name, id } = await home(account);
   const target = stranger("Ada.L");
@@ -60,7 +60,7 @@ test("a rule to somebody elsewhere waits for them, and a mail asks them", async 
   expect([stored.includes(token), stored.includes(`"${code}"`)]).toEqual([false, false]);
 });
 
-test("a mailbox of the account is internal by its address or an alias, and nobody is asked", async () => {
+test("a target that is the address or an alias of a mailbox of the account is internal, and gets no mail", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   const [ada = ""] = await stocked(account, name, ["ada"]);
@@ -78,7 +78,7 @@ test("a mailbox of the account is internal by its address or an alias, and nobod
   }
 });
 
-test("another account's mailbox, and a mailbox that the caller does not see, are asked like any address", async () => {
+test("a mailbox of another account, or a mailbox out of the caller's sight, is asked like any address", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const [mine, theirs] = [await home(account), await home(other)];
   await stocked(account, mine.name, ["ada"]);
@@ -111,7 +111,7 @@ const refused: [target: string, message: RegExp][] = [
   [`ada@${"a".repeat(60)}.${"b".repeat(60)}.${"c".repeat(60)}.${"d".repeat(60)}.example.com`, /254|one address/],
 ];
 
-test("refuses an address to which no mail can be sent, at its place, and stores nothing", async () => {
+test("refuses an address to which no mail can be sent, and stores nothing", async () => {
   const account = await newRoomyAccount();
   const before = await storedOf(account);
   for (const [target, message] of refused) {
@@ -124,7 +124,7 @@ test("refuses an address to which no mail can be sent, at its place, and stores 
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("an address of the account's own domain that nobody has is refused, and not written to", async () => {
+test("an address of the account's own domain without a mailbox is refused", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   const { status, body } = await adding(account, `typo@${name}`);
@@ -139,7 +139,7 @@ test("an address of the account's own domain that nobody has is refused, and not
   ]);
 });
 
-test("a domain and a workspace together are refused, and so is a domain that goes", async () => {
+test("a domain and a workspace together are refused, and so is a domain that is `releasing`", async () => {
   const account = await newAccount();
   const { name, workspace_id } = await home(account);
   expect((await adding(account, stranger(), { domain: name, workspace_id })).body.detail).toMatchObject([
@@ -152,7 +152,7 @@ test("a domain and a workspace together are refused, and so is a domain that goe
   });
 });
 
-test("a scope has one rule to a target, also when two are made at once, and other scopes may have another", async () => {
+test("a scope can have one rule to a target, even if several are added at once, and so can another scope", async () => {
   const account = await newRoomyAccount();
   const { name } = await home(account);
   const target = stranger();
@@ -164,7 +164,7 @@ test("a scope has one rule to a target, also when two are made at once, and othe
   expect((await adding(account, target)).status).toBe(201);
 });
 
-test("who agrees to a letter agrees to all rules of the account that it tells of, and to no others", async () => {
+test("an agreement to a letter covers all rules of the account that the letter names, and no other rules", async () => {
   const [account, other] = [await newRoomyAccount(), await newAccount()];
   const target = stranger();
   const domains = [await home(account), await home(account)];
@@ -189,7 +189,7 @@ test("who agrees to a letter agrees to all rules of the account that it tells of
   expect(await mailsTo(target)).toHaveLength(1);
 });
 
-test("a catch-all's address is its mailbox, so that copies to it are no loop", async () => {
+test("an address that only the catch-all receives counts as the catch-all's mailbox, and copies do not loop", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   const [ada = ""] = await stocked(account, name, ["ada", "bob"]);
@@ -209,7 +209,7 @@ function stoppedDay(): string {
   return dayOf(new Date());
 }
 
-test("an account has two hundred letters a day, and rules beyond them wait without one", async () => {
+test("an account can send 200 letters a day, and rules beyond this limit wait without a letter", async () => {
   const account = await newAccount();
   const day = stoppedDay();
   await write({ put: { PK: `ACCOUNT#${account.id}`, SK: `LETTERS#${day}`, count: 199 } });
@@ -220,7 +220,7 @@ test("an account has two hundred letters a day, and rules beyond them wait witho
   expect(refused.body).toMatchObject({ status: 429, code: "rate_limited" });
 });
 
-test("an account has forty letters a day to one registrable domain, with all names below it", async () => {
+test("an account can send 40 letters a day to a registrable domain and all names below it", async () => {
   const account = await newAccount();
   const [name, day] = [uniqueName(), stoppedDay()];
   const letters = { PK: `ACCOUNT#${account.id}`, SK: `LETTERS#${day}` };
@@ -233,7 +233,7 @@ test("an account has forty letters a day to one registrable domain, with all nam
   expect((await ruleTo(account, stranger())).verification_sent_at).not.toBe(null);
 });
 
-test("rules whose copies would come back over other scopes are refused, however many are in between", async () => {
+test("rules whose copies would come back are refused, however many other scopes are between them", async () => {
   const account = await newRoomyAccount();
   const domains = [await home(account), await home(account), await home(account)];
   for (const { name } of domains) await stocked(account, name, ["ada", "bob"]);
@@ -249,7 +249,7 @@ test("rules whose copies would come back over other scopes are refused, however 
   expect((await adding(account, `bob@${c}`, { domain: c })).status).toBe(201);
 });
 
-test("rules of one scope are no loop, nor is a rule to a mailbox of its own scope", async () => {
+test("several rules of one scope are no loop, and a rule to a mailbox of its own scope is no loop", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   await stocked(account, name, ["ada", "bob"]);
@@ -257,7 +257,7 @@ test("rules of one scope are no loop, nor is a rule to a mailbox of its own scop
   expect((await adding(account, `bob@${name}`, { domain: name })).status).toBe(201);
 });
 
-test("a request sent again with its key makes no second rule, and asks nobody again", async () => {
+test("a repeated request with the same key makes no second rule, and sends no second mail", async () => {
   const account = await newAccount();
   const headers = { "idempotency-key": randomUUID() };
   const target_email = stranger();
@@ -271,7 +271,7 @@ test("a request sent again with its key makes no second rule, and asks nobody ag
   expect((await send(account, "GET", "forwarding")).body.total).toBe(1);
 });
 
-test("a scope has twenty", async () => {
+test("a scope can have 20 rules", async () => {
   const account = await newRoomyAccount();
   const { name } = await home(account);
   await stocked(
@@ -303,7 +303,7 @@ test("needs forwarding.manage on its scope", async () => {
   expect((await adding(account, stranger(), {}, manager)).body).toMatchObject(needed);
 });
 
-test("a rule goes with its domain, and no copies with it", async () => {
+test("a rule is deleted with its domain, and the link in its letter stops working", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   const rule = await agreedRule(account, stranger(), { domain: name });

@@ -9,7 +9,7 @@ import { agreedRule, mailed, ofRule, press, ruleNow, ruleTo, stranger } from "..
 import { send, statusesOf } from "../../support/mailboxes.ts";
 import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
 
-test("is gone, with its link, and with the grants on it", async () => {
+test("deletes a rule with its link and with the grants on the rule", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
   const { token } = await mailed(account, rule);
@@ -22,14 +22,14 @@ test("is gone, with its link, and with the grants on it", async () => {
   expect((await storedOf(account)).filter(({ SK }) => SK.startsWith("FORWARD"))).toEqual([]);
 });
 
-test("of several deletions one finds it", async () => {
+test("of several concurrent deletions one succeeds, and the others get 404", async () => {
   const account = await newAccount();
   const { id } = await agreedRule(account);
   const answers = await Promise.all([1, 2, 3].map(() => send(account, "DELETE", ofRule(id))));
   expect(statusesOf(answers)).toEqual([200, 404, 404]);
 });
 
-test("a rule with ten waiting targets and ten grants with an end is deleted, in several transactions", async () => {
+test("a rule with ten waiting targets and ten grants with an end can be deleted", async () => {
   const account = await newAccount();
   const target_emails = Array.from({ length: 10 }, (_, index) => stranger(`ada${index}`));
   const { body: rule } = await send(account, "POST", "forwarding", { target_emails });
@@ -41,7 +41,7 @@ test("a rule with ten waiting targets and ten grants with an end is deleted, in 
   expect((await storedOf(account)).filter(({ SK }) => SK.startsWith("FORWARD"))).toEqual([]);
 });
 
-/** Deletes a new rule once for each call that a deletion makes to the table, and runs `step` right before this call. */
+/** Deletes one new rule for each call that a deletion makes to the table. Runs `step` right before this call. */
 async function atEachCall(
   work: (rule: { account: Account; id: string; ifMatch: object }) => {
     step: () => Promise<unknown>;

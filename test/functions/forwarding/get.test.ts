@@ -14,7 +14,7 @@ test("shows a rule as the list does, and Location leads to it", async () => {
   expect((await send(account, "GET", "forwarding")).body.items).toEqual([read.body]);
 });
 
-test("a rule with many grants on it goes as it was seen, or not at all", async () => {
+test("a rule with many grants is deleted only if If-Match has the present ETag of the rule", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
   const scope = { type: "forwarding" as const, id: rule.id };

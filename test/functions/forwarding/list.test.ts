@@ -38,7 +38,7 @@ test("lists oldest first with an exact total, without the links and codes", asyn
   expect(text).not.toMatch(/token|code|hash|version|tries/);
 });
 
-test("filters by scope, target, whether it is on, and state, all of which must hold", async () => {
+test("filters by scope, target, `active` and state: a rule must match all filters", async () => {
   const { account, domain, targets } = await scene();
   const cases: [query: Record<string, string>, names: (keyof typeof targets)[]][] = [
     [{ domain: domain.name.toUpperCase() }, ["domain"]],

@@ -7,7 +7,7 @@ import { at, home, send, stocked } from "../../support/mailboxes.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { newAccount, newMember, type Account } from "../../support/world.ts";
 
-/** An account with a domain of mailboxes ada and bob. */
+/** An account with a domain that has the mailboxes ada and bob. */
 async function scene() {
   const account = await newRoomyAccount();
   const { name, id: domainId, workspace_id } = await home(account);
@@ -15,7 +15,7 @@ async function scene() {
   return { account, name, domainId, workspace_id, ada, bob };
 }
 
-test("a rule for a mailbox names it by its id or address, and shows its id", async () => {
+test("a rule for a mailbox can name the mailbox by its id or address, and shows the id", async () => {
   const { account, name, ada } = await scene();
   for (const mailbox of [ada, `ADA@${name}`]) {
     const { body } = await adding(account, stranger(), { mailbox });
@@ -29,7 +29,7 @@ test("a rule for addresses shows their domain and the pattern", async () => {
   expect(body).toMatchObject({ scope_type: "address", scope_id: domainId, address: "sales-*", keep_copy: false });
 });
 
-test("refuses members that do not give one scope, at their places, and keeps nothing", async () => {
+test("refuses members that do not give exactly one scope, and stores nothing", async () => {
   const { account, name, workspace_id, ada } = await scene();
   const before = await storedOf(account);
   const cases: [scope: object, member: string][] = [
@@ -53,7 +53,7 @@ test("refuses members that do not give one scope, at their places, and keeps not
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("an address or alias of a mailbox is refused to callers who see it, and a pattern is not", async () => {
+test("a mailbox's address or alias is refused for callers who see the mailbox, and a pattern is accepted", async () => {
   const { account, name, bob, domainId } = await scene();
   await send(account, "POST", at(bob, "/aliases"), { alias: "robert" });
   for (const address of ["bob", "robert"]) {
@@ -68,7 +68,7 @@ test("an address or alias of a mailbox is refused to callers who see it, and a p
   expect((await adding(account, stranger(), { domain: name, address: "bob" }, manager)).status).toBe(201);
 });
 
-test("an address no mailbox can keep mail for stays so", async () => {
+test("a rule for an address keeps no copy, and `keep_copy` cannot be set to true", async () => {
   const { account, name } = await scene();
   const { id } = await ruleTo(account, stranger(), { domain: name, address: "sales" });
   const { body } = await send(account, "PATCH", ofRule(id), { keep_copy: true });
@@ -76,7 +76,7 @@ test("an address no mailbox can keep mail for stays so", async () => {
   expect((await send(account, "PATCH", ofRule(id), { keep_copy: false })).status).toBe(200);
 });
 
-test("a rule to the mailbox itself is refused, by its address, an alias, or the catch-all", async () => {
+test("a rule from a mailbox to itself is refused: by its address, by an alias, and by the catch-all", async () => {
   const { account, name, ada } = await scene();
   await send(account, "POST", at(ada, "/aliases"), { alias: "countess" });
   await send(account, "POST", at(ada, "/aliases"), { alias: "*" });
@@ -91,7 +91,7 @@ test("a rule to the mailbox itself is refused, by its address, an alias, or the 
   expect(body.detail).toMatchObject([{ loc: ["body", "target_emails", 1] }]);
 });
 
-test("rules of two mailboxes that send to each other are refused, also by a second target or an update", async () => {
+test("a rule that closes a loop of two mailboxes is refused, even by a second target or an update", async () => {
   const { account, name, ada, bob } = await scene();
   const first = await ruleTo(account, `bob@${name}`, { mailbox: ada });
   const loop = { code: "forwarding_loop", conflicts_with: [first.id] };
@@ -122,7 +122,7 @@ test("the search for a loop looks up each scope once, however many copies arrive
   expect(back.body.conflicts_with).toHaveLength(3);
 });
 
-test("a loop over a mailbox and a domain is refused, and an address without a mailbox is in none", async () => {
+test("a loop over a mailbox and a domain is refused, and an address without a mailbox is part of no loop", async () => {
   const { account, name, ada } = await scene();
   const other = await home(account);
   await stocked(account, other.name, ["carol"]);
@@ -135,7 +135,7 @@ test("a loop over a mailbox and a domain is refused, and an address without a ma
   ]);
 });
 
-test("who manages the forwarding of one mailbox makes rules for it, and for nothing else", async () => {
+test("a caller with forwarding.manage on one mailbox can manage rules for this mailbox only", async () => {
   const { account, name, ada, bob } = await scene();
   const scope = { type: "mailbox" as const, id: ada };
   const manager = await newMember(
@@ -176,7 +176,7 @@ test("grants on a domain or workspace cover the rules of its mailboxes and addre
   }
 });
 
-test("lists by the kind of scope, mailbox, address, whether a copy is kept, and any of the targets", async () => {
+test("filters by scope type, mailbox, address, `keep_copy`, domain, state, and any of the targets", async () => {
   const { account, name, domainId, ada } = await scene();
   const target = stranger();
   const made: Record<string, string> = {
@@ -206,7 +206,7 @@ test("lists by the kind of scope, mailbox, address, whether a copy is kept, and 
   }
 });
 
-test("the letter names the mailbox or the addresses of a proved domain", async () => {
+test("the letter names the mailbox or the addresses, but no addresses of an unproved domain", async () => {
   const { account, name, ada } = await scene();
   const ofMailbox = await ruleTo(account, stranger(), { mailbox: ada });
   const ofAddress = await ruleTo(account, stranger(), { domain: name, address: "sales-*" });
@@ -232,7 +232,7 @@ test("a deleted domain takes the rules of its mailboxes and addresses with it", 
   expect(await forwardRows(account)).toEqual([]);
 });
 
-test("the patterns of a domain are twenty together, and each address has twenty of its own", async () => {
+test("all patterns of a domain together can have 20 rules, and a single address has a limit of its own", async () => {
   const { account, name } = await scene();
   for (let index = 0; index < 20; index++) {
     await ruleTo(account, `ada@${name}`, { domain: name, address: `p${index}-*` });

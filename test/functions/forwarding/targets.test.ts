@@ -22,14 +22,14 @@ import { whereTo } from "../../support/mail-routes.ts";
 import { home, send, stocked } from "../../support/mailboxes.ts";
 import { newAccount, type Account } from "../../support/world.ts";
 
-/** A rule for several targets, which the account's owner created. */
+/** Creates a rule for several targets as the account's owner. */
 async function ruleToAll(account: Account, target_emails: string[], scope: object = {}): Promise<ForwardingRule> {
   const { status, body, text } = await send(account, "POST", "forwarding", { target_emails, ...scope });
   if (status !== 201) throw new Error(text);
   return body as ForwardingRule;
 }
 
-/** Sends what is to be sent for a rule; the last mail to each of its targets. */
+/** Sends the waiting mails of a rule. Returns the last mail to each of `targets`. */
 async function asked(account: Account, { id }: ForwardingRule, targets: readonly string[]): Promise<Asking[]> {
   await sendVerification(account.id, id, sendWork());
   const mails = await Promise.all(targets.map(async (target) => (await mailsTo(target)).at(-1)));
@@ -43,7 +43,7 @@ const statesOf = ({ targets }: ForwardingRule): Record<string, string> =>
 
 const statesNow = async (account: Account, id: string) => statesOf((await ruleNow(account, id)) as ForwardingRule);
 
-test("each target is asked for itself, and a link verifies one of them", async () => {
+test("each target gets its own mail, and the link in a mail verifies only its target", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   await stocked(account, name, ["ada", "bob"]);
@@ -65,7 +65,7 @@ test("each target is asked for itself, and a link verifies one of them", async (
   expect((await press(second?.token ?? "")).status).toBe(422);
 });
 
-test("a code is tried for the target that is named, and each has five tries of its own", async () => {
+test("a code is tried for the named target, and each target has five tries of its own", async () => {
   const account = await newAccount();
   const [one, other] = [stranger("one"), stranger("other")];
   const rule = await ruleToAll(account, [one, other]);
@@ -84,7 +84,7 @@ test("a code is tried for the target that is named, and each has five tries of i
   expect(statesOf(body)).toEqual({ [one]: "verified", [other]: "verified" });
 });
 
-test("refuses targets that contradict each other, at their places, and keeps nothing", async () => {
+test("refuses missing, contradicting, repeated and invalid targets, and stores nothing", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   const before = await storedOf(account);
@@ -108,7 +108,7 @@ test("refuses targets that contradict each other, at their places, and keeps not
   expect([both.status, both.body.targets.length]).toEqual([201, 2]);
 });
 
-test("a target that is taken out gets nothing, and has to agree again when it comes back", async () => {
+test("a removed target gets no copies, and must agree again when it is added again", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   await stocked(account, name, ["ada"]);
@@ -144,7 +144,7 @@ test("the link and the code of a removed target stop working, and those of the o
   expect(await mailsTo(first)).toHaveLength(1);
 });
 
-test("target_email changes the first target only, also to one of the others", async () => {
+test("`target_email` changes only the first target, even if the new value is another target of the rule", async () => {
   const account = await newAccount();
   const [first, second, third] = [stranger("first"), stranger("second"), stranger("third")];
   const rule = await ruleToAll(account, [first, second]);
@@ -156,7 +156,7 @@ test("target_email changes the first target only, also to one of the others", as
   expect((await update(account, rule.id, {})).body.detail).toMatchObject([{ loc: ["body", "target_email"] }]);
 });
 
-test("asks again whom the caller names, or all that have not agreed", async () => {
+test("asks the named target again, or all targets that have not agreed", async () => {
   const account = await newAccount();
   const [one, other, third] = [stranger("one"), stranger("other"), stranger("third")];
   const rule = await ruleToAll(account, [one, other, third]);
@@ -169,13 +169,13 @@ test("asks again whom the caller names, or all that have not agreed", async () =
   await write({ delete: mailedKey(other) });
   await write({ delete: mailedKey(third) });
   expect((await ask({ target_email: other.toUpperCase() })).status).toBe(200);
-  // The limit on mails stops the mail to one of them, and the other is asked.
+  // The limit on mails stops the mail to `other`, but not the mail to `third`.
   expect((await ask({})).status).toBe(200);
   await asked(account, rule, []);
   expect(await Promise.all([one, other, third].map(async (to) => (await mailsTo(to)).length))).toEqual([1, 2, 2]);
 });
 
-test("two spellings of one person get one mail", async () => {
+test("two spellings of one recipient's address get one mail", async () => {
   const account = await newAccount();
   const target = stranger("ada");
   const tagged = target.replace("@", "+lists@");
@@ -186,7 +186,7 @@ test("two spellings of one person get one mail", async () => {
   expect([...(await mailsTo(target)), ...(await mailsTo(tagged))]).toHaveLength(1);
 });
 
-test("an address that refuses mail stops nobody else", async () => {
+test("a target that refuses mail does not stop the mail to the other target", async () => {
   const account = await newAccount();
   const [refuses, other] = [`refused-${stranger()}`, stranger()];
   const rule = await ruleToAll(account, [refuses, other]);
@@ -197,7 +197,7 @@ test("an address that refuses mail stops nobody else", async () => {
   expect(now).toMatchObject({ verification_state: "expired", status_reason: expect.stringContaining("refused") });
 });
 
-test("who agrees to a mail agrees to every rule that has the address among its targets", async () => {
+test("an agreement to a mail covers every rule of the account that has the address among its targets", async () => {
   const account = await newAccount();
   const target = stranger();
   const { name } = await home(account);
@@ -208,7 +208,7 @@ test("who agrees to a mail agrees to every rule that has the address among its t
   expect((await statesNow(account, second.id))[target]).toBe("verified");
 });
 
-test("a scope has one rule to a target, wherever it is among the targets", async () => {
+test("a scope can have one rule to a target, wherever the target is in the list of targets", async () => {
   const account = await newAccount();
   const target = stranger();
   const rule = await ruleToAll(account, [stranger(), target]);

@@ -43,7 +43,7 @@ test("a mailbox of the account as the new target gets copies at once", async () 
   expect(await whereTo(`bob@${name}`)).toMatchObject({ copies: [{ address: `ada@${name}` }] });
 });
 
-test("refuses a target that the scope has already, or from which copies come back", async () => {
+test("refuses a target that the scope already has, or whose copies would come back", async () => {
   const account = await newAccount();
   const [one, other] = [await home(account), await home(account)];
   for (const { name } of [one, other]) await stocked(account, name, ["ada"]);
@@ -59,7 +59,7 @@ test("refuses a target that the scope has already, or from which copies come bac
   expect((await ruleNow(account, second.id))?.target_email).toBe(second.target_email);
 });
 
-test("needs forwarding.manage where the rule is", async () => {
+test("needs forwarding.manage on the scope of the rule", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
   const viewer = await newMember(account, { role: "viewer" });

@@ -9,7 +9,7 @@ import { mailed, ofRule, press, ruleNow, ruleTo, stranger } from "../../support/
 import { at, home, send, statusesOf, stocked } from "../../support/mailboxes.ts";
 import { newAccount } from "../../support/world.ts";
 
-test("the link's token confirms without a bearer, once, and answers the address masked", async () => {
+test("the token of the link confirms once without a bearer token, and the answer masks the address", async () => {
   const account = await newAccount();
   const target = stranger("ada.lovelace");
   const rule = await ruleTo(account, target);
@@ -21,7 +21,7 @@ test("the link's token confirms without a bearer, once, and answers the address 
   expect((await press(token)).status).toBe(422);
 });
 
-test("of several presses at once one confirms", async () => {
+test("of several concurrent uses of a token one confirms", async () => {
   const account = await newAccount();
   const { token } = await mailed(account, await ruleTo(account, stranger()));
   expect(statusesOf(await Promise.all([1, 2, 3, 4].map(() => press(token))))).toEqual([200, 422, 422, 422]);
@@ -49,7 +49,7 @@ test("every invalid token gets the same answer", async () => {
   expect(answers[0]).toMatchObject({ status: 422, body: { detail: [{ loc: ["body", "token"], type: "not_found" }] } });
 });
 
-test("a link is good for 48 hours by the clock, whether or not the table has forgotten it", async () => {
+test("a link is refused after its end, even if its item is still in the table", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
   const { token } = await mailed(account, rule);
@@ -58,7 +58,7 @@ test("a link is good for 48 hours by the clock, whether or not the table has for
   expect((await press(token)).status).toBe(422);
 });
 
-test("the account's record says that the recipient agreed, and not from where", async () => {
+test("the audit log shows that the recipient agreed, without the IP address of the recipient", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
   const { token } = await mailed(account, rule);
@@ -71,7 +71,7 @@ test("the account's record says that the recipient agreed, and not from where", 
   expect(entry.source_ip ?? null).toBe(null);
 });
 
-test("sent again with its key it answers the same, which is as masked", async () => {
+test("a repetition with the same key gets the same answer", async () => {
   const account = await newAccount();
   const { token } = await mailed(account, await ruleTo(account, stranger()));
   const headers = { "idempotency-key": randomUUID() };

@@ -11,7 +11,7 @@ import { grant, newAccount, newMember, newSuperAdmin } from "../../support/world
 const url = "https://example.com/hooks";
 const event_types = ["workspace.*"];
 
-test("creates a webhook whose secret is shown once, sealed in the table and in no event", async () => {
+test("creates a webhook whose secret is shown once, is stored only in sealed form, and is in no event", async () => {
   const account = await newAccount();
   const created = await call(account, "POST", "", { url, event_types: ["workspace.created"], description: "Ours" });
   expect(created.status).toBe(201);
@@ -48,7 +48,7 @@ test.each([
   ["https://example.com/#here", "fragment"],
   ["not a url", "not a URL"],
   [`https://example.com/${"x".repeat(2_048)}`, "2048 characters"],
-])("refuses the URL %s at its place and creates nothing", async (bad, reason) => {
+])("refuses the URL %s, and creates nothing", async (bad, reason) => {
   const account = await newAccount();
   const { status, body } = await call(account, "POST", "", { url: bad, event_types });
   expect(status).toBe(422);
@@ -56,7 +56,7 @@ test.each([
   expect((await call(account, "GET", "")).body.total).toBe(0);
 });
 
-test("refuses a pattern that no event has, at its place, and says which there are", async () => {
+test("refuses patterns that match no event, and names the index of each", async () => {
   const account = await newAccount();
   const patterns = ["workspace.*", "workspace.exploded", "nothing.*", "work*", "WORKSPACE.CREATED"];
   const { status, body } = await call(account, "POST", "", { url, event_types: patterns });
@@ -65,7 +65,7 @@ test("refuses a pattern that no event has, at its place, and says which there ar
   expect(places.toSorted()).toEqual([1, 2, 3, 4].map((index) => `body event_types ${index}`));
 });
 
-test("names the family's event types for a misspelt one, and all types for an unknown family", async () => {
+test("names the event types of the family for a misspelt type, and all event types for an unknown family", async () => {
   const account = await newAccount();
   const refuse = async (pattern: string): Promise<string> =>
     (await call(account, "POST", "", { url, event_types: [pattern] })).body.detail[0].msg;
@@ -82,13 +82,13 @@ test.each([
   [{ description: "\u0000" }, ["body", "description"]],
   [{ secret: "whsec_mine" }, ["body", "secret"]],
   [{ active: false }, ["body", "active"]],
-])("refuses %j at its place", async (more, loc) => {
+])("refuses %j", async (more, loc) => {
   const account = await newAccount();
   const { status, body } = await call(account, "POST", "", { url, event_types, ...more });
   expect([status, body.detail[0].loc]).toEqual([422, loc]);
 });
 
-test("nobody subscribes to events that they may not see in the whole account", async () => {
+test("a caller cannot subscribe to events that the caller may not see in the whole account", async () => {
   const account = await newAccount();
   const member = await newMember(account, { role: "manager" });
   const subscribe = (...patterns: string[]) => call(account, "POST", "", { url, event_types: patterns }, member);
@@ -108,7 +108,7 @@ test("nobody subscribes to events that they may not see in the whole account", a
   expect((await subscribe("*")).status).toBe(201);
 });
 
-test("a capability on one workspace is not enough to get the events of all", async () => {
+test("a capability on one workspace does not allow a subscription to the events of all workspaces", async () => {
   const account = await newAccount();
   const workspaces = `/v1/public/accounts/${account.id}/workspaces`;
   const { body } = await request("POST", workspaces, { token: account.owner.token, body: { name: "Mine" } });
@@ -124,7 +124,7 @@ test("a super admin subscribes to everything", async () => {
   expect((await call(account, "POST", "", { url, event_types: ["*"] }, admin)).status).toBe(201);
 });
 
-test("an account has twenty webhooks at most, however they are added, and room again once one is deleted", async () => {
+test("an account can have 20 webhooks, even if more are added at once; a deletion makes room for another", async () => {
   const account = await newAccount();
   const members = await Promise.all([1, 2].map(() => newMember(account, { role: "manager" })));
   const adding = Array.from({ length: 24 }, (_, index) =>
@@ -141,16 +141,16 @@ test("an account has twenty webhooks at most, however they are added, and room a
   expect((await call(account, "POST", "", { url, event_types })).body.code).toBe("limit_reached");
 });
 
-test("its description names every event type", () => {
+test("the description of the route names every event type", () => {
   for (const { type } of eventTypes()) expect(route.description).toContain(`\`${type}\``);
 });
 
-test("addresses of this machine are taken where the environment allows them", async () => {
+test("a URL on this machine is accepted if the environment allows it", async () => {
   const account = await newAccount();
   expect((await call(account, "POST", "", { url: await acceptingUrl(), event_types })).status).toBe(201);
 });
 
-test("a credential in the URL's query is neither on record nor told to other webhooks", async () => {
+test("the audit log hides a credential in the query of the URL", async () => {
   const account = await newAccount();
   const { body } = await call(account, "POST", "", { url: "https://example.com/in?token=hidden", event_types });
   expect(body.url).toBe("https://example.com/in?token=hidden");

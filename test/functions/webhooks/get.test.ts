@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { call } from "../../support/webhooks.ts";
 import { newAccount } from "../../support/world.ts";
 
-test("answers the webhook without its secret, and 404 for an id that is made up", async () => {
+test("shows the webhook without its secret, and answers 404 for an unknown id", async () => {
   const account = await newAccount();
   const { secret, ...webhook } = (await call(account, "POST", "", { url: "https://example.com/", event_types: ["*"] }))
     .body;

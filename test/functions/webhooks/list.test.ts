@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { call } from "../../support/webhooks.ts";
 import { newAccount } from "../../support/world.ts";
 
-test("pages oldest first with an exact total, without secrets, and closes up when one goes", async () => {
+test("lists webhooks oldest first with an exact total, without secrets and deleted webhooks", async () => {
   const account = await newAccount();
   const ids: string[] = [];
   for (let index = 0; index < 5; index++) {

@@ -20,7 +20,7 @@ async function scene() {
   return { account, first: secret as string, rotate, send };
 }
 
-test("the new secret is shown once and sealed, and the old one signs beside it for a day if nothing else is said", async () => {
+test("shows the new secret once and stores it sealed, and the old secret also signs for a day by default", async () => {
   const { account, first, rotate, send } = await scene();
   const { status, body } = await rotate({});
   expect([status, body.secret === first]).toEqual([200, false]);
@@ -32,7 +32,7 @@ test("the new secret is shown once and sealed, and the old one signs beside it f
   for (const secret of [first, body.secret]) expect(stored).not.toContain(secret.slice("whsec_".length));
 });
 
-test("without overlap only the new secret signs, also when an older one was still valid", async () => {
+test("without overlap only the new secret signs, even if an older secret was still valid", async () => {
   const { first, rotate, send } = await scene();
   const second = (await rotate({ overlap_seconds: 600 })).body.secret;
   const { secret, previous_secret_expires_at } = (await rotate({ overlap_seconds: 0 })).body;
@@ -55,7 +55,7 @@ test.each([-1, 604_801, 1.5, "60"])("refuses an overlap of %j", async (overlap_s
   expect([status, body.detail[0].loc]).toEqual([422, ["body", "overlap_seconds"]]);
 });
 
-test("who may not see all that a webhook is told of does not get the secret to speak about it", async () => {
+test("a caller who may not see all events of a webhook cannot rotate the webhook's secret", async () => {
   const account = await newAccount();
   const { url } = await keepingReceiver();
   const { id } = (await call(account, "POST", "", { url, event_types: ["*"] })).body;
@@ -65,7 +65,7 @@ test("who may not see all that a webhook is told of does not get the secret to s
   expect((await call(account, "GET", `/${id}`)).body.previous_secret_expires_at).toBeNull();
 });
 
-test("nor if the webhook gets more event types between the check and the rotation", async () => {
+test("a rotation is refused if the webhook gets more event types between the check and the rotation", async () => {
   const account = await newAccount();
   const { url } = await keepingReceiver();
   const { id } = (await call(account, "POST", "", { url, event_types: ["workspace.*"] })).body;

@@ -11,7 +11,7 @@ async function scene(status: number) {
   return { account, received, secret: secret as string, webhook, path: `/${webhook.id}` };
 }
 
-test("sends a signed webhook.test event with any event types, and answers its delivery", async () => {
+test("sends a signed webhook.test event whatever the webhook's event types, and returns its delivery", async () => {
   const { account, received, secret, webhook, path } = await scene(200);
   const { body: delivery } = await call(account, "POST", `${path}/test`);
   const [sent, ...more] = received;
@@ -35,7 +35,7 @@ test("sends a signed webhook.test event with any event types, and answers its de
   expect((await call(account, "GET", `${path}/deliveries`)).body.items).toEqual([delivery]);
 });
 
-test("tells of a receiver that fails, does not try it again, and disables nothing", async () => {
+test("shows the failure of a receiver, plans no other attempt, and does not disable the webhook", async () => {
   for (const status of [500, 410]) {
     const { account, path } = await scene(status);
     const { status: answered, body } = await call(account, "POST", `${path}/test`);
@@ -49,7 +49,7 @@ test("tells of a receiver that fails, does not try it again, and disables nothin
   }
 });
 
-test("a disabled webhook can be tested, and it is recorded who did", async () => {
+test("a disabled webhook can be tested, and the test is recorded with its actor", async () => {
   const { account, received, path } = await scene(204);
   await call(account, "PATCH", path, { active: false });
   expect((await call(account, "POST", `${path}/test`)).body.status).toBe("succeeded");

@@ -25,7 +25,7 @@ test("changes the given members and nothing else", async () => {
   expect((await call(account, "GET", `/${webhook.id}`)).body).toMatchObject({ ...elsewhere, description: null });
 });
 
-test("disables and enables, and says why and since when", async () => {
+test("disables and enables a webhook, and shows the reason and the time of its disabling", async () => {
   const { update } = await scene("workspace.*");
   const disabled = (await update({ active: false })).body;
   expect(disabled).toMatchObject({ status: "disabled", disabled_reason: "by_user", disabled_at: disabled.updated_at });
@@ -38,7 +38,7 @@ test("disables and enables, and says why and since when", async () => {
   });
 });
 
-test("who may not see all its events can neither lead them elsewhere nor turn them on, but can disable it", async () => {
+test("without access to all its events, a caller can disable a webhook, but not enable it or change its URL", async () => {
   const { account, webhook } = await scene("*");
   const member = await newMember(account, { role: "manager" });
   const update = (body: unknown) => call(account, "PATCH", `/${webhook.id}`, body, member);
@@ -65,7 +65,7 @@ test.each([
   [{ url: null }, ["body", "url"]],
   [{ active: "no" }, ["body", "active"]],
   [{ status: "active" }, ["body", "status"]],
-])("refuses %j at its place", async (body, loc) => {
+])("refuses %j", async (body, loc) => {
   const { update } = await scene("workspace.*");
   const answer = await update(body);
   expect([answer.status, answer.body.detail[0].loc]).toEqual([422, loc]);

@@ -37,14 +37,14 @@ test("refuses a taken name in any case, and names the workspace with this name",
   expect((await add(await newAccount(), { name: "Café" })).status).toBe(201);
 });
 
-test("lets one of many concurrent requests for a name win, and counts it once", async () => {
+test("one of many concurrent requests for a name succeeds, and the workspace is counted once", async () => {
   const account = await newAccount();
   const answers = await Promise.all(Array.from({ length: 12 }, () => add(account, { name: "Only one" })));
   expect(statusesOf(answers)).toEqual([201, ...Array(11).fill(409)]);
   expect(await total(account)).toBe(1);
 });
 
-test("gives concurrent requests for different names all their place", async () => {
+test("concurrent requests for different names all succeed, and all are counted", async () => {
   const account = await newAccount();
   const answers = await Promise.all(Array.from({ length: 25 }, (_, index) => add(account, { name: `W${index}` })));
   expect(answers.every(({ status }) => status === 201)).toBe(true);
@@ -63,7 +63,7 @@ test.each([
   [{ name: null }, ["body", "name"], "string_type"],
   [{ name: "Sales", status: "closed" }, ["body", "status"], "extra_forbidden"],
   [["Sales"], ["body"], "object_type"],
-])("refuses %j at its place and changes nothing", async (body, loc, type) => {
+])("refuses %j, and changes nothing", async (body, loc, type) => {
   const account = await newAccount();
   const answer = await add(account, body);
   expect(answer.status).toBe(422);
@@ -77,7 +77,7 @@ test("takes 255 characters of any script", async () => {
   expect((await add(account, { name })).body).toMatchObject({ name });
 });
 
-test("is refused while the account is suspended, and works again after", async () => {
+test("is refused while the account is suspended, and works again afterwards", async () => {
   const account = await newAccount();
   await setAccountStatus(testTable(), account.id, "suspended", new Date());
   expect((await add(account, { name: "Sales" })).body).toMatchObject({ status: 403, code: "account_suspended" });

@@ -20,7 +20,7 @@ async function accountWithOne() {
   return { account, path, token, id: String(body.id) };
 }
 
-test("deletes once: the id is gone at once, the name is free, a second deletion finds nothing", async () => {
+test("deletes a workspace once: the id is gone at once, the name is free, and a second deletion gets 404", async () => {
   const { path, token, id } = await accountWithOne();
   const answer = await request("DELETE", `${path}/${id}`, { token });
   expect([answer.status, answer.body]).toEqual([200, {}]);
@@ -41,7 +41,7 @@ test("of many concurrent deletions one succeeds and the total falls by one", asy
 
 test("refuses a workspace that still holds domains and leaves it", async () => {
   const { account, path, token, id } = await accountWithOne();
-  // No route adds a domain yet: the count that such a route will keep is set by hand.
+  // The test sets the count of domains directly.
   const row = rowKey({ partition: `ACCOUNT#${account.id}`, name: "workspaces" }, 0);
   await testTable().commit(async () => ({ value: undefined, writes: [{ update: row, set: { domain_count: 2 } }] }));
   const answer = await request("DELETE", `${path}/${id}`, { token });
@@ -49,7 +49,7 @@ test("refuses a workspace that still holds domains and leaves it", async () => {
   expect((await request("GET", `${path}/${id}`, { token })).status).toBe(200);
 });
 
-test("revokes the grants on it, also those that an interrupted deletion left", async () => {
+test("revokes the grants on a workspace, even if an interrupted deletion already removed the workspace", async () => {
   const { account, path, token, id } = await accountWithOne();
   const scope = { type: "workspace" as const, id };
   const members = [
@@ -65,7 +65,7 @@ test("revokes the grants on it, also those that an interrupted deletion left", a
   expect((await request("DELETE", `${path}/${id}`, { token })).status).toBe(404);
 });
 
-test("changes nothing if a domain is added meanwhile, however much there is to delete", async () => {
+test("if a domain is added during a deletion, one of them is refused, and a refused deletion changes nothing", async () => {
   const seen = new Set<number>();
   for (let at = 0; ; at++) {
     const { account, path, token, id } = await accountWithOne();
@@ -83,7 +83,7 @@ test("changes nothing if a domain is added meanwhile, however much there is to d
   expect(seen).toEqual(new Set([409, 200]));
 });
 
-test("deletes all master passwords of the workspace and all grants on them, in several transactions", async () => {
+test("deletes all master passwords of the workspace and all grants on them", async () => {
   const { account, path, token, id } = await accountWithOne();
   const body = (name: string) => ({ name, generate: true, workspace_id: id });
   const ids: string[] = [];
@@ -101,7 +101,7 @@ test("deletes all master passwords of the workspace and all grants on them, in s
   }
 });
 
-test("keeps the grants of a workspace that is not deleted because it holds domains", async () => {
+test("keeps the grants on a workspace that is not deleted because it holds domains", async () => {
   const { account, path, token, id } = await accountWithOne();
   const member = await newMember(account, { role: "viewer", scope: { type: "workspace", id } });
   const row = rowKey({ partition: `ACCOUNT#${account.id}`, name: "workspaces" }, 0);
@@ -126,7 +126,7 @@ test("revokes a grant on the workspace that is given at any moment of the deleti
   expect(seen).toContain(201);
 });
 
-test("a grant that has ended, and whose group is gone, does not keep a workspace", async () => {
+test("an ended grant of a deleted group does not prevent the deletion of its workspace", async () => {
   const { account, path, token, id } = await accountWithOne();
   const group = await newGroup(account, "Support");
   const give = (more: Record<string, unknown>) =>
@@ -141,7 +141,7 @@ test("a grant that has ended, and whose group is gone, does not keep a workspace
   await give({ ...scope, expires_at: new Date(Date.now() + hourMs).toISOString() });
   setClockAhead(2 * hourMs);
   onTestFinished(() => setClockAhead(0));
-  // A change of the group leaves out its ended grants, before the worker has recorded their end.
+  // This grant makes the group leave out its ended grants, before the worker has recorded their end.
   await give({ capability_key: "workspace.view" });
   await asOwner(account, "DELETE", `groups/${group.id}`);
   expect((await request("DELETE", `${path}/${id}`, { token })).status).toBe(200);

@@ -11,7 +11,7 @@ async function accountWithTwo() {
   return { account, path, first: await add("First"), second: await add("Second") };
 }
 
-test("hides a workspace behind another account's path", async () => {
+test("hides a workspace under the path of another account", async () => {
   const { first } = await accountWithTwo();
   const other = await newAccount();
   const answer = await request("GET", `/v1/public/accounts/${other.id}/workspaces/${first}`, {
@@ -20,7 +20,7 @@ test("hides a workspace behind another account's path", async () => {
   expect(answer.status).toBe(404);
 });
 
-test("answers 404 for an id whose ordinal exists but whose random part is made up", async () => {
+test("answers 404 for an id whose ordinal exists but whose random part is wrong", async () => {
   const { account, path, first } = await accountWithTwo();
   const forged = `${first.slice(0, -1)}${first.endsWith("0") ? "1" : "0"}`;
   expect((await request("GET", `${path}/${forged}`, { token: account.owner.token })).status).toBe(404);

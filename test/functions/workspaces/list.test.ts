@@ -24,7 +24,7 @@ test("pages oldest first with an exact total, and a page past the end is empty",
   expect(await get("page=4&page_size=3")).toEqual({ items: [], page: 4, page_size: 3, total: 7 });
 });
 
-test("closes up at once when workspaces go", async () => {
+test("a page has no gaps after workspaces are deleted", async () => {
   const { owner, ids, path } = await withWorkspaces(5);
   for (const id of [ids[0], ids[3]]) await request("DELETE", `${path}/${id}`, { token: owner.token });
   const { body } = await request("GET", `${path}?page=2&page_size=2`, { token: owner.token });
@@ -59,7 +59,7 @@ test.each([
   ["page_size=0", "page_size", "greater_than_equal"],
   ["sort=name", "sort", "extra_forbidden"],
   ["__proto__=1", "__proto__", "extra_forbidden"],
-])("refuses ?%s at its place", async (query, name, type) => {
+])("refuses ?%s", async (query, name, type) => {
   const { id, owner } = await newAccount();
   const answer = await request("GET", `/v1/public/accounts/${id}/workspaces?${query}`, { token: owner.token });
   expect(answer.status).toBe(422);

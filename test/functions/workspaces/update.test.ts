@@ -11,7 +11,7 @@ async function workspaces(...names: string[]) {
   return { ...scene, rename };
 }
 
-test("renames, keeps the id and the place, and frees the old name", async () => {
+test("renames a workspace, keeps its id and its position in the list, and frees the old name", async () => {
   const { ids, rename, add, path, token } = await workspaces("Old", "Other");
   const renamed = await rename(ids[0], { name: "New" });
   expect(renamed.body).toMatchObject({ id: ids[0], name: "New" });
@@ -44,7 +44,7 @@ test("concurrent renames end in one of the names, with every other name free", a
   expect((await add(last)).status).toBe(409);
 });
 
-test("tells who may see but not manage it which capability is missing", async () => {
+test("tells a caller who may see but not manage a workspace which capability is missing", async () => {
   const { account, ids, rename } = await workspaces("Mine", "Theirs");
   const member = await newMember(
     account,
@@ -61,7 +61,7 @@ test("tells who may see but not manage it which capability is missing", async ()
 test.each([
   [{}, "name"],
   [{ name: "A", id: "x" }, "id"],
-])("refuses %j at its place", async (body, name) => {
+])("refuses %j", async (body, name) => {
   const { ids, rename } = await workspaces("Keep");
   const answer = await rename(ids[0], body);
   expect(answer.status).toBe(422);

@@ -31,7 +31,7 @@ const assign = (account: Account, id: string, domains: unknown, options = {}) =>
 const unassign = (account: Account, id: string, domains: unknown, options = {}) =>
   send(account, "POST", `/${id}/domains/unassign`, { domains }, options);
 
-/** An account with limits and money enough for all. */
+/** An account with high limits and enough money for the tests below. */
 async function rich(): Promise<Account> {
   const account = await newRoomyAccount();
   return funded(account, 1_000_000);
@@ -40,7 +40,7 @@ async function rich(): Promise<Account> {
 const ipOf = async (account: Account, name: string): Promise<string | null> =>
   (await storedAs(account, name)).dedicated_ip_id;
 
-test("assigned domains, named in any spelling or by id, send from it: the answer, the domains and the events show it", async () => {
+test("assigns domains by id or any spelling of the name; the answer, the domains and the events show it", async () => {
   const account = await rich();
   const { id } = await activeIp(account);
   const [one, other] = [await connected(account), await connected(account)];
@@ -56,7 +56,7 @@ test("assigned domains, named in any spelling or by id, send from it: the answer
   expect(events.filter((type) => type === "dedicated_ip.domains_assigned")).toHaveLength(1);
 });
 
-test("the SPF record of an active domain names the addresses at once, and no longer once it is unassigned", async () => {
+test("the SPF record of an active domain names the addresses of its IP, until the domain is unassigned", async () => {
   const account = await rich();
   const ips = [publicIp(), publicIp(6)];
   const { id } = await activeHost(account, ips);
@@ -72,7 +72,7 @@ test("the SPF record of an active domain names the addresses at once, and no lon
   expect(await assignmentFaults(account)).toEqual([]);
 });
 
-test("a domain that is not delegated yet gets its SPF record with the addresses once it is", async () => {
+test("a domain that is delegated after its assignment gets an SPF record with the addresses of its IP", async () => {
   const account = await rich();
   const { id, ip_addresses } = await activeIp(account);
   const { name } = await connected(account);
@@ -85,11 +85,11 @@ test("a domain that is not delegated yet gets its SPF record with the addresses 
 
 let hundred: Promise<{ account: Account; names: string[] }> | undefined;
 
-/** An account with a hundred domains, which two tests share: none of them is assigned before or after a test. */
+/** An account with a hundred domains. Two tests share it, and each of them leaves all domains unassigned. */
 const withHundred = () =>
   (hundred ??= rich().then(async (account) => ({ account, names: await stockedDomains(account, 100) })));
 
-test("a hundred domains in one call, and back", { timeout: 60_000 }, async () => {
+test("one call can assign or unassign a hundred domains, and not more", { timeout: 60_000 }, async () => {
   const { account, names } = await withHundred();
   const { id } = await activeIp(account);
   const { status, body, text } = await assign(account, id, names);
@@ -105,7 +105,7 @@ test("a hundred domains in one call, and back", { timeout: 60_000 }, async () =>
   ]);
 });
 
-test("an invalid domain among a hundred changes nothing", { timeout: 60_000 }, async () => {
+test("if one of a hundred domains cannot be assigned, none is assigned", { timeout: 60_000 }, async () => {
   const { account, names } = await withHundred();
   const [{ id }, other] = [await activeIp(account), await activeIp(account)];
   await assign(account, other.id, [names[70]]);
@@ -124,7 +124,7 @@ test("an invalid domain among a hundred changes nothing", { timeout: 60_000 }, a
   expect((await unassign(account, other.id, [names[70]])).status).toBe(200);
 });
 
-test("the worker undoes an assignment that was begun and not finished, also if one of its domains was deleted meanwhile", async () => {
+test("the worker undoes an assignment that was not finished, even if one of its domains was deleted", async () => {
   const account = await rich();
   const { id } = await activeIp(account);
   const [one, other] = [await connected(account), await connected(account)];
@@ -163,7 +163,7 @@ test("is refused for a dedicated IP that is not ready, and for a domain that is 
   expect(await assignmentFaults(account)).toEqual([]);
 });
 
-test("domains can come to a degraded one, and stay there", async () => {
+test("domains can be assigned to a degraded IP", async () => {
   const account = await rich();
   const { id } = await activeIp(account);
   const { name } = await connected(account);
@@ -171,7 +171,7 @@ test("domains can come to a degraded one, and stay there", async () => {
   expect((await assign(account, id, [name])).status).toBe(200);
 });
 
-test("two IPs that want the same domains: each domain ends on one, and counts, places and records agree", async () => {
+test("concurrent assignments to two IPs put all domains on one IP, and counts, lists and records agree", async () => {
   const account = await rich();
   const [one, other] = [await activeIp(account), await activeIp(account)];
   const names = await stockedDomains(account, 12);
@@ -195,7 +195,7 @@ test("two IPs that want the same domains: each domain ends on one, and counts, p
   }
 });
 
-test("requests at once for one IP are done one after the other", async () => {
+test("concurrent assignments to one IP all succeed", async () => {
   const account = await rich();
   const { id } = await activeIp(account);
   const names = await stockedDomains(account, 8);
@@ -208,7 +208,7 @@ test("requests at once for one IP are done one after the other", async () => {
 const writes = /^(?:Transact|Put|Update|Delete)/;
 
 test(
-  "an assignment that dies at any call is finished or undone by the worker or by the same request",
+  "an assignment that dies at any write is finished or undone by the worker, or finished by a repeated request",
   { timeout: 60_000 },
   async () => {
     const account = await rich();
@@ -240,7 +240,7 @@ test(
 );
 
 test(
-  "a request during an open assignment waits, and gets 503 busy if that takes too long",
+  "an assignment waits for an open assignment to the same IP, and gets 503 `busy` if the wait takes too long",
   { timeout: 20_000 },
   async () => {
     const account = await rich();
@@ -263,7 +263,7 @@ test(
   },
 );
 
-test("takes ip.assign on every domain, and an IP that the caller sees", async () => {
+test("needs ip.assign on every domain, and a dedicated IP that the caller can see", async () => {
   const account = await rich();
   const [{ id }, unseen] = [await activeIp(account), await activeIp(account)];
   const workspaceId = await newWorkspace(account, "Sales");
@@ -295,7 +295,7 @@ test("takes ip.assign on every domain, and an IP that the caller sees", async ()
   expect((await assign(account, id, [foreign.name])).body.detail).toMatchObject([{ loc: ["body", "domains", 0] }]);
 });
 
-test("a domain that is deleted takes its place along", async () => {
+test("a deleted domain leaves its dedicated IP, even if the domain is unassigned at the same time", async () => {
   const account = await rich();
   const { id } = await activeIp(account);
   const names = [(await quicklyActive(account)).name, (await connected(account)).name];
@@ -314,7 +314,7 @@ test("a domain that is deleted takes its place along", async () => {
   expect((await send(account, "DELETE", `/${id}`)).status).toBe(200);
 });
 
-test("refuses invalid values, each at its place", async () => {
+test("refuses invalid values, and `loc` names the place of each", async () => {
   const account = await rich();
   const { id } = await activeIp(account);
   const cases: [domains: unknown, loc: (string | number)[]][] = [

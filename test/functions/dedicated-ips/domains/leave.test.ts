@@ -38,7 +38,7 @@ test("a deleted domain leaves its dedicated IP at once, and a restoration does n
 });
 
 test.each(["assign", "unassign"] as const)(
-  "a domain that is deleted while it is moved (%s) ends where it belongs",
+  "the worker settles an interrupted operation (%s), even if one of its domains was deleted after the interruption",
   async (kind) => {
     const { account, id, names } = await scene();
     if (kind === "unassign") await move(account, "assign", id, names);
@@ -54,7 +54,7 @@ test.each(["assign", "unassign"] as const)(
       await carriedOn(account, id);
       expect(await readOperation(testTable(), account.id, id)).toBeUndefined();
       expect(await assignmentFaults(account), `${kind} at ${step}`).toEqual([]);
-      // A sync of the zone that died with the operation keeps the zone for a while.
+      // If a sync of the zone died with the operation, the zone stays until the worker runs again.
       const { due_at, deletes_at } = await storedAs(account, died);
       if (due_at !== deletes_at) await advanceAt(account, died, daysFrom(new Date().toISOString(), 1));
       expect((await domainsRequest(account, "POST", `/${died}/restore`)).status).toBe(200);

@@ -19,7 +19,7 @@ async function rich(): Promise<Account> {
   return funded(account, 1_000_000);
 }
 
-test("domains send from the shared addresses again, and unassigned domains are skipped", async () => {
+test("unassigned domains send from the shared addresses again, and domains without an IP are skipped", async () => {
   const account = await rich();
   const { id } = await activeIp(account);
   const [one, other, third] = [await connected(account), await connected(account), await connected(account)];
@@ -33,7 +33,7 @@ test("domains send from the shared addresses again, and unassigned domains are s
   expect(events.filter((type) => type === "dedicated_ip.domains_unassigned")).toHaveLength(1);
 });
 
-test("works in every state of the IP, and leaves domains of another one where they are", async () => {
+test("works for a suspended IP, and does not change domains of another IP", async () => {
   const account = await rich();
   const [{ id }, other] = [await activeIp(account), await activeIp(account)];
   const [one, two] = [await connected(account), await connected(account)];
@@ -45,7 +45,7 @@ test("works in every state of the IP, and leaves domains of another one where th
   expect((await storedAs(account, two.name)).dedicated_ip_id).toBe(other.id);
 });
 
-test("a missing domain among others changes nothing", async () => {
+test("if one of the given domains is missing, none is unassigned", async () => {
   const account = await rich();
   const { id } = await activeIp(account);
   const { name } = await connected(account);
@@ -55,7 +55,7 @@ test("a missing domain among others changes nothing", async () => {
   expect((await storedAs(account, name)).dedicated_ip_id).toBe(id);
 });
 
-test("a domain that gets another IP before the operation is settled is counted and listed by the other IP alone", async () => {
+test("a domain that gets another IP before its unassignment is settled belongs only to the new IP", async () => {
   const account = await rich();
   const [from, to] = [await activeIp(account), await activeIp(account)];
   const names = await stockedDomains(account, 3);
@@ -72,7 +72,7 @@ test("a domain that gets another IP before the operation is settled is counted a
   expect((await storedIp(account, to.id))?.domain_count).toBe(3);
 });
 
-test("wherever the process dies, the worker does the rest", async () => {
+test("the worker finishes or undoes an unassignment that died after any transaction", async () => {
   const account = await rich();
   const scene = async () => {
     const { id } = await activeIp(account);

@@ -36,14 +36,14 @@ test("shows the registrar's code, which is stored nowhere in the account, and re
   expect((await authCode(account, name)).body.auth_code).toBe(code);
 });
 
-test("a repeat with its key does not get the code again", async () => {
+test("a repeated request with the same idempotency key does not get the code again", async () => {
   const { account, name } = await transferable();
   const key = { "idempotency-key": randomUUID() };
   expect((await authCode(account, name, key)).status).toBe(200);
   expect((await authCode(account, name, key)).body).toMatchObject({ status: 409, code: "secret_already_shown" });
 });
 
-test("refuses a locked name, a name that the registry still unlocks, and a too young name, each with its code", async () => {
+test("refuses a locked name, a name that is being unlocked, and a too new name, each with its own code", async () => {
   const { account, name } = await ownedName();
   expect((await authCode(account, name)).body).toMatchObject({
     status: 409,

@@ -20,7 +20,7 @@ test("refuses a name that was not purchased here", async () => {
   });
 });
 
-test("is not for everybody who sees the domain", async () => {
+test("a viewer of the domain cannot read the contact", async () => {
   const { account, name } = await ownedName();
   const { token } = await newMember(account, { role: "viewer" });
   const answer = await request("GET", `/v1/public/accounts/${account.id}/domains/${name}/contact`, { token });

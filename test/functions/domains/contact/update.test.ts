@@ -34,7 +34,7 @@ test("changes the given members at the registrar, removes members with null, and
   });
 });
 
-test("records the change without the contact, and nothing where there is no change", async () => {
+test("records a change without the values of the contact, and records nothing if nothing changes", async () => {
   const { account, name } = await ownedName();
   await update(account, name, { city: "Oakland" });
   const after = await storedOf(account);
@@ -46,7 +46,7 @@ test("records the change without the contact, and nothing where there is no chan
   expect(JSON.stringify(journal)).not.toContain("Oakland");
 });
 
-test("answers a program that changes nothing, and a repeat of it", async () => {
+test("a program that changes nothing completes, and its repetition completes too", async () => {
   const { account, name } = await ownedName();
   const code = `domains.contact.update(account_id="${account.id}", domain="${name}", city="${contact.city}")`;
   for (const request_id of ["same", "same", "other"]) {
@@ -58,7 +58,7 @@ test("answers a program that changes nothing, and a repeat of it", async () => {
   }
 });
 
-test("names each member that the country demands and the contact would lack, and changes nothing", async () => {
+test("names each invalid member, and each missing member that the country requires, and changes nothing", async () => {
   const { account, name } = await ownedName();
   for (const [given, members] of [
     [{ state: null }, ["state"]],
@@ -97,7 +97,7 @@ test("says why the registry refused the contact, or why the change failed", asyn
   expect(await read(account, name)).toMatchObject(contact);
 });
 
-test("of changes at the same time none undoes another, and one waits while another runs", async () => {
+test("concurrent changes do not undo each other, and a change is refused while another change runs", async () => {
   const { account, name } = await ownedName();
   const given = [{ city: "Oakland" }, { first_name: "Grace" }, { zip: "94607" }, { address_2: "Floor 2" }];
   const answers = await Promise.all(given.map((one) => update(account, name, one)));
@@ -117,7 +117,7 @@ test("of changes at the same time none undoes another, and one waits while anoth
   expect(second.body.detail).toContain("is being changed");
 });
 
-test("after a request that died, a change can be made once the claim has ended, and after a refused change at once", async () => {
+test("a change is possible once the claim of a dead request ends, and at once after a refused change", async () => {
   const { account, name } = await ownedName();
   await setStored(account, name, { contact_claimed_until: new Date(Date.now() + 50_000).toISOString() });
   expect((await update(account, name, { city: "Oakland" })).body.code).toBe("domain_not_ready");

@@ -17,7 +17,7 @@ const dayMs = 86_400_000;
 
 const rotate = (account: Account, name: string) => domainsRequest(account, "POST", `/${name}/dkim/rotate`);
 
-/** Runs the step of the rotation that is due, at its time. */
+/** Runs the next step of the rotation, at the time when the step is due. */
 async function look(account: Account, name: string, others = {}): Promise<void> {
   const { id, dkim } = await storedAs(account, name);
   const at = dkim?.due_at ?? "";
@@ -40,7 +40,7 @@ const dkimHealth = async (account: Account, name: string) => {
 const told = async (account: Account): Promise<string[]> =>
   (await happened(account)).filter((type) => type.startsWith("domain.dkim"));
 
-test("signs with the old key until the new record is seen, keeps the old record for seven days, and goes back", async () => {
+test("signs with the old key until the new record is seen, keeps the old record for 7 days, and can rotate", async () => {
   const account = await newAccount();
   const { name, id, dkim_keys } = await quicklyActive(account);
   expect(dkim_keys).toMatchObject([{ selector: "hm1", status: "signing", removes_at: null }]);
@@ -88,7 +88,7 @@ test("signs with the old key until the new record is seen, keeps the old record 
   expect((await dkimOf(account, id)).public_key).not.toBe(first.public_key);
 });
 
-test("waits longer from look to look while the DNS does not have the new record", async () => {
+test("checks the DNS ever less often while the new record is missing, and in the end every six hours", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   await rotate(account, name);
@@ -106,7 +106,7 @@ test("waits longer from look to look while the DNS does not have the new record"
   expect(await keys(account, name)).toEqual(["hm1 signing", "hm2 pending"]);
 });
 
-test("rotates one key at a time, also for callers at the same time, and says until when", async () => {
+test("only one rotation of a domain runs at a time, and a refusal shows when the old record will go", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   const answers = await Promise.all([rotate(account, name), rotate(account, name), rotate(account, name)]);
@@ -119,7 +119,7 @@ test("rotates one key at a time, also for callers at the same time, and says unt
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("refuses a domain without a key; the name of the next record is reserved; needs domain.update", async () => {
+test("refuses a domain without a key, reserves the name of the next record, and needs domain.update", async () => {
   const account = await newAccount();
   const pending = await connected(account);
   expect((await rotate(account, pending.name)).body).toMatchObject({ status: 409, code: "domain_not_ready" });
@@ -133,7 +133,7 @@ test("refuses a domain without a key; the name of the next record is reserved; n
   expect((await request("POST", route, { token })).body.required_capability).toBe("domain.update");
 });
 
-test("health accepts the new record alone while the rotation waits, and misses the key that signs after it", async () => {
+test("health only warns of a missing old record during a rotation, but fails for a missing new record", async () => {
   const account = await newAccount();
   const { name, id } = await quicklyActive(account);
   await rotate(account, name);
@@ -151,7 +151,7 @@ test("health accepts the new record alone while the rotation waits, and misses t
   expect(await dkimHealth(account, name)).toMatchObject({ status: "fail", missing_record: { name: "hm2._domainkey" } });
 });
 
-test("the worker rotates by itself after the months of the setting, and not without it", async () => {
+test("the worker rotates the key after `dkim_rotation_months`, and never without this setting", async () => {
   const account = await newAccount();
   const [kept, rotated] = [await quicklyActive(account), await quicklyActive(account)];
   for (const wrong of [0, 61, 1.5, "6"]) {
@@ -175,7 +175,7 @@ test("the worker rotates by itself after the months of the setting, and not with
   expect(await keys(account, rotated.name)).toEqual(["hm2 signing", "hm1 retiring"]);
 });
 
-test("a rotation of a domain that is not in use waits, and an entry of a deleted domain is forgotten", async () => {
+test("a rotation waits while the domain is expired, and a queue entry without a due step is deleted", async () => {
   const account = await newAccount();
   const { name, id } = await quicklyActive(account);
   await rotate(account, name);
@@ -191,7 +191,7 @@ test("a rotation of a domain that is not in use waits, and an entry of a deleted
   expect(left.filter(({ subject }) => subject.includes(id))).toEqual([]);
 });
 
-test("names a record of the customer at the new name, from before the name was reserved, and changes nothing", async () => {
+test("refuses a rotation if a record of the customer has the new name, and names this record", async () => {
   const account = await newAccount();
   const { name, id } = await quicklyActive(account);
   const table = testTable();

@@ -51,7 +51,7 @@ test("lists every record of an external domain before it is proved, and writes n
   expect(await storedOf(account)).toEqual(before);
 });
 
-test("finds each record right as it is published, and is complete with the required ones", async () => {
+test("shows each record as `ok` once it is published, and is complete with the required records", async () => {
   const account = await newAccount();
   const { name, records } = await externalDomain(account);
   const published: RecordInput[] = [];
@@ -74,7 +74,7 @@ test.each([
   ["v=spf1 -all", "v=spf1 include:_spf.hosted-mail.example -all"],
   ["v=spf1 redirect=_spf.other.example", "v=spf1 include:_spf.hosted-mail.example redirect=_spf.other.example"],
   ["V=SPF1  ip4:192.0.2.1 ?all", "V=SPF1 ip4:192.0.2.1 include:_spf.hosted-mail.example ?all"],
-])("adds our term to the SPF record that the name has: %s", async (present, value) => {
+])("adds our `include` to the present SPF record of the name: %s", async (present, value) => {
   const account = await newAccount();
   const { name } = await externalDomain(account);
   await publish(name, [txt("@", present), txt("@", "google-site-verification=abc")]);
@@ -86,7 +86,7 @@ test.each([
   expect(same).toBe(status === "ok" ? "v=spf1 include:_spf.hosted-mail.example ~all" : value);
 });
 
-test("puts our term before all if the SPF record that the name has ends with it, where receivers ignore it", async () => {
+test("moves our `include` in front of `all`, because receivers ignore what stands after `all`", async () => {
   const account = await newAccount();
   const { name } = await externalDomain(account);
   const present = "v=spf1 mx ~all include:_spf.hosted-mail.example exp=why.other.example";
@@ -96,7 +96,7 @@ test("puts our term before all if the SPF record that the name has ends with it,
   expect(await purposeOf(account, name, "spf")).toMatchObject([{ status: "different", observed: [present], value }]);
 });
 
-test("makes one SPF record of several, and tells if receivers would stop before its end", async () => {
+test("makes one SPF record of several, and warns if it needs more than 10 look-ups", async () => {
   const account = await newAccount();
   const { name } = await externalDomain(account);
   const many = Array.from({ length: 10 }, (_, index) => `a:h${index}.${name}`).join(" ");
@@ -114,7 +114,7 @@ test("makes one SPF record of several, and tells if receivers would stop before 
   expect(spf?.message).toContain("The SPF record needs more than 10 DNS look-ups");
 });
 
-test("shows the records in the way of a record, and accepts a DMARC policy of the customer's", async () => {
+test("shows the records that conflict with ours, and accepts a DMARC policy of the customer", async () => {
   const account = await newAccount();
   const { name } = await externalDomain(account);
   await publish(name, [
@@ -138,7 +138,7 @@ test("shows the records in the way of a record, and accepts a DMARC policy of th
   ]);
 });
 
-test("is right about our MX beside others, and says that mail also goes there", async () => {
+test("shows our MX records as `ok` beside another MX record, and says where mail also goes", async () => {
   const account = await newAccount();
   const { name, records } = await externalDomain(account);
   const other = { name: "@", type: "MX", value: "mx.former.example", priority: 5 } as const;
@@ -172,14 +172,14 @@ test("asks the customer of a hosted domain for its nameservers only", async () =
   expect(await hostedBy()).toMatchObject([{ status: "ok" }, { status: "ok" }]);
 });
 
-test("finds all records of an active hosted domain right", async () => {
+test("shows all records of an active hosted domain as `ok`", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   const { is_complete, records } = await setupOf(account, name);
   expect([is_complete, records.map(({ status }) => status)]).toEqual([true, Array(9).fill("ok")]);
 });
 
-test("knows nothing of records at a nameserver that does not answer", async () => {
+test("shows the records as `unknown` if the nameserver does not answer", async () => {
   const account = await newAccount();
   const { name } = await externalDomain(account);
   await delegate(testTable(), name, ["ns1.nowhere.example"]);

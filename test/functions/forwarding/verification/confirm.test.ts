@@ -8,7 +8,7 @@ import { enter, mailed, otherThan, press, ruleNow, ruleTo, stranger } from "../.
 import { newRoomyAccount } from "../../../support/roomy.ts";
 import { newAccount } from "../../../support/world.ts";
 
-test("the code of the mail confirms, once, in groups of three as well", async () => {
+test("the code of the mail confirms once, and spaces in the code are ignored", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
   const { code, token } = await mailed(account, rule);
@@ -19,7 +19,7 @@ test("the code of the mail confirms, once, in groups of three as well", async ()
   expect((await press(token)).status).toBe(422);
 });
 
-test("a wrong code says how many tries are left, and after five the right one is of no use", async () => {
+test("a wrong code shows how many tries are left, and after five wrong codes the right code fails", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
   const { code, token } = await mailed(account, rule);
@@ -35,7 +35,7 @@ test("a wrong code says how many tries are left, and after five the right one is
   expect((await press(token)).status).toBe(200);
 });
 
-test("of fifty wrong codes at once five are looked at, and then the code is dead", async () => {
+test("of fifty wrong codes at once five count as tries, and then the right code fails", async () => {
   const account = await newRoomyAccount();
   const rule = await ruleTo(account, stranger());
   const { code } = await mailed(account, rule);
@@ -47,14 +47,14 @@ test("of fifty wrong codes at once five are looked at, and then the code is dead
   expect((await enter(account, rule.id, code)).status).toBe(409);
 });
 
-test("a code is good for fifteen minutes, by the clock", async () => {
+test("a code expires after fifteen minutes", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
   const { code } = await mailed(account, rule, new Date(Date.now() - 15 * 60_000));
   expect((await enter(account, rule.id, code)).body).toMatchObject({ reason: "expired", tries_left: 0 });
 });
 
-test("before a mail is out there is no code, and none after the proof is gone", async () => {
+test("no code is accepted before the mail is sent, or after the proof is deleted", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
   expect((await enter(account, rule.id, "000000")).body).toMatchObject({ reason: "not_sent", tries_left: 0 });
@@ -63,7 +63,7 @@ test("before a mail is out there is no code, and none after the proof is gone", 
   expect((await enter(account, rule.id, code)).body.tries_left).toBe(0);
 });
 
-test("a text that is no code is refused before it counts as a try", async () => {
+test("a text that cannot be a code is refused, and does not count as a try", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
   const { code } = await mailed(account, rule);
@@ -73,7 +73,7 @@ test("a text that is no code is refused before it counts as a try", async () => 
   expect((await enter(account, rule.id, otherThan(code))).body.tries_left).toBe(4);
 });
 
-test("sent again with its key the same answer comes, and no other try is counted", async () => {
+test("a repetition with the same key gets the same answer", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
   const { code } = await mailed(account, rule);

@@ -19,7 +19,7 @@ import { newAccount, type Account } from "../../../support/world.ts";
 
 const ask = (account: Account, id: string) => send(account, "POST", ofRule(id, "/verification/send"));
 
-/** As if the mails to an address were sent these many seconds ago. */
+/** Stores that mails were sent to an address this many seconds ago. */
 const mailedAgo = (target: string, ...seconds: number[]): Promise<void> =>
   write({
     put: {
@@ -29,7 +29,7 @@ const mailedAgo = (target: string, ...seconds: number[]): Promise<void> =>
     },
   });
 
-test("a new mail is the end of the link and the code before it", async () => {
+test("a new mail ends the link and the code of the mail before", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
   const old = await mailed(account, rule);
@@ -44,7 +44,7 @@ test("a new mail is the end of the link and the code before it", async () => {
   expect(await mailsTo(rule.target_email)).toHaveLength(2);
 });
 
-test("an address gets one mail a minute at most, also when asked for at once, and is told when to try again", async () => {
+test("an address gets at most one mail a minute, even for concurrent requests; a refusal has Retry-After", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
   const refused = await ask(account, rule.id);
@@ -54,7 +54,7 @@ test("an address gets one mail a minute at most, also when asked for at once, an
   expect(statusesOf(await Promise.all([1, 2, 3].map(() => ask(account, rule.id))))).toEqual([200, 429, 429]);
 });
 
-test("an address gets five mails in 24 hours at most, whichever accounts ask, and however its owner sorts it", async () => {
+test("an address gets at most five mails in 24 hours from all accounts together, with or without a +tag", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const target = stranger("ada");
   const rule = await ruleTo(account, target);
@@ -69,7 +69,7 @@ test("an address gets five mails in 24 hours at most, whichever accounts ask, an
   expect((await ask(account, rule.id)).status).toBe(200);
 });
 
-test("nobody is asked who has agreed, or who is a mailbox of the account", async () => {
+test("a recipient who has agreed is not asked, and a mailbox of the account is not asked", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   await stocked(account, name, ["ada"]);
@@ -79,7 +79,7 @@ test("nobody is asked who has agreed, or who is a mailbox of the account", async
   }
 });
 
-test("a target that has become a mailbox of the account needs no agreement, and a former mailbox is asked", async () => {
+test("a target that has become a mailbox of the account needs no agreement, and a former mailbox does", async () => {
   const account = await newAccount();
   const domain = await home(account, { status: "pending_delegation" });
   const rule = await ruleTo(account, `ada@${domain.name}`);
@@ -97,7 +97,7 @@ test("a target that has become a mailbox of the account needs no agreement, and 
   ]);
 });
 
-test("a target whose mailbox was deleted keeps no other recipient from a mail", async () => {
+test("a target whose mailbox was deleted does not stop the mail to the other target", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   const [ada = ""] = await stocked(account, name, ["ada"]);

@@ -5,7 +5,7 @@ import { getWebhook } from "../../../../shared/webhooks/webhook.ts";
 import { call, eventIn, keepingReceiver, workOn } from "../../../support/webhooks.ts";
 import { newAccount, testTable } from "../../../support/world.ts";
 
-test("pages newest first with an exact total, by status too, and shows neither body nor secret", async () => {
+test("lists deliveries newest first with an exact total, by status and time, without bodies and secrets", async () => {
   const account = await newAccount();
   const { url } = await keepingReceiver();
   const { id } = (await call(account, "POST", "", { url, event_types: ["workspace.*"] })).body;
@@ -34,7 +34,7 @@ test("pages newest first with an exact total, by status too, and shows neither b
 const backwards = "until=2026-03-01T00:00:00Z&since=2026-03-02T00:00:00Z";
 
 test.each(["status=lost", "page_size=101", "since=yesterday", "event_type=x", backwards])(
-  "refuses ?%s at its place",
+  "refuses ?%s",
   async (query) => {
     const account = await newAccount();
     const { id } = (await call(account, "POST", "", { url: "https://example.com/", event_types: ["*"] })).body;

@@ -7,7 +7,7 @@ import { storedOf } from "../../../support/entry-points.ts";
 import { call, eventIn, keepingReceiver, newScene, verified, workOn } from "../../../support/webhooks.ts";
 import { newAccount, newMember, testTable } from "../../../support/world.ts";
 
-/** A webhook that was sent one event; the receiver answers with the statuses in turn. */
+/** A webhook that was sent one event. The receiver answers with `statuses` in turn, and then with 204. */
 async function scene(...statuses: number[]) {
   const account = await newAccount();
   const { url, received } = await keepingReceiver((count) => ({ status: statuses[count - 1] ?? 204 }));
@@ -23,7 +23,7 @@ async function scene(...statuses: number[]) {
   return { account, received, secret: secret as string, event, path, isDue, again: () => call(account, "POST", path) };
 }
 
-test("sends the same body under the same id now, and once it is accepted tries no more", async () => {
+test("sends the same body with the same id again, and plans no further attempt after a success", async () => {
   const { received, secret, event, isDue, again } = await scene(500);
   expect(await isDue()).toHaveLength(1);
   const { status, body } = await again();
@@ -69,7 +69,7 @@ test("shows the last twenty attempts and counts all", async () => {
   expect([delivery?.attempts.length, delivery?.attempt_count, delivery?.status]).toEqual([20, 22, "pending"]);
 });
 
-test("a delivery that succeeded by hand stays succeeded after any result of a running attempt", async () => {
+test("a delivery that succeeded by a redelivery stays `succeeded` if an attempt that still runs fails", async () => {
   const { accountId, context, work, ...on } = await newScene();
   const [arrived, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const { url } = await keepingReceiver((count) => {
@@ -89,7 +89,7 @@ test("a delivery that succeeded by hand stays succeeded after any result of a ru
   expect(await readDue(work.table, new Date(Date.now() + 10 * 86_400_000))).toEqual([]);
 });
 
-test("who may not see an event cannot have it sent again, whatever the webhook's event types are now", async () => {
+test("a caller who may not see an event cannot send it again, even if the webhook's event types changed", async () => {
   const account = await newAccount();
   const { url, received } = await keepingReceiver();
   const { id } = (await call(account, "POST", "", { url, event_types: ["auth.*", "workspace.*"] })).body;

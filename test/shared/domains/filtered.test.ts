@@ -39,7 +39,7 @@ async function page(account: Account, query: Partial<Query>) {
   return { names: items.map(({ name }) => name), total };
 }
 
-/** An account with a workspace of each of these counts of domains, and a model of its domains in the order of its list. */
+/** An account with a workspace for each of `counts`, and a model of its domains in the order of the account's list. */
 async function scene(...counts: number[]) {
   const account = await newAccount();
   const end = uniqueName("f");

@@ -12,8 +12,10 @@ type Use = {
 };
 
 /**
- * Uses a file of `shared/providers` in a new process. Returns how many of the modules were loaded before the use, whether
- * the use loaded some of them, and the error of the use.
+ * Uses a file of `shared/providers` in a new process. Returns:
+ * - `before`: how many of the modules were loaded before the use
+ * - `after`: whether the use loaded more of them
+ * - `failure`: the error of the use, or null
  */
 export function loadingOf(file: string, { modules, make, useless = "Promise.resolve()", use, env = {} }: Use) {
   const path = resolve(import.meta.dirname, "../../../shared/providers", file);

@@ -23,7 +23,7 @@ export type Fault = Answer | "silence" | "stall" | "hang-up" | "lost";
 export const timeoutFor = (troubles: readonly unknown[]): number =>
   troubles.includes("silence") || troubles.includes("stall") ? 150 : 5_000;
 
-/** An HTTP server on 127.0.0.1 until the test ends. Each request gets the next fault, or the answer if there is none. */
+/** An HTTP server on 127.0.0.1 until the test ends. Each request gets the next fault, or else the answer. */
 export async function startLoopback(answer: (request: Recorded) => Answer, fault: () => Fault | undefined) {
   const recorded: Recorded[] = [];
   const send = (response: ServerResponse, { status, headers = {}, body }: Answer): void => {

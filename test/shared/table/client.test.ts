@@ -19,7 +19,7 @@ const answering =
   (_, response) =>
     void response.writeHead(status, json).end(typeof body === "string" ? body : JSON.stringify(body));
 
-/** A client of a table that answers with `answer`, and the requests that it got. The user agent shows if the SDK sent it. */
+/** A client of a table that answers with `answer`, and the requests to the table. Their user agent shows who sent them. */
 async function scene(answer: Answer, env: Record<string, string> = {}) {
   const sent: Sent[] = [];
   const server = createServer((request, response) => {

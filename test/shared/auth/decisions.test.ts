@@ -21,7 +21,7 @@ afterEach(() => setClockAhead(0));
 
 const decisionsAtLeast = 20_000;
 
-/** The longest time to look for a difference and to shorten its example, in milliseconds. The rest is not tried. */
+/** The longest time to look for a difference and to shorten its example, in milliseconds. */
 const searchMs = 100_000;
 
 /** The number of compared decisions, and those in which the product differs, with the decision of the model. */

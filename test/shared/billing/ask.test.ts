@@ -266,7 +266,7 @@ test("the worker asks about an open checkout less and less often, until the chec
   expect(await scene.page()).toBe("expired");
 });
 
-test("the worker gives up an endless checkout after thirty days, and the checkout's page still asks the provider", async () => {
+test("the worker gives up a checkout without an end after thirty days, and its page still asks the provider", async () => {
   const scene = await newScene();
   const { hosted_page } = await scene.open();
   await scene.act(hosted_page.id, "decline");

@@ -19,7 +19,7 @@ const answering =
   (_, response) =>
     void response.writeHead(status, json).end(typeof body === "string" ? body : JSON.stringify(body));
 
-/** A client of a table that answers with `answer`, and the requests to the table. Their user agent shows who sent them. */
+/** A client of a table that answers with `answer`, and the requests to the table. The user agent shows the sender. */
 async function scene(answer: Answer, env: Record<string, string> = {}) {
   const sent: Sent[] = [];
   const server = createServer((request, response) => {

@@ -139,7 +139,7 @@ test("`resolvePublic` returns an IPv6 address if the name has no IPv4 address", 
 });
 
 test.each([["10.0.0.1"], ["8.8.8.8", "127.0.0.1"], ["2606:4700::1111", "::ffff:8.8.8.8"], ["8.8.8.8", "fe80::1%eth0"]])(
-  "`urlFault` refuses a name with an address that is not public: %s %s",
+  "`resolvePublic` refuses a name with an address that is not public: %s %s",
   async (...ips) => {
     expect(await refusal(resolvePublic("example.com", { ...strict, lookup: answering(...ips) }))).toBe(
       "blocked_address",

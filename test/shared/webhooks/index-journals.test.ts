@@ -23,7 +23,7 @@ async function appendChanges(table: Table, accountId: string, count: number, at:
   }
 }
 
-test("a sample of the events makes journals due, and these are indexed once their entries are old enough", async () => {
+test("one of 32 events makes its journals due, and they are indexed once their entries are old enough", async () => {
   const { url } = await keepingReceiver();
   const { accountId, work, event, subscribe, passMinutes } = await newScene();
   const { table } = work;

@@ -49,7 +49,7 @@ test.each([
   ["GB", ["zip"]],
   ["HK", []],
   ["AE", []],
-])("a contact of a person in %s is refused without the members %j", (country, needed) => {
+])("the contact of a person in %s is refused only for these missing members: %j", (country, needed) => {
   const { organization: _, ...person } = { ...contact, country };
   const without = Object.fromEntries(Object.entries(person).filter(([member]) => !needed.includes(member)));
   const free = country === "DE" || country === "HK" || country === "AE" ? { ...without, state: null } : without;

@@ -22,7 +22,7 @@ describe("a provider", () => {
     expect(await served()).toEqual(["www A"]);
   });
 
-  test("is asked only once to create a zone, even if the change after it fails", async () => {
+  test("creates only one zone, even if the change after it fails", async () => {
     const { add, sync, zone, provider } = await newScene();
     await add({ name: "www" });
     const ids: string[] = [];

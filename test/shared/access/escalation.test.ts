@@ -71,7 +71,7 @@ describe("a giver of permissions", () => {
     expect(await tried({ everything: true, superAdmin: true }, ["super_admin", "account_owner"])).toBe("may");
   });
 
-  test("who is a super admin may give everything, even with few permissions of their own in the account", async () => {
+  test("may give everything as a super admin, even with few permissions of their own in the account", async () => {
     expect(await tried(holder, ["super_admin", "account_owner", { role: "manager" }], true)).toBe("may");
   });
 });

@@ -55,7 +55,7 @@ describe("the address of a user whose token has none", () => {
     ["fails", { status: 500, body: "" }, undefined],
     ["does not answer with JSON", { status: 200, body: "<html>" }, undefined],
     ["redirects", { status: 302, headers: { location: "http://127.0.0.1:9/" }, body: "" }, undefined],
-  ])("cannot be asked for, with a 503, if the issuer %s", async (_, answer, fault) => {
+  ])("cannot be read, which causes a 503, if the issuer %s", async (_, answer, fault) => {
     const { issuers } = await issuerWith(answer, fault);
     await expect(emailAtIssuer(token, issuers)).rejects.toMatchObject({ code: "upstream_unavailable" });
   });

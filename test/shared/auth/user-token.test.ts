@@ -34,7 +34,7 @@ function confused(): string {
   return `${body}.${createHmac("sha256", key).update(body).digest("base64url")}`;
 }
 
-test("accepts a valid token, also with a `typ` in other letter case or with several audiences", async () => {
+test("a valid token is accepted, also with the long form of its `typ`, or with several audiences", async () => {
   expect((await me(issuer.sign(header, claims))).status).toBe(200);
   expect((await me(issuer.sign({ ...header, typ: "application/AT+JWT" }, claims))).status).toBe(200);
   expect((await me(issuer.sign(header, { ...claims, aud: ["other", "hosted-mail-api"] }))).status).toBe(200);
@@ -71,7 +71,7 @@ test.each<[string, string]>([
   ["one part of garbage", "garbage"],
   ["three parts of garbage", "a.b.c"],
   ["thousands of characters", `${"a".repeat(9_000)}.${"b".repeat(9_000)}.c`],
-])("refuses a token with %s", async (_, token) => {
+])("a token with %s is refused", async (_, token) => {
   const answer = await me(token);
   expect(answer.body).toMatchObject({ status: 401, code: "unauthenticated" });
   expect(answer.headers["www-authenticate"]).toBe(`Bearer realm="public-api", error="invalid_token", ${whereToAsk}`);
@@ -88,17 +88,20 @@ test("the challenge to a request without a token has no error code", async () =>
   expect(answer.headers["www-authenticate"]).toBe(`Bearer realm="public-api", ${whereToAsk}`);
 });
 
-test("accepts no token in the query string", async () => {
+test("a token in the query string is not accepted", async () => {
   const { token } = newUser();
   expect((await request("GET", `/v1/public/me?access_token=${token}`)).status).toBe(401);
   expect((await request("GET", `/v1/public/me?access_token=${token}`, { token })).status).toBe(422);
 });
 
-test.each(["", "Bearer", "Bearer  ", "Basic dTpw", "bearer", "Bearer a b"])("refuses the header %j", async (value) => {
-  expect((await request("GET", "/v1/public/me", { headers: { authorization: value } })).status).toBe(401);
-});
+test.each(["", "Bearer", "Bearer  ", "Basic dTpw", "bearer", "Bearer a b"])(
+  "the header %j is refused",
+  async (value) => {
+    expect((await request("GET", "/v1/public/me", { headers: { authorization: value } })).status).toBe(401);
+  },
+);
 
-test("accepts the scheme `Bearer` in lower case", async () => {
+test("the scheme `Bearer` is also accepted in lower case", async () => {
   const authorization = `bearer ${newUser().token}`;
   expect((await request("GET", "/v1/public/me", { headers: { authorization } })).status).toBe(200);
 });

@@ -30,7 +30,7 @@ const start = Date.parse("2026-03-31T12:00:00.000Z");
 const minutes = 60_000;
 const days = 1_440 * minutes;
 
-/** An account in a table in memory, with an embedded payment provider, and a clock that stands still. */
+/** An account in a table in memory, with an embedded payment provider, and a clock that only the test moves. */
 async function newScene() {
   const store = createMemoryStore();
   const table = openMemoryTable(store);

@@ -11,7 +11,7 @@ import { log as silent, newScene, purchase } from "./scene.ts";
 
 const table = testTable();
 
-/** An account that exists since 15 January, with three mailboxes and `money` minor units in its wallet. */
+/** An account that was created on 15 January, with three mailboxes and `money` minor units in its wallet. */
 async function sceneOfJanuary(money: number) {
   const scene = await newScene("2026-01-15");
   await scene.use({ mailboxes: 3 });

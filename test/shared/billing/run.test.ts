@@ -6,7 +6,7 @@ import { walletBalance } from "../../../shared/billing/views.ts";
 import { plusDays } from "../../../shared/core/time.ts";
 import { newScene } from "./scene.ts";
 
-/** An account that exists since 15 January, with three mailboxes and enough money in its wallet. */
+/** An account that was created on 15 January, with three mailboxes and enough money in its wallet. */
 async function sceneOfJanuary() {
   const scene = await newScene("2026-01-15");
   await scene.use({ mailboxes: 3 });

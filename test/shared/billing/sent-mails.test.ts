@@ -16,7 +16,7 @@ import { newScene } from "./scene.ts";
 const table = testTable();
 const created = "2026-01-15";
 
-/** An account that exists since 15 January, on the plan that charges sent mail, with a mailbox and money. */
+/** An account that was created on 15 January, on the plan that charges sent mail, with a mailbox and money. */
 async function sceneThatSends() {
   const scene = await newScene(created);
   const { accountId, context } = scene;

@@ -63,7 +63,7 @@ test("held money pays no invoice", async () => {
   expect(await status()).toBe("active");
 });
 
-test("an account with a debt is suspended after 14 days, is not charged meanwhile, and is active again once it pays", async () => {
+test("an account with a debt is suspended after 14 days, and is neither charged nor active again until it has paid", async () => {
   const { status, runOn, topUp, accruals, invoices } = await sceneOwing();
   await runOn("2026-03-14", "2026-03-13");
   expect(await status()).toBe("past_due");

@@ -200,7 +200,7 @@ const Step = fc.oneof(
 );
 
 test(
-  "every charged cent is on one invoice, each invoice adds up, and the ledger owes the VAT of all invoices",
+  "every charged cent is invoiced, each invoice adds up, and the ledger owes the VAT that credit notes did not return",
   { timeout: 120_000 },
   async () => {
     useVat();

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 import { isKept } from "../../../shared/core/number.ts";
 
-test("a number is kept if a double holds its exact value, however many zeros or which exponent it has", () => {
+test("a number is kept if its double is written with the same digits, whatever the zeros and the exponent", () => {
   for (const digits of ["0", "-0.0", "1.50", "1e3", "1000000000000000000000", "0.1", "1E-7", "00012"]) {
     expect(isKept(digits), digits).toBe(true);
   }

@@ -82,7 +82,7 @@ test.each([
   ["key9=(a)", '"key9=(a)" cannot be read.'],
   ["key9=a\\", '"key9=a\\" cannot be read.'],
   ["key9=\\256", "The value of key9 has an escape past \\255"],
-])("refuses %s: %s", (text, message) => {
+])("`readSvcParams` refuses %s: %s", (text, message) => {
   expect(readSvcParams(text)).toMatchObject({ fault: expect.stringContaining(message) });
 });
 

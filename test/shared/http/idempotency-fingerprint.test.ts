@@ -19,7 +19,7 @@ test("equal requests have the same fingerprint, whatever the order of their memb
 });
 
 test("a request that was answered by an earlier version of the product has the same fingerprint", () => {
-  // HMAC-SHA256 under the key of {"body":{"a":1,"b":{"c":[1,2],"d":null}},"params":{},"query":{}}
+  // HMAC-SHA256, with the idempotency key, of {"body":{"a":1,"b":{"c":[1,2],"d":null}},"params":{},"query":{}}
   expect(of({ b: { d: null, c: [1, 2] }, a: 1 })).toBe(
     "70fbd52a013acaad5949cb1fb1ed3c6252a450fed863fe4a6924ca69a01cda54",
   );

@@ -11,7 +11,7 @@ export type NaiveLedger = {
   posted: Posted[];
 };
 
-/** One movement of money, in the order of time. */
+/** A movement of money. A ledger has its movements in the order of time. */
 type Posted = { id: string; debit: string; credit: string; amount: number };
 
 export type Outcome = "done" | "existed" | "overdrawn" | "conflict" | "invalid";

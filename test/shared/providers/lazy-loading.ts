@@ -3,9 +3,9 @@ import { resolve } from "node:path";
 
 type Use = {
   modules: RegExp;
-  /** Makes `made` from the file's exports, which are in `provider`. JavaScript. */
+  /** JavaScript that makes `made` from the file's exports, which are in `provider`. */
   make: string;
-  /** A use of `made` that needs none of the modules. JavaScript. */
+  /** JavaScript that uses `made` and needs none of the modules. */
   useless?: string;
   use: string;
   env?: Record<string, string>;

@@ -38,7 +38,7 @@ const key = (SK: string) => ({ PK: "p", SK });
 const byReading = (SK: string): Write => ({ put: { ...key(SK), version: 2 }, if: { version: 1 } });
 
 describe("of two transactions of this process at the same time", () => {
-  /** How many of them are sent before the first one is settled. */
+  /** How many of the two transactions are sent before the first one is settled. */
   const sentAtOnce = async (first: Write[], second: Write[]) => {
     const { commit, sent } = slowTable();
     const both = Promise.all([commit(...first), commit(...second)]);

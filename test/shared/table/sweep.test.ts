@@ -33,7 +33,7 @@ function shardsOf(keys: readonly string[][]) {
   return { table: { between } as Reader, seen };
 }
 
-test("ten tasks run at a time by default, or `atOnce` tasks", async () => {
+test("ten tasks run at a time, unless `atOnce` is another number", async () => {
   for (const [bounds, most] of [
     [undefined, 10],
     [{ atOnce: 3 }, 3],
@@ -50,7 +50,7 @@ test("ten tasks run at a time by default, or `atOnce` tasks", async () => {
   }
 });
 
-test("one sweep runs 500 tasks by default, or `limit` tasks, and the accounts take turns", async () => {
+test("one sweep runs at most 500 tasks, unless `limit` is another number, and the accounts take turns", async () => {
   const order: string[] = [];
   const tasksOf = (accountId: string, count: number): Task[] =>
     Array.from({ length: count }, () => ({ accountId, run: async () => void order.push(accountId) }));
@@ -60,7 +60,7 @@ test("one sweep runs 500 tasks by default, or `limit` tasks, and the accounts ta
   expect(await sweepTasks(tasks, log, { limit: 2 })).toEqual({ due: 503, done: 2, failed: 0 });
 });
 
-test("no task is begun after 40 seconds by default, or after `budgetMs`", async () => {
+test("no task is begun after 40 seconds, unless `budgetMs` is another time", async () => {
   let atMs = 1_000;
   const clock = vi.spyOn(performance, "now").mockImplementation(() => atMs);
   onTestFinished(() => clock.mockRestore());

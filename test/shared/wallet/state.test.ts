@@ -18,7 +18,7 @@ const state = firstState("2026-01-10T23:59:59.999Z");
 const anyPlan = fc.constantFrom<PlanId | null>("per_mailbox", "per_dedicated_ip", null);
 const anyChanges = fc.array(fc.record({ plan_id: anyPlan, after: fc.integer({ min: 0, max: 90 }) }), { maxLength: 6 });
 
-test("an account that was never billed is on the default plan since the day of its creation", () => {
+test("an account that was never billed is on the default plan from the day of its creation on", () => {
   expect(planOn(state, "2026-01-10")).toBe("per_mailbox");
   expect(planOn(state, "2026-01-09")).toBeNull();
   expect(state.accrue_from).toBe("2026-01-10");

@@ -55,7 +55,7 @@ test("if a webhook fails in a run, its other deliveries wait for the next run", 
   expect(received).toHaveLength(1);
 });
 
-test("the time since when a webhook fails is written once, and is removed by a success", async () => {
+test("the time at which a webhook began to fail is written once, and is removed by a success", async () => {
   const scene = await newScene();
   const { url } = await keepingReceiver((count) => ({ status: count === 2 || count === 5 ? 204 : 500 }));
   const { id } = await scene.subscribe(url);

@@ -45,7 +45,7 @@ export function passHour(world: World): void {
   setClockAhead(world.hours * hourMs);
 }
 
-/** Makes two new accounts and the people. The accounts have only their owners. */
+/** Makes two new accounts and the users. Each account has only its owner. */
 export async function newWorld(): Promise<World> {
   const admin = await newSuperAdmin();
   const first = await newAccount();

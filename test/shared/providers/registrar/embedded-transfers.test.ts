@@ -140,7 +140,7 @@ test("a name that an earlier version stored for another registrar has no code, a
 describe("another registrar takes over a name", () => {
   const inTime = afterDays(60);
 
-  /** An unlocked name that is registered here since `start`, and its auth code. */
+  /** An unlocked name that was registered here at `start`, and its auth code. */
   async function ours(beginning?: string): Promise<{ name: string; code: string }> {
     const name = newName(beginning);
     await at(start).register({ name, contact });

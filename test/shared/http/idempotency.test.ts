@@ -207,7 +207,7 @@ describe("a program with a key", () => {
     expect([status, body.detail[0].loc]).toEqual([422, ["header", "idempotency-key"]]);
   });
 
-  test("that failed may be sent again: finished writes are not repeated, and the rest is made", async () => {
+  test("that failed may be sent again: finished writes are not repeated, and the other writes are done", async () => {
     const account = await newAccount();
     const other = (await post(account, "Support", "other")).body;
     const failed = await run(account, adding(account, "Sales", "Support"), "k");

@@ -74,7 +74,7 @@ test("if the mail server refuses the address, the verification is over, and the 
   expect(await count(rule.target_email)).toBe(0);
 });
 
-test("nothing is sent for a rule that is deleted, verified, or older than the verification lasts", async () => {
+test("nothing is sent for a rule that is deleted or verified, or whose time for the verification is over", async () => {
   const account = await newAccount();
   const gone = await ruleTo(account, stranger());
   await send(account, "DELETE", `forwarding/${gone.id}`);

@@ -37,7 +37,7 @@ const ofAccount = ({ account }: { account: Account }): WideScope => ({ type: "ac
 const start = Date.parse("2026-03-04T05:06:07.000Z");
 const after = (seconds: number): Date => new Date(start + seconds * 1_000);
 
-test("a login stores the last use of a master password, to five minutes, and changes nothing else of the password", async () => {
+test("a login stores the last use of a master password, exact to five minutes, and changes nothing else of it", async () => {
   const { lastUsed, stored, at } = await scene(ofAccount);
   const before = await stored();
   expect(before?.last_used_at).toBeNull();

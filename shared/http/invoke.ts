@@ -96,19 +96,9 @@ export async function invoke(route: Route, raw: RawInput, invocation: Invocation
   const key = input.headers.idempotencyKey;
   const inProgram = raw.callKey !== undefined;
   const scopes = inProgram ? decided.value.scopes : undefined;
-  const claimed =
-    key === undefined
-      ? undefined
-      : await claimKey(invocation.table, {
-          principal,
-          route,
-          key,
-          input,
-          scopes,
-          inProgram,
-          now: invocation.now(),
-          isStillValid: async (answer) => mayReplay(route, answer, permissions),
-        });
+  const isStillValid = async (answer: unknown): Promise<boolean> => mayReplay(route, answer, permissions);
+  const keyed = { principal, route, input, scopes, inProgram, now: invocation.now(), isStillValid };
+  const claimed = key === undefined ? undefined : await claimKey(invocation.table, { ...keyed, key });
   if (claimed && "replay" in claimed) return { input, output: claimed.replay, replayed: true, permissions };
   const caller = { principal, permissions, claim: claimed, found, table };
   const output = await runRoute(

@@ -23,7 +23,7 @@ const permissionsOf = (more: Partial<Permissions>): Permissions => ({
   ...more,
 });
 
-/** Whether somebody may give something, or what they lack for it. */
+/** Returns `may` if the giver may give `handed`. Otherwise returns the names of the missing permissions. */
 async function tried(permissions: Partial<Permissions>, handed: Parameters<typeof requireToHold>[2], isSuper = false) {
   const table = openMemoryTable(createMemoryStore());
   const principal = { type: "user" as const, id: "u", email: "", groups: [] };
@@ -39,10 +39,10 @@ async function tried(permissions: Partial<Permissions>, handed: Parameters<typeo
   );
 }
 
-describe("who gives", () => {
+describe("a giver of permissions", () => {
   const holder = { grants: [{ id: "g", role: "dns_manager" as const }] };
 
-  test("a capability or a role holds all of it, and is told all that they lack, each once, in order", async () => {
+  test("must hold every capability of what is given, and the error lists each missing capability once, sorted", async () => {
     expect(await tried(holder, [{ capability: "dns.view" }, { role: "dns_manager" }])).toBe("may");
     expect(
       await tried(holder, [{ role: "ip_manager" }, { capability: "dns.view" }, { capability: "ip.view" }]),
@@ -50,28 +50,28 @@ describe("who gives", () => {
     expect(await tried(holder, [])).toBe("may");
   });
 
-  test("a permission on a missing resource gives nothing", async () => {
+  test("may give a permission on a resource that the account does not have, because it has no effect", async () => {
     expect(await tried({}, [{ capability: "ip.view", scope: gone }])).toBe("may");
     expect(await tried({}, [{ capability: "ip.view", scope: { type: "account", id: "other" } }])).toBe("may");
     expect(await tried({}, [{ capability: "ip.view", scope: { type: "account", id: account } }])).toEqual(["ip.view"]);
     expect(await tried({}, [{ capability: "ip.view", scope: { type: "proxy", id: "x" } }])).toBe("may");
   });
 
-  test("a permission on a deleted mailbox counts, because the mailbox can be restored", async () => {
+  test("must hold a permission on a deleted mailbox to give it, because the mailbox can be restored", async () => {
     const scope = { type: "mailbox" as const, id: gone.id };
     expect(await tried({}, [{ capability: "mailbox.reveal", scope }])).toEqual(["mailbox.reveal"]);
     const held = { grants: [{ id: "g", capability: "mailbox.reveal" as const, scope }] };
     expect(await tried(held, [{ capability: "mailbox.reveal", scope }])).toBe("may");
   });
 
-  test("ownership is an owner, and super admin a super admin", async () => {
+  test("must be an owner to give ownership, and a super admin to make a super admin", async () => {
     expect(await tried(holder, ["account_owner"])).toEqual(["account_owner"]);
     expect(await tried({ everything: true }, ["account_owner", { role: "manager" }])).toBe("may");
     expect(await tried({ everything: true }, ["super_admin"])).toEqual(["super_admin"]);
     expect(await tried({ everything: true, superAdmin: true }, ["super_admin", "account_owner"])).toBe("may");
   });
 
-  test("a super admin can give everything, also one with a membership in the account", async () => {
+  test("may give everything as a super admin, even with few permissions of their own in the account", async () => {
     expect(await tried(holder, ["super_admin", "account_owner", { role: "manager" }], true)).toBe("may");
   });
 });
@@ -95,7 +95,7 @@ test("a group gives its own permissions and its parents' permissions, ownership 
   expect(ownershipIn([{ capability: "ip.view" }, "super_admin"], now)).toEqual([]);
 });
 
-describe("the token of a service account allows", () => {
+describe("the permissions of a service account", () => {
   const key = accessKey(account, { type: "service_account", id: "s" });
   const handed = async (stored: object | undefined, groups?: GroupsRecord) => {
     const table: Table = openMemoryTable(createMemoryStore());
@@ -106,7 +106,7 @@ describe("the token of a service account allows", () => {
   const own = { check: key, if: { version: 3 } };
   const ofGroups = { check: groupsKey(account), if: { version: 7 } };
 
-  test("the permissions of the account and of its groups, as long as these do not change", async () => {
+  test("are its own and those of its groups, with checks that fail once these permissions change", async () => {
     expect(await handed({ grants: [c] }, record)).toEqual({ permissions: [c], unchanged: [own] });
     expect(await handed({ owner_grant_id: "o" })).toEqual({ permissions: ["account_owner"], unchanged: [own] });
     expect(await handed({ grants: [c], groups: ["inner"] }, record)).toEqual({
@@ -115,7 +115,7 @@ describe("the token of a service account allows", () => {
     });
   });
 
-  test("nothing where there is none", async () => {
+  test("are refused with `not_found` if the service account does not exist", async () => {
     await expect(handed(undefined, record)).rejects.toMatchObject({ code: "not_found" });
   });
 });

@@ -11,7 +11,7 @@ import { newAccount, testTable } from "../../support/world.ts";
 
 const table = testTable();
 
-test("a resource is found with its scopes, and with a write that fails once it is deleted", async () => {
+test("`locate` finds a resource with its scopes, and returns a check that fails once the resource is deleted", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const domain = await home(account);
   const mailbox = await added(account, domain.name);
@@ -38,7 +38,7 @@ test("a resource is found with its scopes, and with a write that fails once it i
   }
 });
 
-test("a resource of another account is not found, with any type", async () => {
+test("`locate` finds no missing resource of any type, and finds an account without scopes", async () => {
   const { id } = await newAccount();
   for (const type of ResourceType.options) expect(await locate(table, id, { type, id: randomUUID() })).toBeUndefined();
   expect(await locate(table, id, { type: "account", id })).toEqual({ scopes: [] });

@@ -7,7 +7,7 @@ import { grant, issuer, newAccount, newServiceAccount, newUser, testTable, type 
 const stored = async (account: Account, id: string, type = "user") =>
   testTable().get(accessKey(account.id, { type, id }), AccessRecord);
 
-/** A member whose id somebody knew before the member's token. */
+/** A member with a grant. The product has not seen a token of the member yet. */
 async function memberWithoutProfile(account: Account) {
   const { id, token } = newUser();
   await grant(account, { id }, { role: "manager" });
@@ -19,7 +19,7 @@ const addTag = (account: Account, token: string, name: string) =>
 
 const tokenOf = (sub: string, claims: Record<string, unknown>) => issuer.mint({ ...claims, sub });
 
-test("a write stores the name and the address of a member as the token has them, once", async () => {
+test("the first write of a member stores the name and the address in the token, and later writes do not change them", async () => {
   const account = await newAccount();
   const { id } = await memberWithoutProfile(account);
   const token = tokenOf(id, { email: "ada@example.com", given_name: "Ada", family_name: "Lovelace" });
@@ -60,7 +60,7 @@ test("a service account has no profile, and neither has a stranger", async () =>
   expect(await stored(account, stranger.id)).toBeUndefined();
 });
 
-test("a profile survives grants and revocations, and ends with the last permission", async () => {
+test("a profile survives grants and revocations, and is deleted with the last permission", async () => {
   const account = await newAccount();
   const path = `/v1/public/accounts/${account.id}/auth/role-assignments`;
   const { id } = await memberWithoutProfile(account);

@@ -17,7 +17,7 @@ import { capabilities, roles, viewCapability } from "../../../shared/auth/capabi
 import { covers, holdsAnywhere, noPermissions, idsHeld, type Permissions } from "../../../shared/auth/permissions.ts";
 import { newAccount, newMember, testTable } from "../../support/world.ts";
 
-/** Groups, each inside of the one that is named after it. */
+/** Makes groups. `parents` has the id of each group, with the id of its parent. */
 const groupsOf = (parents: Record<string, string | undefined>): GroupsRecord => ({
   groups: Object.fromEntries(
     Object.entries(parents).map(([id, parent_id]) => [id, { grants: [], ...(parent_id ? { parent_id } : {}) }]),
@@ -28,17 +28,17 @@ const groupsOf = (parents: Record<string, string | undefined>): GroupsRecord => 
 describe("groups inside of groups", () => {
   const nested = groupsOf({ a: "b", b: "c", c: undefined, d: "c", e: undefined });
 
-  test("are found from the inside out, each once, without missing ones", () => {
+  test("are listed from the inner group to the outer group, each once, and missing groups are left out", () => {
     expect(withAncestors(nested, ["a"])).toEqual(["a", "b", "c"]);
     expect(withAncestors(nested, ["d", "a", "gone", "toString"])).toEqual(["d", "c", "a", "b"]);
     expect(withAncestors(nested, [])).toEqual([]);
   });
 
-  test("that are a loop end", () => {
+  test("are listed once each, even if they form a loop", () => {
     expect(withAncestors(groupsOf({ a: "b", b: "a" }), ["a"])).toEqual(["a", "b"]);
   });
 
-  test("are as high as the longest way down, and never less than one", () => {
+  test("have the height of their longest chain of subgroups, and a height of at least 1", () => {
     expect(["a", "b", "c", "d", "e", "gone"].map((id) => heightOf(nested, id))).toEqual([1, 2, 3, 1, 1, 1]);
   });
 });
@@ -47,12 +47,12 @@ describe("the groups that a token names", () => {
   const [account, group] = ["00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b"];
   const principal = (groups: string[]) => ({ type: "user" as const, id: "u", email: "", groups });
 
-  test("are an account's by its id", () => {
+  test("belong to the account whose id is in the name", () => {
     const names = [idpNameOf(account, group), idpNameOf(group, account), "admins", `${account}x/${group}`];
     expect(claimedGroups(principal(names), account)).toEqual([group]);
   });
 
-  test("say their account, if they are ours", () => {
+  test("show their account, and other names show none", () => {
     expect(accountOfGroup(idpNameOf(account, group))).toBe(account);
     for (const name of ["admins", `${account}/`, `x${account}/${group}`, `${account}/${group}x`]) {
       expect(accountOfGroup(name)).toBeUndefined();
@@ -101,18 +101,18 @@ describe("the scopes of permissions", () => {
     expect(covers(member({ id: "g" }), "domain.view", [])).toBe(false);
   });
 
-  test("is held anywhere by one grant on anything", () => {
+  test("do not matter to `holdsAnywhere`: one grant on any resource is enough", () => {
     expect([holdsAnywhere(narrow, "dns.manage"), holdsAnywhere(narrow, "ip.view")]).toEqual([true, false]);
   });
 
-  test("is told as the things of a type, each once, or as all", () => {
+  test("are returned by `idsHeld` as the ids of one type, each once, or as `all`", () => {
     expect(idsHeld(narrow, "dns.view", "domain")).toEqual(["1"]);
     expect(idsHeld(narrow, "dns.view", "workspace")).toEqual([]);
     expect(idsHeld(narrow, "domain.view", "workspace")).toEqual(["1"]);
     expect(idsHeld(member({ id: "g", role: "viewer" }), "domain.view", "workspace")).toBe("all");
   });
 
-  test("is everything for an owner, and the account itself for a member, and for nobody else", () => {
+  test("include everything for an owner, only `account.view` for a member without grants, and nothing for others", () => {
     const owner = { ...noPermissions, member: true, everything: true };
     expect([covers(owner, "auth.manage", []), holdsAnywhere(owner, "auth.manage")]).toEqual([true, true]);
     expect(covers(member(), "account.view", [])).toBe(true);
@@ -124,7 +124,7 @@ describe("the scopes of permissions", () => {
   });
 });
 
-test("each role is exactly these capabilities", () => {
+test("each role has exactly these capabilities", () => {
   const looks = ["account", "workspace", "domain", "dns", "mailbox", "forwarding", "suppression", "ip"].map(
     (name) => `${name}.view`,
   );
@@ -155,7 +155,7 @@ test("each role is exactly these capabilities", () => {
   expect(sorted(roles)).toEqual(sorted(expected));
 });
 
-test("a resource can be seen with the view capability of its kind, or with account.view", () => {
+test("`viewCapability` is the view capability of the same kind, or `account.view` if the kind has none", () => {
   expect(capabilities.filter((one) => viewCapability(one) === "account.view")).toEqual([
     "account.view",
     "tag.manage",

@@ -15,7 +15,7 @@ const ada = "00000000-0000-4000-8000-0000000000ad";
 const idOf = (digit: number) => `00000000-0000-4000-8000-00000000000${digit}`;
 const user = (id: string, groups: string[] = []): Principal => ({ type: "user", id, email: "", groups });
 
-/** A table of its own with accounts 1 to `count`, owned by ada, the even ones of another client. */
+/** A new table with accounts 1 to `count`. Ada owns all. The odd and the even accounts belong to two clients. */
 async function scene(count = 4) {
   const table = openMemoryTable(createMemoryStore());
   const clients = [await createClient(table, "Odd"), await createClient(table, "Even")];
@@ -41,7 +41,7 @@ const admin = async ({ table }: Awaited<ReturnType<typeof scene>>) => {
 };
 
 describe("a super admin sees", () => {
-  test("all accounts, oldest first, by pages, and the accounts that match a filter", async () => {
+  test("all accounts in pages, oldest first, or only the accounts that match a filter", async () => {
     const one = await scene();
     const root = await admin(one);
     const [odd, even] = one.clients;
@@ -57,7 +57,7 @@ describe("a super admin sees", () => {
 });
 
 describe("a user sees", () => {
-  test("the accounts in which they hold a permission, and those of them that match a filter", async () => {
+  test("the accounts in which the user holds a permission, or only those that match a filter", async () => {
     const { table, seen, clients } = await scene();
     expect(await seen(user("nobody"))).toEqual([[], 0]);
     await setAccountStatus(table, idOf(3), "past_due", now);
@@ -68,7 +68,7 @@ describe("a user sees", () => {
     expect(await seen(user(ada), { status: "nonsense" })).toEqual([[], 0]);
   });
 
-  test("then the accounts of groups that their token names, each once, by id", async () => {
+  test("after these the accounts of the groups in the token, each once, in the order of their ids", async () => {
     const { table, seen } = await scene();
     const groups = { g: { grants: [] } };
     const group = "00000000-0000-4000-8000-0000000000aa";
@@ -85,7 +85,7 @@ describe("a user sees", () => {
   });
 });
 
-test("a service account sees its own account, while it holds something there", async () => {
+test("a service account sees its own account, while it holds a permission there", async () => {
   const { table, seen } = await scene();
   const bot: Principal = { type: "service_account", id: "bot", account_id: idOf(2), email: "", groups: [] };
   expect(await seen(bot)).toEqual([[], 0]);
@@ -96,7 +96,7 @@ test("a service account sees its own account, while it holds something there", a
 });
 
 describe("the status of an account", () => {
-  test("moves it from the lists of one status to the lists of the other, and back", async () => {
+  test("decides in which lists the account is, and a change moves the account to other lists", async () => {
     const { table, clients } = await scene(3);
     const listed = async (filter: Parameters<typeof accountsMatching>[0]) => {
       const { rows, total } = await readRows(table, accountsMatching(filter), { skip: 0, take: 10 });
@@ -125,7 +125,7 @@ describe("the status of an account", () => {
     expect(await all()).toEqual([[1, 2, 3], [1, 3], [2, 3, 1], [3, 1], []]);
   });
 
-  test("is noted when it changes, and a suspension is the operator's own when it is asked for again", async () => {
+  test("is stored only if it changes, except that a repeated suspension by the operator is stored too", async () => {
     const { table } = await scene(1);
     const later = new Date(now.getTime() + 1_000);
     expect(await setAccountStatus(table, idOf(1), "active", later)).toMatchObject({ version: 1 });
@@ -136,7 +136,7 @@ describe("the status of an account", () => {
     expect(await getAccount(table, idOf(1))).toMatchObject({ status: "suspended", version: 3 });
   });
 
-  test("is closed for good, and is none of an account that is not there", async () => {
+  test("cannot change once it is `closed`, and a missing account or client is `not_found`", async () => {
     const { table } = await scene(1);
     await setAccountStatus(table, idOf(1), "closed", now);
     await expect(setAccountStatus(table, idOf(1), "active", now)).rejects.toMatchObject({ code: "account_closed" });
@@ -145,7 +145,7 @@ describe("the status of an account", () => {
   });
 });
 
-test("all accounts are gone through, also where there are more than are read at once", async () => {
+test("`accountIds` returns all accounts, even if there are more than one read returns", async () => {
   const table = openMemoryTable(createMemoryStore());
   const client = await createClient(table, "One");
   const idsOf = async () => {

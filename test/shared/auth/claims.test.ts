@@ -22,7 +22,7 @@ const principalOf = (claims: object, as = verify) => {
 };
 
 describe("the claims about a person", () => {
-  test("is taken where it is a text of 1 to 320 characters", async () => {
+  test("are accepted if they are texts of 1 to 320 characters", async () => {
     const long = "a".repeat(320);
     const all = { email: long, given_name: long, family_name: "b", locale: "c" };
     expect(await principalOf(all)).toEqual({
@@ -37,23 +37,23 @@ describe("the claims about a person", () => {
   });
 
   test.each([
-    ["nothing", ""],
-    ["more", "a".repeat(321)],
+    ["an empty text", ""],
+    ["a longer text", "a".repeat(321)],
     ["a number", 7],
     ["a list", ["a"]],
     ["null", null],
-  ])("is as good as not said where it is %s", async (_, value) => {
+  ])("are ignored if they are %s", async (_, value) => {
     const claims = { email: value, given_name: value, family_name: value, locale: value };
     expect(await principalOf(claims)).toEqual({ type: "user", id, email: `${id}@users.invalid`, groups: [] });
   });
 
-  test("and their groups is the texts of a list", async () => {
+  test("include the texts in the list `groups`, and no other form of `groups`", async () => {
     expect(await principalOf({ groups: ["a", 7, null, "b"] })).toMatchObject({ groups: ["a", "b"] });
     for (const groups of ["a", { a: "b" }, 7]) expect(await principalOf({ groups })).toMatchObject({ groups: [] });
   });
 });
 
-test("an address is verified only if the claim says it, or without the claim the issuer's setting", async () => {
+test("an address is verified if `email_verified` says so. Without this claim the issuer's setting decides", async () => {
   const vouching = userVerifier([{ ...config, emailsAreVerified: true }]);
   const verified = async (claim: object, as = verify) => (await principalOf(claim, as)).email_verified;
   for (const yes of [true, "true"]) expect(await verified({ email_verified: yes })).toBe(true);
@@ -64,11 +64,11 @@ test("an address is verified only if the claim says it, or without the claim the
 });
 
 describe("the id of a person", () => {
-  test("is the subject where that is a UUID of the primary issuer, in lower case", async () => {
+  test("is the subject in lower case, if the subject is a UUID and the issuer is primary", async () => {
     expect(await principalOf({ sub: id.toUpperCase() })).toMatchObject({ id });
   });
 
-  test("is another one where the issuer is not the primary one, or the subject no UUID", async () => {
+  test("is not the subject, if the issuer is not primary or the subject is not a UUID", async () => {
     const second = userVerifier([{ ...config, primary: false }]);
     const ids = [
       await principalOf({}, second),
@@ -79,7 +79,7 @@ describe("the id of a person", () => {
   });
 });
 
-test("an issuer whose keys cannot be fetched is asked for them, and told apart from a token that is not valid", async () => {
+test("if the keys of an issuer cannot be fetched, the error is `upstream_unavailable`, not an invalid token", async () => {
   let asked = 0;
   const server = createServer((socket) => {
     asked += 1;
@@ -95,7 +95,7 @@ test("an issuer whose keys cannot be fetched is asked for them, and told apart f
   expect(asked).toBeGreaterThan(0);
 });
 
-test("each of an issuer's algorithms is taken", async () => {
+test("a token is accepted if its algorithm is one of several that the issuer allows", async () => {
   const several = userVerifier([{ ...config, algorithms: ["RS256", "ES256", "EdDSA"] }]);
   expect(await principalOf({}, several)).toMatchObject({ id });
 });
@@ -104,16 +104,16 @@ test.each([
   ["OIDC's hash of the access token", { at_hash: "h" }],
   ["OIDC's hash of the code", { c_hash: "h" }],
   ["Keycloak's typ", { typ: "ID" }],
-])("an ID token is none of ours by %s", async (_, mark) => {
+])("an ID token is refused because of %s", async (_, mark) => {
   await expect(principalOf(mark)).rejects.toMatchObject({ code: "unauthenticated" });
 });
 
-test("a claim of that name which says that it is an access token does no harm", async () => {
+test("`token_use` and `typ` are accepted if they mark an access token", async () => {
   for (const claim of [{ token_use: "access" }, { typ: "Bearer" }])
     expect(await principalOf(claim)).toMatchObject({ id });
 });
 
-test("the error for an invalid bearer token says how to send one", async () => {
+test("the error for a header without a bearer token says how to send a token, and an invalid token has another error", async () => {
   const tried = (header?: string) => authenticate(header, verify, testTable(), new Date());
   for (const header of [undefined, "", "Basic dTpw", "Bearer a b", "xBearer a"]) {
     await expect(tried(header)).rejects.toMatchObject({ message: expect.stringContaining("Authorization: Bearer") });

@@ -21,13 +21,16 @@ afterEach(() => setClockAhead(0));
 
 const decisionsAtLeast = 20_000;
 
-/** When looking for a difference, or for a shorter way to one, ends; what was found by then is told. */
+/** The longest time to look for a difference and to shorten its example, in milliseconds. */
 const searchMs = 100_000;
 
-/** Where the product and the model differ (what the model says), and how many decisions were compared. */
+/** The number of compared decisions, and those in which the product differs, with the decision of the model. */
 type Compared = { decisions: number; differences: string[] };
 
-/** One asker in one account: every capability on the account, on every workspace there ever was, and on anything. */
+/**
+ * Compares the decisions about one caller in one account: each capability on the account, on each workspace that ever
+ * existed, and on anything in the account.
+ */
 async function compareOne(world: World, asker: Asker, accountId: string, compared: Compared): Promise<void> {
   const real = await permissionsOf(world, asker, accountId);
   const place = placeOf(world.model, asker, accountId);
@@ -53,7 +56,7 @@ async function compareAll(world: World): Promise<Compared> {
   return compared;
 }
 
-/** What a route about one workspace answers by the rules: 401, 404 for what the asker may not know of, 403, 200. */
+/** The status of a route about one workspace, by the rules of the model. */
 function statusOf({ model }: World, asker: Asker, capability: Capability, accountId: string, id: string): number {
   const place = placeOf(model, asker, accountId);
   if (!isKnown(model, asker)) return 401;
@@ -65,7 +68,7 @@ function statusOf({ model }: World, asker: Asker, capability: Capability, accoun
 
 type Shown = { status: number; total?: number; ids?: string[] };
 
-/** The ids on a page that holds them all, and the total that comes with it. */
+/** The status of an answer. If it is 200, also the total and the ids on the page. */
 const shown = ({ status, body }: Awaited<ReturnType<typeof callRest>>): Shown =>
   status === 200 ? { status, total: body.total, ids: body.items.map(({ id }: { id: string }) => id) } : { status };
 
@@ -85,7 +88,10 @@ function accountsSeen({ model, accountIds }: World, asker: Asker): Shown {
   return isKnown(model, asker) ? all(seen.toSorted()) : { status: 401 };
 }
 
-/** One asker through the Lambda handlers, on one workspace that may be gone or of the other account. */
+/**
+ * Compares the answers of the Lambda handlers to one caller, about one workspace. The workspace may be deleted, or
+ * belong to the other account.
+ */
 async function compareRoutes(world: World, asker: Asker, accountId: string, id: string): Promise<void> {
   const token = tokenOf(world, asker);
   const path = { account_id: accountId, workspace_id: id };
@@ -101,7 +107,7 @@ async function compareRoutes(world: World, asker: Asker, accountId: string, id: 
   expect({ ...accounts, ...(ids ? { ids: ids.toSorted() } : {}) }).toEqual(accountsSeen(world, asker));
 }
 
-/** What was given and who is in which group, as the lists tell it. */
+/** Compares the lists of assignments and of group members with the model. */
 async function compareLists(world: World): Promise<void> {
   const { model, accountIds } = world;
   const context = await contextOf(world, { type: "user", id: world.users[0] ?? "" }, accountIds[0]);
@@ -119,7 +125,7 @@ async function compareLists(world: World): Promise<void> {
 const stepsBetween = 8;
 
 test(
-  "decides as a plain model of the rules does, after any grants, ends, roles, revocations, moves and deletions",
+  "the product decides as a simple model of the rules does, after random changes of grants, roles and groups",
   { timeout: searchMs + 60_000 },
   async () => {
     let decisions = 0;

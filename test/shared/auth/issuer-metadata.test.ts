@@ -11,7 +11,7 @@ const issuer = createIssuer();
 const sub = randomUUID();
 const token = issuer.mint({ sub });
 
-/** An issuer whose userinfo endpoint answers, and what it was asked. */
+/** An issuer whose userinfo endpoint gives this answer, and the requests that the endpoint received. */
 async function issuerWith(answer: object | Answer, fault?: Fault) {
   const full: Answer = "status" in answer ? answer : { status: 200, body: JSON.stringify(answer) };
   const { url, recorded } = await startLoopback(
@@ -32,18 +32,18 @@ describe("the address of a user whose token has none", () => {
   });
 
   test.each([
-    ["is not verified", { sub, email: "ada@example.com", email_verified: false }],
-    ["is not verified, as Cognito says it", { sub, email: "ada@example.com", email_verified: "false" }],
-    ["is another subject's", { sub: randomUUID(), email: "ada@example.com" }],
-    ["is missing", { sub }],
-    ["is refused", { status: 401, body: "{}" }],
-    ["is no object", { status: 200, body: "[]" }],
-  ])("is unknown if it %s", async (_, answer) => {
+    ["the address is not verified", { sub, email: "ada@example.com", email_verified: false }],
+    ["the address is not verified, as a text (Cognito)", { sub, email: "ada@example.com", email_verified: "false" }],
+    ["the answer is about another subject", { sub: randomUUID(), email: "ada@example.com" }],
+    ["the answer has no address", { sub }],
+    ["the endpoint refuses the token", { status: 401, body: "{}" }],
+    ["the answer is not an object", { status: 200, body: "[]" }],
+  ])("is unknown if %s", async (_, answer) => {
     const { issuers } = await issuerWith(answer);
     expect(await emailAtIssuer(token, issuers)).toBeUndefined();
   });
 
-  test("counts without the claim only at an issuer that is known to verify addresses", async () => {
+  test("is accepted without the claim `email_verified` only if the issuer is known to verify addresses", async () => {
     const { issuers } = await issuerWith({ sub, email: "ada@example.com" });
     expect(await emailAtIssuer(token, issuers)).toBe("ada@example.com");
     const others = issuers.map((one) => ({ ...one, emailsAreVerified: false }));
@@ -53,14 +53,14 @@ describe("the address of a user whose token has none", () => {
   test.each<[string, object, Fault | undefined]>([
     ["hangs up", {}, "hang-up"],
     ["fails", { status: 500, body: "" }, undefined],
-    ["answers no JSON", { status: 200, body: "<html>" }, undefined],
-    ["leads elsewhere", { status: 302, headers: { location: "http://127.0.0.1:9/" }, body: "" }, undefined],
-  ])("is a 503 if the issuer %s", async (_, answer, fault) => {
+    ["does not answer with JSON", { status: 200, body: "<html>" }, undefined],
+    ["redirects", { status: 302, headers: { location: "http://127.0.0.1:9/" }, body: "" }, undefined],
+  ])("cannot be read, which causes a 503, if the issuer %s", async (_, answer, fault) => {
     const { issuers } = await issuerWith(answer, fault);
     await expect(emailAtIssuer(token, issuers)).rejects.toMatchObject({ code: "upstream_unavailable" });
   });
 
-  test("is unknown without an endpoint, and nobody but the token's own issuer is asked", async () => {
+  test("is unknown if the token's own issuer has no endpoint, and no other issuer is asked", async () => {
     expect(await emailAtIssuer(token, [issuer.issuerConfig()])).toBeUndefined();
     const { issuers, recorded } = await issuerWith({ sub, email: "ada@example.com" });
     const others = issuers.map((one) => ({ ...one, issuer: "https://other.example" }));
@@ -70,7 +70,7 @@ describe("the address of a user whose token has none", () => {
 });
 
 describe("signing in", () => {
-  test("is at the first issuer that has a client for it", async () => {
+  test("uses the first issuer that has a client for it, and is impossible without such an issuer", async () => {
     const base = "http://127.0.0.1:8080";
     expect(await signInAt([issuer.issuerConfig()])).toBeNull();
     expect(
@@ -86,7 +86,7 @@ describe("signing in", () => {
   });
 });
 
-test("an issuer whose metadata failed is not asked again by the next requests", async () => {
+test("if the metadata of an issuer cannot be read, the next requests do not ask the issuer again", async () => {
   const { url, recorded } = await startLoopback(
     () => ({ status: 500, body: "" }),
     () => undefined,

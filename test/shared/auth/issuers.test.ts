@@ -15,14 +15,14 @@ const configs = [
 ];
 const verify = userVerifier(configs);
 
-test("keeps the same subject of two issuers apart", async () => {
+test("the same subject at two issuers is two users", async () => {
   const one = await verify(first.sign({ alg: "ES256", typ: "at+jwt", kid: first.kid }, claims("https://one.example")));
   const two = await verify(second.sign({ alg: "ES256", kid: second.kid }, claims("https://two.example")));
   expect(one.id).toBe(subject);
   expect(two.id).not.toBe(subject);
 });
 
-test("an issuer whose tokens may lack a typ still cannot pass an ID token", async () => {
+test("an ID token is refused, even from an issuer whose tokens may lack a `typ`", async () => {
   for (const mark of [{ nonce: "n" }, { at_hash: "h" }, { token_use: "id" }, { typ: "ID" }]) {
     const token = second.sign({ alg: "ES256", kid: second.kid }, { ...claims("https://two.example"), ...mark });
     await expect(verify(token)).rejects.toMatchObject({ code: "unauthenticated" });
@@ -34,13 +34,13 @@ test("an issuer cannot sign for another", async () => {
   await expect(verify(token)).rejects.toMatchObject({ code: "unauthenticated" });
 });
 
-test("an algorithm that the issuer's configuration does not list is refused, with any keys", async () => {
+test("an algorithm that the issuer's configuration does not list is refused, even if the issuer has a key for it", async () => {
   const strict = userVerifier([{ ...configs[0]!, algorithms: ["RS256"] }]);
   const token = first.sign({ alg: "ES256", typ: "at+jwt", kid: first.kid }, claims("https://one.example"));
   await expect(strict(token)).rejects.toMatchObject({ code: "unauthenticated" });
 });
 
-test("the environment is refused with every missing name at once", () => {
+test("the error for an invalid environment names all wrong variables at once", () => {
   expect(() => readEnvironment({ LOG_LEVEL: "loud" })).toThrow(
     /TABLE_NAME[^]*ISSUERS[^]*LOG_LEVEL|LOG_LEVEL[^]*TABLE_NAME/,
   );

@@ -6,7 +6,7 @@ import { userVerifier, rememberTokens } from "../../../shared/auth/user-token.ts
 
 afterEach(() => void vi.useRealTimers());
 
-/** A verifier that remembers, and how often it verified. */
+/** A verifier that remembers tokens, and the number of its verifications. */
 function scene() {
   const issuer = createIssuer();
   const verify = userVerifier([issuer.issuerConfig()]);
@@ -22,7 +22,7 @@ function scene() {
   return { mint, remembering, at, verified: () => count };
 }
 
-test("a token is verified once in 150 seconds, and each token for itself", async () => {
+test("each token is verified once in 150 seconds", async () => {
   const { mint, remembering, at, verified } = scene();
   const [one, other] = [mint("one", 3_600), mint("other", 3_600)];
   const [first, second] = [await remembering(one), await remembering(other)];
@@ -73,7 +73,7 @@ test("a token is refused five minutes after its issuer has removed its key, at t
     await expect(verify(token ?? "")).rejects.toMatchObject({ code: "unauthenticated" });
 });
 
-test("a token that expires is refused from then on", async () => {
+test("a remembered token is refused once it has expired", async () => {
   const { mint, remembering, at } = scene();
   const token = mint("one", 60);
   await remembering(token);
@@ -81,7 +81,7 @@ test("a token that expires is refused from then on", async () => {
   await expect(remembering(token)).rejects.toMatchObject({ code: "token_expired" });
 });
 
-test("a refused token, and a token that differs in a byte from a valid one, is verified each time", async () => {
+test("a refused token is verified each time, even if it looks like a remembered token", async () => {
   const { mint, remembering, verified } = scene();
   const token = mint("one", 3_600);
   await remembering(token);
@@ -92,7 +92,7 @@ test("a refused token, and a token that differs in a byte from a valid one, is v
   expect(verified()).toBe(3);
 });
 
-test("ten thousand tokens are remembered, and the oldest is forgotten for another", async () => {
+test("10,000 tokens are remembered, and the next token replaces the oldest", async () => {
   let count = 0;
   const verify = rememberTokens(async () => {
     count += 1;

@@ -6,7 +6,7 @@ import { me } from "../../support/auth.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newServiceAccount, testTable } from "../../support/world.ts";
 
-test("lets a service account in by its token, with its granted permissions only", async () => {
+test("the token of a service account gives only the permissions that were granted to the account", async () => {
   const account = await newAccount();
   const service = await newServiceAccount(account, { role: "viewer" });
   const path = `/v1/public/accounts/${account.id}/workspaces`;
@@ -15,7 +15,7 @@ test("lets a service account in by its token, with its granted permissions only"
   expect(refused.body).toMatchObject({ code: "forbidden", required_capability: "workspace.manage" });
 });
 
-test("refuses a wrong checksum without reading the table", async () => {
+test("a token with a wrong checksum is refused without a read of the table", async () => {
   const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
   const { token } = mintServiceToken();
   const forged = token.slice(0, -1) + (token.endsWith("0") ? "1" : "0");
@@ -25,7 +25,7 @@ test("refuses a wrong checksum without reading the table", async () => {
   expect(usage.calls).toBe(0);
 });
 
-test("refuses a well-made token nobody was given, and one with another's secret", async () => {
+test("a well-formed token that was never stored is refused, and so is one made of the parts of two tokens", async () => {
   const service = await newServiceAccount(await newAccount(), { role: "viewer" });
   const stranger = mintServiceToken().token;
   expect((await me(stranger)).status).toBe(401);
@@ -33,7 +33,7 @@ test("refuses a well-made token nobody was given, and one with another's secret"
   expect((await me(swapped)).status).toBe(401);
 });
 
-test("changing any character of a token makes it another one", async () => {
+test("a token with any changed character is refused without a read of the table", async () => {
   await fc.assert(
     fc.asyncProperty(fc.nat(), fc.constantFrom("0", "A", "a", "z", "_"), async (position, character) => {
       const { token } = mintServiceToken();
@@ -47,7 +47,7 @@ test("changing any character of a token makes it another one", async () => {
   );
 });
 
-test("mints tokens of the documented shape from random bytes, never the same twice", () => {
+test("minted tokens have the documented form, and each is different", () => {
   const tokens = Array.from({ length: 50 }, () => mintServiceToken().token);
   for (const token of tokens) expect(token).toMatch(/^sat_[0-9A-Za-z]{16}_[0-9A-Za-z]{46}$/);
   expect(new Set(tokens).size).toBe(50);

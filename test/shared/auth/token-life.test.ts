@@ -26,7 +26,7 @@ async function newToken(more: { expiresAt?: string | null } = {}) {
     id,
     publicId,
     use: (afterMs: number) => servicePrincipal(token, table, at(afterMs)),
-    /** When it was last used, in milliseconds after the start. */
+    /** The recorded last use, in milliseconds after the start. */
     lastUse: async () => {
       const found = (await lastUses(table, [publicId])).get(publicId);
       return found === undefined ? undefined : Date.parse(found) - start;
@@ -34,7 +34,7 @@ async function newToken(more: { expiresAt?: string | null } = {}) {
   };
 }
 
-test("the same bytes give the same token, whose sum is the CRC32 of the rest in base 62", () => {
+test("the same seed gives the same token, whose checksum is the CRC32 of the rest in base 62", () => {
   const seed = Buffer.from(Array.from({ length: 112 }, (_, index) => (index * 37 + 11) & 255));
   expect(mintServiceToken(seed)).toEqual({
     token: "sat_CwgI0kU4oYAscMwg_Q2kUEoYIucM6gQAkUEqYI2cM6iQAuUEyaI2mM6qS48E82U",
@@ -51,7 +51,7 @@ test.each(["sat_", "sat_x", "sat_CwgI0kU4oYAscMwg_Q2kUEoYIucM6gQAkUEqYI2cM6iQAuU
 );
 
 describe("the last use of a token", () => {
-  test("is there from the first one on, and is told again after an hour", async () => {
+  test("is recorded at the first use, and then at uses at least an hour later", async () => {
     const token = await newToken();
     expect(await token.lastUse()).toBeUndefined();
     const seen = [];
@@ -62,12 +62,12 @@ describe("the last use of a token", () => {
     expect(seen).toEqual([0, 0, 0, hourMs, hourMs, 5 * hourMs]);
   });
 
-  test("is not recorded for an ended token, nor for an unknown one", async () => {
+  test("is missing for a token that was never used, and for an unknown token", async () => {
     const { publicId } = await newToken();
     expect(await lastUses(table, [publicId, "0000000000000000"])).toEqual(new Map());
   });
 
-  test("that cannot be noted refuses nobody, and leaves no token behind that was deleted meanwhile", async () => {
+  test("need not be recorded for a token to work, and recording it does not restore a deleted token", async () => {
     const token = await newToken();
     const failing = { ...table, attempt: async () => Promise.reject(new Error("down")) };
     const minted = mintServiceToken();
@@ -88,14 +88,14 @@ describe("the last use of a token", () => {
 });
 
 describe("the end of a token", () => {
-  test("is at the very instant at which it expires", async () => {
+  test("is exactly at its time of expiry", async () => {
     const token = await newToken({ expiresAt: at(1_000).toISOString() });
     expect(await token.use(999)).toMatchObject({ type: "service_account", id: token.id, groups: [] });
     await expect(token.use(1_000)).rejects.toMatchObject({ code: "token_expired" });
     expect(await (await newToken({ expiresAt: null })).use(1_000)).toBeDefined();
   });
 
-  /** Ends tokens, and tells which of them were live. */
+  /** Ends tokens. Returns the ids of the tokens that were live, and the number of writes. */
   const end = async (tokens: { publicId: string }[], how: Parameters<typeof planTokenEnds>[2], afterMs = 0) => {
     const ids = tokens.map(({ publicId }) => publicId);
     const { live, writes } = await planTokenEnds(table, ids, how, at(afterMs));
@@ -103,14 +103,14 @@ describe("the end of a token", () => {
     return { live, writes: writes.length };
   };
 
-  test("by revocation is at once, and is told apart from expiry", async () => {
+  test("by revocation is immediate, and has an error code of its own", async () => {
     const token = await newToken({ expiresAt: at(1_000).toISOString() });
     expect(await end([token], { revoked: at(0) })).toEqual({ live: [token.publicId], writes: 1 });
     await expect(token.use(0)).rejects.toMatchObject({ code: "token_revoked" });
     expect(await end([token], { revoked: at(0) })).toEqual({ live: [], writes: 0 });
   });
 
-  test("by expiry is never later than it was", async () => {
+  test("by a new expiry is never later than before", async () => {
     const [never, later, same, sooner] = [
       await newToken(),
       await newToken({ expiresAt: at(2_000).toISOString() }),
@@ -127,7 +127,7 @@ describe("the end of a token", () => {
     await expect(sooner.use(500)).rejects.toMatchObject({ code: "token_expired" });
   });
 
-  test("is not set for an ended token, nor for an unknown one", async () => {
+  test("is not changed for an expired token or an unknown token", async () => {
     const over = await newToken({ expiresAt: at(500).toISOString() });
     const none = { publicId: "0000000000000000" };
     expect(await end([over, none], { expires: at(1_000).toISOString() }, 500)).toEqual({ live: [], writes: 0 });

@@ -30,7 +30,7 @@ const start = Date.parse("2026-03-31T12:00:00.000Z");
 const minutes = 60_000;
 const days = 1_440 * minutes;
 
-/** The product and its payment provider on a table in memory, at an instant, with an account in it. */
+/** An account in a table in memory, with an embedded payment provider, and a clock that only the test moves. */
 async function newScene() {
   const store = createMemoryStore();
   const table = openMemoryTable(store);
@@ -105,7 +105,7 @@ async function inQueue(queue: Queue, store: MemoryStore) {
   return (await readDue(openMemoryTable(store), queue, new Date(start + 900 * days))).flat();
 }
 
-/** A checkout that was paid, of which no webhook tells. */
+/** A paid checkout. The provider's webhook has not reported the payment. */
 async function paidScene(): Promise<Scene & { checkoutId: string }> {
   const scene = await newScene();
   const { hosted_page } = await scene.open();
@@ -113,7 +113,7 @@ async function paidScene(): Promise<Scene & { checkoutId: string }> {
   return { ...scene, checkoutId: hosted_page.id };
 }
 
-/** What the provider's webhook would tell of a payment. */
+/** Handles the event that the provider's webhook would send for the payment. */
 const webhook = ({ accountId, checkoutId, token, table, now }: Scene & { checkoutId: string }) =>
   handlePayment(
     {
@@ -129,7 +129,7 @@ const webhook = ({ accountId, checkoutId, token, table, now }: Scene & { checkou
     { table, now, log },
   );
 
-test("a payment that no webhook tells of is credited by the worker after minutes, and is then done with", async () => {
+test("without a webhook, the worker credits a payment after two minutes, and does not look at it again", async () => {
   const scene = await paidScene();
   expect(await scene.sweep()).toMatchObject({ due: 0 });
   expect(await scene.posted()).toBe(0);
@@ -140,7 +140,7 @@ test("a payment that no webhook tells of is credited by the worker after minutes
   expect(await scene.posted()).toBe(1_000);
 });
 
-test("the page of its payer finds it, and so does a product that starts, without waiting for its time", async () => {
+test("without a webhook, the payer's page and the start of the product credit a payment without a wait", async () => {
   const byPage = await paidScene();
   expect(await byPage.page()).toBe("paid");
   expect(await byPage.posted()).toBe(1_000);
@@ -149,7 +149,7 @@ test("the page of its payer finds it, and so does a product that starts, without
   expect([await byStart.posted(), await byStart.queued()]).toEqual([1_000, []]);
 });
 
-test("a payment is credited once, by any reporter and by all at once", async () => {
+test("a payment is credited once, even if the webhook, the worker and the page learn of it at the same time", async () => {
   for (let time = 0; time < 20; time++) {
     const scene = await paidScene();
     scene.clock.ms += 2 * minutes;
@@ -162,7 +162,7 @@ test("a payment is credited once, by any reporter and by all at once", async () 
   }
 });
 
-test("however many pages poll, and however often, the provider is asked every four seconds", async () => {
+test("the provider is asked at most once in four seconds, even if many pages poll", async () => {
   const scene = await newScene();
   await scene.open();
   for (const _ of [1, 2, 3]) {
@@ -176,7 +176,7 @@ test("however many pages poll, and however often, the provider is asked every fo
   }
 });
 
-test("a provider that fails is a page that says pending, and a worker that comes again", async () => {
+test("if the provider fails, the page says `pending`, and the worker tries again later", async () => {
   const scene = await paidScene();
   const troubles = [
     new Problem("upstream_unavailable", "No answer.", { retry_after: 1 }),
@@ -196,7 +196,7 @@ test("a provider that fails is a page that says pending, and a worker that comes
   expect([await scene.posted(), await scene.queued()]).toEqual([1_000, []]);
 });
 
-test("a checkout that the provider does not know, or says to be somebody else's, is credited to nobody", async () => {
+test("a checkout is not credited if the provider does not know it, or if its answer is about another checkout", async () => {
   const unknown = await newScene();
   await unknown.open();
   const none = { ...noCards, getCheckout: () => Promise.reject(new Problem("not_found", "None.")) };
@@ -216,7 +216,7 @@ test("a checkout that the provider does not know, or says to be somebody else's,
   }
 });
 
-test("a paid session of Stripe is credited, and a complete but unpaid one is waited for", async () => {
+test("a complete session of Stripe is credited only after it is paid", async () => {
   const scene = await newScene();
   const stripe = await startStripe();
   const payments = stripePayments(async () => ({ apiKey: "sk_test", webhookSecrets: ["whsec"] }), {
@@ -235,7 +235,7 @@ test("a paid session of Stripe is credited, and a complete but unpaid one is wai
   expect(asked).toEqual([1, 2].map(() => `/v1/checkout/sessions/${hosted_page.id}`));
 });
 
-test("a top-up of an amount that Stripe refuses is a 422 about `amount`, and stores nothing", async () => {
+test("if Stripe refuses the amount of a top-up, the answer is a 422 about `amount`, and nothing is queued", async () => {
   const scene = await newScene();
   const stripe = await startStripe([
     { status: 400, error: { type: "invalid_request_error", code: "amount_too_small", message: "No." } },
@@ -248,7 +248,7 @@ test("a top-up of an amount that Stripe refuses is a 422 about `amount`, and sto
   expect(await scene.queued()).toEqual([]);
 });
 
-test("an open checkout is asked about ever more seldom, until it has expired", async () => {
+test("the worker asks about an open checkout less and less often, until the checkout has expired", async () => {
   const scene = await newScene();
   await scene.open();
   const waits: number[] = [];
@@ -266,7 +266,7 @@ test("an open checkout is asked about ever more seldom, until it has expired", a
   expect(await scene.page()).toBe("expired");
 });
 
-test("a checkout without an end is given up after thirty days, and its page still asks", async () => {
+test("the worker gives up a checkout without an end after thirty days, and its page still asks the provider", async () => {
   const scene = await newScene();
   const { hosted_page } = await scene.open();
   await scene.act(hosted_page.id, "decline");
@@ -281,7 +281,7 @@ test("a checkout without an end is given up after thirty days, and its page stil
   expect(scene.asked.length).toBe(before + 1);
 });
 
-test("a provider that fails for longer than that is asked until it answers", async () => {
+test("the worker asks about a checkout for more than thirty days if the provider fails", async () => {
   const scene = await paidScene();
   scene.clock.ms += 100 * days;
   const payments = {
@@ -294,7 +294,7 @@ test("a provider that fails for longer than that is asked until it answers", asy
   expect(await scene.posted()).toBe(1_000);
 });
 
-test("a purchase that waits for its payment goes on, whichever process learns of the payment", async () => {
+test("a purchase that waits for its payment continues, whether the page or the worker learns of the payment", async () => {
   for (const how of ["page", "worker"]) {
     const scene = await newScene();
     const { session, ...noted } = await openTopup(scene.accountId, 1_500, scene.context, scene.outside, {
@@ -308,7 +308,7 @@ test("a purchase that waits for its payment goes on, whichever process learns of
   }
 });
 
-/** A checkout as the first edition left it: in no queue, and without the members that came later. */
+/** A paid checkout as the first edition stored it: in no queue, and without the members that came later. */
 async function oldScene() {
   const scene = await paidScene();
   const { asked_at, is_queued, ...topup } = StoredTopup.parse(await scene.topup());
@@ -322,14 +322,14 @@ async function oldScene() {
   return scene;
 }
 
-test("a checkout of the first edition is found by its page", async () => {
+test("the page of a checkout of the first edition credits the payment", async () => {
   const scene = await oldScene();
   const pages = Array.from({ length: 5 }, () => scene.page());
   expect(await Promise.all(pages)).toContain("paid");
   expect(await scene.posted()).toBe(1_000);
 });
 
-test("a checkout of the first edition is put into the queue by the day's run, once, and credited", async () => {
+test("the daily run puts a checkout of the first edition into the queue once, and the worker then credits it", async () => {
   const scene = await oldScene();
   const { table, now } = scene;
   const run = () => runAll(plusDays(dayOf(now()), -1), { table, now, requestId: "r", log });
@@ -340,21 +340,21 @@ test("a checkout of the first edition is put into the queue by the day's run, on
   expect([await scene.posted(), await scene.queued()]).toEqual([1_000, []]);
 });
 
-/** An invoice of a day, which the wallet could not pay yet: what it comes to, in minor units. */
+/** Makes an invoice of one day, which the wallet cannot pay yet. Returns the open amount, in minor units. */
 async function owing({ table, accountId, now }: Scene): Promise<number> {
   await runAccount(accountId, dayOf(now()), { table, now, requestId: "r" });
   const { open } = await openAccountBilling(table, accountId, now());
   return open.reduce((sum, { total }) => sum + total, 0);
 }
 
-/** Ends a process at the await with this place, the first being 0. */
+/** Stops a process for ever at its await number `place`, counted from 0. */
 const dyingAt = (place: number, seen: { steps: number }): Step => {
   const never = new Promise<undefined>(() => undefined);
   return async () => (seen.steps++ === place ? never : undefined);
 };
 
 test.each(["worker", "page"])(
-  "a %s that dies at any await loses nothing: what was paid is credited once and pays what is owed",
+  "if the %s dies at any await, the payment is still credited once, and pays the open invoice",
   async (who) => {
     for (let place = 0; ; place++) {
       const scene = await paidScene();

@@ -9,7 +9,7 @@ const linesOf = (days: readonly Accrual[]) => linesIn(days, "USD");
 
 const nothing = { plan_id: "per_mailbox", mailboxes: 0, dedicated_ips: 0, sent_mails: 0 } as const;
 
-/** That many days from the first of a month on, all the same. */
+/** `count` days with the same usage, from the first day of the month on. */
 const daysOf = (month: string, count: number, what: Partial<Accrual>): Accrual[] =>
   Array.from({ length: count }, (_, index) => ({ ...nothing, day: plusDays(`${month}-01`, index), ...what }));
 
@@ -38,20 +38,20 @@ test("a whole month costs its price, however long the month is", () => {
 });
 
 test.for([
-  ["5 mailboxes for a day of 31, 1500 ÷ 31 = 48.39,", "2026-01", 1, { mailboxes: 5 }, 48],
-  ["5 mailboxes for 7 days of 28", "2026-02", 7, { mailboxes: 5 }, 375],
-  ["5 mailboxes for 7 days of 29, 10500 ÷ 29 = 362.07,", "2028-02", 7, { mailboxes: 5 }, 362],
-  ["an IP for half a month", "2026-04", 15, { plan_id: "per_dedicated_ip", dedicated_ips: 1 }, 4_950],
-  ["12 mails, 0.48,", "2026-04", 1, { plan_id: "per_dedicated_ip", sent_mails: 12 }, 0],
-  ["13 mails, 0.52,", "2026-04", 1, { plan_id: "per_dedicated_ip", sent_mails: 13 }, 1],
-  ["312 mails, 12.48,", "2026-04", 1, { plan_id: "per_dedicated_ip", sent_mails: 312 }, 12],
-  ["nothing on a plan with a minimum for 14 days of 28", "2026-02", 14, {}, 250],
-  ["nothing on a plan with a minimum for 5 days of 31, 80.65,", "2026-01", 5, {}, 81],
-] as const)("%s comes to what it says", ([, month, count, what, cents]) => {
+  ["5 mailboxes for 1 day of 31, 1500 ÷ 31 = 48.39", "2026-01", 1, { mailboxes: 5 }, 48],
+  ["5 mailboxes for 7 days of 28, 375", "2026-02", 7, { mailboxes: 5 }, 375],
+  ["5 mailboxes for 7 days of 29, 10500 ÷ 29 = 362.07", "2028-02", 7, { mailboxes: 5 }, 362],
+  ["a dedicated IP for half a month, 4950", "2026-04", 15, { plan_id: "per_dedicated_ip", dedicated_ips: 1 }, 4_950],
+  ["12 mails, 0.48", "2026-04", 1, { plan_id: "per_dedicated_ip", sent_mails: 12 }, 0],
+  ["13 mails, 0.52", "2026-04", 1, { plan_id: "per_dedicated_ip", sent_mails: 13 }, 1],
+  ["312 mails, 12.48", "2026-04", 1, { plan_id: "per_dedicated_ip", sent_mails: 312 }, 12],
+  ["the minimum of a plan for 14 days of 28, 250", "2026-02", 14, {}, 250],
+  ["the minimum of a plan for 5 days of 31, 80.65", "2026-01", 5, {}, 81],
+] as const)("the price in cents is rounded to the nearest cent: %s", ([, month, count, what, cents]) => {
   expect(totalAmount(linesOf(daysOf(month, count, what)))).toBe(cents);
 });
 
-test("sent mails are charged by the thousand, and rounded once, not by the day", () => {
+test("the price of sent mails is rounded once for the month, not for each day", () => {
   const cost = (days: number, sent_mails: number) =>
     totalAmount(linesOf(daysOf("2026-04", days, { plan_id: "per_dedicated_ip", sent_mails })));
   expect([cost(1, 12), cost(2, 12), cost(25, 1), cost(30, 25_000_012)]).toEqual([0, 1, 1, 30_000_014]);
@@ -87,7 +87,7 @@ test("lines are above zero, add up to the total, and reach the minimum", () => {
   );
 });
 
-test("using more never costs less, and a line is at most half a cent off", () => {
+test("using more never costs less, and a line differs from its exact amount by at most half a cent", () => {
   fc.assert(
     fc.property(anyDays, fc.nat(), (days, place) => {
       const more = days.map((day, index) =>

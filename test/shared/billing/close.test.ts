@@ -11,7 +11,7 @@ import { log as silent, newScene, purchase } from "./scene.ts";
 
 const table = testTable();
 
-/** An account of 15 January with three mailboxes. */
+/** An account that was created on 15 January, with three mailboxes and `money` minor units in its wallet. */
 async function sceneOfJanuary(money: number) {
   const scene = await newScene("2026-01-15");
   await scene.use({ mailboxes: 3 });
@@ -21,7 +21,7 @@ async function sceneOfJanuary(money: number) {
 
 const noonOf = (day: string): Date => new Date(`${day}T12:00:00Z`);
 
-test("closing invoices the usage up to its day, pays it from the wallet, and shows the rest", async () => {
+test("a closing invoices the usage up to its day, pays the invoices from the wallet, and returns the rest", async () => {
   const { accountId, invoices, account, wallet } = await sceneOfJanuary(10_000);
   const told = await closeAccount(table, accountId, noonOf("2026-02-10"));
   const bills = await invoices();
@@ -51,7 +51,7 @@ test("a final invoice that the wallet cannot pay stays open, and a payment pays 
   expect((await account()).status).toBe("closed");
 });
 
-test("if a closed account is closed again, its open invoice is paid from money that was held before", async () => {
+test("if a closed account is closed again, its open invoice is paid with money that is not held any more", async () => {
   const { accountId, invoices, post } = await sceneOfJanuary(1_000);
   const { id, ...bought } = purchase("name", 900);
   await post({ kind: "hold", id, ...bought });
@@ -62,7 +62,7 @@ test("if a closed account is closed again, its open invoice is paid from money t
   expect((await invoices()).map(({ status }) => status)).toEqual(["paid"]);
 });
 
-test("the amount owed includes payments that the provider took back, and no purchase that was paid before", async () => {
+test("the amount owed includes money that the payment provider refunded", async () => {
   const { accountId, on } = await sceneOfJanuary(0);
   on("2026-01-20");
   const refund = { id: "re_1", amount: 500, isFailed: false };
@@ -90,7 +90,7 @@ test("closing twice, or eight times at once, makes one set of invoices", async (
   expect((await events()).filter((type) => type === "account.updated")).toHaveLength(1);
 });
 
-test("months that were never closed are invoiced one by one before an account is closed", async () => {
+test("the closing of an account makes an invoice for each month that has none", async () => {
   const { accountId, invoices } = await sceneOfJanuary(100_000);
   await closeAccount(table, accountId, noonOf("2026-06-10"));
   expect((await invoices()).map(({ period_end }) => period_end)).toEqual([
@@ -110,7 +110,7 @@ test("an account that the operator suspended is charged no mailbox when it is cl
   expect(await invoices()).toEqual([]);
 });
 
-test("money for a closed account is reported to the operator, once for each payment", async () => {
+test("a payment for a closed account is reported to the operator once", async () => {
   const { accountId, context, on } = await sceneOfJanuary(0);
   await closeAccount(table, accountId, noonOf("2026-01-20"));
   on("2026-01-22");
@@ -122,7 +122,7 @@ test("money for a closed account is reported to the operator, once for each paym
   expect(errors).toEqual([["a closed account was paid", { account_id: accountId, amount: "5.00" }]]);
 });
 
-test("a purchase after the plan was cancelled at once, on the day of the closing, is on an invoice", async () => {
+test("a purchase on the day of the closing is on an invoice, even if the plan was cancelled earlier that day", async () => {
   const { accountId, context, invoices, on, post } = await sceneOfJanuary(10_000);
   on("2026-01-20", "10:00");
   await cancelPlan(accountId, true, context);
@@ -147,7 +147,7 @@ test("a purchase after the plan was cancelled at once, on the day of the closing
   expect(await usageOf(accountId, "2026-01", context)).toMatchObject({ total: "1.74", invoiced: "1.74" });
 });
 
-test("a purchase that was paid after the closing is on an invoice after the second closing", async () => {
+test("if a purchase is paid after the closing, a second closing puts it on an invoice", async () => {
   const { accountId, invoices, on, post, state } = await sceneOfJanuary(10_000);
   const { id, ...bought } = purchase("name", 1_400);
   await post({ kind: "hold", id, ...bought });

@@ -38,7 +38,7 @@ function currenciesIn(answer: unknown): string[] {
   return [...found];
 }
 
-/** Opens a top-up of 100.00 and lets the provider tell that it was paid, in a currency. */
+/** Opens a top-up of 100.00. The provider then reports a payment of 100.00 in `currency`. */
 async function topUp(account: Account, currency: string) {
   const { body } = await billing(account, "POST", "topup-session", { amount: "100.00" });
   const checkoutId = String(body.hosted_page.id);
@@ -71,7 +71,7 @@ test("an account in EUR sees its currency and its prices everywhere, and pays in
   expect(answers.map(currenciesIn)).toEqual(answers.map(() => ["EUR"]));
 });
 
-test("its invoice and its credit note are in EUR, with VAT that needs no other currency", async () => {
+test("the invoice and the credit note of an account in EUR are in EUR, and show VAT in no other currency", async () => {
   const account = await newEuroAccount();
   await fund(account, 10_000);
   await use(account, 3);
@@ -94,7 +94,7 @@ test("a payment in another currency is not credited", async () => {
   expect((await topUp(dollars, "eur")).balance).toMatchObject({ balance: "0.00", currency: "USD" });
 });
 
-test("a recharge and its events are in EUR", async () => {
+test("an automatic recharge of an account in EUR is in EUR", async () => {
   const account = await newEuroAccount();
   await saveTestCard(account);
   await billing(account, "PATCH", "auto-recharge", { enabled: true, threshold: "20.00", amount: "25.00" });
@@ -103,7 +103,7 @@ test("a recharge and its events are in EUR", async () => {
   expect([state, currency, last_recharge.currency]).toEqual(["running", "EUR", "EUR"]);
 });
 
-test("a dedicated IP costs its price in EUR, and a missing amount is in EUR", async () => {
+test("an account in EUR sees the price of a dedicated IP in EUR, and an error about missing funds in EUR", async () => {
   const account = await newEuroAccount();
   const { option_id } = await newOption();
   const options = (await get(account, "/dedicated-ips/available-options")) as { option_id: string; price: string }[];
@@ -113,7 +113,7 @@ test("a dedicated IP costs its price in EUR, and a missing amount is in EUR", as
   expect([status, body.code, body.currency]).toEqual([409, "insufficient_funds", "EUR"]);
 });
 
-test("names, which are sold in USD, are refused to an account in EUR, in a dry run too", async () => {
+test("an account in EUR cannot buy domain names, because they are sold in USD; a dry run is refused too", async () => {
   const account = await newEuroAccount();
   await fund(account, 100_000);
   const { token } = account.owner;
@@ -138,7 +138,7 @@ test.each([
   ["GBP", "no prices in GBP"],
   ["JPY", "two decimals"],
   ["XQQ", "ISO 4217"],
-])("an account in %s is refused, because there is none in it", async (currency, reason) => {
+])("a new account in %s is refused, and the error says %j", async (currency, reason) => {
   await expect((async () => create(currency))()).rejects.toThrow(reason);
 });
 
@@ -150,7 +150,7 @@ test("an account in a currency without a rate to the seller's is refused", async
   expect((await create("EUR")).currency).toBe("EUR");
 });
 
-test("the currency changes as long as nothing was paid, billed or set up in it", async () => {
+test("the currency of an account can change until money is received or a top-up is opened", async () => {
   const account = await newAccount();
   const set = (currency: string) => setAccountCurrency(table, account.id, currency, clock());
   expect((await set("EUR")).currency).toBe("EUR");
@@ -163,7 +163,7 @@ test("the currency changes as long as nothing was paid, billed or set up in it",
   await expect(setAccountCurrency(table, waiting.id, "EUR", clock())).rejects.toThrow("The currency stays USD");
 });
 
-test("a movement that was planned before the currency changed is planned again in the new one", async () => {
+test("if the currency changes during a movement of money, the movement is in the final currency", async () => {
   const account = await newAccount();
   const racing = fund(account, 100);
   await setAccountCurrency(table, account.id, "EUR", clock()).catch(() => undefined);

@@ -32,7 +32,7 @@ const accruals = async (account: Account, from: Day, to: Day): Promise<Accrual[]
 const usedOn = async (account: Account, day: Day): Promise<number> =>
   (await readUsage(testTable(), account.id, { from: day, today })).dedicatedIpsOn(day);
 
-test("a managed IP costs nothing by the day for thirty days, as they are paid, and then every day", async () => {
+test("a managed IP is charged for each day after its first thirty days, which were paid in advance", async () => {
   const account = await funded(await newAccount());
   const { id } = await activeIp(account);
   const first = dayOf(new Date((await storedIp(account, id))?.paid_until ?? ""));
@@ -42,7 +42,7 @@ test("a managed IP costs nothing by the day for thirty days, as they are paid, a
   expect(await accrued(account, first, plusDays(today, 34))).toEqual([1, 1, 1, 1, 1]);
 });
 
-test("counts it whether it is active, degraded or suspended, and nothing that is not there", async () => {
+test("an active, degraded or suspended managed IP counts as usage, and a stored number of IPs does not", async () => {
   const account = await funded(await newAccount());
   const { id } = await activeIp(account);
   const day = plusDays(today, 31);
@@ -51,13 +51,13 @@ test("counts it whether it is active, degraded or suspended, and nothing that is
     expect(await usedOn(account, day), status).toBe(1);
   }
   expect(await usedOn(account, today)).toBe(0);
-  // What an operator of the first edition once set, and what is counted by itself since.
+  // An operator of the first edition stored these numbers. The product counts itself now.
   await write({ put: { PK: `ACCOUNT#${account.id}`, SK: "USAGE", mailboxes: 2, dedicated_ips: 3 } });
   expect(await usedOn(account, day)).toBe(1);
   expect((await readUsage(testTable(), account.id, { from: day, today })).mailboxesOn(day)).toBe(0);
 });
 
-test("days without a plan have the managed IPs that there are all the same, by the default plan, and nothing else", async () => {
+test("on days without a plan only managed IPs count as usage, and the default plan applies", async () => {
   const account = await funded(await newAccount());
   await activeIp(account);
   await use(account, 5);
@@ -85,7 +85,7 @@ test("a provisioning IP, a deleted IP and a customer's own host cost nothing", a
   expect(await usedOn(account, plusDays(today, 60))).toBe(0);
 });
 
-test("the day on which a managed IP is deleted keeps its plan and the charge for the IP, the day after does not", async () => {
+test("on the day of its deletion, a managed IP keeps the account's plan, and is charged if the day is not prepaid", async () => {
   const account = await funded(await newAccount());
   const [paid, unpaid] = [await activeIp(account), await activeIp(account)];
   await use(account, 5);
@@ -101,7 +101,7 @@ test("the day on which a managed IP is deleted keeps its plan and the charge for
   ]);
 });
 
-test("a managed IP that is deleted before it is ready does not keep the plan of its day", async () => {
+test("a managed IP that is deleted before it is active does not keep the account's plan for that day", async () => {
   const account = await funded(await newAccount());
   const { id } = await claimed(account);
   await use(account, 5);

@@ -28,7 +28,7 @@ async function scene(locals: string[]) {
 const remove = (account: Account, id: string) => send(account, "DELETE", at(id));
 const restore = (account: Account, id: string) => send(account, "POST", at(id, "/restore"));
 
-/** Closes the days up to one, and tells how many mailboxes each day from today on has. */
+/** Closes the days up to `last`. Returns the number of mailboxes on each day from today to `last`. */
 async function countedUpTo(account: Account, last: Day): Promise<number[]> {
   await closeDays(account, last);
   const { PK, SK } = accrualKey(account.id, today);
@@ -68,7 +68,7 @@ test("days that are recorded late count a deleted mailbox from its creation to i
   expect(await countedUpTo(account, plusDays(third, 1))).toEqual([2, 2, 2, 2, 1]);
 });
 
-test("counts deleted mailboxes over many pages, and reads none from before the period", async () => {
+test("a day counts all mailboxes that were deleted on it, even many pages of them, and none that were deleted before", async () => {
   const account = await newRoomyAccount();
   await use(account, 1);
   const table = testTable();

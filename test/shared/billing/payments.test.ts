@@ -14,7 +14,7 @@ import { log, newScene, paymentOf } from "./scene.ts";
 
 const table = testTable();
 
-/** An account with a checkout for 10.00, whose result page is at hand. */
+/** An account with a checkout for 10.00. `tell` reports its payment, and `result` reads its result page. */
 async function sceneWithCheckout() {
   const scene = await newScene("2026-03-01");
   const checkoutId = randomUUID();
@@ -37,7 +37,7 @@ async function sceneWithCheckout() {
   return { ...scene, tell, result, posted: async () => (await scene.wallet()).posted };
 }
 
-test("a payment is credited once, for any number of reports and concurrent reports", async () => {
+test("a payment is credited once, even if it is reported many times or at the same time", async () => {
   const { tell, result, posted, transactions, events } = await sceneWithCheckout();
   expect(await result()).toBe("pending");
   const outcomes = await Promise.all(Array.from({ length: 6 }, () => tell("paid")));
@@ -47,7 +47,7 @@ test("a payment is credited once, for any number of reports and concurrent repor
   expect((await events()).filter((type) => type === "billing.topup.paid")).toHaveLength(1);
 });
 
-test("events come to the same in every order, repeats included", async () => {
+test("the result of a checkout does not depend on the order of its events, or on repeated events", async () => {
   const orders = [
     ["paid", "expired", "failed"],
     ["expired", "paid", "failed", "expired"],
@@ -69,7 +69,7 @@ test("events come to the same in every order, repeats included", async () => {
   }
 });
 
-test("another amount for a checkout that was paid is ignored", async () => {
+test("a second payment of a paid checkout is ignored if its amount is different", async () => {
   const { tell, result, posted } = await sceneWithCheckout();
   await tell("paid");
   expect(await tell("paid", 2_000)).toBe("ignored");
@@ -85,13 +85,13 @@ test("a payment in another currency is ignored, and so is a report about an unkn
   expect(await events()).toEqual(before);
 });
 
-test("a checkout that was paid is credited even if it was never noted", async () => {
+test("a paid checkout is credited even if it was never stored", async () => {
   const { pay, posted } = await sceneWithCheckout();
   expect(await pay({ checkoutId: "another", reference: "lost", amount: 700 })).toBe("credited");
   expect(await posted()).toBe(700);
 });
 
-test("a payment to an account that is not there is refused, and leaves nothing behind", async () => {
+test("a payment to a missing account is refused, and stores nothing", async () => {
   const accountId = randomUUID();
   const event = paymentOf(accountId, {}, new Date("2026-03-01T00:00:00Z"));
   await expect(handlePayment(event, { table, now: () => event.at, log })).rejects.toMatchObject({ status: 404 });

@@ -2,7 +2,7 @@ import { inflateSync } from "node:zlib";
 
 type Piece = { text: string; x: number; y: number; font: string };
 
-/** The objects of a PDF as pdfkit writes them: one after the other, streams deflated. */
+/** The objects of a PDF that pdfkit wrote, by number, with their inflated streams. */
 function objectsOf(pdf: Buffer): Map<string, { head: string; stream: string }> {
   const bytes = pdf.toString("latin1");
   const found = bytes.matchAll(/(\d+) 0 obj\n(.*?)(?:\nstream\n(.*?)\nendstream)?\nendobj/gs);
@@ -14,7 +14,7 @@ function objectsOf(pdf: Buffer): Map<string, { head: string; stream: string }> {
   );
 }
 
-/** What each glyph of a font stands for, by its ToUnicode map. */
+/** The character of each glyph of a font, from the font's ToUnicode map. */
 function charactersOf(map: string): Map<number, string> {
   const characters = new Map<number, string>();
   for (const [, first = "", list = ""] of map.matchAll(/<(\w+)> <\w+> \[(.*?)\]/g)) {

@@ -20,7 +20,7 @@ async function sceneOfMarch() {
   };
 }
 
-test("a change holds from today on, and each day is charged by the plan it was on", async () => {
+test("a change of the plan takes effect today, and each day is charged by the plan of this day", async () => {
   const { change, current, on, use, runOn, invoices } = await sceneOfMarch();
   await use({ mailboxes: 10, dedicated_ips: 1 });
   on("2026-03-11");
@@ -40,7 +40,7 @@ test("a change holds from today on, and each day is charged by the plan it was o
   ]);
 });
 
-test("a change to a day to come is scheduled, can be replaced, and is not taken for a day that is over", async () => {
+test("a change for a later day is scheduled and can be replaced, and a change for a past day is refused", async () => {
   const { change, current, on, events } = await sceneOfMarch();
   on("2026-03-11");
   await expect(change("per_dedicated_ip", "2026-03-10")).rejects.toBeInstanceOf(InvalidInput);
@@ -53,7 +53,7 @@ test("a change to a day to come is scheduled, can be replaced, and is not taken 
   expect((await events()).filter((type) => type === "billing.plan.changed")).toHaveLength(2);
 });
 
-test("the same plan is refused, unless another one was to follow", async () => {
+test("a change to the current plan is refused, unless another plan is scheduled", async () => {
   const { change, current, on } = await sceneOfMarch();
   await expect(change("per_mailbox")).rejects.toMatchObject({ code: "plan_unchanged", status: 409 });
   await change("per_dedicated_ip", "2026-04-01");
@@ -62,7 +62,7 @@ test("the same plan is refused, unless another one was to follow", async () => {
   expect((await current()).plan_id).toBe("per_mailbox");
 });
 
-test("a plan that is cancelled to the end of the month is charged until then, and can be resumed until then", async () => {
+test("a plan that is cancelled for the end of the month is charged until then, and can be resumed before", async () => {
   const { change, cancel, current, on, runOn, accruals, invoices } = await sceneOfMarch();
   on("2026-03-10");
   expect(await cancel(false)).toMatchObject({
@@ -82,7 +82,7 @@ test("a plan that is cancelled to the end of the month is charged until then, an
   expect(await current()).toMatchObject({ plan_id: null, plan_name: null, price: null, status: "cancelled" });
 });
 
-test("a plan that is cancelled at once is settled at once, the day that has begun included, and charged once", async () => {
+test("an immediate cancellation invoices the usage at once, including today, and no day is charged again", async () => {
   const { cancel, on, topUp, use, invoices, wallet, runOn } = await sceneOfMarch();
   await use({ mailboxes: 31 });
   await topUp(100_000);
@@ -97,7 +97,7 @@ test("a plan that is cancelled at once is settled at once, the day that has begu
   expect((await wallet()).posted).toBe(96_700);
 });
 
-test("a final settlement that the wallet cannot pay is past due, and bars a change until it is paid", async () => {
+test("if the wallet cannot pay the final invoice, the account is past due, and cannot change its plan before it pays", async () => {
   const { cancel, change, on, topUp, current } = await sceneOfMarch();
   on("2026-03-11");
   expect(await cancel(true)).toMatchObject({ account_status: "past_due" });
@@ -107,7 +107,7 @@ test("a final settlement that the wallet cannot pay is past due, and bars a chan
   expect(await change("per_mailbox")).toMatchObject({ status: "scheduled", account_status: "active" });
 });
 
-test("cancelled at once and resumed in the same month, no day is charged twice", async () => {
+test("if a plan is cancelled at once and resumed in the same month, no day is charged twice", async () => {
   const { cancel, change, on, topUp, runOn, accruals, invoices } = await sceneOfMarch();
   await topUp(100_000);
   on("2026-03-11");
@@ -122,7 +122,7 @@ test("cancelled at once and resumed in the same month, no day is charged twice",
   ]);
 });
 
-test("a plan that is to begin again later can be cancelled before it does", async () => {
+test("a plan that is scheduled to begin again can be cancelled before it begins", async () => {
   const { cancel, change, current, on } = await sceneOfMarch();
   await cancel(false);
   await change("per_mailbox", "2026-05-01");
@@ -132,7 +132,7 @@ test("a plan that is to begin again later can be cancelled before it does", asyn
   expect((await current()).plan_id).toBeNull();
 });
 
-test("cancelled at once when the daily run is months behind, the run settles every month", async () => {
+test("if a plan is cancelled at once while the daily run is months late, the run invoices every month", async () => {
   const { cancel, on, topUp, runOn, invoices, accruals } = await sceneOfMarch();
   await topUp(100_000);
   on("2026-06-11");
@@ -142,7 +142,7 @@ test("cancelled at once when the daily run is months behind, the run settles eve
   expect((await invoices()).map(({ total }) => total)).toEqual([500, 500, 500, 183]);
 });
 
-test("cancelled at once a few days into a month that follows one without an invoice, both are settled", async () => {
+test("an immediate cancellation also invoices the month before, if this month has no invoice yet", async () => {
   const { cancel, on, topUp, runOn, invoices } = await sceneOfMarch();
   await topUp(100_000);
   await runOn("2026-03-31", "2026-03-30");
@@ -154,7 +154,7 @@ test("cancelled at once a few days into a month that follows one without an invo
   ]);
 });
 
-test("the event of a plan's end has the first day without a plan, also if a later day is the first to be recorded", async () => {
+test("the event of a plan's end has the first day without a plan", async () => {
   const { cancel, on, runOn, changes } = await sceneOfMarch();
   on("2026-03-27");
   await cancel(true);

@@ -25,12 +25,12 @@ const asOwner = (context: Context): Context => ({
   permissions: { ...context.permissions, everything: true },
 });
 
-/** An account of a day in February with usage of every kind, and what becomes of its plan. */
+/** An account that is created on a day in February, with usage of every kind and a change of its plan. */
 const lives = fc.record({
   created: fc.nat(27).map((days) => plusDays(first, days)),
-  /** Days from the account's creation to the change, within the month. */
+  /** The days from the account's creation to the change. The change is at the latest at the end of the month. */
   changedAfter: fc.nat(27),
-  /** Days from the change to the new plan's first day; undefined for the default. */
+  /** The days from the change to the new plan's first day. Undefined for the default. */
   beginsAfter: fc.option(fc.integer({ min: 1, max: 45 }), { nil: undefined }),
   begunOn: fc.constantFrom("per_mailbox", "per_dedicated_ip"),
   usage: fc.record({ mailboxes: fc.nat(5_000), dedicated_ips: fc.nat(3) }),
@@ -39,7 +39,7 @@ const lives = fc.record({
   currency: fc.constantFrom("USD", "EUR"),
 });
 
-test("the invoices of a plan's preview are made, if the usage stays the same", async () => {
+test("if the usage stays the same, the invoices are the ones that the preview of the plan shows", async () => {
   const check = async (life: typeof lives extends fc.Arbitrary<infer Life> ? Life : never) => {
     const { created, changedAfter, beginsAfter, begunOn, usage, mails, isRecordedDaily, currency } = life;
     sellInEuros();
@@ -92,7 +92,7 @@ const claims = fc.record({
   currency: fc.constantFrom("USD", "EUR"),
 });
 
-test("the preview of a claim agrees with the hold of the claim, and with the invoices of its periods", async () => {
+test("the preview of a claim of an IP agrees with the amount that the claim holds, and with the later invoices", async () => {
   const check = async ({
     claimedAfter,
     plan,
@@ -146,7 +146,7 @@ test("the preview of a claim agrees with the hold of the claim, and with the inv
   }
 });
 
-test("the balance and the costs of the periods need billing.view", async () => {
+test("a preview shows the balance and the costs only to a caller with billing.view", async () => {
   const { accountId, context } = await newScene(first);
   const { preview } = await previewPlan(accountId, "per_dedicated_ip", undefined, context);
   expect(preview).toMatchObject({ this_period: null, next_period: null, available: null });

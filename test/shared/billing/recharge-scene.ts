@@ -15,7 +15,7 @@ import { log, newScene } from "./scene.ts";
 
 const base = testTable();
 
-/** The table with one account's tasks only, because other tests have tasks of other times. */
+/** The table, with the recharge tasks of one account only. The tasks of other tests have other times. */
 const onlyTasksOf = (accountId: string): Table => ({
   ...base,
   between: async (partition, ...range) => {
@@ -29,7 +29,7 @@ const onlyTasksOf = (accountId: string): Table => ({
  */
 type Fault = "before" | "after" | "refusal" | undefined;
 
-/** An account with 30.00 in its wallet, whose automatic recharges take 25.00 from a test card below 20.00. */
+/** An account with 30.00 in its wallet. Below 20.00, an automatic recharge takes 25.00 from a test card. */
 export async function newRechargeScene(card: keyof typeof testCards = "works") {
   const scene = await newScene("2026-03-01");
   const { accountId, context } = scene;

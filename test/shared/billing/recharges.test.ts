@@ -11,7 +11,7 @@ import { purchase } from "./scene.ts";
 const spend = (amount: number) => ({ kind: "transfer" as const, ...purchase(randomUUID(), amount) });
 type Scene = Awaited<ReturnType<typeof newRechargeScene>>;
 
-/** Spends until the wallet is below the threshold, and lets the watch and the worker run. */
+/** Spends `amount` minor units from the wallet, and then runs the watch and the worker. */
 async function runLow(scene: Scene, amount = 1_500): Promise<void> {
   await scene.post(spend(amount));
   await scene.watch();
@@ -21,7 +21,7 @@ async function runLow(scene: Scene, amount = 1_500): Promise<void> {
 const rechargesOf = async (scene: Scene) =>
   (await scene.changes("billing.recharge.")).map(({ type, after }) => [type.split(".").at(-1), after["amount"]]);
 
-test("a wallet below the threshold is recharged once, and nothing happens above it", async () => {
+test("a wallet is recharged once if it is below the threshold, and not recharged if it is above", async () => {
   const scene = await newRechargeScene();
   await scene.watch();
   await scene.sweep();
@@ -39,7 +39,7 @@ test("a wallet below the threshold is recharged once, and nothing happens above 
 });
 
 test.each(["before", "after"] as const)(
-  "a charge whose request fails %s it is made is made once, under one id",
+  "if the request of a charge fails %s the charge is made, the charge is still made only once",
   async (fault) => {
     const scene = await newRechargeScene();
     scene.faults.push(fault);
@@ -53,7 +53,7 @@ test.each(["before", "after"] as const)(
   },
 );
 
-test("a webhook and an answer of one charge credit it once, whichever comes first", async () => {
+test("a charge is credited once, even if several webhooks and the worker report it", async () => {
   const scene = await newRechargeScene();
   scene.faults.push("after");
   await runLow(scene);
@@ -68,7 +68,7 @@ test("a webhook and an answer of one charge credit it once, whichever comes firs
   expect(await rechargesOf(scene)).toEqual([["succeeded", "25.00"]]);
 });
 
-test("the amounts of a month stay within the cap and the count, also when two processes watch at once", async () => {
+test("the recharges of a month stay within their cap and their count, even if two processes watch at once", async () => {
   const scene = await newRechargeScene();
   await scene.update({ monthly_cap: "60.00" });
   for (let round = 0; round < 4; round++) {
@@ -90,7 +90,7 @@ test("the amounts of a month stay within the cap and the count, also when two pr
   expect(await scene.settings()).toMatchObject({ state: "ready", month_amount: "25.00", month_count: 1 });
 });
 
-test("a declined charge is tried again after 1, 3 and 5 days, and then switched off, with an event each time", async () => {
+test("a declined charge is tried again after 1, 3 and 5 days, then recharges are switched off, and each step has an event", async () => {
   const scene = await newRechargeScene("declined");
   await runLow(scene);
   const days = ["2026-03-03", "2026-03-05", "2026-03-07"];
@@ -121,7 +121,7 @@ test("a declined charge is tried again after 1, 3 and 5 days, and then switched 
   expect(await scene.balance()).toBe("15.00");
 });
 
-test("a charge that the provider refuses ends the recharge, and a later recharge takes the changed amount", async () => {
+test("a refused charge ends its recharge, and the next recharge uses the changed amount", async () => {
   const scene = await newRechargeScene();
   scene.faults.push("refusal");
   await runLow(scene);
@@ -134,7 +134,7 @@ test("a charge that the provider refuses ends the recharge, and a later recharge
   expect(await scene.balance()).toBe("45.00");
 });
 
-test("a new card ends the wait after a declined one", async () => {
+test("a new card ends the wait after a declined charge", async () => {
   const scene = await newRechargeScene("declined");
   await runLow(scene);
   scene.on("2026-03-02", "19:00");
@@ -144,7 +144,7 @@ test("a new card ends the wait after a declined one", async () => {
   expect(await scene.balance()).toBe("40.00");
 });
 
-test("switching off and on brings no attempt forward", async () => {
+test("switching recharges off and on does not bring the next attempt forward", async () => {
   const scene = await newRechargeScene("declined");
   await runLow(scene);
   const before = await scene.settings();
@@ -158,7 +158,7 @@ test("switching off and on brings no attempt forward", async () => {
   expect(await scene.settings()).toEqual(before);
 });
 
-test("at most four charges are tried on a day, with any cards, and again on the next day", async () => {
+test("at most four charges are tried on a day, even with new cards, and the next charge is on the next day", async () => {
   const scene = await newRechargeScene("declined");
   await runLow(scene);
   for (let hour = 13; hour < 19; hour++) {
@@ -183,7 +183,7 @@ test("at most four charges are tried on a day, with any cards, and again on the 
 test.each<[string, (scene: Scene) => Promise<unknown>]>([
   ["recharges are switched off", (scene) => scene.update({ enabled: false })],
   ["the account is closed", (scene) => closeAccount(testTable(), scene.accountId, scene.work.now())],
-])("a recharge that waits for its charge takes no money once %s", async (_, end) => {
+])("a planned recharge takes no money if %s before its charge", async (_, end) => {
   const scene = await newRechargeScene();
   await scene.post(spend(1_500));
   await scene.watch();
@@ -199,7 +199,7 @@ test.each<[string, (scene: Scene) => Promise<unknown>]>([
   });
 });
 
-test("a charge that needs the payer opens a page for the amount, whose payment is a top-up", async () => {
+test("a charge that the payer must confirm opens a payment page for its amount, and the payment is credited once", async () => {
   const scene = await newRechargeScene("confirm");
   await runLow(scene);
   const [told] = await scene.changes("billing.recharge.action_required");
@@ -221,7 +221,7 @@ test("a charge that needs the payer opens a page for the amount, whose payment i
   expect((await scene.settings()).last_recharge).not.toHaveProperty("action_url");
 });
 
-test("a charge that needs the payer has failed once its page is over, until a late payment comes", async () => {
+test("a charge that the payer must confirm fails when its page expires, and a late payment still confirms it", async () => {
   const scene = await newRechargeScene("confirm");
   await runLow(scene);
   const { last_recharge } = await scene.settings();
@@ -236,7 +236,7 @@ test("a charge that needs the payer has failed once its page is over, until a la
 });
 
 test.each(["works", "declined", "confirm"] as const)(
-  "a card that is saved while a charge of a card that %s runs is kept, and is charged next if that charge fails",
+  "a card that is saved during a charge of another card (%s) is kept, and is charged if that charge fails",
   async (kind) => {
     const scene = await newRechargeScene(kind);
     scene.faults.push("before");
@@ -254,7 +254,7 @@ test.each(["works", "declined", "confirm"] as const)(
   },
 );
 
-test("a replaced card is removed at the provider, at once or when the charge that uses it is over", async () => {
+test("a replaced card is removed at the provider, at once or after the charge that uses it", async () => {
   const scene = await newRechargeScene();
   const removed: string[] = [];
   const { removeCard } = scene.work.payments;
@@ -275,7 +275,7 @@ test("a replaced card is removed at the provider, at once or when the charge tha
   expect(new Set(removed).size).toBe(2);
 });
 
-test("a limit of the month that stops a recharge is told once a month", async () => {
+test("a monthly limit that stops recharges is reported once a month", async () => {
   const scene = await newRechargeScene();
   await scene.update({ monthly_cap: "40.00" });
   const told = async () => (await scene.changes("billing.recharge.limit_reached")).map(({ after }) => after["reason"]);
@@ -313,7 +313,7 @@ test("an invoice that the wallet cannot pay is paid by a recharge of the missing
   expect(await scene.balance()).toBe("0.00");
 });
 
-test("a low balance is told once, and again after it was above the threshold", async () => {
+test("a low balance is reported once, and again only after it was above the threshold", async () => {
   const scene = await newRechargeScene();
   await scene.update({ enabled: false });
   const told = async () => (await scene.changes("billing.wallet.low_balance")).map(({ after }) => after["available"]);
@@ -333,7 +333,7 @@ test("a low balance is told once, and again after it was above the threshold", a
   expect(await told()).toEqual(["0.50", "0.50"]);
 });
 
-test("a low balance is not told while a recharge is on its way, unless the wallet stays low or the recharge fails", async () => {
+test("a low balance is not reported if a recharge is running, unless the recharge is too small or fails", async () => {
   const told = async (scene: Scene) => (await scene.changes("billing.wallet.low_balance")).length;
   const scene = await newRechargeScene();
   await scene.low("30.00");
@@ -352,7 +352,7 @@ test("a low balance is not told while a recharge is on its way, unless the walle
   expect(await told(short)).toBe(1);
 });
 
-test("7 days and 1 day before the month ends too dear, and before a suspension, there is one notice each", async () => {
+test("there is a notice 7 days and 1 day before the wallet cannot pay the month, and before a suspension", async () => {
   const scene = await newRechargeScene();
   await scene.update({ enabled: false });
   await scene.use({ mailboxes: 30 });
@@ -385,7 +385,7 @@ test("7 days and 1 day before the month ends too dear, and before a suspension, 
   expect(await scene.account()).toMatchObject({ status: "suspended" });
 });
 
-/** The report of the refunds of a payment: the amounts in minor units, negative for those that have failed. */
+/** The provider's report about the refunds of a payment, in minor units. A negative amount is a failed refund. */
 const refunds = (accountId: string, ...amounts: number[]) => ({
   id: randomUUID(),
   type: "refund" as const,
@@ -400,14 +400,14 @@ const refundsOf = async (scene: Scene) =>
     .map(({ type, after }) => `${type.split(".").at(-1)} ${String(after["amount"])}`)
     .toSorted();
 
-test("refunds leave the wallet once, in any order and any number of reports", async () => {
+test("each refund is taken from the wallet once, even if reports are repeated or an older report comes later", async () => {
   const scene = await newRechargeScene();
   for (const all of [[500], [500, 700], [500], [500, 700]]) await scene.tell(refunds(scene.accountId, ...all));
   expect(await scene.balance()).toBe("18.00");
   expect(await refundsOf(scene)).toEqual(["created 5.00", "created 7.00"]);
 });
 
-test("a refund that fails at the bank is in the wallet again, once, also if a report from before comes later", async () => {
+test("a refund that fails at the bank is returned to the wallet once, even if an older report comes later", async () => {
   const scene = await newRechargeScene();
   const failed = refunds(scene.accountId, 500, -700);
   await scene.tell(refunds(scene.accountId, 500, 700));
@@ -419,14 +419,14 @@ test("a refund that fails at the bank is in the wallet again, once, also if a re
   expect(await refundsOf(scene)).toEqual(["created 5.00", "created 7.00", "created 9.00", "failed 7.00"]);
 });
 
-test("a refund whose failure is heard of first is never taken", async () => {
+test("a refund is never taken from the wallet if its failure is reported first", async () => {
   const scene = await newRechargeScene();
   await scene.tell(refunds(scene.accountId, -500));
   await scene.tell(refunds(scene.accountId, 500));
   expect([await scene.balance(), await refundsOf(scene)]).toEqual(["30.00", []]);
 });
 
-test("a refund that an earlier version took by the sum is not taken again, and is put back if it fails", async () => {
+test("a refund that an earlier version stored only in a sum is not taken again, and is returned if it fails", async () => {
   const scene = await newRechargeScene();
   const { accountId } = scene;
   const row = { payment_id: "pi_1", refunded: 500, version: 1 };
@@ -437,7 +437,7 @@ test("a refund that an earlier version took by the sum is not taken again, and i
   expect(await scene.balance()).toBe("32.00");
 });
 
-test("a refund that fails pays back the debt for it, and the account is active again", async () => {
+test("a failed refund ends the debt that the refund caused, and the account is active again", async () => {
   const scene = await newRechargeScene();
   await scene.update({ enabled: false });
   await scene.post(spend(2_000));
@@ -462,7 +462,7 @@ const dispute = (accountId: string, status: "open" | "won" | "lost") => ({
   reason: "fraudulent",
 });
 
-test("a dispute of money that is spent makes the account owe the rest, and the next top-up pays it", async () => {
+test("if disputed money is already spent, the account owes the rest, and top-ups pay it", async () => {
   const scene = await newRechargeScene();
   await scene.update({ enabled: false });
   await scene.post(spend(2_000));
@@ -487,7 +487,7 @@ test("a dispute of money that is spent makes the account owe the rest, and the n
 test.each<["won" | "lost", string]>([
   ["won", "30.00"],
   ["lost", "0.00"],
-])("a dispute that is %s leaves %s, in whichever order it is reported", async (status, left) => {
+])("a dispute that is %s leaves %s in the wallet, in any order of its reports", async (status, left) => {
   for (const order of [["open", status] as const, [status, "open"] as const]) {
     const scene = await newRechargeScene();
     await scene.update({ enabled: false });

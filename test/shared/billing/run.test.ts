@@ -6,7 +6,7 @@ import { walletBalance } from "../../../shared/billing/views.ts";
 import { plusDays } from "../../../shared/core/time.ts";
 import { newScene } from "./scene.ts";
 
-/** An account of 15 January with three mailboxes and enough in its wallet. */
+/** An account that was created on 15 January, with three mailboxes and enough money in its wallet. */
 async function sceneOfJanuary() {
   const scene = await newScene("2026-01-15");
   await scene.use({ mailboxes: 3 });
@@ -16,7 +16,7 @@ async function sceneOfJanuary() {
 
 type Scene = Awaited<ReturnType<typeof sceneOfJanuary>>;
 
-/** What must be the same however the days were run. */
+/** The results that must not depend on when and how often the days were run. */
 async function billOf({ invoices, accruals, wallet, account, state }: Scene) {
   const bills = (await invoices()).map(({ number, total, lines, period_start, period_end, status }) => ({
     number: number.slice(-6),
@@ -52,7 +52,7 @@ async function daily(): Promise<Scene> {
 }
 
 test(
-  "day by day, twice, 70 days late, backwards, or eight at once: the bill is the same",
+  "the bill is the same if the days run one by one, twice, 70 days late, backwards, or eight times at once",
   { timeout: 60_000 },
   async () => {
     const expected = await billOf(await daily());
@@ -75,7 +75,7 @@ test(
   },
 );
 
-test("a run that was done changes nothing, and tells nobody of anything", async () => {
+test("a repeated run changes nothing, and makes no event", async () => {
   const scene = await sceneOfJanuary();
   scene.on("2026-02-03");
   await scene.run("2026-02-02");

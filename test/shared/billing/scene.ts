@@ -31,7 +31,7 @@ async function changesOf(accountId: string): Promise<StoredChange[]> {
   return rows.map((row) => StoredChange.parse(row));
 }
 
-/** A new account, made on a day, and what happens to its bill at the times that the test says. */
+/** A new account that was created at noon of a day, with a clock, and functions that change and read its bill. */
 export async function newScene(created: Day, currency = "USD") {
   const accountId = randomUUID();
   const clock = { at: new Date(`${created}T12:00:00Z`) };
@@ -57,7 +57,7 @@ export async function newScene(created: Day, currency = "USD") {
     accountId,
     context,
     pay,
-    /** A time of a day from now on; noon without one. */
+    /** Sets the clock to a time of a day, by default noon. */
     on: (day: Day, time = "12:00") => void (clock.at = new Date(`${day}T${time}:00Z`)),
     topUp: (amount: number) => pay({ amount, checkoutId: randomUUID() }),
     run: (last: Day) => runAccount(accountId, last, { table, now, requestId: randomUUID() }),
@@ -71,7 +71,7 @@ export async function newScene(created: Day, currency = "USD") {
   };
 }
 
-/** What is stored of an account's bill. */
+/** Functions that read what is stored about an account's bill. */
 const looks = (accountId: string) => ({
   account: (): Promise<StoredAccount> => getAccount(table, accountId),
   wallet: () => readWallet(table, accountId),
@@ -96,7 +96,7 @@ const looks = (accountId: string) => ({
     ),
 });
 
-/** What the provider tells of a checkout. */
+/** An event of the payment provider about a checkout. */
 export const paymentOf = (accountId: string, event: Partial<PaymentEvent>, at: Date): PaymentEvent => ({
   id: randomUUID(),
   type: "paid",
@@ -109,6 +109,6 @@ export const paymentOf = (accountId: string, event: Partial<PaymentEvent>, at: D
   ...event,
 });
 
-/** Money for a purchase. */
+/** A posting's members for a purchase. `amount` is in minor units. */
 export const purchase = (id: string, amount: number) =>
   ({ id, debit: "wallet", credit: "revenue", amount, code: "purchase", type: "purchase", description: "It" }) as const;

@@ -16,7 +16,7 @@ import { newScene } from "./scene.ts";
 const table = testTable();
 const created = "2026-01-15";
 
-/** An account of 15 January on the plan with a price for sent mail, with a mailbox and money. */
+/** An account that was created on 15 January, on the plan that charges sent mail, with a mailbox and money. */
 async function sceneThatSends() {
   const scene = await newScene(created);
   const { accountId, context } = scene;
@@ -43,7 +43,7 @@ async function sceneThatSends() {
   };
   const login = { hash: "", tag: "" };
   await table.attempt({ put: { ...mailboxKey(accountId, id), ...mailbox, ...rest, login } });
-  /** Reports mails that were sent on some day; the report arrives on the day of the scene's clock. */
+  /** Reports mails that were sent on the day `on`. The report arrives at the time of the scene's clock. */
   const send = (recipients: number, { on = created, batch_id = randomUUID() } = {}) => {
     const entry = {
       account_id: accountId,
@@ -69,7 +69,7 @@ test("sent mail is on the invoice of the month in which it was reported, and the
   on("2026-01-31");
   await send(2_500, { on: "2026-01-20" });
   on("2026-02-01");
-  // The month is over, but nobody knew of these mails.
+  // These mails are reported after the end of their month.
   await send(5_000, { on: "2026-01-31" });
   await run("2026-01-31");
   expect((await invoices()).map(({ lines, total }) => [lines, total])).toEqual([
@@ -101,7 +101,7 @@ test("sent mail is on the invoice of the month in which it was reported, and the
   await sound();
 });
 
-test("a batch that is sent twice and a day that is run twice, or eight times at once, are billed once", async () => {
+test("sent mail is billed once, even if its batch is reported again, and its days are run again", async () => {
   const { send, run, on, invoices, wallet, sound } = await sceneThatSends();
   const batch_id = randomUUID();
   await Promise.all(Array.from({ length: 4 }, () => send(25_000, { batch_id })));
@@ -117,7 +117,7 @@ test("a batch that is sent twice and a day that is run twice, or eight times at 
   await sound();
 });
 
-test("on a plan without a price for it sent mail costs nothing", async () => {
+test("sent mail costs nothing on a plan without a price for sent mail", async () => {
   const { send, run, on, invoices, accountId, context, accruals } = await sceneThatSends();
   await changePlan(accountId, "per_mailbox", undefined, context);
   await send(100_000);
@@ -128,7 +128,7 @@ test("on a plan without a price for it sent mail costs nothing", async () => {
   expect((await invoices()).map(({ total }) => total)).toEqual([274]);
 });
 
-test("a change of plan leaves the mails of today on their plan: it begins tomorrow once mail was sent", async () => {
+test("if mail was sent today, a change of the plan takes effect tomorrow, and today's mails keep their plan", async () => {
   const { accountId, context, send, run, on, accruals } = await sceneThatSends();
   on("2026-01-20");
   await send(10_000, { on: "2026-01-20" });
@@ -141,7 +141,7 @@ test("a change of plan leaves the mails of today on their plan: it begins tomorr
     previous_plan_id: "per_dedicated_ip",
     target_plan_id: "per_mailbox",
   });
-  // The plan of today goes on at once.
+  // A change back to the plan of today takes effect at once.
   expect(await changePlan(accountId, "per_dedicated_ip", "2026-01-20", context)).toMatchObject({ status: "active" });
   await changePlan(accountId, "per_mailbox", undefined, context);
   on("2026-01-22");
@@ -152,7 +152,7 @@ test("a change of plan leaves the mails of today on their plan: it begins tomorr
   ]);
 });
 
-test("the mails of a day are charged when the account was suspended before the day was recorded", async () => {
+test("the mails of a day are charged even if the account was suspended before the day was recorded", async () => {
   const { accountId, context, send, run, on, accruals } = await sceneThatSends();
   on("2026-01-19");
   await run("2026-01-18");

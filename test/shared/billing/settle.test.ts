@@ -23,7 +23,7 @@ async function sceneOwing() {
   return { ...scene, status, operate, runOn };
 }
 
-test("past due when the wallet cannot pay, and active again once a top-up has paid it", async () => {
+test("an account is past due if its wallet cannot pay an invoice, and active again once a top-up has paid the invoice", async () => {
   const { status, topUp, wallet, invoices, state, transactions } = await sceneOwing();
   expect(await status()).toBe("past_due");
   expect(await state()).toMatchObject({ open: [0], due_since: "2026-03-01" });
@@ -37,7 +37,7 @@ test("past due when the wallet cannot pay, and active again once a top-up has pa
   expect((await transactions()).at(-1)).toMatchObject({ type: "charge", amount: "5.00", balance_after: "0.01" });
 });
 
-test("the account has the missing amount and the day of the suspension, until the operator or a payment ends it", async () => {
+test("an account has its missing amount and the day of its suspension, until it pays or the operator suspends it", async () => {
   const { account, runOn, operate } = await sceneOwing();
   expect((await account()).debt).toEqual({ missing: 500, currency: "USD", suspends_on: "2026-03-15" });
   await runOn("2026-03-15", "2026-03-14");
@@ -63,7 +63,7 @@ test("held money pays no invoice", async () => {
   expect(await status()).toBe("active");
 });
 
-test("suspended after 14 days, not a day earlier; nothing is charged for then; a top-up lifts it", async () => {
+test("an account with a debt is suspended after 14 days, and is neither charged nor active again until it has paid", async () => {
   const { status, runOn, topUp, accruals, invoices } = await sceneOwing();
   await runOn("2026-03-14", "2026-03-13");
   expect(await status()).toBe("past_due");
@@ -107,7 +107,7 @@ test("the 14 days begin with the oldest debt that is still unpaid", async () => 
   }
 });
 
-test("invoices are paid oldest first, and none before an older and larger one", async () => {
+test("invoices are paid oldest first, even if the money would be enough for a smaller, newer invoice", async () => {
   const { runOn, topUp, invoices } = await sceneOwing();
   await runOn("2026-04-03", "2026-04-02");
   await topUp(499);
@@ -116,7 +116,7 @@ test("invoices are paid oldest first, and none before an older and larger one", 
   expect((await invoices()).map(({ status }) => status)).toEqual(["paid", "open"]);
 });
 
-test("no top-up lifts a suspension by the operator, even after an earlier debt or suspension for it", async () => {
+test("a top-up does not end a suspension by the operator, even if the account also had a debt", async () => {
   const owing = await sceneOwing();
   await owing.operate("suspended", "2026-03-02");
   await owing.topUp(10_000);
@@ -134,7 +134,7 @@ test("no top-up lifts a suspension by the operator, even after an earlier debt o
   expect(await twice.status()).toBe("suspended");
 });
 
-test("a status that nothing stands behind any more is put right by the next run", async () => {
+test("the next run makes an account active that is past due without a debt", async () => {
   const { status, topUp, runOn, accountId } = await sceneOwing();
   await topUp(10_000);
   await setAccountStatus(table, accountId, "past_due", new Date("2026-03-02T00:00:00Z"));
@@ -151,7 +151,7 @@ test("a closed account is not billed any more, and its debt can still be paid", 
   expect([await status(), (await invoices()).map(({ status: is }) => is)]).toEqual(["closed", ["paid", "paid"]]);
 });
 
-test("two years of invoices are made and paid, though no transaction has room for them all", async () => {
+test("two years of invoices are made and paid, even though they are too many for one transaction", async () => {
   const { on, run, topUp, invoices, account, wallet } = await newScene("2026-02-01");
   on("2028-03-01");
   await run("2028-02-29");

@@ -21,7 +21,7 @@ const created = "2026-01-20";
 
 type Line = { level: string; message: string; fields: Record<string, unknown> };
 
-/** A table of its own with accounts of 20 January, each with a mailbox, and a clock. */
+/** A new table with accounts that were created on 20 January, each with one mailbox, and a clock. */
 async function newScene(count: number, { isQueued = true } = {}) {
   const store = createMemoryStore();
   const table = openMemoryTable(store);
@@ -60,7 +60,7 @@ async function newScene(count: number, { isQueued = true } = {}) {
   };
 }
 
-/** The tasks in the queue: account and due time. */
+/** The account and the due time of each task in the queue. */
 const queueOf = (store: MemoryStore): [account: string, at: string][] =>
   everything(store)
     .filter(({ PK, SK }) => PK.startsWith(`${billingQueue.name}#`) && !SK.startsWith("~"))
@@ -77,7 +77,7 @@ const sum = (results: readonly ShardResult[], member: "closed" | "failed" | "wai
 const invoicesIn = (store: MemoryStore): number =>
   everything(store).filter(({ SK }) => SK.startsWith("LIST#invoices#ROW#")).length;
 
-test("an account is closed 20 minutes after the end of the day, and waits for the next day then", async () => {
+test("an account's day is closed 20 minutes after its end, and the account then waits for the end of the next day", async () => {
   const { store, ids, at, sweep, closedDays } = await newScene(3);
   expect(queueOf(store)).toEqual(each(ids, `2026-01-21T00:20:00.000Z`));
   at("2026-01-21", "00:19:59");
@@ -122,7 +122,7 @@ test("days that were skipped are closed by one run, month by month", async () =>
   expect(invoicesIn(store)).toBe(6);
 });
 
-test("an account that fails is tried again later and later, and no other account waits for it", async () => {
+test("an account whose day cannot be closed is tried again after longer and longer waits, and delays no other account", async () => {
   const { store, table, ids, lines, at, pass, sweep, closedDays } = await newScene(4);
   const [bad = ""] = ids;
   await table.attempt({ put: { ...stateKey(bad), plans: "broken", version: 1 } });
@@ -146,14 +146,14 @@ test("an account that fails is tried again later and later, and no other account
   expect(queueOf(store)).toEqual(each(ids, closableAt("2026-02-01")));
 });
 
-test("accounts that wait for another try do not keep a run from the accounts behind them", async () => {
+test("a run reaches the accounts in the queue behind those that wait for another try", async () => {
   const { table, ids, at, sweep } = await newScene(8);
   for (const id of ids.slice(0, 6)) await table.attempt({ put: { ...stateKey(id), plans: "broken", version: 1 } });
   at("2026-02-01");
   expect(sum(await sweep({ pageSize: 1, budgetMs: 60_000 }), "closed")).toBe(2);
 });
 
-test("a run says how many accounts wait for more than a day", async () => {
+test("a run logs how many accounts have waited for more than a day", async () => {
   const { table, ids, lines, at, pass, sweep } = await newScene(2);
   await table.attempt({ put: { ...stateKey(ids[0] ?? ""), plans: "broken", version: 1 } });
   at("2026-01-21", "00:20:00");
@@ -165,7 +165,7 @@ test("a run says how many accounts wait for more than a day", async () => {
   expect(shards.map(({ level }) => level)).toEqual(["error"]);
 });
 
-test("a run ends when its time is over, and the next one goes on", async () => {
+test("a run ends when its time is over, and the next run closes the days of the other accounts", async () => {
   const { at, sweep, closedDays, ids } = await newScene(3);
   at("2026-01-21");
   expect(await sweep({ budgetMs: -1 })).toEqual([]);
@@ -173,7 +173,7 @@ test("a run ends when its time is over, and the next one goes on", async () => {
   expect(await closedDays()).toEqual(ids.map(() => created));
 });
 
-test("two workers share the shards: each account is closed by one of them", async () => {
+test("if two workers run at once, the day of each account is closed by only one of them", async () => {
   const { at, sweep, store } = await newScene(12);
   at("2026-02-01");
   const results = (await Promise.all([sweep(), sweep()])).flat();
@@ -181,7 +181,7 @@ test("two workers share the shards: each account is closed by one of them", asyn
   expect(invoicesIn(store)).toBe(12);
 });
 
-test("a worker may die at any await: after its claim has ended, another one goes on, and bills each month once", async () => {
+test("if a worker dies, another worker continues after the claim has ended, and bills each month once", async () => {
   const never = new Promise<undefined>(() => undefined);
   for (let place = 0, hasDied = true; hasDied; place += 3) {
     const scene = await newScene(2, { isQueued: false });
@@ -206,7 +206,7 @@ test("a worker may die at any await: after its claim has ended, another one goes
   }
 });
 
-test("accounts of earlier versions get into the queue, and a pass that was interrupted goes on", async () => {
+test("accounts of earlier versions are put into the queue, and an interrupted pass is continued", async () => {
   const { store, table, ids, now, at, sweep, closedDays } = await newScene(120, { isQueued: false });
   for (const [id, due] of queueOf(store)) {
     const { PK = "" } = everything(store).find(({ SK }) => SK === `${due}#${id}`) ?? {};
@@ -223,7 +223,7 @@ test("accounts of earlier versions get into the queue, and a pass that was inter
   expect(await queueAccounts({ table, now }, () => false)).toBe(0);
 });
 
-test("a task for a day that was closed already leaves the queue", async () => {
+test("a task for a day that is already closed leaves the queue", async () => {
   const { store, table, ids, at, sweep } = await newScene(1);
   const task = everything(store).find(({ SK }) => SK.endsWith(`#${ids[0]}`) && SK.startsWith("2026"));
   at("2026-01-21");
@@ -234,13 +234,13 @@ test("a task for a day that was closed already leaves the queue", async () => {
   expect(queueOf(store)).toEqual(each(ids, closableAt("2026-01-21")));
 });
 
-test("a closed account leaves the queue", async () => {
+test("a closed account without held amounts leaves the queue", async () => {
   const { store, table, ids, now } = await newScene(2);
   await setAccountStatus(table, ids[0] ?? "", "closed", now());
   expect(queueOf(store).map(([id]) => id)).toEqual([ids[1]]);
 });
 
-test("a day can be closed from 20 minutes after its end on", () => {
+test("a day can be closed 20 minutes after its end", () => {
   expect(lastClosable(new Date("2026-03-01T00:19:59.999Z"))).toBe("2026-02-27");
   expect(lastClosable(new Date("2026-03-01T00:20:00.000Z"))).toBe("2026-02-28");
 });

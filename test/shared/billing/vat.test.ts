@@ -91,7 +91,7 @@ test("usage and purchases of a month are on one invoice, with the VAT of each; t
   expect((await scene.wallet()).posted).toBe(100_000 - 494 - 94 - 1_230 - 1_189);
 });
 
-test("recorded days keep the VAT of their day when the customer moves, and a forecast agrees with the invoice", async () => {
+test("recorded days keep their VAT if the customer moves later, and the forecast agrees with the invoice", async () => {
   useVat();
   const scene = await newScene("2026-01-01");
   await scene.use({ mailboxes: 31 });
@@ -146,7 +146,7 @@ test("a business elsewhere in the EU pays no VAT, and the invoice says why", asy
   expect(await posted(scene, "vat")).toBe(0);
 });
 
-test("an account that only bought something gets an invoice that is paid already", async () => {
+test("an account that used nothing but bought something gets a paid invoice", async () => {
   useVat();
   const scene = await newScene("2026-01-15");
   await scene.topUp(100_000);
@@ -160,7 +160,7 @@ test("an account that only bought something gets an invoice that is paid already
   expect(await scene.transactions()).toHaveLength(2);
 });
 
-test("without settings nothing has VAT, and purchases are on the invoice all the same", async () => {
+test("without VAT settings nothing has VAT, and purchases are still on the invoice", async () => {
   const scene = await newScene("2026-01-15");
   await scene.use({ mailboxes: 3 });
   await scene.topUp(100_000);
@@ -173,7 +173,7 @@ test("without settings nothing has VAT, and purchases are on the invoice all the
   expect(await posted(scene, "vat")).toBe(0);
 });
 
-test("accrued usage has its VAT, and an open invoice is due without its purchases", async () => {
+test("accrued charges include VAT, and the amount due of an open invoice leaves out the prepaid purchases", async () => {
   useVat();
   const scene = await newScene("2026-01-15");
   await scene.use({ mailboxes: 3 });
@@ -200,7 +200,7 @@ const Step = fc.oneof(
 );
 
 test(
-  "every charged cent is on one invoice, each adds up, and the ledger owes the VAT of all",
+  "every charged cent is invoiced, each invoice adds up, and the ledger owes the VAT that credit notes did not return",
   { timeout: 120_000 },
   async () => {
     useVat();
@@ -267,7 +267,7 @@ async function invoiced(): Promise<{ scene: Scene; id: string }> {
   return { scene, id: invoice?.id ?? "" };
 }
 
-test("a credit note gives back an amount with its VAT, once for an id, and never more than is left", async () => {
+test("a credit note returns an amount with its VAT, once for each id, and never more than is left of the invoice", async () => {
   useVat();
   const { scene, id } = await invoiced();
   const { posted: before } = await scene.wallet();
@@ -288,7 +288,7 @@ test("a credit note gives back an amount with its VAT, once for an id, and never
   expect((await scene.wallet()).posted).toBe(100_000);
 });
 
-test("a credit note can be for lines, each once, and for an invoice that is open, which it then pays", async () => {
+test("a credit note can be for lines of an invoice, each once, and a credit note for an open invoice pays the invoice", async () => {
   useVat();
   const { scene, id } = await invoiced();
   expect(await credit(scene, "line", id, { lines: [2] })).toMatchObject({
@@ -308,14 +308,14 @@ test("a credit note can be for lines, each once, and for an invoice that is open
   expect((await poor.wallet()).posted).toBe(0);
 });
 
-test("two credit notes at the same time do not credit more than there is", async () => {
+test("concurrent credit notes do not credit more than the total of the invoice", async () => {
   useVat();
   const { scene, id } = await invoiced();
   const all = await Promise.allSettled(["a", "b", "c"].map((one) => credit(scene, one, id, { amount: 1_000 })));
   expect(all.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
 });
 
-test("a credit note fails if another credit note of the same open invoice is made meanwhile and leaves too little to credit", async () => {
+test("a credit note fails if a concurrent credit note of the same open invoice leaves too little to credit", async () => {
   useVat();
   for (let at = 0, isOver = false; !isOver; at++) {
     const scene = await newScene("2026-01-15");
@@ -341,7 +341,7 @@ test("a credit note fails if another credit note of the same open invoice is mad
   }
 });
 
-test("a VAT id that VIES did not answer about is unverified, charged with VAT, and asked about again", async () => {
+test("if VIES does not answer about a VAT id, the id is unverified, VAT applies, and VIES is asked again later", async () => {
   useVat();
   const scene = await newScene("2026-01-15");
   const { accountId, context } = scene;

@@ -4,7 +4,7 @@ import { accountIds } from "../../../shared/accounts/account.ts";
 import { readChangePages } from "../../../shared/changes/history.ts";
 import { changeOf, listedAccount, newTable, record } from "../../support/changes.ts";
 
-/** How many rows each page has, and what they say of their things, in order. */
+/** The number of rows on each page, and the states after the changes, in order. */
 async function readAll(...[table, account, span]: Parameters<typeof readChangePages>) {
   const sizes: number[] = [];
   const states: string[] = [];
@@ -28,7 +28,7 @@ test("a history longer than a page is read whole, each change once, oldest first
   expect(Math.max(...sizes)).toBeLessThanOrEqual(500);
 });
 
-test("a span holds its first instant and not its last, and nothing of another account", async () => {
+test("a span includes its first instant but not its last instant, and no change of another account", async () => {
   const table = await newTable();
   const [account, other] = [await listedAccount(table), await listedAccount(table)];
   const at = (n: number) => Date.UTC(2026, 0, 1) + n;

@@ -9,7 +9,7 @@ const nested = (levels: number): unknown => {
   return value;
 };
 
-test("takes any object of JSON that is small and shallow enough, as it is", () => {
+test("any JSON object that is small and shallow enough is accepted as attributes, unchanged", () => {
   // A body with a member `__proto__` is refused before any schema sees it.
   const name = fc.string({ minLength: 1, maxLength: 10 }).filter((text) => text !== "__proto__");
   const shallow = fc.dictionary(name, fc.jsonValue({ maxDepth: 4 }), {
@@ -24,7 +24,7 @@ test("takes any object of JSON that is small and shallow enough, as it is", () =
   );
 });
 
-test("is bounded by the bytes of its JSON, not by its characters", () => {
+test("the size limit of attributes counts the bytes of their JSON, not the characters", () => {
   fc.assert(
     fc.property(
       fc.constantFrom("x", "ß", "字", "😀", '"', "\n"),
@@ -38,7 +38,7 @@ test("is bounded by the bytes of its JSON, not by its characters", () => {
   );
 });
 
-test("can be nested twenty levels deep, and never fails otherwise than by saying so", () => {
+test("attributes can be nested 20 levels deep, and the error for deeper attributes says so", () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 40 }), (levels) => {
       expect(Attributes.safeParse({ a: nested(levels) }).success).toBe(levels <= 19);
@@ -48,6 +48,6 @@ test("can be nested twenty levels deep, and never fails otherwise than by saying
   expect(error?.issues).toMatchObject([{ message: "Attributes can be nested 20 levels deep at most" }]);
 });
 
-test.each([[[]], ["x"], [1], [true]])("is an object, not %j", (value) => {
+test.each([[[]], ["x"], [1], [true]])("attributes cannot be %j", (value) => {
   expect(Attributes.safeParse(value).success).toBe(false);
 });

@@ -34,11 +34,11 @@ test.each([
   ["a", undefined],
   ['w/"a"', undefined],
   ['*, "a"', undefined],
-])("of If-Match: %s the tags are %j", (field, tags) => expect(parseTags(field)).toEqual(tags));
+])("the tags in `If-Match: %s` are %j", (field, tags) => expect(parseTags(field)).toEqual(tags));
 
 const getters = tagged.filter(({ http }) => http.method === "GET").map((getter) => [getter.name, getter] as const);
 
-test.each(getters)("the other routes at the path of %s have its tag too", (name, { http: { path } }) => {
+test.each(getters)("the other routes with the path of %s declare its tag too", (name, { http: { path } }) => {
   const others = routes.filter(({ http }) => http.path === path && http.method !== "GET");
   const untagged = others.filter(({ http }) => !http.etag);
   expect(
@@ -48,9 +48,9 @@ test.each(getters)("the other routes at the path of %s have its tag too", (name,
 });
 
 describe.each(changers.filter(({ http }) => http.method === "PATCH").map((route) => [route.name, route] as const))(
-  "%s of what is so already",
+  "%s without a change",
   (_, route) => {
-    test("keeps the tag, writes nothing and says nothing", async () => {
+    test("keeps the tag and `updated_at`, and writes nothing", async () => {
       const account = await newAccount();
       const example = (await examples[route.name]?.(account)) ?? {};
       const first = await callRest(route, example, account.owner.token);
@@ -72,7 +72,7 @@ describe.each(changers.filter(({ http }) => http.method === "PATCH").map((route)
 describe.each(routes.filter(({ http }) => !http.etag).map((route) => [route.name, route] as const))(
   "%s",
   (_, route) => {
-    test("refuses If-Match, as it has no tag, and does nothing", async () => {
+    test("has no tag, so it refuses If-Match and does nothing", async () => {
       const account = await newAccount();
       const example = (await examples[route.name]?.(account)) ?? {};
       const before = await storedOf(account);
@@ -104,11 +104,11 @@ describe.each(changers.map((route) => [route.name, route] as const))("%s", (_, r
     const { headers } = await callRest(getterOf(route), example, account.owner.token);
     return { account, example, etag: headers["etag"] ?? "" };
   };
-  /** A scene of all tests whose calls change nothing, and of the last one. */
+  /** The scene of the tests that change nothing, and of the first call of the last test. */
   let shared: ReturnType<typeof newScene> | undefined;
   const sharedScene = () => (shared ??= newScene());
 
-  test("answers 412 for any other tag, and changes nothing", async () => {
+  test("answers 412 for another tag, and changes nothing", async () => {
     const { account, example, etag } = await sharedScene();
     const before = await storedOf(account);
     for (const tag of ['"other"', `W/${etag}`]) {
@@ -125,7 +125,7 @@ describe.each(changers.map((route) => [route.name, route] as const))("%s", (_, r
     }
   });
 
-  test("goes through with the tag that GET answered, and with *", async () => {
+  test("succeeds with the tag that GET returned, and with *", async () => {
     for (const any of [false, true]) {
       const { account, example, etag } = await (any ? newScene : sharedScene)();
       const answer = await call(account, any ? "*" : `"other", ${etag}`, example);
@@ -146,7 +146,7 @@ async function newWorkspace(account: Account): Promise<{ path: string; etag: str
   return { path: `${at}/${body.id}`, etag: headers["etag"] ?? "" };
 }
 
-test("of twenty changes made from the same reading one is made", async () => {
+test("of twenty concurrent changes with the same tag, one succeeds", async () => {
   const account = await newAccount();
   const { path, etag } = await newWorkspace(account);
   const rename = (name: string) =>
@@ -158,7 +158,7 @@ test("of twenty changes made from the same reading one is made", async () => {
   expect((await request("GET", path, { token: account.owner.token })).body.name).toBe(made[0]?.body.name);
 });
 
-test("a tag stays as long as nothing changes, and is another after every change", async () => {
+test("a tag stays the same while nothing changes, and every change makes a new tag", async () => {
   const account = await newAccount();
   const { path, etag } = await newWorkspace(account);
   const { token } = account.owner;
@@ -170,7 +170,7 @@ test("a tag stays as long as nothing changes, and is another after every change"
   expect(new Set(seen).size).toBe(3);
 });
 
-test("who has the present state already gets 304 without a body, once they may see it", async () => {
+test("a caller with the current tag gets 304 without a body, and a caller without permission gets 404", async () => {
   const account = await newAccount();
   const { path, etag } = await newWorkspace(account);
   const read = (token: string, tag: string) => request("GET", path, { token, headers: { "if-none-match": tag } });
@@ -179,7 +179,7 @@ test("who has the present state already gets 304 without a body, once they may s
   expect((await read(newUser().token, etag)).status).toBe(404);
 });
 
-test("a group that goes in several transactions goes only as the caller saw it", async () => {
+test("a group that is deleted in several transactions is deleted only if the caller sent its current tag", async () => {
   const account = await newAccount();
   const group = await newGroup(account, "Many");
   const path = `/v1/public/accounts/${account.id}/auth/groups/${group.id}`;
@@ -197,7 +197,7 @@ test("a group that goes in several transactions goes only as the caller saw it",
   expect((await request("GET", path, { token })).status).toBe(404);
 });
 
-test("a conditional read of a changed resource is a 412", async () => {
+test("GET with the current tag in If-Match is 200, with another tag 412, and with an invalid tag 422", async () => {
   const account = await newAccount();
   const { path, etag } = await newWorkspace(account);
   const read = (tag: string) => request("GET", path, { token: account.owner.token, headers: { "if-match": tag } });

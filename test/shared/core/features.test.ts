@@ -11,7 +11,7 @@ import { newAccount, type Account } from "../../support/world.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 
-/** Everything that a request of the account could have stored. */
+/** The lists that show whether a request of these tests stored something. */
 const lists = ["domains", "forwarding", "auth/invitations", "billing/transactions", "audit-log"];
 const totals = async (account: Account): Promise<number[]> =>
   Promise.all(lists.map(async (list) => (await send(account, "GET", list)).body.total));
@@ -51,7 +51,7 @@ const calls: [Feature, string, Call][] = [
   ],
 ];
 
-test("every feature is tried here", () => {
+test("the requests of this test need every feature once", () => {
   expect(new Set(calls.map(([feature]) => feature))).toEqual(new Set(featureNames));
 });
 
@@ -67,7 +67,7 @@ test.each(calls)("without %s, %s is a 409 that names the feature, and nothing is
   expect((await send(account, method, path, body)).body.code).not.toBe(absenceOf(feature).code);
 });
 
-test("without mail, copies still go to mailboxes of the account", async () => {
+test("without mail, a forwarding rule to a mailbox of the account can still be created", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   for (const local_part of ["ada", "bob"]) {
@@ -86,7 +86,7 @@ test("limits.get lists the features of the deployment", async () => {
   expect((await send(account, "GET", "limits")).body.features).toEqual({ ...all, payments: false, dns: false });
 });
 
-test("without their secret, mail servers get a 503 of one code", async () => {
+test("without the secret of the mail servers, their requests get 503 `mail_servers_unavailable`", async () => {
   vi.stubEnv("MAIL_SECRET", undefined);
   const answer = answerOf(await askRecipient(eventOf("GET", "/internal/mail/recipient?address=a@b.example")));
   expect([answer.status, answer.body.code]).toEqual([503, "mail_servers_unavailable"]);

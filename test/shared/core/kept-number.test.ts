@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 import { isKept } from "../../../shared/core/number.ts";
 
-test("a number is kept when a double has all of its digits, with any zeros and exponent", () => {
+test("a number is kept if its double is written with the same digits, whatever the zeros and the exponent", () => {
   for (const digits of ["0", "-0.0", "1.50", "1e3", "1000000000000000000000", "0.1", "1E-7", "00012"]) {
     expect(isKept(digits), digits).toBe(true);
   }
@@ -12,7 +12,7 @@ test("a number is kept when a double has all of its digits, with any zeros and e
   }
 });
 
-test("every double as JSON writes it is kept, also with zeros behind it", () => {
+test("every double that JSON writes is kept, even with more zeros at its end", () => {
   fc.assert(
     fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), fc.nat(20), (value, zeros) => {
       const text = JSON.stringify(value);
@@ -22,8 +22,8 @@ test("every double as JSON writes it is kept, also with zeros behind it", () => 
   );
 });
 
-test("a number of a megabyte is read like any other", () => {
-  // Quadratic work on its zeros would take hours, and meet the time-out.
+test("a number with a million digits is checked like any other", () => {
+  // If the work were quadratic in the zeros, it would take hours, and this test would time out.
   expect(isKept(`1.${"0".repeat(1_000_000)}1`)).toBe(false);
   expect(isKept(`1.${"0".repeat(1_000_000)}`)).toBe(true);
 });

@@ -18,11 +18,11 @@ test.each([
   ["unix:", "unknown"],
   ["example.com", "unknown"],
   ["192.0.2.1, 192.0.2.2", "unknown"],
-])("%s is of %s", (ip, network) => {
+])("the network of %s is %s", (ip, network) => {
   expect(clientNetwork(ip)).toBe(network);
 });
 
-test("all addresses of a /64 are of one network, however they are written, and no text throws", () => {
+test("all spellings of all addresses of a /64 have the same network, and no text throws", () => {
   fc.assert(
     fc.property(fc.ipV6(), anyString(), (ip, text) => {
       const network = clientNetwork(ip);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { isPublicUnicast } from "../../../shared/core/ip.ts";
 
-/** IANA's IPv4 and IPv6 special-purpose registries and address-space registries: the first and last of each block. */
+/** The blocks in IANA's special-purpose and address-space registries, with the first and last address of each block. */
 const special: [block: string, first: string, last: string][] = [
   ["0.0.0.0/8", "0.0.0.0", "0.255.255.255"],
   ["10.0.0.0/8", "10.0.0.0", "10.255.255.255"],

@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { readConcatenated, totalOf, type RowSource } from "../../../shared/core/page.ts";
 
 /**
- * Sources with `counts` rows, numbered across all of them. `asked` has the sizes of the reads. `gone` rows were deleted
- * after the count.
+ * Sources of `counts` rows, which are numbered across all sources. `gone` says how many rows of each source were
+ * deleted after the count. `asked` has the sizes of the reads.
  */
 function sourcesOf(counts: readonly number[], gone: readonly number[] = []) {
   const asked: number[] = [];
@@ -25,7 +25,7 @@ function sourcesOf(counts: readonly number[], gone: readonly number[] = []) {
 
 const counts = fc.array(fc.nat(5), { maxLength: 6 });
 
-test("any part of several sources is as if they were one, and no more is asked for than that", async () => {
+test("a part of several sources is the same part of one long source, and no other rows are read", async () => {
   await fc.assert(
     fc.asyncProperty(counts, fc.nat(30), fc.nat(30), async (sizes, skip, take) => {
       const { sources, asked } = sourcesOf(sizes);
@@ -36,7 +36,7 @@ test("any part of several sources is as if they were one, and no more is asked f
   );
 });
 
-test("when rows go meanwhile there are fewer, and none twice", async () => {
+test("if rows are deleted after the count, the part may have fewer rows, and has no row twice", async () => {
   await fc.assert(
     fc.asyncProperty(
       counts,

@@ -10,7 +10,7 @@ import { newAccount } from "../../support/world.ts";
 const points = (pattern: RegExp): string[] =>
   Array.from({ length: 0x11_0000 }, (_, code) => String.fromCodePoint(code)).filter((one) => pattern.test(one));
 
-test("no control, format or ignorable character, line separator or half of a pair is let into a text", () => {
+test("a text with a control, format or ignorable character, a line separator or half of a surrogate pair is refused", () => {
   const hidden = points(/^[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]$/u);
   expect(hidden.length).toBeGreaterThan(4_000);
   for (const one of hidden) {
@@ -27,17 +27,17 @@ test.each([
   "\u0301",
   "\u{1d159}",
   "\u3000",
-  // Private use and unassigned: what they show, if anything, nobody knows.
+  // A character of private use, and an unassigned one. It is unknown whether they show anything.
   "\ue000",
   "\u0378",
-])("a text of which nothing is seen is refused: %j", (text) => {
+])("a text without a visible character is refused: %j", (text) => {
   expect(textFault(text)).toBe("This text has no visible character");
 });
 
 test.each([
-  ["", "nothing at all, which is the length's to refuse"],
+  ["", "an empty text, which only a minimum length refuses"],
   ["Zoë O’Neil-Łukasiewicz", "letters of Europe"],
-  ["e\u0301", "composed by a mark"],
+  ["e\u0301", "a letter with a combining mark"],
   ["علی‌رضا", "Persian, with a non-joiner"],
   ["ශ්‍රී ලංකා", "Sinhala, with a joiner"],
   ["രാജന്‍", "Malayalam, with a joiner at the end"],
@@ -49,23 +49,23 @@ test.each([
   ["👩🏽‍🚀", "an emoji with a skin tone"],
   ["木\u{e000}", "a letter beside a character of private use"],
   ["#1", "signs and digits"],
-])("%s is a text: %s", (text) => {
+])("%s is accepted: %s", (text) => {
   expect(textFault(text)).toBeUndefined();
 });
 
 test.each([
   ["a\u200db", "a joiner between letters that do not join"],
-  ["Ada\ufe0f", "a presentation of a letter"],
-  ["1\ufe0f", "a presentation of a digit that is no keycap"],
+  ["Ada\ufe0f", "an emoji presentation of a letter"],
+  ["1\ufe0f", "an emoji presentation of a digit without a keycap"],
   ["👨\u200d", "a joiner that joins nothing"],
-  ["ع\u200c\u200c", "two of them"],
+  ["ع\u200c\u200c", "two non-joiners"],
   ["🏴\u{e0067}\u{e0062}", "an unfinished flag"],
-  ["❤️\u200b", "a space of no width beside an emoji"],
+  ["❤️\u200b", "a zero-width space beside an emoji"],
 ])("%j is refused: %s", (text) => {
   expect(textFault(text)).toContain("invisible character");
 });
 
-test("texts that differ only in invisible characters, case or composition fold to one", () => {
+test("texts that differ only in invisible characters, case or composition have the same folded name", () => {
   const anyText = fc.string({
     unit: fc.oneof(fc.constantFrom("ع", "ක", "්", "❤️", "👨‍👩‍👧", "\u200c", "\u200d", "\ufe0f", "a")),
   });
@@ -100,7 +100,7 @@ test.each([
   expect((await add("علیرضا ❤")).body).toMatchObject({ code });
 });
 
-test("text in lines keeps tabs and line ends, and makes line feeds of all of them", () => {
+test("a text of several lines keeps its tabs, and each of its line ends becomes a line feed", () => {
   const text = lines({ most: 20, description: "Text." });
   expect(text.parse(" a\r\nb\rc\td\n")).toBe("a\nb\nc\td");
   expect(text.safeParse("a\u2028b").success).toBe(false);
@@ -108,9 +108,9 @@ test("text in lines keeps tabs and line ends, and makes line feeds of all of the
   expect(line({ most: 20, description: "Text." }).safeParse("a\nb").success).toBe(false);
 });
 
-/** The members of what a route takes by the words they are known by: each is text for people. */
+/** The names of the members of a request body that are texts for people. */
 const forPeople = /(?:^|_)(?:name|description|title|label|organization|city|state|zip|address_1)$/;
-/** Names of things on the internet, which have rules of their own. */
+/** The routes whose member `name` is a domain name. Domain names have rules of their own. */
 const ofTheNet = /^(?:dns_records|domains)\./;
 
 const membersOf = (of: string, { shape }: z.ZodObject): [string, z.ZodType][] =>
@@ -121,7 +121,7 @@ const membersOf = (of: string, { shape }: z.ZodObject): [string, z.ZodType][] =>
   });
 const members = routes.flatMap(({ name, body }) => membersOf(name, body));
 
-describe("by one definition every name and description", () => {
+describe("each name and description in a request body", () => {
   test("is found by this test", () => {
     expect(members.length).toBeGreaterThan(12);
   });

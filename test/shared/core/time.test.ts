@@ -7,7 +7,7 @@ const anyDay = fc
   .date({ min: new Date("1999-01-01T00:00:00Z"), max: new Date("2101-01-01T00:00:00Z"), noInvalidDate: true })
   .map(dayOf);
 
-test("the day after that many days before is the same day, and days in between are each one later", () => {
+test("days that are subtracted and added again give the same day, and `daysBetween` lists both ends and each day between", () => {
   fc.assert(
     fc.property(anyDay, fc.integer({ min: 0, max: 800 }), (day, count) => {
       expect(plusDays(plusDays(day, -count), count)).toBe(day);
@@ -20,7 +20,7 @@ test("the day after that many days before is the same day, and days in between a
   );
 });
 
-test("a month is all the days with its first seven letters, and the next one begins the day after", () => {
+test("the next month begins on the day after the last day of a month", () => {
   fc.assert(
     fc.property(anyDay, (day) => {
       const last = plusDays(nextMonth(day), -1);

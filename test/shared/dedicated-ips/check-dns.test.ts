@@ -12,7 +12,7 @@ import { newAccount } from "../../support/world.ts";
 
 const sixteen = (): string[] => Array.from({ length: 16 }, () => publicIp());
 
-/** A host with these addresses, with a setup key or without, as it is stored. */
+/** The stored host with these addresses, which `add` made with or without a setup key. */
 async function hostOf(ips: readonly string[], add: typeof host): Promise<StoredIp> {
   const account = await newAccount();
   const ip = await storedIp(account, (await add(account, ips)).id);
@@ -20,7 +20,7 @@ async function hostOf(ips: readonly string[], add: typeof host): Promise<StoredI
   return ip;
 }
 
-/** A DNS that says what it likes, and how often it was asked. */
+/** A resolver that answers with `answer`, and the questions that it was asked. */
 function dnsOf(answer: (name: string, type: string) => DnsAnswer): { resolver: Resolver; asked: string[] } {
   const asked: string[] = [];
   const resolve: Resolver["resolve"] = async (name, type) => {
@@ -30,7 +30,7 @@ function dnsOf(answer: (name: string, type: string) => DnsAnswer): { resolver: R
   return { resolver: { resolve, delegation: async () => ({ status: "none" }) }, asked };
 }
 
-test("one look asks 64 questions at most, however many names somebody gives the addresses", async () => {
+test("one check asks at most 64 DNS questions, even if the addresses have many names", async () => {
   const { resolver, asked } = dnsOf((name, type) =>
     type === "PTR"
       ? {
@@ -52,7 +52,7 @@ test("one look asks 64 questions at most, however many names somebody gives the 
   }
 });
 
-test("addresses beyond the limit are unknown, and a host with one name for each of sixteen addresses is below the limit", async () => {
+test("a check that would ask more questions is `unknown`; a host with one name for each of 16 addresses needs fewer", async () => {
   const ips = sixteen();
   const ip = await hostOf(ips, readyHost);
   const names = (count: number) =>
@@ -74,7 +74,7 @@ test("addresses beyond the limit are unknown, and a host with one name for each 
   expect(three.asked).toHaveLength(64);
 });
 
-test("one look sends 320 messages at most, and a sound host with sixteen addresses needs far fewer", async () => {
+test("one check sends at most 320 DNS messages, and a host without faults and with 16 addresses needs 48", async () => {
   const ips = sixteen();
   const ip = await hostOf(ips, readyHost);
   const network = dnsNetwork();

@@ -4,7 +4,7 @@ import { warmUpDay, warmUpLimits } from "../../../shared/dedicated-ips/warm-up.t
 
 const at = (time: string) => warmUpDay({ activated_at: "2026-11-20T23:30:00.000Z" }, new Date(time));
 
-test("the limit grows with the UTC days from the activation on, and ends after 28", () => {
+test("the daily limit grows with each UTC day since the activation, and ends after 28 days", () => {
   const ends_at = "2026-12-18T00:00:00.000Z";
   expect(at("2026-11-20T23:59:59Z")).toEqual({ day: 1, days: 28, daily_limit: 50, ends_at });
   expect(at("2026-11-21T00:00:00Z")).toEqual({ day: 2, days: 28, daily_limit: 100, ends_at });
@@ -14,6 +14,6 @@ test("the limit grows with the UTC days from the activation on, and ends after 2
   expect(warmUpLimits.every((limit, index) => index === 0 || limit > (warmUpLimits[index - 1] ?? 0))).toBe(true);
 });
 
-test("an IP that is not active yet, and one of an earlier version, have no limit", () => {
+test("an IP without `activated_at` has no limit", () => {
   expect(warmUpDay({}, new Date())).toBeUndefined();
 });

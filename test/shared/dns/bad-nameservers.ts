@@ -19,14 +19,14 @@ const oversized = Buffer.concat([Buffer.from([0xff, 0xff]), randomBytes(1_000)])
 
 type ByUdp = NonNullable<Conduct["udp"]>;
 
-/** Replies with the bytes of a response in which something was changed. */
+/** Replies with a response whose bytes `change` has changed. */
 const changed =
   (change: (bytes: Buffer) => Buffer | void): ByUdp =>
   (query, send) => {
     const bytes = responseTo(query, { answers: wrong });
     send(change(bytes) ?? bytes);
   };
-/** Replies as a nameserver that has this to say. */
+/** Replies with the response that `packet` describes. */
 export const replying =
   (packet: (query: DecodedPacket) => Parameters<typeof responseTo>[1]): ByUdp =>
   (query, send) =>
@@ -37,7 +37,7 @@ const garbled = "the nameservers of example.test give an answer that cannot be r
 const lame = "the nameservers of example.test do not know the zone";
 const failing = "the nameservers of example.test answer with an error";
 
-/** Ways to be a bad nameserver, and what one says when all are like that. */
+/** Faults of a nameserver, with the reason that the resolver gives if all nameservers have this fault. */
 export const bad: [is: string, reason: string, conduct: Conduct][] = [
   ["is silent", silent, {}],
   ["sends no DNS", silent, { udp: (_query, send) => send(Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n")) }],
@@ -71,10 +71,14 @@ export const bad: [is: string, reason: string, conduct: Conduct][] = [
     silent,
     { udp: replying(({ questions = [] }) => ({ questions: [...questions, ...questions], answers: wrong })) },
   ],
-  ["denies no question", silent, { udp: replying(() => ({ questions: [], flags: AUTHORITATIVE_ANSWER | 3 })) }],
-  ["answers no question", silent, { udp: replying(() => ({ questions: [], answers: wrong })) }],
+  [
+    "denies a name without a question",
+    silent,
+    { udp: replying(() => ({ questions: [], flags: AUTHORITATIVE_ANSWER | 3 })) },
+  ],
+  ["answers without a question", silent, { udp: replying(() => ({ questions: [], answers: wrong })) }],
   ["fails", failing, { udp: replying(() => ({ flags: 2 })) }],
-  ["does not implement it", failing, { udp: replying(() => ({ flags: 4 })) }],
+  ["does not implement the query", failing, { udp: replying(() => ({ flags: 4 })) }],
   ["finds every query malformed", failing, { udp: replying(() => ({ flags: 1 })) }],
   ["refuses", "the nameservers of example.test refuse to answer", { udp: replying(() => ({ flags: 5 })) }],
   ["has no authority", lame, { udp: replying(() => ({ flags: 0, answers: wrong })) }],
@@ -119,7 +123,7 @@ export const bad: [is: string, reason: string, conduct: Conduct][] = [
     },
   ],
   [
-    "cuts off by TCP too",
+    "cuts off its answer by TCP too",
     garbled,
     { udp: (query, send) => send(cutOff(query)), tcp: (query, socket) => void socket.write(framed(cutOff(query))) },
   ],

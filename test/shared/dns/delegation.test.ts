@@ -18,7 +18,7 @@ import {
 
 const name = "example.test";
 
-test("answers by the registry alone, and asks none of the nameservers that it names", async () => {
+test("the resolver takes a delegation from the registry, and asks none of the domain's nameservers", async () => {
   const net = await internet();
   const child = await net.add(serving({ name, rrsets: [ns(name, "ns9.example.test")] }));
   net.registered.push(...delegated(name, child, { address: "8.8.0.99" }));
@@ -27,7 +27,7 @@ test("answers by the registry alone, and asks none of the nameservers that it na
   expect(child.asked).toEqual([]);
 });
 
-test("asks the root and the registry once each, and the root no more afterwards", async () => {
+test("the resolver asks the root and the registry once each, and the root no more afterwards", async () => {
   const net = await internet(ns(name, "ns1.hosts.test"));
   const resolver = net.open();
   await resolver.delegation(name);
@@ -36,7 +36,7 @@ test("asks the root and the registry once each, and the root no more afterwards"
   expect(net.registry.asked).toEqual(["example.test NS", "example.test NS"]);
 });
 
-test("names nameservers in lower case and order, each once", async () => {
+test("the resolver returns the nameservers in lower case, sorted, each once", async () => {
   const net = await internet();
   const registry = await net.addAsLiked({
     udp: (query, send) => {
@@ -51,7 +51,7 @@ test("names nameservers in lower case and order, each once", async () => {
   });
 });
 
-test("sees a change at once", async () => {
+test("the resolver returns a changed delegation at once", async () => {
   const net = await internet(ns(name, "old.hosts.test"));
   const resolver = net.open();
   await resolver.delegation(name);
@@ -59,7 +59,7 @@ test("sees a change at once", async () => {
   expect(await resolver.delegation(name)).toEqual({ status: "delegated", nameservers: ["new.hosts.test"] });
 });
 
-test("asks the root afresh about a top-level domain that it has kept", async () => {
+test("the resolver asks the root again for the delegation of a top-level domain in its cache", async () => {
   const net = await internet(a(name, "192.0.2.1"));
   const resolver = net.open();
   await resolver.resolve(name, "A");
@@ -67,7 +67,7 @@ test("asks the root afresh about a top-level domain that it has kept", async () 
   expect(net.root.asked).toEqual(["example.test A", "test NS"]);
 });
 
-test("takes the answer of a registry's server that is the domain's too", async () => {
+test("the resolver accepts the answer of a server that has the zone of the registry and the zone of the domain", async () => {
   const net = await internet();
   const both = await net.add(
     serving({ name: "test", rrsets: [] }, { name, rrsets: [ns(name, "ns2.hosts.test", "ns1.hosts.test")] }),
@@ -79,7 +79,7 @@ test("takes the answer of a registry's server that is the domain's too", async (
   });
 });
 
-test("asks a domain's nameservers about a name below it", async () => {
+test("the resolver asks a domain's nameservers about a name below the domain", async () => {
   const net = await internet();
   const parent = await net.add(
     serving({
@@ -97,7 +97,7 @@ test("asks a domain's nameservers about a name below it", async () => {
   ]);
 });
 
-test("tells apart a name in the registry's own zone and a name that does not exist", async () => {
+test("the resolver tells apart a name in the registry's own zone and a name that does not exist", async () => {
   const net = await internet(txt("held.test", "reserved"), cname("alias.test", "held.test"));
   const resolver = net.open();
   expect(await resolver.delegation("held.test")).toEqual({ status: "none" });
@@ -112,8 +112,8 @@ test.each<[string, (asked: string) => Packet]>([
   ["the answer has no authority", (asked) => ({ ...claimed(asked), flags: 0 })],
   ["the server fails", () => ({ flags: 2 })],
   ["the server refuses", () => ({ flags: 5 })],
-  ["there is no such name, without authority", () => ({ flags: 3 })],
-  ["there is no such name, but here it is", (asked) => ({ ...claimed(asked), flags: AUTHORITATIVE_ANSWER | 3 })],
+  ["it denies the name without authority", () => ({ flags: 3 })],
+  ["it denies the name and also answers", (asked) => ({ ...claimed(asked), flags: AUTHORITATIVE_ANSWER | 3 })],
   [
     "the referral is for another name",
     () => ({ flags: 0, authorities: [record("other.test", "NS", "ns.attacker.test")] }),
@@ -124,7 +124,7 @@ test.each<[string, (asked: string) => Packet]>([
   ],
   ["the referral has no nameserver", (asked) => ({ flags: 0, authorities: [record(asked, "NS", ".")] })],
   ["the nameservers are beside the answer", (asked) => ({ flags: 0, additionals: claimed(asked).answers })],
-])("knows nothing when %s, and goes by the registry's next server", async (_what, packet) => {
+])("the resolver does not use an answer if %s, and asks the next server of the registry", async (_what, packet) => {
   const network = dnsNetwork();
   const bad = await network.addAsLiked({
     udp: (query, send) => send(responseTo(query, packet(query.questions?.[0]?.name ?? ""))),
@@ -147,7 +147,7 @@ test.each<[string, (asked: string) => Packet]>([
   expect(bad.asked.length).toBeGreaterThan(1);
 });
 
-test("says whose servers did not answer", async () => {
+test("the resolver says which zone's servers did not answer", async () => {
   const network = dnsNetwork();
   const root = await network.addAsLiked({});
   const resolver = openResolver({ roots: [root.endpoint], tryTimeoutMs: 200 });
@@ -157,7 +157,7 @@ test("says whose servers did not answer", async () => {
   });
 });
 
-test("finds a domain of the local registry with its own nameservers on this machine", async () => {
+test("the resolver finds a domain of the local registry, and its records on a nameserver of this machine", async () => {
   const network = dnsNetwork();
   const registered = new Map([[name, ["a1.ns1.mail.test", "a1.ns2.mail.test"]]]);
   const registries = await network.add(registryZones({ delegationOf: async (asked) => registered.get(asked) }));

@@ -22,7 +22,7 @@ const inside = [
   "fe80::1",
 ];
 
-test.each(inside)("sends nothing to %s, given as glue or found by looking up", async (address) => {
+test.each(inside)("the resolver sends nothing to %s, whether the address is glue or was looked up", async (address) => {
   const net = await internet();
   const type = address.includes(":") ? ("AAAA" as const) : ("A" as const);
   const hosts = await net.add(
@@ -37,7 +37,7 @@ test.each(inside)("sends nothing to %s, given as glue or found by looking up", a
   expect(new Set(net.routed)).toEqual(new Set([net.registry.address, hosts.address]));
 });
 
-test("does not take a name that only ends like a known suffix for a known one", async () => {
+test("the resolver does not treat a nameserver as known if its name has the letters of a known suffix only inside a label", async () => {
   const net = await internet(...delegated("notours.test", { address: "127.0.0.1" }), ns(name, "ns1.notours.test"));
   const ours = await net.add(sound);
   const resolver = net.open({ known: [{ suffix: "ours.test", endpoint: ours.endpoint }] });
@@ -45,14 +45,14 @@ test("does not take a name that only ends like a known suffix for a known one", 
   expect(ours.asked).toEqual([]);
 });
 
-test("passes over the inner one of two nameservers", async () => {
+test("the resolver skips a nameserver whose address is not public, and asks the other nameserver", async () => {
   const net = await internet();
   const server = await net.add(sound);
   net.registered.push(...delegated(name, { address: "127.0.0.1" }, server));
   expect(await net.open().resolve(name, "A")).toMatchObject({ status: "found" });
 });
 
-/** A registry's server that refers to `ns.elsewhere.test` and gives these addresses of it. */
+/** The nameserver of `example.test`. It refers `sub.example.test` to `host`, with the glue 8.8.66.66. */
 async function subdomainWithGlue(host: string, net: Internet): Promise<Internet["root"]> {
   const server = await net.addAsLiked({
     udp: (query, send) =>
@@ -68,7 +68,7 @@ async function subdomainWithGlue(host: string, net: Internet): Promise<Internet[
   return server;
 }
 
-test("believes no glue of a server that the name is not under", async () => {
+test("the resolver ignores glue for a nameserver whose name is outside the sender's zone", async () => {
   const net = await internet();
   await subdomainWithGlue("ns.elsewhere.test", net);
   const elsewhere = await net.add(serving({ name: "elsewhere.test", rrsets: [a("ns.elsewhere.test", "8.8.77.77")] }));
@@ -78,7 +78,7 @@ test("believes no glue of a server that the name is not under", async () => {
   expect(net.routed).not.toContain("8.8.66.66");
 });
 
-test("believes the glue of a server that the name is under, for that referral", async () => {
+test("the resolver uses glue for a nameserver whose name is inside the sender's zone", async () => {
   const net = await internet();
   await subdomainWithGlue(`ns.${name}`, net);
   await net.open({ tryTimeoutMs: 250 }).resolve(`sub.${name}`, "A");

@@ -6,7 +6,7 @@ import { framed } from "../../../shared/dns/transport.ts";
 import { type Conduct, delegated, internet, record, responseTo, serving, txt } from "../../support/dns-network.ts";
 import { bad, cutOff, name, replying, right, silent, sound } from "./bad-nameservers.ts";
 
-test.each(bad)("goes to the next nameserver when one %s", async (_is, _reason, conduct) => {
+test.each(bad)("the resolver asks the next nameserver if one %s", async (_is, _reason, conduct) => {
   const net = await internet();
   const servers = [await net.addAsLiked(conduct), await net.add(sound)] as const;
   net.registered.push(...delegated(name, ...servers));
@@ -15,7 +15,7 @@ test.each(bad)("goes to the next nameserver when one %s", async (_is, _reason, c
   expect(servers[0].asked.length).toBeGreaterThan(0);
 });
 
-test("knows nothing, and says why, when all nameservers are bad in the same way", async () => {
+test("the resolver answers `unknown` with the reason if all nameservers have the same fault", async () => {
   const reasons = bad.map(async ([is, , conduct]) => {
     const net = await internet();
     net.registered.push(...delegated(name, await net.addAsLiked(conduct)));
@@ -25,7 +25,7 @@ test("knows nothing, and says why, when all nameservers are bad in the same way"
   expect(await Promise.all(reasons)).toEqual(bad.map(([is, reason]) => [is, reason]));
 });
 
-test("waits on for the right answer when wrong ones come first", async () => {
+test("the resolver waits for the right answer if wrong answers come first", async () => {
   const net = await internet();
   const server = await net.addAsLiked({
     udp: (query, send) => {
@@ -40,7 +40,7 @@ test("waits on for the right answer when wrong ones come first", async () => {
   expect(server.asked.length).toBe(1);
 });
 
-test("asks a silent or failing nameserver once more, and no other bad one", async () => {
+test("the resolver asks a silent or failing nameserver once more, but not a nameserver that refuses", async () => {
   const net = await internet();
   const conducts: Conduct[] = [{}, { udp: replying(() => ({ flags: 2 })) }, { udp: replying(() => ({ flags: 5 })) }];
   const servers = await Promise.all(conducts.map(net.addAsLiked));
@@ -49,7 +49,7 @@ test("asks a silent or failing nameserver once more, and no other bad one", asyn
   expect(servers.map(({ asked }) => asked.length)).toEqual([2, 2, 1]);
 });
 
-test("leaves out unreadable records, and answers the readable ones", async () => {
+test("the resolver leaves out unreadable records, and returns the readable records", async () => {
   const net = await internet();
   const server = await net.addAsLiked({
     udp: replying(() => ({
@@ -66,7 +66,7 @@ test("leaves out unreadable records, and answers the readable ones", async () =>
   });
 });
 
-test("lives through any bytes for an answer, by UDP and by TCP", async () => {
+test("the resolver survives random bytes as an answer, by UDP and by TCP", async () => {
   const net = await internet();
   let bytes: Uint8Array = Buffer.alloc(0);
   const headed = (query: DecodedPacket, isCut: boolean): Buffer => {
@@ -93,7 +93,7 @@ test("lives through any bytes for an answer, by UDP and by TCP", async () => {
   );
 });
 
-test("lives through any change of an answer's bytes", async () => {
+test("the resolver survives random changes of an answer's bytes", async () => {
   const net = await internet();
   let change: [offset: number, value: number][] = [];
   const server = await net.addAsLiked({
@@ -122,7 +122,7 @@ test("lives through any change of an answer's bytes", async () => {
   );
 });
 
-test("is not kept from other questions by a long text", async () => {
+test("the resolver answers ten concurrent questions with long texts", async () => {
   const net = await internet();
   const server = await net.add(serving({ name, rrsets: [txt(name, "x".repeat(2_048), "y".repeat(2_048))] }));
   net.registered.push(...delegated(name, server));

@@ -4,7 +4,7 @@ import { openBudget, type Budget } from "../../../shared/dns/budget.ts";
 import { a, cname, delegated, internet, ns, record, responseTo, serving } from "../../support/dns-network.ts";
 import { name, noAddress, replying } from "./bad-nameservers.ts";
 
-test("looks up three of fifty nameservers without glue", async () => {
+test("the resolver looks up the address of only three of fifty nameservers without glue", async () => {
   const net = await internet();
   const victim = await net.add(serving({ name: "victim.test", rrsets: [] }));
   const hosts = Array.from({ length: 50 }, (_, index) => `host${index}.victim.test`);
@@ -13,7 +13,7 @@ test("looks up three of fifty nameservers without glue", async () => {
   expect(victim.asked.length).toBe(3);
 });
 
-test("asks at most thirteen servers of a zone", async () => {
+test("the resolver asks at most thirteen servers of a zone", async () => {
   const net = await internet();
   const bad = { udp: replying(() => ({ flags: 5 })) };
   const servers = await Promise.all(Array.from({ length: 30 }, () => net.addAsLiked(bad)));
@@ -22,7 +22,7 @@ test("asks at most thirteen servers of a zone", async () => {
   expect(servers.flatMap(({ asked }) => asked).length).toBe(13);
 });
 
-test("gives up on nameservers that can only be found through each other", async () => {
+test("the resolver gives up on nameservers that can only be found through each other", async () => {
   const net = await internet();
   net.registered.push(ns(name, "ns.other.test"), ns("other.test", `ns.${name}`), ns("own.test", "ns.own.test"));
   const resolver = net.open();
@@ -32,7 +32,7 @@ test("gives up on nameservers that can only be found through each other", async 
   expect(net.registry.asked.length).toBe(4);
 });
 
-test("sends no more than its budget, however the lookups branch", async () => {
+test("the resolver sends at most `maxQueries` messages, even if the look-ups branch", async () => {
   const net = await internet();
   const tree = await net.addAsLiked({
     udp: (query, send) => {
@@ -56,7 +56,7 @@ test("sends no more than its budget, however the lookups branch", async () => {
   expect(tree.asked.length + root.asked.length).toBeLessThanOrEqual(20);
 });
 
-test("stops when a question has sent as many messages as it may", async () => {
+test("the resolver stops when a question has sent as many messages as it may", async () => {
   const net = await internet(...delegated(name, { address: "8.8.0.99" }));
   expect(await net.open({ maxQueries: 2 }).resolve(name, "A")).toEqual({
     status: "unknown",
@@ -64,7 +64,7 @@ test("stops when a question has sent as many messages as it may", async () => {
   });
 });
 
-test("stops when several questions together have sent as many messages as they may", async () => {
+test("the resolver stops when several questions together have sent as many messages as they may", async () => {
   const net = await internet(a("one.test", "45.0.0.1"), a("two.test", "45.0.0.2"), a("three.test", "45.0.0.3"));
   const resolver = net.open();
   const within = openBudget(10_000, 3);
@@ -76,7 +76,7 @@ test("stops when several questions together have sent as many messages as they m
   expect((await resolver.resolve("three.test", "A")).status).toBe("found");
 });
 
-test("asks a registry for a domain once for all questions of a budget, and again for the questions of another budget", async () => {
+test("the resolver asks a registry for a domain once for all questions of a budget, and again for the questions of another budget", async () => {
   const net = await internet();
   const names = ["one", "two", "three"].map((label) => `${label}.${name}`);
   const own = await net.add(serving({ name, rrsets: names.map((each) => a(each, "45.0.0.1")) }));
@@ -92,7 +92,7 @@ test("asks a registry for a domain once for all questions of a budget, and again
   expect(net.registry.asked.length).toBe(4);
 });
 
-test("asks a registry again if the servers that it named for a domain fail", async () => {
+test("the resolver asks a registry again if the servers that it named for a domain fail", async () => {
   const net = await internet();
   const bad = await net.addAsLiked({ udp: replying(() => ({ flags: 5 })) });
   net.registered.push(...delegated(name, bad));
@@ -103,7 +103,7 @@ test("asks a registry again if the servers that it named for a domain fail", asy
   expect(net.registry.asked.length).toBe(2);
 });
 
-test("stops when several questions together have taken as long as they may", async () => {
+test("the resolver stops when the time for several questions together is over", async () => {
   const net = await internet();
   expect(await net.open().resolve(name, "A", openBudget(0, 50))).toEqual({
     status: "unknown",
@@ -111,7 +111,7 @@ test("stops when several questions together have taken as long as they may", asy
   });
 });
 
-test("stops when a question has taken as long as it may", async () => {
+test("the resolver stops when the time for a question is over", async () => {
   const net = await internet();
   const servers = await Promise.all(Array.from({ length: 13 }, () => net.addAsLiked({})));
   net.registered.push(...delegated(name, ...servers));
@@ -122,7 +122,7 @@ test("stops when a question has taken as long as it may", async () => {
   expect(servers.flatMap(({ asked }) => asked).length).toBeLessThan(servers.length);
 });
 
-test("follows referrals down to a name of many labels, each to the next one", async () => {
+test("the resolver follows at most 16 referrals towards a name of many labels", async () => {
   const net = await internet();
   const deep = await net.addAsLiked({
     udp: (query, send) => {
@@ -147,7 +147,7 @@ test("follows referrals down to a name of many labels, each to the next one", as
   expect(deep.asked.length).toBeLessThanOrEqual(16);
 });
 
-test("reports CNAMEs that lead out to another domain and back in a circle", async () => {
+test("the resolver reports CNAMEs that lead out to another domain and back in a circle", async () => {
   const net = await internet();
   const server = await net.add(
     serving(
@@ -161,7 +161,7 @@ test("reports CNAMEs that lead out to another domain and back in a circle", asyn
   });
 });
 
-test("takes no alias for a nameserver's address", async () => {
+test("the resolver does not follow an alias to find a nameserver's address", async () => {
   const net = await internet();
   const server = await net.add(
     serving({

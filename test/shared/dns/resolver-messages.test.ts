@@ -5,7 +5,7 @@ import { framed } from "../../../shared/dns/transport.ts";
 import { delegated, internet, record, responseTo, txt } from "../../support/dns-network.ts";
 import { withExample } from "./resolver-scene.ts";
 
-test("asks again by TCP when the answer was cut off", async () => {
+test("the resolver asks again by TCP when the answer was cut off", async () => {
   const texts = Array.from({ length: 9 }, (_, index) => String(index).repeat(250));
   const net = await withExample(txt("example.test", ...texts));
   const answer = await net.open().resolve("example.test", "TXT");
@@ -13,7 +13,7 @@ test("asks again by TCP when the answer was cut off", async () => {
   expect(net.asked).toEqual(["example.test TXT", "example.test TXT"]);
 });
 
-test("puts an answer by TCP together from single bytes", async () => {
+test("the resolver reads an answer that arrives byte by byte over TCP", async () => {
   const net = await internet();
   const server = await net.addAsLiked({
     udp: (query, send) => send(responseTo(query, { flags: AUTHORITATIVE_ANSWER | TRUNCATED_RESPONSE })),
@@ -32,7 +32,7 @@ test("puts an answer by TCP together from single bytes", async () => {
   expect(server.asked).toEqual(["example.test A", "example.test A tcp"]);
 });
 
-test("asks without recursion, with EDNS for 1232 bytes, and with a new id each time", async () => {
+test("the resolver asks without recursion, with EDNS for 1232 bytes, and with varying ids", async () => {
   const net = await internet();
   const queries: DecodedPacket[] = [];
   const server = await net.addAsLiked({
@@ -64,7 +64,7 @@ test.each<[how: string, packet: Packet]>([
   ["FORMERR", { flags: 1 }],
   ["FORMERR without the question", { flags: 1, questions: [] }],
   ["BADVERS", { flags: 0, additionals: [badVersion] }],
-])("asks without EDNS a server that answers it with %s", async (_how, packet) => {
+])("the resolver asks again without EDNS if a server answers a query with %s", async (_how, packet) => {
   const net = await internet();
   const server = await net.addAsLiked({
     udp: (query, send) => {
@@ -79,7 +79,7 @@ test.each<[how: string, packet: Packet]>([
   expect(server.asked.length).toBe(2);
 });
 
-test("asks without EDNS by TCP, too, a server that does not know it", async () => {
+test("the resolver also leaves out EDNS over TCP if the server does not support EDNS", async () => {
   const net = await internet();
   const sizes: (number | undefined)[] = [];
   const server = await net.addAsLiked({

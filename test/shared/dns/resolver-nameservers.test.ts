@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { a, delegated, internet, ns, serving } from "../../support/dns-network.ts";
 import { apex, withExample } from "./resolver-scene.ts";
 
-test("looks up nameservers in other zones, by IPv4 and else by IPv6", async () => {
+test("the resolver looks up the IPv4 address of a nameserver in another zone, and its IPv6 address if it has no IPv4 address", async () => {
   const net = await internet();
   const server = await net.add(serving({ name: "example.test", rrsets: [apex, a("example.test", "192.0.2.1")] }));
   const hosts = await net.add(
@@ -21,7 +21,7 @@ test("looks up nameservers in other zones, by IPv4 and else by IPv6", async () =
   expect(hosts.asked).toEqual(["six.hosts.test A", "six.hosts.test AAAA"]);
 });
 
-test("asks a nameserver with a known suffix at its configured address, with any glue", async () => {
+test("the resolver asks a nameserver with a known suffix at its configured address, and ignores its glue", async () => {
   const net = await internet();
   const ours = await net.add(serving({ name: "example.test", rrsets: [apex, a("example.test", "192.0.2.1")] }));
   const glue = a("x.ns1.ours.test", "8.8.0.99");
@@ -32,7 +32,7 @@ test("asks a nameserver with a known suffix at its configured address, with any 
   expect(ours.asked.length).toBe(1);
 });
 
-test("asks an address once, for any number of nameservers there", async () => {
+test("the resolver asks an address once, even if several nameservers have this address", async () => {
   const net = await internet(ns("example.test", "a.ours.test", "b.ours.test", "c.ours.test"));
   const ours = await net.add(serving({ name: "other.test", rrsets: [] }));
   const resolver = net.open({ known: [{ suffix: "ours.test", endpoint: ours.endpoint }] });
@@ -40,12 +40,12 @@ test("asks an address once, for any number of nameservers there", async () => {
   expect(ours.asked.length).toBe(1);
 });
 
-test("does not take the root for a suffix of nameservers", async () => {
+test("the resolver refuses the root as a known suffix of nameservers", async () => {
   const net = await internet();
   expect(() => net.open({ known: [{ suffix: ".", endpoint: net.root.endpoint }] })).toThrow("not a suffix");
 });
 
-test("keeps where a top-level domain is for its TTL, and an hour at most", async () => {
+test("the resolver caches the servers of a top-level domain for at most an hour", async () => {
   const net = await withExample(a("example.test", "192.0.2.1"));
   let nowMs = 0;
   const resolver = net.open({ nowMs: () => nowMs });
@@ -59,7 +59,7 @@ test("keeps where a top-level domain is for its TTL, and an hour at most", async
   expect(await rootQueriesAt(3_600_000)).toBe(2);
 });
 
-test("sees at once that a domain has other nameservers", async () => {
+test("the resolver asks the new nameservers of a domain at once", async () => {
   const net = await withExample(a("example.test", "192.0.2.1"));
   const resolver = net.open();
   await resolver.resolve("example.test", "A");
@@ -68,7 +68,7 @@ test("sees at once that a domain has other nameservers", async () => {
   expect(await resolver.resolve("example.test", "A")).toMatchObject({ records: [{ address: "192.0.2.2" }] });
 });
 
-test("asks the root again when a top-level domain's servers have gone", async () => {
+test("the resolver asks the root again if the cached servers of a top-level domain do not answer", async () => {
   const net = await withExample(a("example.test", "192.0.2.1"));
   let hasMoved = false;
   const resolver = net.open({

@@ -3,7 +3,7 @@ import { type Internet, delegated, internet, ns, serving } from "../../support/d
 
 export const apex = ns("example.test", "ns1.example.test");
 
-/** An internet with `example.test`, which has these RRsets. */
+/** A simulated internet with the domain `example.test` and its RRsets, and the questions to its nameserver. */
 export async function withExample(...rrsets: RRset[]): Promise<Internet & { asked: string[] }> {
   const net = await internet();
   const server = await net.add(serving({ name: "example.test", rrsets: [apex, ...rrsets] }));

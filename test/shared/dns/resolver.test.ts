@@ -21,13 +21,13 @@ const everyType: RRset[] = [
   cname("www.example.test", "example.test"),
 ];
 
-test.each(everyType)("finds the $type records of $name", async ({ name, type, ttl, data }) => {
+test.each(everyType)("the resolver finds the $type records of $name", async ({ name, type, ttl, data }) => {
   const net = await withExample(...everyType.filter((rrset) => rrset !== apex));
   const records = data.map((one) => ({ name, ttl, ...one }));
   expect(await net.open().resolve(name, type as AnsweredRecord["type"])).toEqual({ status: "found", records });
 });
 
-test("asks the root, the registry and the domain's nameserver once each, and the root no more afterwards", async () => {
+test("the resolver asks the root, the registry and the domain's nameserver once each, and the root no more afterwards", async () => {
   const net = await withExample(a("example.test", "192.0.2.1"), txt("_dmarc.example.test", "v=DMARC1"));
   const resolver = net.open();
   await resolver.resolve("example.test", "A");
@@ -40,14 +40,14 @@ test("asks the root, the registry and the domain's nameserver once each, and the
   expect([net.root.asked.length, net.registry.asked.length, net.asked.length]).toEqual([1, 2, 2]);
 });
 
-test("joins the character-strings of a long text, wherever they cut it", async () => {
+test("the resolver joins the character-strings of a long text, even if a character is split between two", async () => {
   const text = "é".repeat(400);
   const net = await withExample(txt("example.test", text, "other"));
   const answer = await net.open().resolve("example.test", "TXT");
   expect(answer).toMatchObject({ status: "found", records: [{ text }, { text: "other" }] });
 });
 
-test("tells a name without the type from a name that does not exist", async () => {
+test("the resolver answers `none` for a name without records of the type, and `absent` for a name that does not exist", async () => {
   const net = await withExample(a("a.deep.example.test", "192.0.2.1"));
   const resolver = net.open();
   expect(await resolver.resolve("example.test", "MX")).toEqual({ status: "none" });
@@ -57,19 +57,19 @@ test("tells a name without the type from a name that does not exist", async () =
   expect(await resolver.resolve("name.nosuchtld", "A")).toEqual({ status: "absent" });
 });
 
-test("takes a name in any case and with a dot at the end for the same", async () => {
+test("the resolver ignores the letter case of a name, and a dot at its end", async () => {
   const net = await withExample(a("example.test", "192.0.2.1"));
   expect(await net.open().resolve("EXAMPLE.Test.", "A")).toMatchObject({ status: "found" });
   expect(net.asked).toEqual(["example.test A"]);
 });
 
-test.each(["", "."])("asks the root for its own name %j", async (name) => {
+test.each(["", "."])("the resolver asks the root for its own name %j", async (name) => {
   const net = await internet();
   expect(await net.open().resolve(name, "MX")).toEqual({ status: "none" });
 });
 
 test.each(["a..test", `${"a".repeat(64)}.test`, `${"a.".repeat(127)}test`, "ex ample.test", "münchen.test"])(
-  "sends nothing for %j, which is not a name",
+  "the resolver sends nothing for %j, which is not a name",
   async (name) => {
     const net = await internet();
     const resolver = net.open();
@@ -79,7 +79,7 @@ test.each(["a..test", `${"a".repeat(64)}.test`, `${"a.".repeat(127)}test`, "ex a
   },
 );
 
-test("follows a CNAME from the root again, and believes nothing of the target that came along", async () => {
+test("the resolver looks up the target of a CNAME from the root, and ignores the target's records beside the CNAME", async () => {
   const net = await withExample(a("host.other.test", "192.0.2.66"));
   const lying = await net.addAsLiked({
     udp: (query, send) =>
@@ -94,7 +94,7 @@ test("follows a CNAME from the root again, and believes nothing of the target th
   expect(net.asked).toEqual(["example.test A"]);
 });
 
-test("answers the end of a chain of 8 CNAMEs, and of no longer one", async () => {
+test("the resolver follows a chain of 8 CNAMEs, and no longer chain", async () => {
   const chain = Array.from({ length: 9 }, (_, index) => cname(`${index}.example.test`, `${index + 1}.example.test`));
   const net = await withExample(...chain, a("9.example.test", "192.0.2.9"));
   const resolver = net.open();
@@ -108,7 +108,7 @@ test("answers the end of a chain of 8 CNAMEs, and of no longer one", async () =>
   });
 });
 
-test("finds out that CNAMEs lead in a circle", async () => {
+test("the resolver reports CNAMEs that lead in a circle", async () => {
   const net = await withExample(cname("a.example.test", "b.example.test"), cname("b.example.test", "a.example.test"));
   expect(await net.open().resolve("a.example.test", "MX")).toEqual({
     status: "unknown",
@@ -117,7 +117,7 @@ test("finds out that CNAMEs lead in a circle", async () => {
   expect(net.asked.length).toBe(2);
 });
 
-test("says that the target of a CNAME is absent", async () => {
+test("the resolver says that the target of a CNAME is absent", async () => {
   const net = await withExample(cname("www.example.test", "gone.example.test"));
   expect(await net.open().resolve("www.example.test", "A")).toEqual({ status: "absent" });
 });

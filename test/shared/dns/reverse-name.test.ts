@@ -8,18 +8,18 @@ test.each([
   ["255.254.0.1", "1.0.254.255.in-addr.arpa"],
   ["2001:db8::567:89ab", "b.a.9.8.7.6.5.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa"],
   ["::ffff:192.0.2.10", "10.2.0.192.in-addr.arpa"],
-])("names %s %s", (ip, name) => {
+])("the reverse name of %s is %s", (ip, name) => {
   expect(reverseName(ip)).toBe(name);
 });
 
 test.each(["", "192.0.2", "010.0.0.1", "0x7f.1", "fe80::1%eth0", "mail.example.com", "192.0.2.1 "])(
-  "has no name for %j, which is no address",
+  "%j is not an address and has no reverse name",
   (text) => {
     expect(() => reverseName(text)).toThrow("not an IP address");
   },
 );
 
-test("has the same name for all spellings of an address, and another one for every other address", () => {
+test("the reverse name of an IPv6 address has its digits in reverse order, whatever the letter case", () => {
   const groups = fc.tuple(...Array.from({ length: 8 }, () => fc.integer({ min: 0x1000, max: 0xffff })));
   fc.assert(
     fc.property(groups, (parts) => {
@@ -37,7 +37,7 @@ test("has the same name for all spellings of an address, and another one for eve
   );
 });
 
-test("finds the address that a reverse name is of, in its canonical spelling", () => {
+test("`addressAt` returns the address of a reverse name in its canonical spelling", () => {
   fc.assert(
     fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), (ip) => {
       const canonical = canonicalAddress(ip);
@@ -60,6 +60,6 @@ test.each([
   `aa.${"0.".repeat(31)}ip6.arpa`,
   "mail.example.com",
   "",
-])("finds no address at %j", (name) => {
+])("`addressAt` finds no address in %j", (name) => {
   expect(addressAt(name)).toBeUndefined();
 });

@@ -36,7 +36,7 @@ async function stateOf(ip: string, ...rrsets: ServedRRset[]) {
   return forwardConfirmed(resolver, ip);
 }
 
-test("confirms an IPv4 address whose name has an A record of it, among others", async () => {
+test("an IPv4 address is confirmed if one of the A records of its name has the address", async () => {
   const state = await stateOf(
     four,
     ptr(reverseName(four), "Mail.example.test"),
@@ -50,14 +50,14 @@ test("confirms an IPv4 address whose name has an A record of it, among others", 
 });
 
 test.each([six, "2A01:04F8:0:0:0:0:0:7", "2a01:4f8::0.0.0.7"])(
-  "confirms the IPv6 address %s by its value",
+  "the IPv6 address %s is confirmed whatever its spelling",
   async (ip) => {
     const state = await stateOf(ip, ptr(reverseName(six), "mail.example.test"), aaaa("mail.example.test", six));
     expect(state).toMatchObject({ status: "confirmed", rdns: "mail.example.test" });
   },
 );
 
-test("asks two questions about an address with one name", async () => {
+test("the check of an address with one name asks two questions", async () => {
   const { resolver, asked } = await internetWith([
     ptr(reverseName(four), "mail.example.test"),
     a("mail.example.test", four),
@@ -66,7 +66,7 @@ test("asks two questions about an address with one name", async () => {
   expect(asked).toEqual(["7.0.12.45.in-addr.arpa PTR", "mail.example.test A"]);
 });
 
-test("follows the alias of a range that is delegated without being a whole octet (RFC 2317), and the name's own", async () => {
+test("the check follows the alias of an address in a small delegated range (RFC 2317), and an alias of its name", async () => {
   const network = dnsNetwork();
   const zone = "0/28.0.12.45.in-addr.arpa";
   const holder = await network.add(serving({ name: zone, rrsets: [ptr(`7.${zone}`, "mail.example.test")] }));
@@ -83,14 +83,14 @@ test("follows the alias of a range that is delegated without being a whole octet
   expect(holder.asked).toEqual([`7.${zone} PTR`]);
 });
 
-test("takes the alphabetically first of several names that lead back", async () => {
+test("if several names lead back to the address, the check returns the alphabetically first name", async () => {
   const names = ["z.example.test", "b.example.test", "a.example.test", "c.example.test"];
   const leading = names.filter((name) => name !== "a.example.test").map((name) => a(name, four));
   const state = await stateOf(four, ptr(reverseName(four), ...names), ...leading);
   expect(state).toMatchObject({ status: "confirmed", rdns: "b.example.test" });
 });
 
-test("looks at three names at most, and says to keep one", async () => {
+test("the check looks up at most three names, and says to keep one", async () => {
   const names = Array.from({ length: 4 }, (_, index) => `h${String(index).padStart(2, "0")}.example.test`);
   const { resolver, asked } = await internetWith([ptr(reverseName(four), ...names), a("h03.example.test", four)]);
   expect(await forwardConfirmed(resolver, four)).toEqual({
@@ -107,12 +107,12 @@ const withoutName = {
   message: "45.12.0.7 has no name. Ask its provider to set its PTR record to the host's name.",
 };
 
-test("says that an address without a PTR record has no name", async () => {
+test("the check says that an address without a PTR record has no name", async () => {
   expect(await stateOf(four)).toEqual(withoutName);
   expect(await stateOf(four, txt(reverseName(four), "nothing to see"))).toEqual(withoutName);
 });
 
-test("takes the root for no name", async () => {
+test("the root does not count as a name", async () => {
   expect(await stateOf(four, ptr(reverseName(four), ""))).toEqual(withoutName);
 });
 
@@ -125,7 +125,7 @@ const oddNames = [
   "\u001b[31m.test",
 ];
 
-test.each(oddNames)("takes %j for no name, as it is none of a host", async (host) => {
+test.each(oddNames)("%j does not count as a name, because it is not a host name", async (host) => {
   const resolver: Pick<Resolver, "resolve"> = {
     resolve: async (name, type) => ({
       status: "found",
@@ -138,7 +138,7 @@ test.each(oddNames)("takes %j for no name, as it is none of a host", async (host
   });
 });
 
-test("skips a text that is no host name beside a valid name", async () => {
+test("the check skips a name that is not a host name, and confirms by a valid name", async () => {
   const state = await stateOf(
     four,
     ptr(reverseName(four), "<a>.example.test", "_m-1.example.test"),
@@ -152,8 +152,8 @@ test.each([
   ["does not exist", []],
   ["has other addresses", [a("mail.example.test", "45.12.0.8")]],
   ["has only an address of the other family", [aaaa("mail.example.test", six)]],
-  ["leads inside", [a("mail.example.test", "127.0.0.1", "10.0.0.1")]],
-])("says which record is missing where the name %s", async (_, rrsets) => {
+  ["has only private addresses", [a("mail.example.test", "127.0.0.1", "10.0.0.1")]],
+])("the check says which record is missing if the name %s", async (_, rrsets) => {
   expect(await stateOf(four, ptr(reverseName(four), "mail.example.test"), ...rrsets)).toEqual({
     status: "unconfirmed",
     rdns: "mail.example.test",
@@ -161,7 +161,7 @@ test.each([
   });
 });
 
-test("names all names that do not lead back", async () => {
+test("the check lists all names that do not lead back", async () => {
   const state = await stateOf(six, ptr(reverseName(six), "b.example.test", "a.example.test"));
   expect(state).toMatchObject({
     rdns: "a.example.test",
@@ -176,7 +176,7 @@ test("names all names that do not lead back", async () => {
  */
 const patience = { tryTimeoutMs: 250, timeoutMs: 3_000 };
 
-test("knows nothing while the nameservers of the address are silent", async () => {
+test("the result is `unknown` if the nameservers of the address are silent", async () => {
   const network = dnsNetwork();
   const silent = await network.addAsLiked({});
   const root = await network.add(serving({ name: "", rrsets: delegated("45.in-addr.arpa", silent) }));
@@ -186,13 +186,13 @@ test("knows nothing while the nameservers of the address are silent", async () =
   expect(message).toContain("the nameservers of 45.in-addr.arpa do not answer");
 });
 
-/** A host whose nameserver is at this address, and the address's PTR record. */
+/** The PTR record of `four` with a name, and a delegation of this name to a nameserver at `address`. */
 const hostBehind = (address: string): ServedRRset[] => [
   ptr(reverseName(four), "mail.example.test"),
   ...delegated("example.test", { address }),
 ];
 
-test("knows the name, and no more, while the nameservers of the name are silent", async () => {
+test("the result is `unknown`, with the name, if the nameservers of the name are silent", async () => {
   const network = dnsNetwork();
   const silent = await network.addAsLiked({});
   const root = await network.add(serving({ name: "", rrsets: hostBehind(silent.address) }));
@@ -204,7 +204,7 @@ test("knows the name, and no more, while the nameservers of the name are silent"
   });
 });
 
-test("confirms by one name while the nameservers of another are silent", async () => {
+test("an address is confirmed by one name even if the nameservers of another name are silent", async () => {
   const network = dnsNetwork();
   const silent = await network.addAsLiked({});
   const rrsets = [
@@ -217,7 +217,7 @@ test("confirms by one name while the nameservers of another are silent", async (
   expect(await forwardConfirmed(resolver, four)).toMatchObject({ status: "confirmed", rdns: "z.other.test" });
 });
 
-test("sends nothing to a name's nameservers that are not on the public internet", async () => {
+test("the check sends nothing to nameservers that are not on the public internet", async () => {
   const network = dnsNetwork();
   const { resolver } = await internetWith(hostBehind("127.0.0.1"), network);
   const state = await forwardConfirmed(resolver, four);

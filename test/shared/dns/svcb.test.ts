@@ -43,7 +43,7 @@ test.each([
     "0001000302683300020000000500060004fe0d0000",
     "alpn=h3 no-default-alpn ech=AAT+DQAA",
   ],
-])("%s is %s on the wire, and %s in its normal form", (text, wire, normal) => {
+])("the parameters %s are %s on the wire, and %s in their normal form", (text, wire, normal) => {
   expect([svcParamsWire(read(text)).toString("hex"), svcParamsText(read(text))]).toEqual([wire, normal]);
 });
 
@@ -82,11 +82,11 @@ test.each([
   ["key9=(a)", '"key9=(a)" cannot be read.'],
   ["key9=a\\", '"key9=a\\" cannot be read.'],
   ["key9=\\256", "The value of key9 has an escape past \\255"],
-])("refuses %s: %s", (text, message) => {
+])("`readSvcParams` refuses %s: %s", (text, message) => {
   expect(readSvcParams(text)).toMatchObject({ fault: expect.stringContaining(message) });
 });
 
-/** Any parameters, in wire format. */
+/** Random parameters with generic keys, in wire format. */
 const params = fc
   .uniqueArray(
     fc.record({
@@ -98,7 +98,7 @@ const params = fc
   .map((all) => all.toSorted((one, other) => one.key - other.key));
 const protocols = fc.array(fc.uint8Array({ minLength: 1, maxLength: 9 }), { minLength: 1, maxLength: 4 });
 
-test("bytes of any kind come back from their presentation, which is ASCII", () => {
+test("parameters with any bytes can be read back from their text, which is ASCII", () => {
   fc.assert(
     fc.property(params, protocols, (others, ids) => {
       const alpn = Buffer.concat(ids.flatMap((id) => [Buffer.from([id.length]), id]));
@@ -110,7 +110,7 @@ test("bytes of any kind come back from their presentation, which is ASCII", () =
   );
 });
 
-test("no text makes it throw, and a normal form reads as itself", () => {
+test("`readSvcParams` never throws, and reads the normal form of parameters as the same parameters", () => {
   const piece = fc.constantFrom(
     "alpn",
     "=",

@@ -12,7 +12,7 @@ const mail = record(`mail.${zone}`, "A", "192.0.2.2");
 
 const limits = { timeoutMs: 2_000, maxBytes: 100_000, maxRecords: 1_000 };
 
-/** What is transferred from a server that sends these messages as its answer. */
+/** The names and types of the records that are transferred from a server that answers with these messages. */
 async function transferred(messages: (query: DecodedPacket) => Buffer[], given = limits) {
   const { endpoint } = await dnsNetwork().addAsLiked({
     tcp: (query, socket) => socket.write(Buffer.concat(messages(query).map(framed))),
@@ -30,11 +30,11 @@ describe("a zone", () => {
   test.each([
     ["one message", [[soa, www, mail, soa]]],
     ["several messages", [[soa], [www], [mail], [soa]]],
-  ])("arrives whole in %s", async (_, lists) => {
+  ])("is transferred completely in %s", async (_, lists) => {
     expect(await transferred(answering(...lists))).toEqual([`${zone} SOA`, `www.${zone} A`, `mail.${zone} A`]);
   });
 
-  test("has no records outside of it", async () => {
+  test("is transferred without the records that are outside of the zone", async () => {
     expect(await transferred(answering([soa, record("www.other.test", "A", "192.0.2.1"), www, soa]))).toEqual([
       `${zone} SOA`,
       `www.${zone} A`,
@@ -45,8 +45,8 @@ describe("a zone", () => {
     ["begins without its SOA", answering([www, soa])],
     ["is empty", answering([])],
     ["never ends", (query) => [responseTo(query, { answers: [soa, www] }), Buffer.from("garbage")]],
-    ["belongs to another question", ({ id = 0 }) => [encode({ type: "response", id: id ^ 1, answers: [soa, soa] })]],
-    ["is a query", ({ id }) => [encode({ type: "query", id, answers: [soa, www, soa] })]],
+    ["answers another question", ({ id = 0 }) => [encode({ type: "response", id: id ^ 1, answers: [soa, soa] })]],
+    ["arrives as a query", ({ id }) => [encode({ type: "query", id, answers: [soa, www, soa] })]],
   ])("that %s is not transferred", async (_, messages) => {
     expect(await transferred(messages)).toBeUndefined();
   });
@@ -94,7 +94,7 @@ describe("a resolver", () => {
     expect(net.routed.filter((address) => !address.startsWith("8.8."))).toEqual([]);
   });
 
-  test("transfers nothing for a name that is not delegated, or is none", async () => {
+  test("transfers nothing for a name that is not delegated, or for a text that is not a domain name", async () => {
     const net = await internet();
     expect(await net.open().transfer(zone)).toBeUndefined();
     expect(await net.open().transfer("no name")).toBeUndefined();

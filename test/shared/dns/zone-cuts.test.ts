@@ -9,7 +9,7 @@ const opened = (): { cuts: ZoneCuts; goTo: (ms: number) => void } => {
   return { cuts: openZoneCuts(() => nowMs), goTo: (ms) => void (nowMs = ms) };
 };
 
-test("keeps a top-level domain for its TTL", () => {
+test("a top-level domain is cached for its TTL", () => {
   const { cuts, goTo } = opened();
   cuts.keep(zone("test"), 60);
   goTo(59_999);
@@ -20,14 +20,14 @@ test("keeps a top-level domain for its TTL", () => {
   expect(cuts.find("www.example.test")).toBeUndefined();
 });
 
-test("caches no zone below a top-level domain, so that none displaces the cached ones", () => {
+test("a zone below a top-level domain is not cached, so it displaces no cached top-level domain", () => {
   const { cuts } = opened();
   cuts.keep(zone("test"), 60);
   for (let index = 0; index < 600; index += 1) cuts.keep(zone(`${index}.test`), 60);
   expect(cuts.find("test")).toEqual(zone("test"));
 });
 
-test("keeps 500 and forgets the one it learned first", () => {
+test("500 top-level domains are cached, and the next one displaces the oldest", () => {
   const { cuts } = opened();
   for (let index = 0; index < 501; index += 1) cuts.keep(zone(`tld${index}`), 60);
   expect(cuts.find("tld0")).toBeUndefined();

@@ -14,7 +14,7 @@ const label = fc.oneof(
   fc.stringMatching(/^xn--[a-z0-9-]{1,12}$/),
   fc.constantFrom("_dmarc", "*", "xn--", "a".repeat(63), "a".repeat(64), "ß", "ｅｘ", "l·l", "e\u0301"),
 );
-/** Texts that are names, nearly names, or nothing like them. */
+/** Texts that are names, nearly names, or not names at all. */
 const spelling = fc.oneof(
   fc.string({ unit: "binary" }),
   fc
@@ -23,7 +23,7 @@ const spelling = fc.oneof(
   fc.tuple(label, fc.constantFrom("com", "de", "co.uk", "xn--p1ai")).map(([first, end]) => `${first}.${end}`),
 );
 
-test("reads any text into one spelling that reads as itself, or explains the fault", () => {
+test("`readName` returns one spelling of a name, which it reads as itself, or explains the fault", () => {
   fc.assert(
     fc.property(spelling, (given) => {
       const read = readName(given);
@@ -38,7 +38,7 @@ test("reads any text into one spelling that reads as itself, or explains the fau
   );
 });
 
-test("shows every name so that it can be read back", () => {
+test("`unicodeOf` shows every name in a spelling that `readName` reads as the same name", () => {
   fc.assert(
     fc.property(spelling, (given) => {
       const read = readName(given);
@@ -49,7 +49,7 @@ test("shows every name so that it can be read back", () => {
   );
 });
 
-test("reads a name in capitals, with a final dot and with ideographic full stops as the same", () => {
+test("`readName` ignores capitals, a final dot, outer spaces, and the kind of full stops", () => {
   fc.assert(
     fc.property(spelling, (given) => {
       const read = readName(given);
@@ -67,7 +67,7 @@ test("reads a name in capitals, with a final dot and with ideographic full stops
   );
 });
 
-test("the schemas of names never throw, and agree with each other but for ids", () => {
+test("both schemas of names accept the same names, and only `DomainRef` also accepts an id", () => {
   fc.assert(
     fc.property(spelling, (given) => {
       const [name, ref] = [DomainName.safeParse(given), DomainRef.safeParse(given)];

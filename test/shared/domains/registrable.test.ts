@@ -2,13 +2,13 @@ import { expect, test } from "vitest";
 
 import { NewDomainName, registrable } from "../../../shared/domains/registrable.ts";
 
-test("finds the registrable name, with the suffixes of registries and not of companies", () => {
+test("the registrable name is found with the suffixes of registries, and not of companies", () => {
   expect(registrable("mail.example.co.uk")).toEqual({ suffix: "co.uk", domain: "example.co.uk" });
   expect(registrable("shop.github.io")).toEqual({ suffix: "io", domain: "github.io" });
   expect(registrable("com")).toBeUndefined();
 });
 
-test("takes a new name below a suffix only, and says one thing that is wrong with it", () => {
+test("a new domain name must be below a suffix, and an error has only one message", () => {
   const faultsOf = (given: string) => NewDomainName.safeParse(given).error?.issues.map(({ message }) => message);
   expect(NewDomainName.parse("Shop.GitHub.io.")).toBe("shop.github.io");
   expect(faultsOf("github.io")).toEqual(["github.io is a public suffix. Write a name under it"]);

@@ -9,11 +9,11 @@ const { description } = NewFeedback.shape;
 
 const accepts = (member: object): boolean => NewFeedback.safeParse({ ...given, ...member }).success;
 
-/** A text of these characters, with one of them to be seen. */
+/** Texts of `x` and at most `max` of these characters. */
 const textOf = (characters: string[], max: number) =>
   fc.array(fc.constantFrom(...characters), { maxLength: max }).map((parts) => `x${parts.join("")}`);
 
-test("a title and a description are as long as they say, after trimming", () => {
+test("the length limits of a title and a description count after trimming", () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 220 }), fc.integer({ min: 0, max: 5 }), (count, spaces) => {
       const title = `${" ".repeat(spaces)}${"y".repeat(count)}${" ".repeat(spaces)}`;
@@ -27,7 +27,7 @@ test("a title and a description are as long as they say, after trimming", () => 
   );
 });
 
-test("a description has lines, with one end of line however they were written", () => {
+test("a description can have several lines, and every line end becomes a line feed", () => {
   fc.assert(
     fc.property(textOf(["a", "字", "😀", "\n", "\r\n", "\r", "\t", " "], 40), (text) => {
       const read = description.parse(text);
@@ -38,7 +38,7 @@ test("a description has lines, with one end of line however they were written", 
   );
 });
 
-test("neither has a control character, half a surrogate pair or a mark that turns text around", () => {
+test("a title and a description cannot have control characters, half surrogate pairs or marks of text direction", () => {
   const bad = ["\0", "\u0007", "\u001b", "\u007f", "\u0085", "\u009b", "\ud800", "\udfff", "\u202e", "\u2066"];
   fc.assert(
     fc.property(textOf(["a", " "], 10), fc.constantFrom(...bad), textOf(["b"], 10), (before, one, after) => {
@@ -52,7 +52,7 @@ test("neither has a control character, half a surrogate pair or a mark that turn
   }
 });
 
-test("says no to texts that are as long as a body can be", () => {
+test("very long texts are refused", () => {
   for (const text of ["\u200b".repeat(300_000), "\n\t".repeat(500_000), " x\u0000".repeat(300_000)]) {
     expect(accepts({ title: text }) || accepts({ description: text })).toBe(false);
   }

@@ -24,7 +24,7 @@ test.each(assignments)("a change of %s is recorded with the states before and af
   expect(revoked.after).toEqual({ ...created.after, revoked_at: now.toISOString() });
 });
 
-test("a grant on a resource is found by the resource until the grant is revoked, and leaves only its revoked row behind, for 400 days", async () => {
+test("a grant on a resource is found by this resource, and after its revocation only its revoked row stays, for 400 days", async () => {
   const table = openMemoryTable(createMemoryStore());
   const [user, scope] = [
     { type: "user" as const, id },

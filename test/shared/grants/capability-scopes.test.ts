@@ -16,7 +16,7 @@ const familyOf = ({ name }: Route): string => name.split(".")[0] ?? "";
 const pick = (values: object, { shape }: { shape: object }): Record<string, unknown> =>
   Object.fromEntries(Object.entries(values).filter(([name]) => Object.hasOwn(shape, name)));
 
-/** What narrows the things that a route finds by its input: for one with a choice of scopes, by each. */
+/** The types of the scopes in which a route finds its resource. If the body can name two scopes, includes both. */
 async function locatedBy(route: Route): Promise<string[]> {
   const account = await newAccount();
   const example = await exampleOf(route, account);
@@ -36,14 +36,14 @@ async function locatedBy(route: Route): Promise<string[]> {
 }
 
 test(
-  "a capability is said to open something where, and only where, a route that needs it looks",
+  "`scopeTypes` has exactly the types of resources on which a capability opens a route",
   { timeout: 120_000 },
   async () => {
     const inAccount = routes.filter((route) => "account_id" in route.params.shape && route.capability !== null);
     const located: string[][] = [];
     for (const route of inAccount) located.push(route.scope === "visible" ? [] : await locatedBy(route));
     const byFamily = Map.groupBy(inAccount.keys(), (index) => familyOf(inAccount[index] as Route));
-    // Who sees only some domains sees the dedicated IPs that those send from.
+    // A caller who sees only some domains sees the dedicated IPs that send for these domains.
     const listed = (family: string): string[] =>
       family === "dedicated_ips"
         ? ["domain", "workspace"]
@@ -62,7 +62,7 @@ test(
 const give = ({ id, owner }: Account, path: string, body: object) =>
   request("POST", `/v1/public/accounts/${id}/auth/${path}`, { token: owner.token, body });
 
-describe("a permission without an effect on its resource is not given", () => {
+describe("a permission without an effect on its resource is refused", () => {
   test("a capability", async () => {
     const account = await newAccount();
     const domain = await home(account);
@@ -95,7 +95,7 @@ describe("a permission without an effect on its resource is not given", () => {
     );
   });
 
-  test("a role, when none of its capabilities opens anything", async () => {
+  test("a role, if none of its capabilities has an effect", async () => {
     const account = await newAccount();
     const { id } = await home(account);
     const refused = [];
@@ -112,7 +112,7 @@ describe("a permission without an effect on its resource is not given", () => {
   });
 });
 
-test("a subject_id that is no UUID is told where the right one is found", async () => {
+test("the error for a subject_id that is not a UUID says where to find the right id", async () => {
   const account = await newAccount();
   const group = await give(account, "groups", { name: "Support" });
   for (const [path, more] of [

@@ -34,7 +34,7 @@ const set = (subject: Subject, held: Partial<Held>, more: { forget?: true } = {}
   ...more,
 });
 
-/** A table of its own, with two groups, one inside of the other. */
+/** A new table with a service account, and with the group `inner` inside the group `outer`. */
 async function scene() {
   const store = createMemoryStore();
   const table = openMemoryTable(store);
@@ -60,7 +60,7 @@ async function scene() {
 const limitReached = { code: "limit_reached" };
 
 describe("the access record of a user", () => {
-  test("is one record, after concurrent changes too, and puts the account on the user's list once", async () => {
+  test("is one record for all changes, and puts the account on the user's list once", async () => {
     const { change, held, accounts } = await scene();
     expect(await held(user)).toBeUndefined();
     const add = (id: string): HolderChange => ({
@@ -73,7 +73,7 @@ describe("the access record of a user", () => {
     expect(await accounts()).toBe(1);
   });
 
-  test("is no record where it is nothing, and the account is on the user's list no more", async () => {
+  test("is deleted once it is empty, and the account leaves the user's list", async () => {
     const { change, held, accounts, table } = await scene();
     expect(await change(set(user, {}))).toBe(0);
     for (const something of [{ grants: [grant("a")] }, { groups: ["inner"] }, { owner_grant_id: "o" }]) {
@@ -82,13 +82,13 @@ describe("the access record of a user", () => {
       await change({ subject: user, change: () => ({ grants: [], groups: [] }) });
       expect([await accounts(), await held(user)]).toEqual([0, undefined]);
     }
-    // A record of an earlier version does not say where the list has it.
+    // A record of an earlier version does not have its place in the list.
     await table.attempt({ put: { ...accessKey(account, user), grants: [grant("a")], version: 3 } });
     await change(set(user, { grants: [] }));
     expect(await held(user)).toBeUndefined();
   });
 
-  test("is a thousand grants and as many groups at most", async () => {
+  test("has at most 1,000 grants and 1,000 groups", async () => {
     const { change, held } = await scene();
     const groups = (count: number) => Array.from({ length: count }, (_, index) => `g${index}`);
     await change(set(user, { grants: many(1_000), groups: groups(1_000) }));
@@ -97,7 +97,7 @@ describe("the access record of a user", () => {
     expect((await held(user))?.grants).toHaveLength(1_000);
   });
 
-  test("fails where somebody changed it meanwhile, and is planned anew", async () => {
+  test("is planned again if it has changed since the plan read it", async () => {
     const { change, table, held, store } = await scene();
     await change(set(user, { grants: [grant("a")] }));
     let isFirst = true;
@@ -131,7 +131,7 @@ describe("the access record of a service account", () => {
     await expect(change(set(gone, { grants: [grant("a")] }))).rejects.toMatchObject({ code: "not_found" });
   });
 
-  test("is forgotten by itself where it is nothing, and not before", async () => {
+  test("is deleted by `planForgotten` only if it is empty", async () => {
     const { change, held, table, write } = await scene();
     await change(set(program, { owner_grant_id: "o" }));
     expect(await write(() => planForgotten(table, account, program))).toBe(0);
@@ -143,7 +143,7 @@ describe("the access record of a service account", () => {
 });
 
 describe("the grants of groups", () => {
-  test("is in one record, which keeps how they nest", async () => {
+  test("are in one record, which keeps the parents of the groups", async () => {
     const { change, held, table } = await scene();
     await change(set(group("inner"), { grants: [grant("a")] }), set(group("outer"), { owner_grant_id: "o" }));
     expect(await readGroups(table, account)).toEqual({
@@ -158,7 +158,7 @@ describe("the grants of groups", () => {
     expect(await held(group("inner"))).toEqual({ grants: [grant("b")], groups: [], parent_id: "outer" });
   });
 
-  test("is of groups that are there only", async () => {
+  test("cannot be given to a missing group", async () => {
     const { change, held } = await scene();
     for (const id of ["gone", "toString"]) {
       expect(await held(group(id))).toBeUndefined();
@@ -166,7 +166,7 @@ describe("the grants of groups", () => {
     }
   });
 
-  test("is a thousand grants of one group at most, but a group of an earlier version keeps more", async () => {
+  test("are at most 1,000 for one group, but a group of an earlier version keeps more", async () => {
     const { change, held, table } = await scene();
     await change(set(group("inner"), { grants: many(1_000) }));
     await expect(change(set(group("inner"), { grants: many(1_001) }))).rejects.toMatchObject(limitReached);
@@ -181,7 +181,7 @@ describe("the grants of groups", () => {
     }
   });
 
-  test("is as much as one record takes", () => {
+  test("are at most 300,000 bytes for all groups of an account", () => {
     const bytes = (count: number) => ({ g: { grants: [], parent_id: "ä".repeat(count) } });
     const frame = JSON.stringify(bytes(0)).length;
     const fits = (300_000 - frame) / 2;
@@ -197,7 +197,7 @@ describe("the grants of groups", () => {
 });
 
 describe("the owners of an account", () => {
-  test("are each there once, and the last one stays", async () => {
+  test("are listed once each, and the last owner cannot be removed", async () => {
     const { table, write } = await scene();
     const add = (id: string) => write(async () => [await planOwnerAdded(table, account, id)]);
     const remove = (id: string) => write(async () => [await planOwnerRemoved(table, account, id)]);
@@ -210,7 +210,7 @@ describe("the owners of an account", () => {
     await expect(remove("a")).rejects.toMatchObject({ code: "last_owner" });
   });
 
-  test("are a thousand at most", async () => {
+  test("are at most 1,000", async () => {
     const { table } = await scene();
     const user_ids = Array.from({ length: 999 }, (_, index) => `u${index}`);
     await table.attempt({ put: { PK: `ACCOUNT#${account}`, SK: "OWNERS", user_ids, version: 7 } });
@@ -222,7 +222,7 @@ describe("the owners of an account", () => {
   });
 });
 
-test("a user is a super admin by the grants that say so", async () => {
+test("the grants that make a user a super admin are listed in the order of their addition", async () => {
   const { table, write } = await scene();
   const change = (to: (grants: string[]) => string[]) => write(async () => [await planSuperAdmin(table, user.id, to)]);
   expect(await superAdminGrants(table, user.id)).toEqual([]);

@@ -40,11 +40,11 @@ describe("the resource of a stranger's link", () => {
     return [answer.status, (await ruleNow(account, rule.id))?.verification_state];
   };
 
-  test("is served while its account owes something", async () => {
+  test("can be used while its account is past due", async () => {
     expect(await pressed("past_due")).toEqual([200, "verified"]);
   });
 
-  test.each(["suspended", "closed"] as const)("is not there while its account is %s", async (status) => {
+  test.each(["suspended", "closed"] as const)("cannot be used while its account is %s", async (status) => {
     expect(await pressed(status)).toEqual([422, "pending"]);
   });
 });
@@ -52,7 +52,7 @@ describe("the resource of a stranger's link", () => {
 describe("a missing resource, for a caller with the capability on the whole account,", () => {
   const placeOf = ({ status, body }: Answer) => [status, body.detail[0].loc ?? body.code];
 
-  test("is a 404 in the path, and a 422 at its place elsewhere", async () => {
+  test("is a 404 in the path, and a 422 with its place in the body", async () => {
     const account = await newAccount();
     const gone = await call(account, "GET", `workspaces/${nobodys}`);
     expect([gone.status, gone.body.code]).toEqual([404, "not_found"]);
@@ -64,7 +64,7 @@ describe("a missing resource, for a caller with the capability on the whole acco
 });
 
 describe("a route about the account as a whole", () => {
-  test("is refused with the capability, and not hidden, to who holds that on a part only", async () => {
+  test("is a 403 with the capability, and not a 404, for a caller who holds the capability only on a part", async () => {
     const account = await newAccount();
     const { body: workspace } = await call(account, "POST", "workspaces", { name: "Sales" });
     const scope = { type: "workspace" as const, id: workspace.id };
@@ -75,14 +75,14 @@ describe("a route about the account as a whole", () => {
     expect((await call(account, "POST", "credentials", body, member)).status).toBe(422);
   });
 
-  test("is a super admin's, and not there for a stranger", async () => {
+  test("answers a super admin, and is a 404 for a stranger", async () => {
     const account = await newAccount();
     expect((await call(account, "GET", "workspaces", undefined, await newSuperAdmin())).status).toBe(200);
     expect((await call(account, "GET", "workspaces", undefined, newUser())).status).toBe(404);
   });
 });
 
-test("a stranger's call of a program is answered as it was, also when the link's account is suspended since", async () => {
+test("a repeated program returns the stored answer of a stranger's call, even if the link's account was suspended since", async () => {
   const account = await newAccount();
   const { token } = await mailed(account, await ruleTo(account, stranger()));
   const someone = newUser();
@@ -99,12 +99,12 @@ test("a stranger's call of a program is answered as it was, also when the link's
   expect((await send()).body.responses[0]).toEqual(first.body.responses[0]);
 });
 
-describe("who may not do something with a thing that is there", () => {
+describe("a caller who may not change an existing resource", () => {
   test.each<[string, number, Capability, boolean]>([
-    ["is told which capability it takes, where they see the thing", 403, "workspace.view", true],
-    ["is told so where they hold nothing of its kind anywhere", 403, "ip.view", false],
-    ["is told that it is not there, where they see other things of its kind", 404, "workspace.view", false],
-    ["is told that it is not there, where they may do that with other things", 404, "workspace.manage", false],
+    ["gets 403 with the missing capability if the caller may see the resource", 403, "workspace.view", true],
+    ["gets 403 with the missing capability if the caller holds nothing of its kind anywhere", 403, "ip.view", false],
+    ["gets 404 if the caller may see other resources of its kind", 404, "workspace.view", false],
+    ["gets 404 if the caller may change other resources of its kind", 404, "workspace.manage", false],
   ])("%s", async (_, status, capability, isOnIt) => {
     const account = await newAccount();
     const { body: workspace } = await call(account, "POST", "workspaces", { name: "Sales" });
@@ -119,7 +119,7 @@ describe("who may not do something with a thing that is there", () => {
 });
 
 describe("the cost of a decision", () => {
-  /** How many calls of the table it takes. */
+  /** The number of calls of the table that a decision takes. */
   async function callsFor(route: Route, account: Account, { id }: User, params: object = {}): Promise<number> {
     const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
     const principal = { type: "user" as const, id, email: "", groups: [] };
@@ -128,7 +128,7 @@ describe("the cost of a decision", () => {
     return usage.calls;
   }
 
-  test("is one call for a caller who sees a whole list, and another one, for a super admin's record, for a caller who sees a part", async () => {
+  test("is one call for a caller who sees a whole list, and two calls for a caller who sees a part (the second for super admins)", async () => {
     const account = await newAccount();
     const whole = await newMember(account, { capability: "workspace.view" });
     const part = await newMember(account, { capability: "workspace.view", scope: { type: "workspace", id: nobodys } });
@@ -137,14 +137,14 @@ describe("the cost of a decision", () => {
     expect(await callsFor(listWorkspaces, account, part)).toBe(2);
   });
 
-  test("is one call for a member of an account where that takes no capability", async () => {
+  test("is one call for a member if the route needs no capability", async () => {
     const account = await newAccount();
     const member = await newMember(account, { capability: "ip.view", scope: { type: "domain", id: nobodys } });
     const { scope: _, ...whole } = listWorkspaces;
     expect(await callsFor({ ...whole, capability: null }, account, member)).toBe(1);
   });
 
-  test("is no more for the thing that it is about, however narrow the grant is that suffices", async () => {
+  test("is one call for a grant on only the resource of the route, and three calls for a super admin", async () => {
     const account = await newAccount();
     const { body: workspace } = await call(account, "POST", "workspaces", { name: "Sales" });
     const params = { workspace_id: workspace.id };
@@ -155,7 +155,7 @@ describe("the cost of a decision", () => {
   });
 });
 
-test("a query with an id of as many accounts as characters is refused like a query with two accounts", async () => {
+test("a query with several values of `account_id` is refused, even with 36 values, as many as an id has characters", async () => {
   for (const count of [2, 36]) {
     const query = Array.from({ length: count }, () => `account_id=${nobodys}`).join("&");
     const { status, body } = await request("GET", `/v1/public/functions?${query}`, { token: newUser().token });
@@ -163,7 +163,7 @@ test("a query with an id of as many accounts as characters is refused like a que
   }
 });
 
-test("a query may name its account, and the caller's permissions there decide", async () => {
+test("a query can name an account, and the caller's permissions in this account decide", async () => {
   const account = await newAccount();
   const ask = ({ token }: User) => request("GET", `/v1/public/functions?account_id=${account.id}`, { token });
   expect((await ask(newUser())).status).toBe(404);
@@ -180,7 +180,7 @@ describe("the refusal of a suspended account", () => {
     return body.detail;
   };
 
-  test("names the debt to callers who see the billing, and to all of them the call that pays, in one trip to the table", async () => {
+  test("names the debt to callers who see the billing, and names to every caller the call that pays, in one round trip", async () => {
     const account = await newAccount();
     const month = monthOf(dayOf(new Date()));
     const due = nextMonth(month);

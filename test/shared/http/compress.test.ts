@@ -25,7 +25,7 @@ test.each([
   ["GZIP ; Q=0.3", "gzip"],
   ["", undefined],
   [",,", undefined],
-])("of Accept-Encoding: %s the coding is %s", (field, coding) => expect(codingFor(field)).toBe(coding));
+])("for `Accept-Encoding: %s` the coding is %s", (field, coding) => expect(codingFor(field)).toBe(coding));
 
 const decoders = { br: brotliDecompressSync, gzip: gunzipSync };
 
@@ -52,7 +52,7 @@ test("an image is not compressed, and an uncompressed answer has Vary", () => {
   expect(compressed(text)).toEqual({ ...text, headers: { ...text.headers, vary: "accept-encoding" } });
 });
 
-test("the document and a route's answer travel compressed, and a tag is the same in every coding", async () => {
+test("the OpenAPI document and the answer of a route are compressed, and the tag does not depend on the coding", async () => {
   const plain = await request("GET", "/v1/public/openapi.json");
   const handler = await handlerOf({ file: "functions/docs.ts" });
   const event = eventOf("GET", "/v1/public/openapi.json", { headers: { "accept-encoding": "br" } });

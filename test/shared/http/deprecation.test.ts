@@ -12,7 +12,7 @@ const me = routes.find(({ name }) => name === "me.get");
 if (me === undefined) throw new Error("there is no me.get");
 const deprecated = { since: "2027-01-31", sunset: "2027-08-01", use: "me.permissions" };
 
-test("each answer of a deprecated route says since when, until when, and where to read more", async () => {
+test("each answer of a deprecated route says when it was deprecated, when it ends, and where to read more", async () => {
   const handler = http({ ...me, deprecated });
   for (const sent of [{ token: newUser().token }, {}]) {
     const answer = answerOf(await handler(eventOf("GET", "/v1/public/me", sent)));
@@ -27,7 +27,7 @@ test("each answer of a deprecated route says since when, until when, and where t
   expect(headers).not.toHaveProperty("deprecation");
 });
 
-test("the description of a deprecated route begins with the announcement", () => {
+test("the description of a deprecated route begins with the deprecation", () => {
   const { access: _, ...declared } = me;
   const { description } = defineRoute({
     ...declared,

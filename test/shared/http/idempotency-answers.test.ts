@@ -10,7 +10,7 @@ const leaseMs = 30_000;
 
 type Keyed = Parameters<typeof claimKey>[1];
 
-/** A table of its own, and requests of one caller with one key. */
+/** A new table, and functions for the requests of one caller with one key. */
 function scene() {
   const table = openMemoryTable(createMemoryStore());
   const output = z.object({ id: z.string(), secret: z.string().optional() });
@@ -58,7 +58,7 @@ const usedOtherwise = { errors: [{ loc: ["header", "idempotency-key"], type: "id
 const shownBefore = { code: "secret_already_shown" };
 
 describe("while the first request runs", () => {
-  test("the same one is told so, and runs again once the lease is over", async () => {
+  test("the same request gets `idempotency_in_flight`, and can run once the lease is over", async () => {
     const { claimed, found, claim } = scene();
     await claim(0);
     for (const look of [claimed, found]) await expect(look(leaseMs - 1)).rejects.toMatchObject(inFlight);
@@ -66,7 +66,7 @@ describe("while the first request runs", () => {
     expect(await claimed(leaseMs)).toHaveProperty("settle");
   });
 
-  test("another one is refused, before the lease is over and after", async () => {
+  test("another request with the key is refused, before and after the end of the lease", async () => {
     const { claimed, found, claim } = scene();
     await claim(0);
     for (const afterMs of [0, leaseMs]) {
@@ -74,14 +74,14 @@ describe("while the first request runs", () => {
     }
   });
 
-  test("there is no answer yet to look up, for either", async () => {
+  test("there is no stored answer yet, for the same request or another request", async () => {
     const { answer, claim } = scene();
     expect(await answer(0)).toBeUndefined();
     await claim(0);
     expect([await answer(0), await answer(leaseMs), await answer(0, other)]).toEqual([undefined, undefined, undefined]);
   });
 
-  test("a request that takes over goes by the same id as the first, and any later one by another", async () => {
+  test("a request that takes over has the id of the first request, and a request after a release has another id", async () => {
     const { claimed, claim } = scene();
     const first = await claim(0);
     const second = await claim(leaseMs);
@@ -102,7 +102,7 @@ describe("while the first request runs", () => {
   });
 });
 
-test("of two requests that take over at the same time one runs, and the other is told so", async () => {
+test("if two requests take over at the same time, one runs, and the other gets `idempotency_in_flight`", async () => {
   const { claimed, claim } = scene();
   await claim(0);
   const [one, other] = await Promise.allSettled([claimed(leaseMs), claimed(leaseMs)]);
@@ -110,7 +110,7 @@ test("of two requests that take over at the same time one runs, and the other is
   expect(other).toMatchObject({ status: "rejected", reason: inFlight });
 });
 
-test("a claim, or a takeover, that the SDK sends a second time is the same one", async () => {
+test("a claim or a takeover that the SDK sends twice has the same id", async () => {
   const { table, keyed, claim } = scene();
   const attempt: typeof table.attempt = async (write) => {
     await table.attempt(write);
@@ -122,10 +122,10 @@ test("a claim, or a takeover, that the SDK sends a second time is the same one",
   expect((await claim(2 * leaseMs)).id).toBe("id" in first ? first.id : "");
 });
 
-test("a claim whose answer was lost on the way is free for the next one at once, at the first try and at a takeover", async () => {
+test("if the answer to a claim or a takeover is lost, the key is free for the next request at once", async () => {
   const { table, keyed, claim } = scene();
   const outage = new Error("lost");
-  /** Writes, and loses the answer of the write with this place. */
+  /** A table that loses the answer of its write number `place`, counted from 0. */
   const losing = (place: number) => {
     let writes = 0;
     const attempt: typeof table.attempt = async (write) => {
@@ -142,7 +142,7 @@ test("a claim whose answer was lost on the way is free for the next one at once,
 });
 
 describe("an answer", () => {
-  test("is found by the same request, as long as a day, and by no other one", async () => {
+  test("is found for a day by the same request, and never by another request", async () => {
     const { done, claimed, found, answer } = scene();
     await done();
     for (const afterMs of [0, dayMs - 1]) {
@@ -156,7 +156,7 @@ describe("an answer", () => {
     expect(await claimed(dayMs)).toHaveProperty("settle");
   });
 
-  test("is kept as long as is said, and forgotten by the table in the second after that", async () => {
+  test("is kept for `keptMs` milliseconds, and its row expires at the next full second", async () => {
     const { table, done, answer } = scene();
     await done({ keptMs: 1_500 });
     expect([await answer(1_499), await answer(1_500)]).toMatchObject([{ replay: { id: "first" } }, undefined]);
@@ -173,7 +173,7 @@ describe("an answer", () => {
     ]);
   });
 
-  test("is weighed before it counts, and where it does not count the request runs", async () => {
+  test("is charged by its length before it is used, and if it is not valid any more, the request runs", async () => {
     const { done, claimed, found } = scene();
     await done();
     const weighed: number[] = [];
@@ -187,7 +187,7 @@ describe("an answer", () => {
     expect(weighed).toEqual([length, length, length, 0, 0]);
   });
 
-  test("that is replaced by a fuller answer is returned in this form, until the key belongs to another request", async () => {
+  test("that is restated is returned in its new form, and only this object counts as the stored answer", async () => {
     const { done, answer } = scene();
     const claim = await done();
     await claim.restate({ id: "more" });
@@ -197,7 +197,7 @@ describe("an answer", () => {
     expect([claim.isSettledWith(more), claim.isSettledWith({ id: "more" })]).toEqual([true, false]);
   });
 
-  test("is stored nowhere where a program is not to keep it, or it shows a secret", async () => {
+  test("of a call in a program is not stored if its route forbids this, or if it shows a secret", async () => {
     const secret = { shownOnce: ["secret"] };
     for (const [more, answer, message] of [
       [{ codeMode: { storesAnswer: false } }, { id: "first" }, /an address that works without a credential/],
@@ -216,7 +216,7 @@ describe("an answer", () => {
     expect(await answer(0, outside)).toMatchObject({ replay: { id: "first" } });
   });
 
-  test("that shows a secret in its second form is not stored any more", async () => {
+  test("that is restated with a secret is not stored any more", async () => {
     const { route, claim, answer, table } = scene();
     const given = { route: { ...route, shownOnce: ["secret"] } };
     const claimed = await claim(0, given);
@@ -226,7 +226,7 @@ describe("an answer", () => {
   });
 });
 
-test("a settled claim is not released, and a claim that was taken over settles nothing", async () => {
+test("a settled claim cannot be released, and a claim that was taken over cannot be settled", async () => {
   const { done, answer } = scene();
   const first = await done();
   await first.release();
@@ -237,7 +237,7 @@ test("a settled claim is not released, and a claim that was taken over settles n
   expect(await late.table.attempt(slow.settle({ id: "slow" }))).toMatchObject({ done: false });
 });
 
-test("every deletion has the same answer, with any stored value", async () => {
+test("a deletion is settled with the empty answer, whatever value was stored", async () => {
   const { route, claim } = scene();
   const claimed = await claim(0, {
     route: { ...route, http: { method: "DELETE" }, output: z.object({}) },

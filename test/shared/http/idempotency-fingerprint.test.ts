@@ -4,7 +4,7 @@ import { fingerprintOf, requestIdOf } from "../../../shared/http/idempotency.ts"
 
 const of = (body: Record<string, unknown>, key = "k") => fingerprintOf(key, { params: {}, query: {}, body });
 
-test("equal requests have one fingerprint, in any order of their members", () => {
+test("equal requests have the same fingerprint, whatever the order of their members", () => {
   const one = of({ a: 1, b: { c: [1, 2], d: null }, e: 2 });
   expect(of({ e: 2, b: { d: null, c: [1, 2] }, a: 1 })).toBe(one);
   expect(of({ b: { c: [1, 2], d: null }, e: 2, a: 1 })).toBe(one);
@@ -19,16 +19,16 @@ test("equal requests have one fingerprint, in any order of their members", () =>
 });
 
 test("a request that was answered by an earlier version of the product has the same fingerprint", () => {
-  // HMAC-SHA256 under the key of {"body":{"a":1,"b":{"c":[1,2],"d":null}},"params":{},"query":{}}
+  // HMAC-SHA256, with the idempotency key, of {"body":{"a":1,"b":{"c":[1,2],"d":null}},"params":{},"query":{}}
   expect(of({ b: { d: null, c: [1, 2] }, a: 1 })).toBe(
     "70fbd52a013acaad5949cb1fb1ed3c6252a450fed863fe4a6924ca69a01cda54",
   );
 });
 
-test("a request goes by its record and by who claimed it first, which earlier versions do not say", () => {
+test("the id of a request depends on its record and its first claim, and rows of earlier versions have no first claim", () => {
   const record = { PK: "p", SK: "s" };
   const ids = [requestIdOf(record, "a"), requestIdOf(record, "b"), requestIdOf(record, undefined)];
   expect(new Set(ids).size).toBe(3);
-  // As it was for rows that are stored: it names what a payment or a purchase belongs to.
+  // The last id must stay the same for stored rows, because payments and purchases contain it.
   expect(ids).toEqual([expect.stringMatching(/^[\w-]{16}$/), expect.stringMatching(/^[\w-]{16}$/), "L4Do5jWVRoQG9F7d"]);
 });

@@ -25,7 +25,7 @@ const namesIn = async (account: Account): Promise<string[]> =>
     ({ name }: { name: string }) => name,
   );
 
-/** A route's example as it was first sent with a key, and how to send it again. */
+/** Sends the example of a route with a new key. `send` repeats the request. */
 async function firstSent(route: Route) {
   const account = await newAccount();
   const example = (await examples[route.name]?.(account)) ?? {};
@@ -98,7 +98,7 @@ test("a key that was used for another request is a 422 that names the header", a
   expect(await namesIn(elsewhere)).toEqual([]);
 });
 
-test("the order of a body's members makes no other request of it", async () => {
+test("a body with its members in another order is the same request", async () => {
   const account = await newAccount();
   const groups = `/v1/public/accounts/${account.id}/auth/groups`;
   const send = (body: string) =>
@@ -121,7 +121,7 @@ test("a key belongs to its principal and its route", async () => {
   expect(group.status).toBe(201);
 });
 
-test("a repeat by somebody who may no longer do it is refused", async () => {
+test("a repeat by a caller who has lost the permission is refused", async () => {
   const account = await newAccount();
   const member = await newMember(account, { role: "manager" });
   expect((await post(account, "Sales", "k", member)).status).toBe(201);
@@ -143,7 +143,7 @@ test("a refused request may be sent again with the same key once it is corrected
   expect((await post(account, "Support", "k2")).status).toBe(201);
 });
 
-/** Claims a key as a request that is still running, or died, does. */
+/** Claims a key like a request that is still running or has died. */
 async function claimAsOther(account: Account, key: string, now: Date): Promise<void> {
   const principal: Principal = { type: "user", id: account.owner.id, email: "", groups: [] };
   const input = { params: { account_id: account.id }, query: {}, body: { name: "Sales" }, headers: {} };
@@ -172,7 +172,7 @@ test("a key is forgotten after 24 hours, whether or not its record was cleared a
   expect((await post(account, "Another", "k")).status).toBe(201);
 });
 
-test.each(["", " ", "with space", "é", "x".repeat(256)])("a key of the form %j is a 422", async (key) => {
+test.each(["", " ", "with space", "é", "x".repeat(256)])("the key %j is refused with a 422", async (key) => {
   const account = await newAccount();
   const { status, body } = await post(account, "Sales", key);
   expect([status, body.detail[0].loc]).toEqual([422, ["header", "idempotency-key"]]);
@@ -207,7 +207,7 @@ describe("a program with a key", () => {
     expect([status, body.detail[0].loc]).toEqual([422, ["header", "idempotency-key"]]);
   });
 
-  test("that failed may be sent again: finished writes are not repeated, and the rest is made", async () => {
+  test("that failed may be sent again: finished writes are not repeated, and the other writes are done", async () => {
     const account = await newAccount();
     const other = (await post(account, "Support", "other")).body;
     const failed = await run(account, adding(account, "Sales", "Support"), "k");
@@ -226,7 +226,7 @@ describe("a program with a key", () => {
   });
 });
 
-test("of two requests that take over a dead one's claim, one runs, and the other is told so", async () => {
+test("if two requests take over the claim of a dead request, one runs, and the other gets a 409", async () => {
   const account = await newAccount();
   await claimAsOther(account, "k", new Date(Date.now() - 60_000));
   const { status, body } = await afterReading(
@@ -238,7 +238,7 @@ test("of two requests that take over a dead one's claim, one runs, and the other
   expect(await namesIn(account)).toEqual([]);
 });
 
-test("a request that died before its effect is not taken over by another one", async () => {
+test("a different request cannot take over the claim of a dead request", async () => {
   const account = await newAccount();
   await claimAsOther(account, "k", new Date(Date.now() - 60_000));
   const { status, body } = await post(account, "Support", "k");

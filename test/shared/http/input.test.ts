@@ -8,7 +8,7 @@ import type { Route } from "../../../shared/http/route.ts";
 
 const parts = { params: "path", query: "query", body: "body" } as const;
 
-/** Where a route cannot do without a member of its input. */
+/** The places of the required members of a route's input. */
 const required = (route: Route): string[] =>
   Object.entries(parts).flatMap(([part, place]) =>
     Object.entries(route[part as keyof typeof parts].shape)
@@ -50,7 +50,7 @@ const routeOf = (body: z.ZodObject, more: object = {}): Route =>
   }) as unknown as Route;
 const sent = (more: Partial<RawInput>): RawInput => ({ params: {}, query: {}, body: {}, ...more });
 
-/** What is told of an input; nothing where it is taken. */
+/** The errors of an input. Empty if the input is valid. */
 function told(route: Route, raw: Partial<RawInput>): ValidationError[] {
   try {
     parseInput(route, sent(raw));
@@ -61,7 +61,7 @@ function told(route: Route, raw: Partial<RawInput>): ValidationError[] {
   }
 }
 
-describe("a long name of somebody else's making is told by its first hundred characters", () => {
+describe("a long member name in the location of an error is cut after 100 characters", () => {
   const placesOf = (shape: z.ZodObject, body: unknown) => told(routeOf(shape), { body }).map(({ loc }) => loc);
   test.each([
     [100, "a".repeat(100)],
@@ -76,7 +76,7 @@ describe("a long name of somebody else's making is told by its first hundred cha
   });
 });
 
-describe("of a request that is wrong in many places", () => {
+describe("a request with many errors", () => {
   const members = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`m${index}`, 1]));
   const shape = z.object({ a: z.strictObject({}), b: z.strictObject({}), c: z.string() });
   test.each([
@@ -85,18 +85,18 @@ describe("of a request that is wrong in many places", () => {
     [60, 60, 100],
     [150, 150, 100],
     [3, 4, 8],
-  ])("with %i unknown members here and %i there, a hundred at most are told", (here, there, count) => {
+  ])("with %i unknown members in one object and %i in another, gets at most 100 errors", (here, there, count) => {
     const errors = told(routeOf(shape), { body: { a: members(here), b: members(there), c: 1 } });
     expect(errors).toHaveLength(count);
     expect(errors.slice(0, 3).map(({ loc }) => loc)).toEqual([0, 1, 2].map((index) => ["body", "a", `m${index}`]));
   });
 
-  test("a place in an array is told by its number, and one in an object by its name", () => {
+  test("gets the place in an array as a number, and the place in an object as a name", () => {
     const list = z.object({ list: z.array(z.record(z.string(), z.int())) });
     expect(told(routeOf(list), { body: { list: [{ 1: 1 }, { 2: "x" }] } })[0]?.loc).toEqual(["body", "list", 1, "2"]);
   });
 
-  test("each part is told with its place", () => {
+  test("gets errors of the path, of the query and of the body", () => {
     const route = routeOf(shape, { params: z.object({ id: z.int() }), query: z.object({ q: z.int() }) });
     expect(told(route, { params: { id: "x" }, query: { q: "x" }, body: null }).map(({ loc }) => loc)).toEqual([
       ["path", "id"],
@@ -127,7 +127,7 @@ test.each([
   ["missing", z.union([z.string(), z.int()]), undefined],
   ["value_error", z.union([z.string(), z.int()]), null],
   ["value_error", z.unknown().refine(() => false), undefined],
-])("a mistake has a type of the specification's kind: %s", (type, schema, value) => {
+])("an error has the type %s", (type, schema, value) => {
   expect(told(routeOf(z.object({ a: schema })), { body: { a: value } })).toMatchObject([{ loc: ["body", "a"], type }]);
 });
 
@@ -137,7 +137,7 @@ describe("the header fields that a route honours", () => {
   const etag = () => "";
   const tagged = { http: { method: "PATCH", etag } };
 
-  test("an idempotency key counts for a POST, and is as good as not sent to another route", () => {
+  test("an idempotency key counts for a POST, and is ignored by other routes", () => {
     const headers = { "idempotency-key": "k" };
     expect(headersOf({ http: { method: "POST" }, access: "read" }, { headers })).toEqual({ idempotencyKey: "k" });
     expect(headersOf({ http: { method: "PATCH" } }, { headers })).toEqual({});
@@ -157,11 +157,11 @@ describe("the header fields that a route honours", () => {
     ]);
   });
 
-  test.each(["!", "~", "a".repeat(255)])("the key %j is taken", (key) => {
+  test.each(["!", "~", "a".repeat(255)])("the key %j is accepted", (key) => {
     expect(headersOf({}, { headers: { "idempotency-key": key } })).toEqual({ idempotencyKey: key });
   });
 
-  test("a condition counts where there is an entity tag, and is refused there when it is malformed", () => {
+  test("a condition counts for a route with an entity tag, which refuses a malformed condition", () => {
     expect(headersOf(tagged, { headers: { "if-match": '"a"' } })).toMatchObject({ ifMatch: { schemas: etag } });
     expect(headersOf({}, { headers: { "if-match": "a" } })).toEqual({});
     expect(headersOf(tagged, {})).toEqual({});
@@ -191,7 +191,7 @@ describe("the strings of a URL", () => {
     ["name=true&toString=true&__proto__=7", { name: "true", toString: "true" }],
     ["count=1&count=x&is=true", { count: [1, "x"], is: true }],
     ["count=9007199254740992&size=12345678901234567", { count: 9_007_199_254_740_992, size: "12345678901234567" }],
-  ])("%s is read as the types that are declared", (query, read) => {
+  ])("%s is read as the declared types", (query, read) => {
     expect(fromStrings(shape, new URLSearchParams(query))).toMatchObject(read);
   });
 });

@@ -13,7 +13,7 @@ import { newUser, testTable } from "../../support/world.ts";
 
 type Run = (context: Context) => Promise<{ id: string }>;
 
-/** What a route does that writes something, and answers with it. */
+/** The `run` of a route that commits a transaction, and answers with the transaction's value. */
 const writing = (id: string): Run => {
   const plan = async () => ({ value: { id }, writes: [], changes: [], housekeeping: true });
   return (context) => context.commit(plan);
@@ -39,15 +39,15 @@ const contextWith = (more: Partial<InvocationContext> = {}): InvocationContext =
   ...more,
 });
 
-describe("a key is for a route whose answer is stored with its effect:", () => {
-  test("a route that answers another value fails, and its key may be used again", async () => {
+describe("a call with an Idempotency-Key", () => {
+  test("fails if its route answers another value than its transaction's, and succeeds without the key", async () => {
     const at = contextWith();
     const other = toy(async (context) => ({ ...(await writing("a")(context)) }));
     await expect(invoke(other, keyed(), at)).rejects.toThrow("toys.make must answer with the value");
     expect(await invoke(other, plain, at)).toMatchObject({ output: { id: "a" }, replayed: false });
   });
 
-  test("the same request is answered once more, without being run", async () => {
+  test("that is repeated gets the stored answer, and does not run again", async () => {
     const at = contextWith();
     let runs = 0;
     const counted = toy((context) => writing(`run ${(runs += 1)}`)(context));
@@ -55,7 +55,7 @@ describe("a key is for a route whose answer is stored with its effect:", () => {
     expect(await invoke(counted, keyed(), at)).toMatchObject({ output: { id: "run 1" }, replayed: true });
   });
 
-  test("an answer with more than the transaction's value is stored in this form", async () => {
+  test("stores the answer of `context.answer`, even if it has more than the transaction's value", async () => {
     const at = contextWith();
     const more = toy(async (context) => {
       await writing("less")(context);
@@ -67,7 +67,7 @@ describe("a key is for a route whose answer is stored with its effect:", () => {
   });
 });
 
-describe("a failed call is tried again", () => {
+describe("a failed call can be tried again", () => {
   const failing = (error: Error, resumes: boolean, taken: (string | undefined)[]) => {
     let isFirst = true;
     return toy(
@@ -97,19 +97,19 @@ describe("a failed call is tried again", () => {
     return { other, isSame: taken[0] === taken[1] };
   };
 
-  test("by the same request only, as the same, where it may be done in part", async () => {
+  test("only by the same request, with the same key id, if it may be partly done", async () => {
     expect(await tried(outage, true)).toEqual({ other: "refused", isSame: true });
     expect(await tried(new Error("A mistake"), true)).toEqual({ other: "refused", isSame: true });
     expect(await tried(new Problem("internal", "A mistake."), true)).toEqual({ other: "refused", isSame: true });
   });
 
-  test("by any request, as another one, where nothing was done", async () => {
+  test("by any request, with another key id, if nothing was done", async () => {
     expect(await tried(refusal, true)).toEqual({ other: "done", isSame: false });
     expect(await tried(outage, false)).toEqual({ other: "done", isSame: false });
   });
 });
 
-describe("while nothing may be changed", () => {
+describe("in read-only mode", () => {
   test("a write is refused with the reason, and a read is answered", async () => {
     const at = contextWith({ readOnly: "Back at 15:00." });
     await expect(invoke(toy(writing("a")), plain, at)).rejects.toMatchObject({
@@ -128,13 +128,13 @@ describe("the charges of a call", () => {
     const charges: Charge[] = [];
     const charge = async (what: Charge) => void charges.push(what);
     const raw = { ...plain, params: account_id === undefined ? {} : { account_id } };
-    // Charged, whatever comes of it.
+    // The call is charged even if it fails.
     await invoke(toy(writing("a"), { params, ...more }), raw, contextWith({ ...given, charge })).catch(() => undefined);
     return charges.map(({ principalId: _, isMember: __, ...rest }) => rest);
   };
   const id = randomUUID().toUpperCase();
 
-  test("is one of its class, in the account it is about, by the one way to write its id", async () => {
+  test("are one charge of the route's class, in the account of the call, with the account's id in lower case", async () => {
     const one = { class: "default", cost: 1, onlyOwn: false };
     expect(await chargesOf({}, {})).toEqual([one]);
     expect(await chargesOf({}, {}, id)).toEqual([{ ...one, accountId: id.toLowerCase() }]);
@@ -142,7 +142,7 @@ describe("the charges of a call", () => {
     expect(await chargesOf({ public: true }, {}, id)).toEqual([one]);
   });
 
-  test("is nothing where a program has paid, but by an account's own limit, and by classes that it has not", async () => {
+  test("are none if the program has paid, except for the account's own limit and for classes that the program has not paid", async () => {
     expect(await chargesOf({}, { paid: { ownLimitOf: undefined } })).toEqual([]);
     expect(await chargesOf({}, { paid: { ownLimitOf: undefined } }, id)).toMatchObject([
       { onlyOwn: true, accountId: id.toLowerCase() },
@@ -154,7 +154,7 @@ describe("the charges of a call", () => {
   });
 });
 
-describe("who calls a public route", () => {
+describe("the caller of a public route", () => {
   const seen = async (given: Partial<InvocationContext>) => {
     let caller: Context["principal"] | undefined;
     const route = toy(
@@ -168,18 +168,18 @@ describe("who calls a public route", () => {
     return caller;
   };
 
-  test("is told apart by their network, and is nobody to whom anything was granted", async () => {
+  test("is identified by the network of the caller's address", async () => {
     const sourceIp = "2001:db8:1:2:3:4:5:6";
     expect(await seen({ sourceIp })).toEqual({ type: "user", id: "ip/2001:db8:1:2::/64", email: "", groups: [] });
   });
 
-  test("is who sends the program in code mode", async () => {
+  test("is the sender of the program in code mode", async () => {
     const user = newUser();
     expect(await seen({ ...codeContext(user), paid: { ownLimitOf: undefined } })).toMatchObject({ id: user.id });
   });
 });
 
-test("a condition is refused where it is not honoured, and only there", () => {
+test("If-Match is refused only by a route that does not support it", () => {
   const headers = { "if-match": '"a"' };
   expect(() => requireHonoured(undefined, { headers })).toThrow(/does not support `If-Match`/);
   for (const [kind, sent] of [
@@ -207,7 +207,7 @@ describe("nothing is done", () => {
     expect(runs()).toBe(0);
   });
 
-  test("on a condition that is not honoured", async () => {
+  test("for a condition that the route does not support", async () => {
     const { route, runs } = counted();
     const headers = { "if-match": '"a"' };
     await expect(invoke(route, { ...plain, headers }, contextWith())).rejects.toMatchObject({
@@ -217,14 +217,14 @@ describe("nothing is done", () => {
   });
 });
 
-test("a read of a program that is refused stays refused: reads have no key", async () => {
+test("a refused read of a program stays refused, because reads have no key", async () => {
   const refusal = new Problem("forbidden", "No.");
   const subject = { at: "path", within: [], find: async () => Promise.reject(refusal) };
   const route = toy(writing("a"), { subject, access: "read" });
   await expect(invoke(route, { ...plain, callKey: "c" }, contextWith())).rejects.toBe(refusal);
 });
 
-test("a refused repeat of a program's call is not answered if the call was never made", async () => {
+test("a refused call of a program stays refused if the call was never made before", async () => {
   const refusal = new Problem("forbidden", "No.");
   const at = contextWith({ table: testTable() });
   const subject = { at: "path", within: [], find: async () => Promise.reject(refusal) };

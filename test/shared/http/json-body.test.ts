@@ -38,7 +38,7 @@ describe("bytes", () => {
   }
 
   test.each([[[0xff]], [[0xc0, 0xaf]], [[0xed, 0xa0, 0x80]], [[0xf0, 0x9f, 0x98]], [[0xe9]]])(
-    "%j are no UTF-8, and answered with 400",
+    "%j are not UTF-8, and get a 400",
     async (bytes) => {
       const { body, total } = await sendBytes(nameOf(bytes), (base64) => ({ body: base64, isBase64Encoded: true }));
       expect(body).toMatchObject({ status: 400, code: "malformed_json" });
@@ -46,7 +46,7 @@ describe("bytes", () => {
     },
   );
 
-  test("that the gateway replaced are told by the length of the request", async () => {
+  test("that the gateway replaced are noticed by the length of the request", async () => {
     const replaced = (base64: string) => ({
       body: Buffer.from(base64, "base64").toString("utf8"),
       isBase64Encoded: false,
@@ -55,7 +55,7 @@ describe("bytes", () => {
     expect((await sendBytes(nameOf([0xef, 0xbf, 0xbd]), replaced)).status).toBe(201);
   });
 
-  test("of UTF-8 are taken as they are, as text and as base64", async () => {
+  test("of UTF-8 are kept unchanged, as text and as base64", async () => {
     const name = nameOf([...Buffer.from("é字😀")]);
     const asText = await sendBytes(name, () => ({ body: name.toString(), isBase64Encoded: false }));
     const asBase64 = await sendBytes(name, (base64) => ({ body: base64, isBase64Encoded: true }));
@@ -85,7 +85,7 @@ test.each([
 });
 
 test.each(["1e309", "-1e400", "12345678901234567890", "0.1234567890123456789", "1e-400", "9007199254740993"])(
-  "the number %s is answered with 422 at its place, as it would not come back",
+  "the number %s gets a 422 with its place, because a double cannot hold its exact value",
   async (digits) => {
     const { status, body } = await send(await newAccount(), feedback(`{"a":[{"b":0},{"b":${digits}}]}`));
     expect(status).toBe(422);
@@ -93,7 +93,7 @@ test.each(["1e309", "-1e400", "12345678901234567890", "0.1234567890123456789", "
   },
 );
 
-test("half a surrogate pair is answered with 422 at its place, and a whole one is kept", async () => {
+test("half a surrogate pair gets a 422 with its place, and a whole pair is kept", async () => {
   const account = await newAccount();
   const { body } = await send(account, feedback('{"a":"\\ud83d","b":"\\ud83d\\ude00","c":{"\\ude00":1}}'));
   expect(body.detail.map(({ loc }: { loc: string[] }) => loc.slice(1))).toEqual([
@@ -103,7 +103,7 @@ test("half a surrogate pair is answered with 422 at its place, and a whole one i
   expect((await send(account, feedback('{"b":"\\ud83d\\ude00"}'))).body.attributes).toEqual({ b: "😀" });
 });
 
-test("a number that a typed member takes is held to the same", async () => {
+test("a number of a typed member gets the same error", async () => {
   const account = await newAccount();
   const path = `/v1/public/accounts/${account.id}/billing/topup-session`;
   const { body } = await request("POST", path, { token: account.owner.token, body: '{"amount":1e309}' });
@@ -119,7 +119,7 @@ test("any output of JSON.stringify is accepted", () => {
   );
 });
 
-test("every number fits by its own digits, and none by more digits than a double has", () => {
+test("every double is accepted as JavaScript writes it, and a number with more digits than a double has is refused", () => {
   fc.assert(
     fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
       for (const digits of [String(value), value.toExponential(), JSON.stringify([value, { a: value }])]) {
@@ -135,7 +135,7 @@ test("every number fits by its own digits, and none by more digits than a double
   );
 });
 
-test("names the place of a number among any other text", () => {
+test("the error has the place of the number, whatever is around it", () => {
   const key = fc.string({ maxLength: 8 });
   fc.assert(
     fc.property(fc.array(fc.oneof(key, fc.integer({ min: 0, max: 3 })), { maxLength: 10 }), (path) => {
@@ -151,7 +151,7 @@ test("names the place of a number among any other text", () => {
   );
 });
 
-test("is quick with the longest texts, the deepest among them, and tells a hundred mistakes at most", () => {
+test("very long and very deep texts are checked, and at most 100 errors are returned", () => {
   expect(errorsOf(`["${'\\"'.repeat(400_000)}",1e5]`)).toEqual([]);
   const deep = "[".repeat(2_000);
   expect(placesOf(`${deep}${"1e999,".repeat(200)}1${"]".repeat(2_000)}`)).toHaveLength(100);

@@ -12,7 +12,7 @@ async function post(body: string, headers: Record<string, string> = {}) {
 }
 
 test.each(['{"name":', "{'name':'x'}", "nul", '{"name":"x"}}', "\ufeff{"])(
-  "answers %j with 400 and changes nothing",
+  "the API answers %j with 400 and changes nothing",
   async (body) => {
     const { body: problem, headers, total } = await post(body);
     expect(problem).toMatchObject({ status: 400, code: "malformed_json" });
@@ -21,13 +21,13 @@ test.each(['{"name":', "{'name':'x'}", "nul", '{"name":"x"}}', "\ufeff{"])(
   },
 );
 
-test("refuses a member that would reach an object's prototype", async () => {
+test("the API refuses a member that would reach an object's prototype", async () => {
   const { status, total } = await post('{"name":"x","__proto__":{"a":1}}');
   expect([status, total]).toEqual([422, 0]);
 });
 
 test.each(["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""])(
-  "answers a body of type %j with 415",
+  "the API answers a body of type %j with 415",
   async (type) => {
     const { body, total } = await post('{"name":"x"}', { "content-type": type });
     expect(body).toMatchObject({ status: 415, code: "unsupported_media_type" });
@@ -36,11 +36,11 @@ test.each(["text/plain", "application/x-www-form-urlencoded", "multipart/form-da
 );
 
 test.each(["application/json; charset=utf-8", "application/merge-patch+json", "APPLICATION/JSON"])(
-  "takes a body of type %j",
+  "the API accepts a body of type %j",
   async (type) => expect((await post('{"name":"x"}', { "content-type": type })).status).toBe(201),
 );
 
-test("takes a body of 1 MiB and answers one byte more with 413", async () => {
+test("the API accepts a body of 1 MiB, and answers one byte more with 413", async () => {
   const padded = (bytes: number) => `{"name":"x"${" ".repeat(bytes - 12)}}`;
   expect((await post(padded(1_048_576))).status).toBe(201);
   const { body, total } = await post(padded(1_048_577));
@@ -48,27 +48,27 @@ test("takes a body of 1 MiB and answers one byte more with 413", async () => {
   expect(total).toBe(0);
 });
 
-test("answers a missing body with 422", async () => {
+test("the API answers a missing body with 422", async () => {
   const { status, body } = await post("");
   expect(status).toBe(422);
   expect(body.detail).toMatchObject([{ loc: ["body"], type: "missing" }]);
 });
 
-test("refuses a body where none is expected", async () => {
+test("the API refuses a body where none is expected", async () => {
   const { id, owner } = await newAccount();
   const answer = await request("GET", `/v1/public/accounts/${id}`, { token: owner.token, body: { force: true } });
   expect(answer.status).toBe(422);
   expect(answer.body.detail).toMatchObject([{ loc: ["body", "force"], type: "extra_forbidden" }]);
 });
 
-test("names every wrong place at once", async () => {
+test("the API returns the errors of all wrong parameters at once", async () => {
   const { token } = newUser();
   const { body } = await request("GET", "/v1/public/accounts?page=0&page_size=1000&client_id=7&x=1", { token });
   const places = body.detail.map(({ loc }: { loc: string[] }) => loc[1]);
   expect(places.toSorted()).toEqual(["client_id", "page", "page_size", "x"]);
 });
 
-test("echoes the caller's request id, in error bodies too, and makes one if there is no readable one", async () => {
+test("the API returns the caller's request id, in error bodies too, and makes an id if the caller's id is not valid", async () => {
   const send = (id: string) => request("GET", "/v1/public/me", { headers: { "x-request-id": id } });
   const echoed = await send("trace-42");
   expect(echoed.headers["x-request-id"]).toBe("trace-42");
@@ -79,7 +79,7 @@ test("echoes the caller's request id, in error bodies too, and makes one if ther
   }
 });
 
-test("sends the security headers with successes and failures", async () => {
+test("the API sends the security headers with successes and failures", async () => {
   for (const token of [newUser().token, undefined]) {
     const { headers } = await request("GET", "/v1/public/me", { token });
     expect(headers).toMatchObject({
@@ -91,7 +91,7 @@ test("sends the security headers with successes and failures", async () => {
   }
 });
 
-test("an error of our own leaves as internal, without its cause", async () => {
+test("the API answers an unexpected error with 500 `internal`, and does not show the cause", async () => {
   const { id, owner } = await newAccount();
   const handler = await handlerOf({ file: "functions/workspaces/list.ts" });
   const event = eventOf("GET", `/v1/public/accounts/${id}/workspaces`, { token: owner.token });
@@ -113,7 +113,7 @@ test.each([
   ["GET", "/v1/public/nothing"],
   ["GET", "/v1/public/accounts/"],
   ["POST", "/v1/public/accounts//workspaces"],
-])("answers %s %s with 404", async (method, path) => {
+])("the API answers %s %s with 404", async (method, path) => {
   expect((await request(method, path)).body).toMatchObject({ status: 404, code: "not_found" });
 });
 
@@ -125,37 +125,37 @@ test.each([
   ["HEAD", "/v1/public/mcp", "POST, OPTIONS"],
   ["DELETE", "/v1/public/mcp", "POST, OPTIONS"],
   ["PATCH", "/v1/public/me", "GET, HEAD, OPTIONS"],
-])("answers %s %s with 405 and Allow: %s", async (method, path, allow) => {
+])("the API answers %s %s with 405 and Allow: %s", async (method, path, allow) => {
   const answer = await request(method, path);
   expect(answer.body).toMatchObject({ status: 405, code: "method_not_allowed" });
   expect(answer.headers["allow"]?.split(", ").toSorted()).toEqual(allow.split(", ").toSorted());
 });
 
-test("answers OPTIONS on a known path with its methods, and on another path with 404", async () => {
+test("the API answers OPTIONS on a known path with its methods, and on another path with 404", async () => {
   const answer = await request("OPTIONS", "/v1/public/accounts");
   expect([answer.status, answer.headers["allow"]]).toEqual([204, "GET, HEAD, OPTIONS"]);
   expect((await request("OPTIONS", "/v1/public/nothing")).status).toBe(404);
 });
 
-test("answers 401 before it looks at a body", async () => {
+test("the API answers 401 before it looks at a body", async () => {
   const answer = await request("POST", "/v1/public/accounts/x/workspaces", { body: "{" });
   expect(answer.body).toMatchObject({ status: 401, code: "unauthenticated" });
 });
 
-test("tells the first hundred errors of a request that is wrong all over", async () => {
+test("the API returns the first 100 errors of a request with many errors", async () => {
   const members = Array.from({ length: 5_000 }, (_, index) => [`${"x".repeat(200)}${index}`, 1]);
   const { status, body, text } = await post(JSON.stringify(Object.fromEntries(members)));
   expect([status, body.detail.length]).toEqual([422, 100]);
   expect(text.length).toBeLessThan(50_000);
 });
 
-test("a question mark at the begin of a query string belongs to its first name", async () => {
+test("a question mark at the beginning of a query string belongs to its first name", async () => {
   const { status, body } = await request("GET", "/v1/public/accounts??page=7", { token: newUser().token });
   expect(status).toBe(422);
   expect(body.detail).toMatchObject([{ loc: ["query", "?page"], type: "extra_forbidden" }]);
 });
 
-test("answers a query string that is no UTF-8 with 400", async () => {
+test("the API answers a query string that is not UTF-8 with 400", async () => {
   const handler = await handlerOf({ file: "functions/accounts/list.ts" });
   const event = eventOf("GET", "/v1/public/accounts", { token: newUser().token });
   for (const rawQueryString of ["status=%ff", "status=%", "%e9=1"]) {
@@ -164,7 +164,7 @@ test("answers a query string that is no UTF-8 with 400", async () => {
   }
 });
 
-test("answers HEAD as GET, for every caller and result", async () => {
+test("the API answers HEAD with the status and the headers of GET", async () => {
   const account = await newAccount();
   const { token } = account.owner;
   const at = `/v1/public/accounts/${account.id}`;

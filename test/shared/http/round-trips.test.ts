@@ -27,7 +27,7 @@ import {
   type User,
 } from "../../support/world.ts";
 
-/** An account with a workspace, and a group whose members may manage workspaces. */
+/** An account with a workspace. */
 async function scene() {
   const account = await newAccount();
   const base = `/v1/public/accounts/${account.id}`;
@@ -75,7 +75,7 @@ const callers: Record<string, (scene: Scene) => Promise<User>> = {
 };
 
 test.each(Object.entries(callers))(
-  "%s whom the process has seen gets and lists in one round trip, and changes in two",
+  "%s whom the process has seen reads and lists workspaces in one round trip, and changes a workspace in two",
   async (name, callerIn) => {
     const made = await scene();
     const caller = await callerIn(made);
@@ -95,7 +95,7 @@ test.each(Object.entries(callers))(
   },
 );
 
-test("a service account whose token is revoked meanwhile gets a 401 for any request", async () => {
+test("a service account whose token was revoked gets a 401 for every request, even a wrong request", async () => {
   const { account, send, id, base } = await scene();
   const created = await send("POST", "/auth/service-accounts", account.owner, { name: "Program" });
   const program = { id: String(created.body.id), token: String(created.body.token) };
@@ -125,16 +125,17 @@ const budgets = JSON.parse(readFileSync(join(import.meta.dirname, "../../bench/b
 const isPaged = ({ query, output }: Route): boolean => "page" in query.shape || output.def.type === "array";
 const isRead = ({ http }: Route): boolean => http.method === "GET";
 
-/** A read of one thing takes one round trip. A list takes two where rows were deleted, and a write ends in a second. */
+/** The goal of a route, in round trips: one for a read of one resource, and two for a list or a write. */
 const goalOf = (route: Route): number => (isRead(route) && !isPaged(route) ? 1 : 2);
 
-const unseen = "the process sees the resource for the first time, and finds what its row names one after another";
-const afterHead = "what stands beside it is read after the state whose version guards it";
-const provider = "an outside service is asked in between; the embedded one stores what it knows in the table";
+const unseen =
+  "the process sees the resource for the first time, and reads the items that its row names one after another";
+const afterHead = "the other items are read after the item whose version guards them";
+const provider = "an outside service is asked in between; the embedded service stores its data in the table";
 const steps = "it takes several transactions";
-const wholeLists = "lists over several lists are read at one moment";
+const wholeLists = "several lists are read at one moment";
 
-/** The routes whose example takes longer than its goal in a process that has just started, and why. */
+/** The routes whose example takes more round trips than its goal in a process that has just started, and why. */
 const exceptions: Record<string, string> = {
   "workspaces.delete": afterHead,
   "domains.add": afterHead,
@@ -185,8 +186,8 @@ const exceptions: Record<string, string> = {
   "dedicated_ips.domains.assign": steps,
   "dedicated_ips.domains.unassign": steps,
   "dedicated_ips.delete": unseen,
-  "auth.authorizations.revoke": "the grant names its holder, and the holder its place in a list",
-  "auth.role_assignments.revoke": "the grant names its holder, and the holder its place in a list",
+  "auth.authorizations.revoke": "the grant names its holder, and the holder's record has its place in a list",
+  "auth.role_assignments.revoke": "the grant names its holder, and the holder's record has its place in a list",
   "auth.invitations.preview": "the token names the account, and the account is read before its invitation",
   "auth.invitations.accept": "the token names the account, and the account is read before its invitation",
   "auth.roles.delete": "the assignments are read after the roles, so that an assignment in between is noticed",
@@ -209,7 +210,7 @@ const exceptions: Record<string, string> = {
   "notices.update": unseen,
 };
 
-test("every route's example takes as many round trips as its goal, except those with a reason", () => {
+test("every route's example takes at most its goal of round trips, except the routes with a reason", () => {
   const above = routes.filter((route) => (budgets[route.name]?.trips ?? 0) > goalOf(route));
   expect(above.map(({ name }) => name).toSorted()).toEqual(Object.keys(exceptions).toSorted());
 });
@@ -232,7 +233,7 @@ describe("items that the process has seen", () => {
     ["a mailbox's name", async (account) => atMailbox(account, "PATCH", "", { first_name: "Augusta" })],
     ["a mailbox's status", async (account) => atMailbox(account, "PATCH", "/active", { active: false })],
     ["a mailbox's aliases", async (account) => atMailbox(account, "POST", "/aliases", { alias: "countess" })],
-    ["a deleted mailbox", async (account) => atMailbox(account, "DELETE")],
+    ["a mailbox's deletion", async (account) => atMailbox(account, "DELETE")],
     ["a domain's settings", async (account) => atDomain(account, "PATCH", "", { dkim_rotation_months: 6 })],
     [
       "a domain's workspace",
@@ -240,7 +241,7 @@ describe("items that the process has seen", () => {
     ],
     ["a rule's target", async (account) => atRule(account, "PATCH", "", { target_email: stranger() })],
   ];
-  test.each(changes)("%s is changed in two", async (_, sceneOf) => {
+  test.each(changes)("a change takes two round trips: %s", async (_, sceneOf) => {
     const account = await newAccount();
     const { see, change } = await sceneOf(account);
     expect((await sendTo(account, "GET", see)).status).toBe(200);
@@ -249,7 +250,7 @@ describe("items that the process has seen", () => {
     expect(trips).toBe(2);
   });
 
-  test("a DNS record that no nameserver has is deleted in two, and changed in three", async () => {
+  test("a DNS record that no nameserver has is deleted in two round trips, and changed in three", async () => {
     const account = await newAccount();
     const domain = await connected(account);
     const record = await addedRecord(account, { domain: domain.id, ...www });

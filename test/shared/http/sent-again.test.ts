@@ -11,7 +11,7 @@ import { newAccount, newMember, testTable, type Account, type User } from "../..
 
 const workspace = { type: "workspace" as const, id: "99999999-9999-4999-8999-999999999999" };
 
-/** A route that uses up the thing it is about: sent again, it finds nothing any more. */
+/** A route that uses up its resource. A repeated call does not find the resource any more. */
 function usingUp({ fails }: { fails?: Error } = {}) {
   let [isThere, runs] = [true, 0];
   return defineRoute({
@@ -45,8 +45,8 @@ const send = (route: ReturnType<typeof usingUp>, account: Account, user: User, h
 
 const missing = { errors: [{ loc: ["body", "toy"], type: "not_found" }] };
 
-describe("a call of a program that is sent again, and whose thing is gone,", () => {
-  test("is answered as it was, to who may still make it where the thing was", async () => {
+describe("a repeated call of a program whose resource is gone", () => {
+  test("gets the stored answer if the caller still has the permission in the scopes of the resource", async () => {
     const account = await newAccount();
     const member = await newMember(account, { capability: "workspace.manage", scope: workspace });
     const route = usingUp();
@@ -54,7 +54,7 @@ describe("a call of a program that is sent again, and whose thing is gone,", () 
     expect(await send(route, account, member)).toMatchObject({ output: { run: 1 }, replayed: true });
   });
 
-  test("stays refused to who may not make it any more", async () => {
+  test("is refused if the caller has lost the permission", async () => {
     const account = await newAccount();
     const member = await newMember(account, { capability: "workspace.manage", scope: workspace });
     const route = usingUp();
@@ -66,7 +66,7 @@ describe("a call of a program that is sent again, and whose thing is gone,", () 
     await expect(send(route, account, member)).rejects.toMatchObject({ code: "not_found" });
   });
 
-  test("fails where the table fails: that is no refusal", async () => {
+  test("fails if the table fails, because this failure is not a refusal", async () => {
     const account = await newAccount();
     const outage = new Error("gone");
     const route = usingUp({ fails: outage });
@@ -78,7 +78,7 @@ describe("a call of a program that is sent again, and whose thing is gone,", () 
 describe("a request with a key, over REST,", () => {
   const how = { headers: { "idempotency-key": "k" } };
 
-  test("whose thing is gone is refused, though it was answered before", async () => {
+  test("whose resource is gone is refused, even if it was answered before", async () => {
     const account = await newAccount();
     const route = usingUp();
     expect(await send(route, account, account.owner, how)).toMatchObject({ output: { run: 1 } });
@@ -99,13 +99,13 @@ describe("a request with a key, over REST,", () => {
   });
 });
 
-describe("a condition is on the thing that the request is about,", () => {
+describe("a condition of a request is about the resource", () => {
   const view = z.object({ id: z.string() });
   const kind = defineKind({ name: "toy", verbs: ["updated"], view, seenWith: "account.view" });
   const box = { id: "box" };
   const toy = { id: "toy" };
 
-  /** Changes a box and a toy in it, with a condition on the one or the other. */
+  /** Changes a box and a toy in it, on the condition that `on` has not changed. */
   const changing = async (on: { id: string }, more: object) => {
     const account = await newAccount();
     const route = defineRoute({
@@ -137,11 +137,11 @@ describe("a condition is on the thing that the request is about,", () => {
     );
   };
 
-  test("which is the last one in the path", async () => {
+  test("that is the last one in the path", async () => {
     expect([await changing(toy, {}), await changing(box, {})]).toEqual(["done", "precondition_failed"]);
   });
 
-  test("or the resource that was found by it", async () => {
+  test("that the route's `subject` finds", async () => {
     const found = { id: "box", scopes: [], thing: undefined };
     const subject = { at: "path", within: [], find: async () => found };
     expect([await changing(box, { subject }), await changing(toy, { subject })]).toEqual([

@@ -8,11 +8,11 @@ import { line } from "../../../shared/core/text.ts";
 import { parseInput } from "../../../shared/http/input.ts";
 import { inWords } from "../../../shared/http/validation-messages.ts";
 
-/** Words of a schema language, or of a regular expression, that no person should be told. */
+/** Words of schemas and of regular expressions. No message for people may have them. */
 const jargon =
   /\/\^|\\[dpsux]|\bexpected\b|\breceived\b|\binvalid (?:input|string|option|type)\b|Too (?:small|big)|[<>]=|\|/i;
 
-/** Wrong in as many ways as a value can be: of each type, too long, too small, and as no pattern wants it. */
+/** Wrong values: values of each type, values that are too long or too small, and texts that match no pattern. */
 const wrong: unknown[] = [
   null,
   true,
@@ -33,7 +33,7 @@ const wrong: unknown[] = [
   { unknown: 1 },
 ];
 
-/** Every place in a schema of an input, as a way to put a value there. */
+/** For each place in the schema of an input, a function that puts a value there. */
 function placesIn(schema: z.core.$ZodType): ((value: unknown) => unknown)[] {
   const { def } = schema._zod;
   const here = (value: unknown): unknown => value;

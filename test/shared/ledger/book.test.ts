@@ -56,7 +56,7 @@ function outcomeOf(book: Book, operation: Operation): Outcome {
   }
 }
 
-test("answers and balances agree with a ledger that recounts everything from its operations", () => {
+test("the results and balances agree with a simple ledger that counts everything again from its operations", () => {
   const seen = new Set<Outcome>();
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.oneof(operation, again), minute), { maxLength: 40 }), (steps) => {

@@ -6,7 +6,7 @@ import type { Table } from "../../../shared/table/table.ts";
 import { createMemoryStore, openMemoryTable } from "../../support/memory-table.ts";
 import { hold, newLedger, operate, spend, topUp } from "./scene.ts";
 
-/** A ledger in which everything happened that can. */
+/** A ledger with operations of every kind. */
 async function lived(): Promise<{ table: Table; ledger: Ledger; store: ReturnType<typeof createMemoryStore> }> {
   const store = createMemoryStore();
   const [table, ledger] = [openMemoryTable(store), newLedger()];
@@ -26,7 +26,7 @@ const key = ({ partition }: Ledger, account: string, ordinal: number) => ({
   SK: `LEDGER#ENTRY#${account}#${String(ordinal).padStart(10, "0")}`,
 });
 
-test("books that were kept by the ledger hold, however far back one looks", async () => {
+test("`checkLedger` finds no problem in the books that the ledger kept, for any number of entries", async () => {
   const { table, ledger } = await lived();
   for (const entries of [1, 2, 3, 20]) {
     expect(await checkLedger(table, ledger, { entries })).toEqual({ problems: [], unsettled: false });
@@ -41,12 +41,12 @@ const mistakes: [string, (ledger: Ledger) => Parameters<Table["attempt"]>[0], Re
     /credits exceed debits by 995/,
   ],
   [
-    "more than the entries come to",
+    "a balance above the sum of its entries",
     (ledger) => ({ update: balanceKey(ledger, "wallet"), set: { credits_posted: 2_000 } }),
     /wallet has 1560, but its entries add up to 565/,
   ],
   [
-    "a hold that only one side knows",
+    "a hold that is in only one account",
     (ledger) => ({ update: balanceKey(ledger, "wallet"), set: { debits_pending: 10 } }),
     /pending credits exceed pending debits by -1/,
   ],
@@ -59,22 +59,22 @@ const mistakes: [string, (ledger: Ledger) => Parameters<Table["attempt"]>[0], Re
   ["a changed entry", (ledger) => ({ update: key(ledger, "revenue", 1), set: { amount: 61 } }), /entry 1 of revenue/],
   ["a lost movement", (ledger) => ({ delete: movementKey(ledger, "s1") }), /the entries of s1 have no movement/],
   [
-    "a movement that moved something else",
+    "a movement with another amount",
     (ledger) => ({ update: movementKey(ledger, "s1"), set: { amount: 301 } }),
     /the debit of 300 in wallet differs from the movement s1/,
   ],
   [
-    "a captured hold that is none any more",
+    "a captured hold that was set to voided",
     (ledger) => ({ update: movementKey(ledger, "h1"), set: { status: "voided" } }),
     /differs from the movement h1/,
   ],
   [
-    "a balance of another shape",
+    "a balance with a wrong type",
     (ledger) => ({ update: balanceKey(ledger, "revenue"), set: { entries: "three" } }),
     /a balance cannot be read/,
   ],
   [
-    "an entry of another shape",
+    "an entry with a wrong value",
     (ledger) => ({ update: key(ledger, "wallet", 0), set: { direction: "up" } }),
     /entries of wallet cannot be read/,
   ],
@@ -88,7 +88,7 @@ test.each(mistakes)("%s is found", async (_, mistake, problem) => {
   expect(unsettled).toBe(false);
 });
 
-test("an account that holds have touched only has no entries, and no balance", async () => {
+test("an account that has had only holds has no entries and no balance", async () => {
   const [table, ledger] = [openMemoryTable(createMemoryStore()), newLedger()];
   await operate(table, ledger, [topUp("t", 100), hold("h", 30)]);
   expect(await readEntries(table, ledger, "revenue", 0, 9)).toEqual([]);
@@ -98,7 +98,7 @@ test("an account that holds have touched only has no entries, and no balance", a
   expect(problems).toContain("revenue has a balance and no entries");
 });
 
-test("books that somebody moves money in while they are looked at are never called wrong", async () => {
+test("books in which money moves during the check are reported as unsettled, and not as wrong", async () => {
   const { store, ledger } = await lived();
   const writer = openMemoryTable(store);
   let made = 0;
@@ -113,12 +113,12 @@ test("books that somebody moves money in while they are looked at are never call
     return read.between(partition, from, ...rest);
   };
   expect(await checkLedger({ ...read, between }, ledger)).toEqual({ problems: [], unsettled: true });
-  // Three times, before and after.
+  // The check tries three times, and each time reads the balances before and after the entries.
   expect(readings).toBe(6);
   expect(made).toBeGreaterThan(3);
 });
 
-test("a table that fails says nothing of the books", async () => {
+test("if the table fails, the check throws, and reports no problem of the books", async () => {
   const { store, ledger } = await lived();
   let calls = 0;
   const failing = openMemoryTable(store, { step: async () => (++calls === 2 ? "throttled" : undefined) });

@@ -24,7 +24,7 @@ const asked: [string, Operation[]][] = [
   ["a void", [{ kind: "void", id: "h" }]],
   ["an expiry", [{ kind: "expire", id: "h" }]],
   [
-    "several at once",
+    "several operations in one plan",
     [topUp("a", 5), { kind: "capture", id: "h", amount: 60 }, hold("b", 45), { kind: "void", id: "b" }],
   ],
 ];
@@ -35,7 +35,7 @@ async function storeBefore(): Promise<MemoryStore> {
   return store;
 }
 
-/** Something that happens at the await with this place, the first being 0. */
+/** A step that does `happens` at the await number `place`, counted from 0. */
 const at = (place: number, happens: Step, seen: { steps: number }): Step => {
   return async (point, faults) => (seen.steps++ === place ? happens(point, faults) : undefined);
 };
@@ -57,7 +57,7 @@ const cases = asked.flatMap(([what, operations]) =>
   mishaps.map(([how, mishap]) => [what, how, operations, mishap] as const),
 );
 
-test.for(cases)("%s whose process %s at any await, asked again, is done once", async ([, , operations, mishap]) => {
+test.for(cases)("%s whose process %s at any await is done once if it is repeated", async ([, , operations, mishap]) => {
   const undisturbed = await storeBefore();
   await operate(openMemoryTable(undisturbed), ledger, operations, now);
   let places = 0;

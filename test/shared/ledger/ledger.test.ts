@@ -10,7 +10,7 @@ import { booksOf, hold, newLedger, operate, spend, topUp } from "./scene.ts";
 const table = testTable();
 const movementOf = (ledger: Ledger, id: string) => table.get(movementKey(ledger, id), StoredMovement);
 
-/** A ledger whose wallet holds this much. */
+/** A ledger with `amount` in its wallet. */
 async function ledgerWith(amount: number) {
   const ledger = newLedger();
   await operate(table, ledger, [topUp("first", amount)]);
@@ -34,7 +34,7 @@ test("two spends of the last dollar at once: one is done, one is refused, and no
   expect((await booksOf(table, ledger))["revenue"]?.entries).toHaveLength(1);
 });
 
-test("of many spends and holds at once as many are done as are covered, on whichever item they meet", async () => {
+test("of many concurrent spends and holds, exactly as many are done as the balance covers", async () => {
   const { posted, available, operate } = await ledgerWith(50);
   const asked = Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? spend : hold)(`m${index}`, 10));
   const outcomes = await Promise.allSettled(asked.map((one) => operate(one)));
@@ -43,7 +43,7 @@ test("of many spends and holds at once as many are done as are covered, on which
   expect(await posted()).toBeGreaterThanOrEqual(0);
 });
 
-test("the same movement asked eight times at once is one, and nobody is refused", async () => {
+test("a movement that is requested eight times at once is made once, and no request is refused", async () => {
   const { ledger, posted, operate } = await ledgerWith(100);
   const outcomes = await Promise.all(Array.from({ length: 8 }, () => operate(spend("same", 100))));
   expect(outcomes.flat().filter(({ existed }) => !existed)).toHaveLength(1);
@@ -66,7 +66,7 @@ test("an id is good for one movement: anything else under it is a conflict", asy
   expect(await posted()).toBe(60);
 });
 
-test("a hold reserves without moving, and a capture of a part moves that and frees the rest", async () => {
+test("a hold reserves money without moving it, and a partial capture moves its part and frees the rest", async () => {
   const { ledger, posted, available, operate } = await ledgerWith(100);
   await operate(hold("h", 70));
   expect([await posted(), await available()]).toEqual([100, 30]);
@@ -81,21 +81,24 @@ test.for<[string, Operation, Partial<Record<Operation["kind"], "existed" | "refu
   ["captured", { kind: "capture", id: "h" }, { capture: "existed", void: "refused", expire: "refused" }],
   ["voided", { kind: "void", id: "h" }, { capture: "refused", void: "existed", expire: "refused" }],
   ["expired", { kind: "expire", id: "h" }, { capture: "refused", void: "refused", expire: "existed" }],
-])("a hold that is %s stays so: the same again changes nothing, anything else is refused", async ([, first, then]) => {
-  const { ledger, operate } = await ledgerWith(100);
-  await operate(hold("h", 70, new Date(0)));
-  await operate(first);
-  const books = await booksOf(table, ledger);
-  for (const kind of ["capture", "void", "expire"] as const) {
-    const again = operate({ kind, id: "h" });
-    if (then[kind] === "existed") expect(await again).toMatchObject([{ existed: true, entries: [] }]);
-    else await expect(again).rejects.toBeInstanceOf(MovementConflict);
-  }
-  await expect(operate({ kind: "capture", id: "h", amount: 69 })).rejects.toBeInstanceOf(MovementConflict);
-  expect(await booksOf(table, ledger)).toEqual(books);
-});
+])(
+  "a hold that is %s stays so: the same operation again changes nothing, and other operations are refused",
+  async ([, first, then]) => {
+    const { ledger, operate } = await ledgerWith(100);
+    await operate(hold("h", 70, new Date(0)));
+    await operate(first);
+    const books = await booksOf(table, ledger);
+    for (const kind of ["capture", "void", "expire"] as const) {
+      const again = operate({ kind, id: "h" });
+      if (then[kind] === "existed") expect(await again).toMatchObject([{ existed: true, entries: [] }]);
+      else await expect(again).rejects.toBeInstanceOf(MovementConflict);
+    }
+    await expect(operate({ kind: "capture", id: "h", amount: 69 })).rejects.toBeInstanceOf(MovementConflict);
+    expect(await booksOf(table, ledger)).toEqual(books);
+  },
+);
 
-test("a capture, a void and an expiry of one hold at once: one of them comes to pass", async () => {
+test("of a concurrent capture, void and expiry of one hold, only one succeeds", async () => {
   const { ledger, available, posted, operate } = await ledgerWith(100);
   await operate(hold("h", 70, new Date(0)));
   const kinds = ["capture", "void", "expire"] as const;
@@ -106,7 +109,7 @@ test("a capture, a void and an expiry of one hold at once: one of them comes to 
   expect(await posted()).toBe(await available());
 });
 
-test("a hold expires by the clock alone: not a millisecond early, and never when it has no end", async () => {
+test("a hold cannot expire before its end, and a hold without an end cannot expire", async () => {
   const { ledger, available, operate: operateNow } = await ledgerWith(100);
   const end = new Date("2026-03-01T12:00:00.000Z");
   await operateNow(hold("h", 70, end), hold("endless", 10));
@@ -138,7 +141,7 @@ test("operations of one plan are all done or none, and each sees the effects of 
   expect(await posted()).toBe(0);
 });
 
-test("a plan of which a part was done before does the rest", async () => {
+test("a plan that was partly done before does the rest", async () => {
   const { posted, operate } = await ledgerWith(100);
   await operate(spend("a", 10));
   expect(await operate(spend("a", 10), spend("b", 20))).toMatchObject([{ existed: true }, { existed: false }]);
@@ -166,7 +169,7 @@ test("entries are read back in their order, each with the account's balance afte
   expect(await readEntries(table, ledger, "wallet", 2, 1)).toEqual([]);
 });
 
-test("accounts that are not limited may owe", async () => {
+test("an account without a limit can have a negative balance", async () => {
   const { ledger, operate } = await ledgerWith(100);
   await operate({ kind: "transfer", id: "back", debit: "revenue", credit: "wallet", amount: 25, code: "refund" });
   expect(postedOf(await readBalance(table, ledger, "revenue"))).toBe(-25);
@@ -187,7 +190,7 @@ test.for([0, -1, 0.5, 2 ** 53, Number.NaN, Number.POSITIVE_INFINITY])("%d is not
   expect(await booksOf(table, ledger)).toEqual(books);
 });
 
-test("no sum grows to where it would not be exact, and no capture to more than was held", async () => {
+test("a sum cannot exceed the largest exact integer, and a capture cannot exceed its hold", async () => {
   const { posted, operate } = await ledgerWith(Number.MAX_SAFE_INTEGER);
   await expect(operate(topUp("one more", 1))).rejects.toBeInstanceOf(RangeError);
   await operate(hold("h", 70));
@@ -195,14 +198,14 @@ test("no sum grows to where it would not be exact, and no capture to more than w
   expect(await posted()).toBe(Number.MAX_SAFE_INTEGER);
 });
 
-test("a movement is between two accounts, whose names do not run into each other's entries", async () => {
+test("a movement needs two different accounts, and the name of an account cannot contain `#`", async () => {
   const { operate } = await ledgerWith(100);
   const between = (debit: string, credit: string) => ({ ...topUp("x", 1), debit, credit });
   await expect(operate(between("wallet", "wallet"))).rejects.toBeInstanceOf(RangeError);
   await expect(operate(between("outside", "wallet#0000000000"))).rejects.toBeInstanceOf(RangeError);
 });
 
-test("a refusal for want of money is read twice, as others may have moved it meanwhile; a conflict once", async () => {
+test("a refusal for missing money reads the ledger twice, because money may have moved; a conflict reads it once", async () => {
   const { ledger, operate: operateHere } = await ledgerWith(100);
   await operateHere(spend("taken", 40));
   const callsFor = async (operation: Operation) => {
@@ -214,7 +217,7 @@ test("a refusal for want of money is read twice, as others may have moved it mea
   expect(await callsFor(spend("too much", 61))).toBe(4);
 });
 
-test("a spend that was made while its own refusal was being read is not refused", async () => {
+test("a spend is not refused if the same spend was made while the ledger was read", async () => {
   const { ledger, posted, operate } = await ledgerWith(100);
   const isMovement = ({ SK }: { SK: string }): boolean => SK === movementKey(ledger, "same").SK;
   const once = () => operate(spend("same", 100));

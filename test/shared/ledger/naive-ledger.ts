@@ -3,7 +3,7 @@ import type { Operation } from "../../../shared/ledger/movement.ts";
 type Begun = Extract<Operation, { kind: "transfer" | "hold" }>;
 type Resolved = { as: "captured" | "voided" | "expired"; amount: number };
 
-/** A ledger as one would write it in a minute: what was asked and done, and everything else counted from that. */
+/** A simple ledger. It stores the operations and movements, and counts everything else from them. */
 export type NaiveLedger = {
   limited: readonly string[];
   begun: Begun[];
@@ -11,7 +11,7 @@ export type NaiveLedger = {
   posted: Posted[];
 };
 
-/** One movement of money, in the order of time. */
+/** A movement of money. A ledger has its movements in the order of time. */
 type Posted = { id: string; debit: string; credit: string; amount: number };
 
 export type Outcome = "done" | "existed" | "overdrawn" | "conflict" | "invalid";
@@ -29,13 +29,13 @@ export const postedIn = ({ posted }: NaiveLedger, account: string): number =>
     0,
   );
 
-/** What open holds reserve of an account. */
+/** The amount that open holds reserve of an account. */
 export const heldIn = ({ begun, resolved }: NaiveLedger, account: string): number =>
   begun
     .filter(({ kind, id, debit }) => kind === "hold" && debit === account && !resolved.has(id))
     .reduce((sum, { amount }) => sum + amount, 0);
 
-/** Does what is asked, or says why not. */
+/** Does the operation, or returns the reason why not. */
 export function doNaively(ledger: NaiveLedger, operation: Operation, now: Date): Outcome {
   if ("amount" in operation && !isAmount(operation.amount)) {
     const isMissing =

@@ -47,7 +47,7 @@ export const hold = (id: string, amount: number, expiresAt?: Date): Hold => ({
   ...(expiresAt ? { expiresAt: expiresAt.toISOString() } : {}),
 });
 
-/** Everything the ledger holds of some accounts. */
+/** The balances and the entries of some accounts of a ledger. */
 export async function booksOf(
   table: Table,
   ledger: Ledger,

@@ -23,7 +23,7 @@ const colours: Migration = {
   migrate: (accountId, { table }) => rewriteRows(table, thingsOf(accountId), colourOf),
 };
 
-/** A table of its own with accounts, each with a thing of an earlier version, and a clock. */
+/** A new table with accounts and a clock. Each account has a row that an earlier version stored. */
 async function newScene(count: number) {
   const store = createMemoryStore();
   const table = openMemoryTable(store);
@@ -77,7 +77,7 @@ test("a migration begins an hour after a worker first sees it, goes through all 
   });
 });
 
-test("finished migrations cost one read in a run, and nothing is written", async () => {
+test("finished migrations cost one read in a run, and write nothing", async () => {
   const { sweep, sweepBy, table, store } = await begun(3);
   await sweep();
   const before = everything(store);
@@ -85,7 +85,7 @@ test("finished migrations cost one read in a run, and nothing is written", async
   expect(everything(store)).toEqual(before);
 });
 
-test("a run stops after its accounts, the next one goes on there, and accounts made meanwhile are reached", async () => {
+test("a run stops after its maximum of accounts, the next run continues there, and new accounts are migrated too", async () => {
   const { sweep, addAccount, things, progress } = await begun(7);
   expect(await sweep({ most: 3, pageSize: 2, atOnce: 1 })).toMatchObject({ accounts: 3, unfinished: 1 });
   expect(await progress()).toMatchObject({ accounts: 3, rows: 3 });
@@ -95,7 +95,7 @@ test("a run stops after its accounts, the next one goes on there, and accounts m
   expect(things().filter(({ version }) => version === 2)).toHaveLength(8);
 });
 
-test("begins again from the first account when it is restarted, and changes no row twice", async () => {
+test("a migration that is restarted begins again with the first account, and changes no row twice", async () => {
   const { sweep, pass, table, things, progress } = await begun(3);
   await sweep();
   const before = things();
@@ -108,7 +108,7 @@ test("begins again from the first account when it is restarted, and changes no r
   expect(things()).toEqual(before);
 });
 
-test("an account that fails is named, stops no other and no other migration, and is tried again after an hour", async () => {
+test("an account that fails is recorded, stops no other account or migration, and is tried again after an hour", async () => {
   const { sweep, pass, ids, table, logged, progress } = await newScene(4);
   const [, bad = ""] = ids;
   let isBroken = true;
@@ -144,7 +144,7 @@ test("an account that fails is named, stops no other and no other migration, and
   expect(await failedAccounts(table, "flaky")).toEqual([]);
 });
 
-test("a migration that fails in a hundred accounts tries no other account", async () => {
+test("a migration that has failed in 100 accounts is not tried in other accounts", async () => {
   const { sweep, pass, progress, table } = await newScene(130);
   const broken: Migration = { ...colours, name: "broken", migrate: async () => Promise.reject(new Error("wrong")) };
   await sweep({ migrations: [broken] });
@@ -157,7 +157,7 @@ test("a migration that fails in a hundred accounts tries no other account", asyn
   }
 });
 
-test("one of two runs at the same time does nothing, and a run that outlived its claim stores no progress", async () => {
+test("of two concurrent runs one does nothing, and a run that has lost its claim stores no progress", async () => {
   const { sweep, pass, things, progress, ids } = await newScene(4);
   const met: MigrationsSwept[] = [];
   let isFirst = true;
@@ -184,7 +184,7 @@ test("one of two runs at the same time does nothing, and a run that outlived its
   expect(things().map(({ version }) => version)).toEqual([2, 2, 2, 2]);
 });
 
-test("a process may die after any call: the next run goes on, and every row is changed once", async () => {
+test("if a process dies after any call, the next run continues, and every row is changed once", async () => {
   const { table, sweepBy, pass, things, progress } = await begun(6);
   for (let calls = 0; (await progress())?.finished_at === undefined; calls = (calls + 1) % 20) {
     await sweepBy(mortal(table, calls), { pageSize: 2 }).catch(() => undefined);
@@ -224,7 +224,7 @@ test("a row that changes between its read and its write is read again, and a del
   ]);
 });
 
-test("rewrites all rows of a range that has several pages, and no row outside it", async () => {
+test("`rewriteRows` rewrites all rows of a range, even of several pages, and no row outside the range", async () => {
   const store = createMemoryStore();
   const table = openMemoryTable(store);
   for (let index = 0; index < 1_001; index++)

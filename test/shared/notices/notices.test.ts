@@ -16,7 +16,7 @@ import { newAccount, newMember, testTable } from "../../support/world.ts";
 
 const account = { id: "7c9e6679-7425-40de-944b-e07fc1f90ae7" };
 const bob = "0b0b0b0b-7425-40de-944b-e07fc1f90ae7";
-/** The accounts of the notices that are made for an account in a certain status only. */
+/** The accounts of the events that are news only if the account has a certain status. */
 const accounts: Record<string, Parameters<NoticeMaker>[2]> = {
   "billing.topup.paid": { status: "closed", updated_at: "2020-01-01T00:00:00.000Z" },
 };
@@ -78,7 +78,7 @@ const recharge = { amount: "20.00", currency: "USD", reason: "Your card was decl
 const owing = { ...recharge, owed: "15.00" };
 const grant = { id: account.id, grant_kind: "account_owner", subject_type: "user", subject_id: bob };
 
-/** An event of every type that can be news, and of every kind of news about it. */
+/** Events of every type that can be news, with the subject of the mail and a part of its text. */
 const events: [subject: string, event: NoticeEvent, says: string][] = [
   ["bücher.example expires in 7 days", expiring(7), "ends on 30 November 2026, 12:00 UTC"],
   ["bücher.example expires in 1 day", expiring(1, { auto_renew: true, renewal }), "The wallet lacks 4.00 USD."],
@@ -265,7 +265,7 @@ test.each(events)("%s", (subject, event, says) => {
   expect(reading.text).not.toMatch(/undefined|null|NaN|\[object/);
 });
 
-test("a mail about a debt has the amount and the day, while the account has the status of the mail", () => {
+test("a mail about a debt has the amount and the day only while the account has the status in the mail", () => {
   const debt = { missing: 1_250, currency: "EUR", suspends_on: "2026-12-14" };
   const readingFor = (
     status: "past_due" | "suspended",
@@ -301,7 +301,7 @@ test("a paid top-up is a mail only if the account was closed before it", () => {
   expect(make("closed", "2020-01-01T00:00:00.000Z")).toMatchObject({ category: "account" });
 });
 
-test("every type of event that can be news is tried here", () => {
+test("this test covers every type of event that can be news", () => {
   expect(new Set(events.map(([, { type }]) => type))).toEqual(new Set(Object.keys(noticeMakers)));
 });
 
@@ -310,7 +310,7 @@ test("every type of event that can be news is a type of event", () => {
   expect(Object.keys(noticeMakers).filter((type) => !types.has(type))).toEqual([]);
 });
 
-test("every call that a mail names exists, and takes the body that the mail shows", () => {
+test("every call that a mail names exists, and accepts the body that the mail shows", () => {
   const commands = events.flatMap(([, event]) =>
     (noticeOf(event)?.blocks ?? []).flatMap((block) => ("command" in block ? [block.command] : [])),
   );
@@ -325,7 +325,7 @@ test("every call that a mail names exists, and takes the body that the mail show
   }
 });
 
-test("no mail is made of events without news for people", () => {
+test("an event that is no news for people makes no mail", () => {
   expect(noticeOf(domainEvent("domain.renewed", { renewal: { ...renewal, by: "request" } }))).toBeUndefined();
   expect(noticeOf(domainEvent("domain.releasing", { deletes_at: null }))).toBeUndefined();
   expect(noticeOf(expiring(30, { auto_renew: true, renewal }))).toBeUndefined();
@@ -335,7 +335,7 @@ test("no mail is made of events without news for people", () => {
   expect(noticeOf(eventFor(account, "account.updated", same))).toBeUndefined();
 });
 
-test("the daily attempts to renew a name are one matter for 15 days, and an attempt on request is always news", () => {
+test("failed daily renewals of a name have the same `matter` for 15 days, and a failed renewal on request has none", () => {
   const matters = Array.from({ length: 30 }, (_, index) =>
     noticeOf(
       domainEvent("domain.renewal_failed", {
@@ -349,7 +349,7 @@ test("the daily attempts to renew a name are one matter for 15 days, and an atte
   expect(asked?.matter).toBeUndefined();
 });
 
-test("the recorded events of names, accounts and owners can be read as notices", async () => {
+test("the recorded events of names, accounts and owners make notices with the right texts", async () => {
   const { account: owner, name } = await ownedName("", 0);
   const { expiresAt } = await registrationAt(name);
   await advanceAt(owner, name, daysFrom(expiresAt, -29));

@@ -22,7 +22,7 @@ import { newAccount, newMember, testTable } from "../../support/world.ts";
 
 const countTo = async (address: string): Promise<number> => (await noticesTo(address)).length;
 
-/** A mail server that notes what it takes, and does something else first. */
+/** A mail server that calls `before`, and then adds the letter to `letters`. */
 function mailTo(letters: Letter[], before: (letter: Letter) => void = () => undefined): Mail {
   return {
     send: async (letter) => {
@@ -32,7 +32,7 @@ function mailTo(letters: Letter[], before: (letter: Letter) => void = () => unde
   };
 }
 
-test("every owner gets one mail, however often the event comes, at once or one after the other", async () => {
+test("every owner gets one mail even if the event comes several times, at once or one after the other", async () => {
   const { account, address } = await accountWithAddress();
   const other = stranger("other");
   await ownerAt(account, other);
@@ -69,7 +69,7 @@ test("two owners with one address get one mail, and members who do not own the a
   expect(letters.map(({ to }) => to)).toEqual([address]);
 });
 
-test("an address that is refused or does not answer stops no other, and only the second is tried again", async () => {
+test("a refused address and a silent address stop no other address, and only the silent address is tried again", async () => {
   const { account, address } = await accountWithAddress();
   const [refused, silent] = [stranger("refused-x"), stranger("y")];
   await ownerAt(account, refused);
@@ -90,7 +90,7 @@ test("an address that is refused or does not answer stops no other, and only the
   expect(tried.filter((to) => to === refused)).toHaveLength(1);
 });
 
-test("a worker that died while it sent is waited for a minute, and then another one sends", async () => {
+test("if a worker dies while it sends, another worker can send the mail a minute later", async () => {
   const { account, address } = await accountWithAddress();
   const event = pastDue(account);
   const { promise: isSending, resolve } = Promise.withResolvers<void>();
@@ -109,7 +109,7 @@ test("a worker that died while it sent is waited for a minute, and then another 
   expect(await countTo(address)).toBe(1);
 });
 
-/** A table and a mail server that die with their process before or after a call: from then on each call fails. */
+/** A table and a mail server whose process dies before or after call number `call`. From then on, each call fails. */
 function mortal(call: number, isAfter: boolean, letters: Letter[]) {
   let calls = 0;
   const step = async <T>(run: () => Promise<T>): Promise<T> => {
@@ -131,7 +131,7 @@ function mortal(call: number, isAfter: boolean, letters: Letter[]) {
   return { table: dying, mail, calls: () => calls };
 }
 
-test("whenever the process dies, everybody gets their mail in the end, and a second copy has the same Message-ID", async () => {
+test("wherever the process dies, the next run sends every mail, and a second copy of a mail has the same Message-ID", async () => {
   let wasWhole = false;
   for (let call = 1; !wasWhole; call++) {
     for (const isAfter of [false, true]) {
@@ -155,7 +155,7 @@ test("whenever the process dies, everybody gets their mail in the end, and a sec
   }
 });
 
-test("an account gets 30 mails of a category on a day, the last one says so, and other categories go on", async () => {
+test("an account gets at most 30 mails of a category in a day, the last mail says so, and other categories continue", async () => {
   const { account } = await accountWithAddress();
   const letters: Letter[] = [];
   const work = noticeWork(new Date(), { mail: mailTo(letters) });
@@ -180,7 +180,7 @@ test("an account gets 30 mails of a category on a day, the last one says so, and
   expect(letters).toHaveLength(31);
 });
 
-test("events of one matter are one mail", async () => {
+test("two events with the same `matter` make one mail", async () => {
   const { account, address } = await accountWithAddress();
   const low = () =>
     eventFor(account, "billing.wallet.low_balance", { data: { balance: "9.00", available: "9.00", currency: "USD" } });
@@ -200,7 +200,7 @@ test("an owner of two accounts gets the mails of both, with different Message-ID
   expect(new Set(mails.map(({ message_id }) => message_id)).size).toBe(2);
 });
 
-test("nothing is sent about an old event, an unknown account, or an event that is no news", async () => {
+test("nothing is sent about an old event, for an unknown account, or about an event that is no news", async () => {
   const { account, address } = await accountWithAddress();
   await sendNotice(pastDue(account), noticeWork(new Date(Date.now() + 3 * dayMs + 1_000)));
   await sendNotice(
@@ -212,7 +212,7 @@ test("nothing is sent about an old event, an unknown account, or an event that i
   expect(await countTo(address)).toBe(0);
 });
 
-test("nothing is sent to an owner whose address is unknown or is no address", async () => {
+test("nothing is sent to an owner whose address is unknown or not valid", async () => {
   const account = await newAccount();
   await sendNotice(pastDue(account), noticeWork());
   await knowEmail(account, account.owner, "ada@example.com, eve@example.com");
@@ -231,7 +231,7 @@ test("an owner whose ownership has ended gets no mails", async () => {
   expect([await countTo(address), await countTo(former)]).toEqual([1, 0]);
 });
 
-test("a muted category is not sent, and a chosen user gets the mails of their categories while they have access", async () => {
+test("a muted category is not sent, and a chosen user with access gets the mails of the chosen categories", async () => {
   const { account, address } = await accountWithAddress();
   const books = stranger("books");
   const reader = await newMember(account, { role: "viewer" });
@@ -254,7 +254,7 @@ test("a muted category is not sent, and a chosen user gets the mails of their ca
   expect([await countTo(address), await countTo(books)]).toEqual([1, 1]);
 });
 
-test("the domains of a closed account cause no mails, in no category", async () => {
+test("the domains of a closed account cause no mails of any category", async () => {
   const { account, address } = await accountWithAddress();
   const data = {
     id: account.id,

@@ -1,6 +1,6 @@
 import type { Answer } from "./loopback.ts";
 
-/** What is answered instead of the truth: a status and an error type of the service, or nothing at all. */
+/** A fault of the service: an answer with a status and an error type, or no answer. */
 export type Trouble = { status: number; type: string } | "silence";
 
 /** An answer as services of AWS write it in AWS JSON 1.1. */
@@ -10,6 +10,6 @@ export const amzJson = (body: unknown, status = 200): Answer => ({
   body: JSON.stringify(body),
 });
 
-/** An error as they write it. */
+/** An error as services of AWS write it in AWS JSON 1.1. */
 export const amzRefusal = ({ status, type }: Exclude<Trouble, string>): Answer =>
   amzJson({ __type: type, message: "In trouble" }, status);

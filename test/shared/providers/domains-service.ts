@@ -22,7 +22,7 @@ type Domain = {
   StatusList: string[];
 };
 type Price = { Name: string; RegistrationPrice: Amount; RenewalPrice: Amount; TransferPrice?: Amount };
-/** A name at another registrar, and the answer by which a transfer is refused. */
+/** A name at another registrar, and the answer if its transfer is refused. */
 type Elsewhere = { authCode: string; refusal?: { Transferable: string; Message?: string } };
 type Amount = { Price: number; Currency: string };
 
@@ -52,10 +52,10 @@ export type DomainsService = Awaited<ReturnType<typeof startDomains>>;
 
 const yearSeconds = 31_536_000;
 
-/** When the service is asked, by its own clock. */
+/** The time on the service's clock, in seconds. */
 const now = Date.parse("2026-01-02T03:04:05Z") / 1_000;
 
-/** Amazon Route 53 Domains as it is on the wire (AWS JSON 1.1, 2014-05-15), with names that are kept for the test. */
+/** A server with the protocol of Amazon Route 53 Domains (AWS JSON 1.1, 2014-05-15), with its names in memory. */
 export async function startDomains(...troubles: Fault[]) {
   const domains = new Map<string, Domain>();
   const operations: Operation[] = [];
@@ -152,7 +152,7 @@ export async function startDomains(...troubles: Fault[]) {
     return begin(isOn ? "ENABLE_TRANSFER_LOCK" : "DISABLE_TRANSFER_LOCK", domain.DomainName);
   }
 
-  /** What is done to a name that is there. */
+  /** Does an action on a registered name. */
   function own(action: string, domain: Domain, body: Body) {
     const { DomainName } = domain;
     if (action === "GetDomainDetail") return amzJson(domain);
@@ -199,7 +199,7 @@ export async function startDomains(...troubles: Fault[]) {
     return domain ? own(action, domain, body) : missing(name);
   }
 
-  /** Has a running registration, or a renewal for a year, end well. */
+  /** Makes a running registration, or a renewal for a year, succeed. */
   function settle(id: string): void {
     const operation = operations.find(({ OperationId }) => OperationId === id);
     if (!operation) throw new Error(`no operation ${id}`);
@@ -214,7 +214,7 @@ export async function startDomains(...troubles: Fault[]) {
   return { ...service, domains, elsewhere, operations, prices, availability, troubles, settle };
 }
 
-/** A name as it is when it was just registered. */
+/** A name that was just registered. */
 export const newDomain = (DomainName: string): Domain => ({
   DomainName,
   Nameservers: [{ Name: "NS-1.awsdns-1.com" }, { Name: "ns-2.awsdns-2.net." }],

@@ -5,7 +5,7 @@ import { startLoopback, type Answer, type Recorded } from "./loopback.ts";
 type Stored = { content: Buffer; headers: IncomingHttpHeaders };
 type Upload = { headers: IncomingHttpHeaders; parts: Map<number, Buffer> };
 
-/** What is answered instead of the truth: a status and an error code of S3, or nothing at all. */
+/** A fault of the store: an answer with a status and an error code of S3, or no answer. */
 export type Trouble = { status: number; code: string } | "silence";
 
 const xml = (status: number, body: string): Answer => ({
@@ -24,7 +24,7 @@ const completed = xml(200, `<CompleteMultipartUploadResult><ETag>"2"</ETag></Com
 
 const urlOf = ({ path }: Recorded): URL => new URL(path, "http://store");
 
-/** What a call is by its query, without what the SDK adds for people: `PUT partNumber=1 uploadId`. */
+/** The method and the query of a request, without the `x-id` of the SDK: `PUT partNumber=1 uploadId`. */
 function stepOf(request: Recorded): string {
   const query = urlOf(request).searchParams;
   const names = [...query.keys()].filter((name) => name !== "x-id");
@@ -34,7 +34,7 @@ function stepOf(request: Recorded): string {
 }
 
 /**
- * The multipart uploads of a store (S3's CreateMultipartUpload, UploadPart and so on), which are objects once complete.
+ * The multipart uploads of a store (S3's CreateMultipartUpload, UploadPart and so on). A complete upload is an object.
  */
 function multipart(objects: Map<string, Stored>) {
   const uploads = new Map<string, Upload>();
@@ -53,8 +53,9 @@ function multipart(objects: Map<string, Stored>) {
 }
 
 /**
- * PutObject, HeadObject, GetObject and multipart uploads of S3 (REST, path style) on 127.0.0.1 until the test is over;
- * an answer to HEAD has no body, so no code either. `troubles` come first, one for each request that has one.
+ * PutObject, HeadObject, GetObject and multipart uploads of S3 (REST, path style) on 127.0.0.1, until the test ends. An
+ * answer to HEAD has no body, and so no error code. `troubles` has the faults of the first requests. Undefined is a
+ * request without a fault.
  */
 export async function startFileStore(...troubles: (Trouble | undefined)[]) {
   const objects = new Map<string, Stored>();

@@ -3,17 +3,19 @@ import { resolve } from "node:path";
 
 type Use = {
   modules: RegExp;
-  /** What is made of the file's exports, which are `provider`. */
+  /** JavaScript that makes `made` from the file's exports, which are in `provider`. */
   make: string;
-  /** A use of what was `made` that needs none of the modules. */
+  /** JavaScript that uses `made` and needs none of the modules. */
   useless?: string;
   use: string;
   env?: Record<string, string>;
 };
 
 /**
- * Uses a file of `shared/providers` in a process of its own, as is said in JavaScript. Answers how many of the modules
- * were loaded before the use, whether some were after it, and what the use failed with.
+ * Uses a file of `shared/providers` in a new process. Returns:
+ * - `before`: how many of the modules were loaded before the use
+ * - `after`: whether the use loaded more of them
+ * - `failure`: the error of the use, or null
  */
 export function loadingOf(file: string, { modules, make, useless = "Promise.resolve()", use, env = {} }: Use) {
   const path = resolve(import.meta.dirname, "../../../shared/providers", file);

@@ -7,19 +7,23 @@ export type Recorded = { method: string; path: string; headers: IncomingHttpHead
 export type Answer = { status: number; headers?: Record<string, string>; body: string | Buffer };
 
 /**
- * What happens instead of the answer: other bytes, no answer, one that stops in the middle, a hang-up before anything
- * was done, or a hang-up when it was done.
+ * A fault of the service:
+ * - another answer
+ * - `silence`: no answer
+ * - `stall`: an answer that stops in the middle
+ * - `hang-up`: the connection ends before the service does anything
+ * - `lost`: the connection ends after the service has done what was asked
  */
 export type Fault = Answer | "silence" | "stall" | "hang-up" | "lost";
 
 /**
- * How long a call to a service in these troubles waits, in milliseconds: long on a busy machine, unless no answer
- * comes.
+ * The time limit for a call to a service with these faults, in milliseconds. It is short only if an answer will not
+ * come, because a busy machine needs time.
  */
 export const timeoutFor = (troubles: readonly unknown[]): number =>
   troubles.includes("silence") || troubles.includes("stall") ? 150 : 5_000;
 
-/** An HTTP server on 127.0.0.1 until the test is over; faults come first, one for each request. */
+/** An HTTP server on 127.0.0.1 until the test ends. Each request gets the next fault, or else the answer. */
 export async function startLoopback(answer: (request: Recorded) => Answer, fault: () => Fault | undefined) {
   const recorded: Recorded[] = [];
   const send = (response: ServerResponse, { status, headers = {}, body }: Answer): void => {

@@ -1,7 +1,7 @@
 /** A MIME entity (RFC 2045): its headers, unfolded and by lower-case name, and its body as it was sent. */
 export type Entity = { headers: Map<string, string[]>; body: string };
 
-/** Reads an entity; throws for a header that has no name. */
+/** Reads an entity. Throws if a header has no name. */
 export function readEntity(raw: string): Entity {
   const end = raw.indexOf("\r\n\r\n");
   const headers = new Map<string, string[]>();
@@ -36,7 +36,7 @@ const quotedPrintable = (text: string): Buffer =>
     "latin1",
   );
 
-/** The text of a leaf, decoded. */
+/** The decoded text of an entity that is not multipart. */
 export function textOf(entity: Entity): string {
   const encoding = headerOf(entity, "content-transfer-encoding");
   if (encoding === "base64") return Buffer.from(entity.body, "base64").toString();

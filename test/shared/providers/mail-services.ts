@@ -13,7 +13,7 @@ export type Received = { from: string; to: string[]; raw: string; user: string |
 export const reply = (responseCode: number, message: string): Error =>
   Object.assign(new Error(message), { responseCode });
 
-/** An SMTP server on 127.0.0.1 until the test is over; it offers no STARTTLS and asks for no login unless said. */
+/** An SMTP server on 127.0.0.1 until the test ends. By default it offers no STARTTLS and needs no login. */
 export async function startSmtp(options: SMTPServerOptions = {}) {
   const received: Received[] = [];
   const server = new SMTPServer({
@@ -30,7 +30,7 @@ export async function startSmtp(options: SMTPServerOptions = {}) {
     },
     ...options,
   });
-  // Who trusts nobody hangs up in the middle of the handshake.
+  // A client that does not trust the certificate ends the connection during the handshake.
   server.on("error", () => {});
   const listening = server.listen(0, "127.0.0.1");
   await once(listening, "listening");
@@ -38,7 +38,7 @@ export async function startSmtp(options: SMTPServerOptions = {}) {
   return { port: (listening.address() as AddressInfo).port, received };
 }
 
-/** A server that takes connections and says this, or nothing, until the test is over. */
+/** A server that accepts connections until the test ends. It sends the greeting and hangs up, or sends nothing. */
 export async function startRaw(greeting?: string): Promise<{ port: number; connections: () => number }> {
   const open = new Set<Socket>();
   let connections = 0;
@@ -64,7 +64,7 @@ export const sesRefusal = (code: string, status = 400) => ({
   body: JSON.stringify({ message: "No" }),
 });
 
-/** Amazon SES as it is on the wire (API v2), until the test is over. */
+/** A server with the protocol of Amazon SES (API v2), until the test ends. */
 export async function startSes(...troubles: Fault[]) {
   const answer = () => ({
     status: 200,

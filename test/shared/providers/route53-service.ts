@@ -33,7 +33,7 @@ export const fault = (code: string, status = 400, message = "No") =>
     status,
   );
 
-/** InvalidChangeBatch in the other form that it is documented with. */
+/** InvalidChangeBatch in the second form in which Route 53 documents this error. */
 export const invalidBatch = (message: string) =>
   document(
     "InvalidChangeBatch",
@@ -56,7 +56,7 @@ const order = (name: string): string => name.split(".").toReversed().join(".");
 const isBefore = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 const placeOf = ({ name, type }: Pick<StoredSet, "name" | "type">): string => `${order(name)} ${type}`;
 
-/** A zone as it is made, with SOA and NS at its apex. */
+/** A new zone, with SOA and NS at its apex. */
 export const newZone = (id: string, name: string, reference: string): StoredZone => ({
   id,
   name,
@@ -72,10 +72,10 @@ export const newZone = (id: string, name: string, reference: string): StoredZone
   ],
 });
 
-/** Amazon Route 53 as it is on the wire (REST-XML, 2013-04-01), with zones that are kept for the test. */
+/** A server with the protocol of Amazon Route 53 (REST-XML, 2013-04-01), with its zones in memory. */
 export type Route53Service = Awaited<ReturnType<typeof startRoute53>>;
 
-/** A fault of the service for one request, or what happens to its zones just before the request. */
+/** A fault of the service for one request, or a change of its zones just before the request. */
 export type Trouble = Fault | (() => void);
 
 export async function startRoute53(...troubles: Trouble[]) {

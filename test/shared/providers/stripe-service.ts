@@ -1,8 +1,8 @@
 import { startLoopback, type Answer, type Fault, type Recorded } from "./loopback.ts";
 
 /**
- * What is answered instead of the truth: a status and Stripe's error object, bytes that are no JSON, nothing, or a
- * hang-up.
+ * A fault of Stripe: an answer with a status and an error object, an answer that is not JSON, no answer, or a closed
+ * connection.
  */
 export type Trouble =
   | { status: number; error: Record<string, unknown>; headers?: Record<string, string> }
@@ -19,7 +19,7 @@ const document = (status: number, body: unknown, headers: Record<string, string>
   body: JSON.stringify(body),
 });
 
-/** A session as Stripe answers it, of the form-encoded request that made it. */
+/** The session that Stripe makes from a form-encoded request. */
 function sessionOf(form: URLSearchParams, id: string): Record<string, unknown> {
   const metadata = [...form].flatMap(([name, value]): [string, string][] => {
     const key = /^metadata\[(\w+)\]$/.exec(name)?.[1];
@@ -49,7 +49,7 @@ const notOpen = document(400, {
   error: { type: "invalid_request_error", message: "Only Checkout Sessions with a status in [open] can be expired." },
 });
 
-/** Answers as api.stripe.com does on the wire: a key makes one session, which can be read. */
+/** Answers as api.stripe.com does. An idempotency key makes one session, which can be read and ended. */
 function answerOf(sessions: Sessions, byKey: Map<string, string>, request: Recorded): Answer {
   const [, id, act] = /^\/v1\/checkout\/sessions\/([^/]+)(\/expire)?$/.exec(request.path) ?? [];
   if (id !== undefined) {
@@ -73,7 +73,7 @@ function faultOf(trouble: Trouble | undefined): Fault | undefined {
   return document(trouble.status, { error: trouble.error }, trouble.headers);
 }
 
-/** Stripe on 127.0.0.1 until the test is over; `troubles` come first, one for each request. */
+/** Stripe on 127.0.0.1 until the test ends. `troubles` has the faults of the first requests, one for each request. */
 export async function startStripe(troubles: Trouble[] = []): Promise<StripeService> {
   const sessions: Sessions = new Map();
   const byKey = new Map<string, string>();

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { limitClasses } from "../../../shared/rate-limits/classes.ts";
 
-test("each class has its limits a minute and at once, and classes of guesses and letters are closed when the table fails", () => {
+test("each class has a limit per minute and a limit at once, and says whether it is closed if the table fails", () => {
   const told = Object.entries(limitClasses).map(([name, one]) => [name, one.perMinute, one.burst, one.whenTableFails]);
   expect(told).toEqual([
     ["default", 600, 100, "open"],

@@ -33,7 +33,7 @@ type Setting = {
   accountId?: string;
 };
 
-/** A principal who asks; each process that serves them has a memory of its own. */
+/** A caller with a new principal. A `memory` stands for a process that serves the caller. */
 function newCaller() {
   const principalId = randomUUID();
   return (setting: Setting = {}) => {
@@ -56,13 +56,13 @@ async function passed(attempts: readonly Promise<unknown>[]): Promise<number> {
   return (await Promise.all(attempts.map(passes))).filter(Boolean).length;
 }
 
-test("a process lets through exactly the burst at one moment, however many ask at once", async () => {
+test("a process accepts exactly the burst at one moment, even if more requests come at once", async () => {
   const [ask, memory, at] = [newCaller(), newLimiterMemory(), Date.now()];
   expect(await passed(Array.from({ length: 250 }, () => ask({ memory, at })))).toBe(burst);
   expect(await passed([ask({ memory, at })])).toBe(0);
 });
 
-test("after a pause as much comes back as the rate gives, and never more than the burst", async () => {
+test("after a pause a process accepts as many requests as the rate gives, and never more than the burst", async () => {
   const [ask, memory, at] = [newCaller(), newLimiterMemory(), Date.now()];
   const ones = (count: number, later: number) =>
     passed(Array.from({ length: count }, () => ask({ memory, at: at + later })));
@@ -71,7 +71,7 @@ test("after a pause as much comes back as the rate gives, and never more than th
   expect(await ones(300, 3_600_000)).toBe(burst);
 });
 
-test("many processes together let through the burst, and at most one request each beyond it", async () => {
+test("many processes together accept at most the burst and one more request for each process", async () => {
   const [ask, at, processes] = [newCaller(), Date.now(), 8];
   const memories = Array.from({ length: processes }, newLimiterMemory);
   let total = 0;
@@ -80,7 +80,7 @@ test("many processes together let through the burst, and at most one request eac
   expect(total).toBeLessThanOrEqual(burst + processes);
 });
 
-test("in any stretch of time no more pass than burst and rate allow", async () => {
+test("in any span of time, no more requests are accepted than burst and rate allow", async () => {
   const arrival = fc.record({ afterMs: fc.integer({ min: 0, max: 3_000 }), count: fc.integer({ min: 1, max: 40 }) });
   await fc.assert(
     fc.asyncProperty(fc.array(arrival, { minLength: 1, maxLength: 12 }), async (arrivals) => {
@@ -94,7 +94,7 @@ test("in any stretch of time no more pass than burst and rate allow", async () =
       for (const [index, { at: from }] of through.entries()) {
         for (const [more, { at: to }] of through.slice(index).entries()) {
           const within = through.slice(index, index + more + 1).reduce((sum, { count }) => sum + count, 0);
-          // What was charged in advance counts when it was charged, at most 5 seconds before it is used.
+          // A request that was charged in advance counts at its charge, at most 5 seconds before its use.
           expect(within).toBeLessThanOrEqual(burst + ((to - from + 5_000) * perMinute) / 60_000 + 1e-6);
         }
       }
@@ -103,7 +103,7 @@ test("in any stretch of time no more pass than burst and rate allow", async () =
   );
 });
 
-test("a caller far from the limit seldom costs a write, and one over it none at all", async () => {
+test("a caller far below the limit costs few writes, and a caller over the limit costs none", async () => {
   const [ask, memory, at, usage] = [newCaller(), newLimiterMemory(), Date.now(), noUsage()];
   const table = testTable(usage);
   for (let index = 0; index < 22; index++) await ask({ memory, at, table });
@@ -114,7 +114,7 @@ test("a caller far from the limit seldom costs a write, and one over it none at 
   expect(usage.calls).toBe(calls);
 });
 
-test("a large cost needs room for itself and fills the bucket; one above the burst needs an empty one", async () => {
+test("a large cost needs room for all of it, and a cost above the burst needs an empty bucket", async () => {
   const [ask, memory, at] = [newCaller(), newLimiterMemory(), Date.now()];
   expect(await passed([ask({ memory, at, cost: 90 })])).toBe(1);
   expect(await passed([ask({ memory, at, cost: 20 })])).toBe(0);
@@ -124,7 +124,7 @@ test("a large cost needs room for itself and fills the bucket; one above the bur
   expect(await passed([large({ memory, at: at + 41_000 })])).toBe(1);
 });
 
-test("who was refused something dear may have something cheap, and asking for the dear one again costs nothing", async () => {
+test("a caller can send cheap requests after a refused expensive request, and its repeat costs no call of the table", async () => {
   const [ask, memory, at, usage] = [newCaller(), newLimiterMemory(), Date.now(), noUsage()];
   const table = testTable(usage);
   await ask({ memory, at, table });
@@ -140,7 +140,7 @@ test("who was refused something dear may have something cheap, and asking for th
   expect(await passed([ask({ memory, at: at + 10_000, table, cost: 240 })])).toBe(1);
 });
 
-test("who is refused is told why, in words for one request and for a dear one", async () => {
+test("the error of a refused request says why, and for an expensive request names its cost", async () => {
   const [ask, memory, at] = [newCaller(), newLimiterMemory(), Date.now()];
   await ask({ memory, at, cost: 100 });
   await expect(ask({ memory, at })).rejects.toThrow("Too many requests of the class default. Try again in 1 s.");
@@ -149,7 +149,7 @@ test("who is refused is told why, in words for one request and for a dear one", 
   );
 });
 
-test("a refused caller is accepted after the given wait, with any cost", async () => {
+test("a refused request is accepted after the wait that its error gives, whatever its cost", async () => {
   const arrival = fc.record({ afterMs: fc.integer({ min: 0, max: 9_000 }), cost: fc.integer({ min: 1, max: 150 }) });
   await fc.assert(
     fc.asyncProperty(fc.array(arrival, { minLength: 1, maxLength: 12 }), async (arrivals) => {
@@ -170,7 +170,7 @@ test("a refused caller is accepted after the given wait, with any cost", async (
   );
 });
 
-test("a bucket that the table has forgotten is as full as the process knows, and a new one for others", async () => {
+test("if the table has lost a bucket, the process still knows how full it is, and other processes begin with an empty one", async () => {
   const [store, at] = [createMemoryStore(), Date.now()];
   const table = openMemoryTable(store);
   const [ask, memory] = [newCaller(), newLimiterMemory()];
@@ -188,7 +188,7 @@ test("classes and principals do not share a bucket", async () => {
   expect(await passed([ask({ memory, at }), newCaller()({ memory, at, class: "outbound" })])).toBe(2);
 });
 
-test("an account's own limit holds in it and nowhere else", async () => {
+test("an account's own limit applies only to requests in this account", async () => {
   const [ask, memory, at, accountId] = [newCaller(), newLimiterMemory(), Date.now(), randomUUID()];
   const limits = { classes: { default: { perMinute: 60, burst: 5 } } };
   await testTable().commit(async () => ({ value: 0, writes: [{ put: { ...limitsKey(accountId), ...limits } }] }));
@@ -198,7 +198,7 @@ test("an account's own limit holds in it and nowhere else", async () => {
   expect(await many({ accountId: randomUUID() })).toBe(20);
 });
 
-test("the first request of a process in an account with an own limit costs one of the usual limit", async () => {
+test("the first request of a process in an account with an own limit is charged to the usual limit", async () => {
   const [ask, memory, at, accountId] = [newCaller(), newLimiterMemory(), Date.now(), randomUUID()];
   const limits = { classes: { default: { perMinute: 60, burst: 5 } } };
   await testTable().commit(async () => ({ value: 0, writes: [{ put: { ...limitsKey(accountId), ...limits } }] }));
@@ -208,7 +208,7 @@ test("the first request of a process in an account with an own limit costs one o
   expect(await passed(Array.from({ length: 120 }, () => ask({ memory, at, accountId })))).toBe(4);
 });
 
-test("when the table is gone, open classes let pass and closed ones do not", async () => {
+test("if the table fails, open classes accept requests and closed classes do not", async () => {
   const gone = openTable(new TableClient({ endpoint: "http://127.0.0.1:1" }), "gone", noUsage());
   const ask = newCaller();
   await expect(ask({ table: gone })).resolves.toEqual({
@@ -220,7 +220,7 @@ test("when the table is gone, open classes let pass and closed ones do not", asy
   await expect(ask({ table: gone, class: "sensitive" })).rejects.toMatchObject({ code: "upstream_unavailable" });
 });
 
-test("the headers have the quota, its window, the rest and the time until it is whole again", async () => {
+test("the headers have the quota, its window, the remaining requests, and the time until the quota is full again", async () => {
   const [ask, memory, at] = [newCaller(), newLimiterMemory(), Date.now()];
   const state = await ask({ memory, at });
   expect(state && rateHeaders(state)).toEqual({
@@ -229,7 +229,7 @@ test("the headers have the quota, its window, the rest and the time until it is 
   });
 });
 
-test("leased requests are spent once, by concurrent requests too", async () => {
+test("leased requests are spent only once, even by concurrent requests", async () => {
   const [ask, memory, at] = [newCaller(), newLimiterMemory(), Date.now()];
   await ask({ memory, at });
   const asked = [60, ...Array.from({ length: 100 }, () => 1)];
@@ -239,7 +239,7 @@ test("leased requests are spent once, by concurrent requests too", async () => {
   expect(spent).toBeLessThanOrEqual(burst);
 });
 
-test("the headers show a debt: a cost above the burst takes longer than the window to come back", async () => {
+test("after a cost above the burst, the headers show a time that is longer than the window", async () => {
   const [ask, memory, at] = [newCaller(), newLimiterMemory(), Date.now()];
   const state = await ask({ memory, at, cost: 240 });
   expect(state && rateHeaders(state)["ratelimit"]).toBe('"default";r=0;t=24');
@@ -249,7 +249,7 @@ test("the headers show a debt: a cost above the burst takes longer than the wind
 
 test("a caller with too many requests gets 429 by REST for any request, and other callers do not", async () => {
   const { owner, id } = await newAccount();
-  // The clock stands still, so that no request comes back while the test runs.
+  // The clock stands still, so that the limit does not recover while the test runs.
   vi.useFakeTimers({ toFake: ["Date"] });
   onTestFinished(() => void vi.useRealTimers());
   const send = (target: string) => request("GET", target, { token: owner.token });
@@ -260,12 +260,12 @@ test("a caller with too many requests gets 429 by REST for any request, and othe
   expect(refused[0]?.body).toMatchObject({ code: "rate_limited", limit_class: "default" });
   expect(Number(refused[0]?.headers["retry-after"])).toBeGreaterThan(0);
   expect(refused[0]?.headers["ratelimit"]).toMatch(/^"default";r=0;t=\d+$/);
-  // A wrong request is no way around the limit.
+  // A wrong request is limited too.
   expect((await send(`/v1/public/accounts/${id}/workspaces?page=0`)).status).toBe(429);
   expect((await request("GET", "/v1/public/me", { token: newUser().token })).status).toBe(200);
 });
 
-test("a service account has a limit of its own, and every answer tells where it stands", async () => {
+test("a service account has a limit of its own, and every answer shows its state in the headers", async () => {
   const program = await newServiceAccount(await newAccount(), { role: "viewer" });
   const { headers } = await request("GET", "/v1/public/me", { token: program.token });
   expect(headers["ratelimit-policy"]).toBe('"default";q=100;w=10');
@@ -294,7 +294,7 @@ test("an account's own limit holds for programs too, in addition to their score"
   const { body: envelope } = await request("POST", "/v1/public/a2a", { token: owner.token, body });
   const statuses: string[] = envelope.responses.map(({ status }: { status: string }) => status);
   const failedAt = statuses.indexOf("failed");
-  // Reads run at once, so which of the first three is the one too many is not said.
+  // The reads run at the same time. So any of the first three can be the one over the limit.
   expect([0, 1, 2]).toContain(failedAt);
   expect(statuses).toEqual(
     ["completed", "completed", "failed", "skipped", "skipped", "skipped", "skipped"].slice(2 - failedAt, 7 - failedAt),
@@ -377,7 +377,7 @@ test("a bucket is kept until it is empty, and for an hour at least", async () =>
   }
 });
 
-test("an account's own limit holds for any case of its id", async () => {
+test("an account's own limit holds for every letter case of the account's id", async () => {
   const { id, owner } = await newAccount();
   await setOwnLimit(testTable(), id, "default", { perMinute: 1, burst: 2 });
   const read = (written: string) => request("GET", `/v1/public/accounts/${written}/workspaces`, { token: owner.token });
@@ -387,7 +387,7 @@ test("an account's own limit holds for any case of its id", async () => {
   expect(answers[2]?.body).toMatchObject({ code: "rate_limited", burst: 2 });
 });
 
-test("a process remembers ten thousand callers and accounts at most, and forgets the oldest", async () => {
+test("a process remembers at most 10,000 callers and 10,000 accounts, and forgets the oldest", async () => {
   const [memory, at, table] = [newLimiterMemory(), Date.now(), openMemoryTable(createMemoryStore())];
   const of = (name: string, accountId: string) =>
     charge(

@@ -14,7 +14,7 @@ const [one, two] = [
   { perMinute: 6, burst: 2 },
 ];
 
-test("an account has a limit of its own for each class, set and removed one by one", async () => {
+test("an account can have an own limit for each class, and each is set and removed separately", async () => {
   const { id } = await newAccount();
   expect(await setOwnLimit(table, id, "default", one)).toEqual({ classes: { default: one } });
   expect(await setOwnLimit(table, id, "search", two)).toEqual({ classes: { default: one, search: two } });
@@ -23,13 +23,13 @@ test("an account has a limit of its own for each class, set and removed one by o
   expect(await table.getMany([limitsKey(id)])).toEqual([{ ...limitsKey(id), classes: { search: two }, version: 4 }]);
 });
 
-test("an account that is not there has none", async () => {
+test("a missing account cannot get an own limit", async () => {
   const id = randomUUID();
   await expect(setOwnLimit(table, id, "default", one)).rejects.toMatchObject({ code: "not_found" });
   expect(await table.getMany([limitsKey(id)])).toEqual([undefined]);
 });
 
-test("a process reads an account's own limit anew after a minute, and not before", async () => {
+test("a process reads an account's own limit again after a minute, and not before", async () => {
   const [memory, log, store] = [newLimiterMemory(), createLog("silent", {}), openMemoryTable(createMemoryStore())];
   const start = Date.parse("2026-03-01T00:00:00.000Z");
   const limitAfter = async (afterMs: number) => {

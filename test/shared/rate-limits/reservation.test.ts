@@ -17,7 +17,7 @@ const { perMinute, burst } = limitClasses.default;
 
 type Setting = { memory?: LimiterMemory; at?: number; cost?: number; table?: Table; accountId?: string };
 
-/** A caller who sends requests and programs; each process that serves them has a memory of its own. */
+/** A caller who sends requests and programs. A `memory` stands for a process that serves the caller. */
 function newCaller() {
   const principalId = randomUUID();
   const start = Date.now();
@@ -50,7 +50,7 @@ const passed = async (attempts: readonly Promise<unknown>[]): Promise<number> =>
 const many = (count: number, ask: () => Promise<unknown>): Promise<number> =>
   passed(Array.from({ length: count }, ask));
 
-test("a program that used little leaves the room for the rest, in every process", async () => {
+test("a program that used less than its reservation leaves the rest to other requests, in every process", async () => {
   const [caller, here] = [newCaller(), newLimiterMemory()];
   const { settle } = await caller.program({ memory: here, cost: 651 });
   await settle(7);
@@ -61,7 +61,7 @@ test("a program that used little leaves the room for the rest, in every process"
   expect(await many(burst, () => other.ask({ memory: there }))).toBe(burst - 7);
 });
 
-test("while a program runs, other requests pass as if it had cost nothing, and count afterwards", async () => {
+test("while a program runs, other requests are accepted as if it had cost nothing, and its used cost counts afterwards", async () => {
   const [caller, there] = [newCaller(), newLimiterMemory()];
   const { settle } = await caller.program({ cost: 651 });
   expect(await many(burst + 20, () => caller.ask({ memory: there }))).toBe(burst);
@@ -76,7 +76,7 @@ test("a small reservation takes no room from other requests either", async () =>
   expect(await many(burst + 20, () => caller.ask({ memory: there }))).toBe(burst);
 });
 
-test("time that passes while a program runs is no credit for the requests beside it", async () => {
+test("the time during a program gives other requests no room above the burst", async () => {
   const [caller, at] = [newCaller(), 20_000];
   const { settle } = await caller.program({ cost: 651 });
   const there = newLimiterMemory();
@@ -85,7 +85,7 @@ test("time that passes while a program runs is no credit for the requests beside
   expect(await many(50, () => caller.ask({ at }))).toBeLessThanOrEqual(1);
 });
 
-test("a cost that was given back meanwhile is no credit for a process that does not know of it", async () => {
+test("a reservation that was given back gives no room above the burst to a process that does not know of it", async () => {
   const [caller, there] = [newCaller(), newLimiterMemory()];
   const { settle } = await caller.program({ cost: 50 });
   await many(30, () => caller.ask({ memory: there }));
@@ -93,7 +93,7 @@ test("a cost that was given back meanwhile is no credit for a process that does 
   expect(await many(150, () => caller.ask({ memory: there, at: 7_000 }))).toBe(burst);
 });
 
-test("the used cost of a program is charged, however much it is", async () => {
+test("a program is charged its whole used cost, even above the burst", async () => {
   const caller = newCaller();
   await (await caller.program({ cost: 240 })).settle(240);
   await expect(caller.ask()).rejects.toMatchObject({ extras: { retry_after: 15, remaining: 0 } });
@@ -101,7 +101,7 @@ test("the used cost of a program is charged, however much it is", async () => {
   expect(await passes(caller.ask({ at: 14_100 }))).toBe(true);
 });
 
-test("programs share the room: a second one waits until the first has ended, and is told when at the latest", async () => {
+test("a second program is refused until the first program has ended, and the error gives the longest wait", async () => {
   const caller = newCaller();
   const first = await caller.program({ cost: 900 });
   await expect(caller.program({ cost: 60 })).rejects.toMatchObject({
@@ -112,7 +112,7 @@ test("programs share the room: a second one waits until the first has ended, and
   await (await caller.program({ cost: 60 })).settle(60);
 });
 
-test("a program that costs more than half of the burst needs half of it, and a smaller one its cost", async () => {
+test("a program that costs more than half of the burst needs room for this half, and a smaller program for its cost", async () => {
   const caller = newCaller();
   const memory = newLimiterMemory();
   await caller.ask({ memory, cost: 51 });
@@ -126,17 +126,20 @@ test("a program that costs more than half of the burst needs half of it, and a s
 test.each([
   [11, 1_100],
   [651, 65_100],
-])("the reservation of %i of a program that died ends by itself, when it would have drained", async (cost, until) => {
-  const caller = newCaller();
-  await caller.program({ cost });
-  const [other] = await Promise.allSettled([caller.program({ at: 500, cost: 60 })]);
-  expect(other?.status).toBe(cost > 600 ? "rejected" : "fulfilled");
-  if (other?.status === "fulfilled") await other.value.settle(0);
-  expect(await passes(caller.program({ at: until + 1_000, cost: 900 }))).toBe(true);
-  expect(await passes(caller.program({ at: until + 2_000, cost: 60 }))).toBe(false);
-});
+])(
+  "the reservation of %i requests for a program that died ends by itself, at the rate of the limit",
+  async (cost, until) => {
+    const caller = newCaller();
+    await caller.program({ cost });
+    const [other] = await Promise.allSettled([caller.program({ at: 500, cost: 60 })]);
+    expect(other?.status).toBe(cost > 600 ? "rejected" : "fulfilled");
+    if (other?.status === "fulfilled") await other.value.settle(0);
+    expect(await passes(caller.program({ at: until + 1_000, cost: 900 }))).toBe(true);
+    expect(await passes(caller.program({ at: until + 2_000, cost: 60 }))).toBe(false);
+  },
+);
 
-test("a program that ends after its reservation gives nothing back twice", async () => {
+test("a program that ends after the end of its reservation gives nothing back", async () => {
   const caller = newCaller();
   const late = await caller.program({ cost: 651 });
   const next = await caller.program({ at: 66_000, cost: 900 });
@@ -146,7 +149,7 @@ test("a program that ends after its reservation gives nothing back twice", async
   expect(await passes(caller.ask({ at: 146_500 }))).toBe(true);
 });
 
-test("in any order of requests and programs no more is used than burst and rate allow, and one program", async () => {
+test("in any order of requests and programs, no more is used than the limit allows, plus one program and half a burst", async () => {
   const step = fc.record({
     afterMs: fc.integer({ min: 0, max: 4_000 }),
     requests: fc.integer({ min: 0, max: 40 }),
@@ -177,7 +180,7 @@ test("in any order of requests and programs no more is used than burst and rate 
   );
 });
 
-test("the own limit of the account holds where it allows more, and the usual one where it does not", async () => {
+test("a program of a member uses the account's own limit if it allows more, and otherwise the usual limit", async () => {
   const [more, less] = [randomUUID(), randomUUID()];
   const put = (accountId: string, limit: object) =>
     testTable().commit(async () => ({
@@ -195,7 +198,7 @@ test("the own limit of the account holds where it allows more, and the usual one
   expect(await passes(caller.program({ cost: 900, accountId: less }))).toBe(false);
 });
 
-test("while the table is gone, programs pass", async () => {
+test("if the table fails, programs are accepted", async () => {
   const gone = openTable(new TableClient({ endpoint: "http://127.0.0.1:1" }), "gone", {
     readUnits: 0,
     writeUnits: 0,
@@ -210,7 +213,7 @@ const looked = (id: string, count: number) =>
     count,
   );
 
-test("a program over lists of unknown length is charged its made calls, and its caller can go on at once", async () => {
+test("a program over lists of unknown length is charged only for the calls that it made", async () => {
   const { id, owner } = await newAccount();
   const send = (code: string) =>
     request("POST", "/v1/public/a2a", {
@@ -224,7 +227,7 @@ test("a program over lists of unknown length is charged its made calls, and its 
   for (let again = 0; again < 5; again++) expect((await send(looked(id, 3))).body.status).toBe("completed");
 });
 
-test("a program that does not fit is told its cost, the available rest, the wait, and how to cost less", async () => {
+test("the error of a program that does not fit has its cost, the remaining requests, the wait, and how to cost less", async () => {
   const { id, owner } = await newAccount();
   const call = (code: string) =>
     request("POST", "/v1/public/mcp", {
@@ -255,7 +258,7 @@ test.each([
   ["2025-11-25", {}],
   ["2026-07-28", { "mcp-protocol-version": "2026-07-28" }],
 ])(
-  "a client of revision %s connects while the limit is used up, and is told by its tool call",
+  "a client of revision %s can connect while the limit is used up, and its tool call then gets the error",
   async (revision, more) => {
     const { owner } = await newAccount();
     const isModern = revision === "2026-07-28";
@@ -304,8 +307,8 @@ test("the reservations of many dead programs are removed, and the limit still ho
   expect(await passed(Array.from({ length: 5 }, () => caller.program({ memory, at, cost: 999 })))).toBe(1);
 });
 
-test("requests of several processes beside a long program use no more than themselves", async () => {
-  // The processes do not always meet, so several callers try.
+test("requests of several processes during a long program are charged only their own cost", async () => {
+  // The processes do not always write at the same time, so several callers try.
   for (let round = 0; round < 8; round += 1) {
     const caller = newCaller();
     await caller.program({ cost: 900 });
@@ -316,7 +319,7 @@ test("requests of several processes beside a long program use no more than thems
   }
 });
 
-test("programs that die cost as much as if they had used everything, other requests aside", async () => {
+test("a program that dies counts for later programs as if it had used its whole reservation", async () => {
   const [caller, memory] = [newCaller(), newLimiterMemory()];
   let programs = 0;
   for (let at = 0; at < 600_000; at += 1_000)

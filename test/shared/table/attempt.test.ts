@@ -31,14 +31,14 @@ describe("one conditional write", () => {
     expect(await table.attempt({ update: newKey(), set: { n: 2 }, if: "present" })).toEqual({ done: false, found: {} });
   });
 
-  test("stores no attribute that is undefined, nor a member of one", async () => {
+  test("stores no undefined attribute, and no undefined member of an attribute", async () => {
     const [table, key] = [openTable(new TableClient(), process.env["TABLE_NAME"] ?? ""), newKey()];
     await throughSdk(() => table.attempt({ put: { ...key, n: 1, of: undefined, in: { a: undefined, b: [1] } } }));
     await throughSdk(() => table.attempt({ update: key, set: { is: undefined, n: 2 } }));
     expect(await throughSdk(() => table.getMany([key]))).toEqual([{ ...key, n: 2, in: { b: [1] } }]);
   });
 
-  test("must be a write: a check alone is not, and another refusal of the table is thrown", async () => {
+  test("is refused if it is only a check, and throws other errors of the table", async () => {
     await expect(testTable().attempt({ check: newKey(), if: "present" })).rejects.toThrow(
       "A check alone is not a write.",
     );

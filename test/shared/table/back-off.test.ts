@@ -7,7 +7,7 @@ import { openTable } from "../../../shared/table/table.ts";
 
 afterEach(() => void vi.restoreAllMocks());
 
-/** How long something waits where chance says what it does, without waiting for it. */
+/** The milliseconds that `wait` waits if `Math.random` returns `chance`. The test itself does not wait. */
 async function waitOf(chance: number, wait: () => Promise<void>): Promise<number> {
   vi.spyOn(Math, "random").mockReturnValue(chance);
   let waitedMs = -1;
@@ -19,7 +19,7 @@ async function waitOf(chance: number, wait: () => Promise<void>): Promise<number
   return waitedMs;
 }
 
-test("the longest wait doubles from 10 ms to 320 ms, and chance takes any part of it", async () => {
+test("the longest wait doubles from 10 ms to 320 ms, and the actual wait is a random part of it", async () => {
   const longest = [];
   for (const attempt of [1, 2, 3, 5, 6, 7, 30]) longest.push(await waitOf(1, () => backOff(attempt)));
   expect(longest).toEqual([10, 20, 40, 160, 320, 320, 320]);
@@ -34,13 +34,13 @@ describe("a fair wait", () => {
     expect(longest).toEqual([10, 320, 640, 640, 640]);
   });
 
-  test("is the shorter the longer one has waited, and never nothing", async () => {
+  test("is shorter if the caller has already waited longer, and never zero", async () => {
     const of = (waitedMs: number) => waitOf(1, () => fairBackOff(1, waitedMs, 1_000));
     expect([await of(250), await of(500), await of(2_000)]).toEqual([7.5, 5, 0.2]);
   });
 });
 
-test("a transaction that others of another process win against waits longer each time, from 10 ms on", async () => {
+test("a transaction that loses against another process waits longer after each loss, beginning with 10 ms", async () => {
   const waited: number[] = [];
   vi.spyOn(performance, "now").mockReturnValue(0);
   vi.spyOn(Math, "random").mockReturnValue(1);

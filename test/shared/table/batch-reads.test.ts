@@ -10,7 +10,7 @@ import { testTable } from "../../support/world.ts";
 
 const Stored = z.object({ text: z.string() });
 
-/** A table with some items, of which the names are answered; what it is asked is counted. */
+/** A table with 150 items, each with its sort key as its text. `usage` counts the calls. */
 async function scene() {
   const usage: Usage = { readUnits: 0, writeUnits: 0, calls: 0 };
   const plain = testTable(usage);
@@ -24,7 +24,7 @@ async function scene() {
   return { table: batchReads(plain, new SeenItems()), plain, keys, usage, missing: { PK, SK: "MISSING" } };
 }
 
-test("items that are asked for at the same time are read in one round trip, each asker getting its own", async () => {
+test("concurrent reads are made in one round trip, and each reader gets its own items", async () => {
   const { table, keys, usage, missing } = await scene();
   const [first, second, none, many] = await Promise.all([
     table.get(keys[3] ?? missing, Stored),
@@ -37,7 +37,7 @@ test("items that are asked for at the same time are read in one round trip, each
   expect(usage.calls).toBe(1);
 });
 
-test("more than a round trip holds are read in several", async () => {
+test("more items than one round trip can read are read in several round trips", async () => {
   const { table, keys, usage } = await scene();
   const found = await Promise.all(keys.map((key) => table.get(key, Stored)));
   expect(found.map((item) => item?.text)).toEqual(keys.map(({ SK }) => SK));

@@ -19,7 +19,7 @@ const answering =
   (_, response) =>
     void response.writeHead(status, json).end(typeof body === "string" ? body : JSON.stringify(body));
 
-/** A client of a table whose answers are the test's, and what it was sent. The SDK is known by its user agent. */
+/** A client of a table that answers with `answer`, and the requests to the table. The user agent shows the sender. */
 async function scene(answer: Answer, env: Record<string, string> = {}) {
   const sent: Sent[] = [];
   const server = createServer((request, response) => {
@@ -44,7 +44,7 @@ const transaction = (): Input<"TransactWriteItems"> => ({
   TransactItems: [{ Put: { TableName: "t", Item: { PK: "p", SK: "s", n: 1 } } }],
 });
 
-test("a call takes the lane, signed and over a connection that is kept", async () => {
+test("a call is sent by the lane, which is our own way without the SDK, and is signed", async () => {
   const { client, sent, ways } = await scene(answering({ Item: { n: { N: "1" } } }));
   expect(await client.send("GetItem", get)).toEqual({ Item: { n: 1 } });
   expect(await client.send("GetItem", get)).toEqual({ Item: { n: 1 } });
@@ -55,7 +55,7 @@ test("a call takes the lane, signed and over a connection that is kept", async (
   expect(sent[0]?.target).toBe("DynamoDB_20120810.GetItem");
 });
 
-describe("the SDK sends a call again, with the same token, and decides", () => {
+describe("the SDK sends a call again, with the same token", () => {
   const hangUp: Answer = (_, response) => void response.destroy();
   const halfAnAnswer: Answer = (_, response) =>
     void response.writeHead(200, { "content-length": 99 }).write("{", () => response.destroy());
@@ -65,12 +65,12 @@ describe("the SDK sends a call again, with the same token, and decides", () => {
     ["a refusal", answering(refusal, 400)],
     ["a fault of the service", answering({}, 500)],
     ["another success", answering({}, 204)],
-    ["what is no JSON", answering("<html>")],
-    ["JSON that is no output", answering("[]")],
-    ["a value of a type that is not known", answering({ Item: { n: { X: 1 } } })],
+    ["an answer that is not JSON", answering("<html>")],
+    ["JSON that is not an output", answering("[]")],
+    ["a value of an unknown type", answering({ Item: { n: { X: 1 } } })],
     ["half an answer", halfAnAnswer],
     ["a broken connection", hangUp],
-    ["silence", () => undefined],
+    ["no answer", () => undefined],
   ])("after %s", async (_, first) => {
     const { client, sent, ways } = await scene((one, response, count) =>
       (count === 1 ? first : answering({}))(one, response, count),
@@ -83,14 +83,14 @@ describe("the SDK sends a call again, with the same token, and decides", () => {
     );
   });
 
-  test("and throws the errors that it makes of a refusal", async () => {
+  test("and throws its own errors for a refusal", async () => {
     const { client, ways } = await scene(answering(refusal, 400));
     await expect(client.send("GetItem", get)).rejects.toMatchObject({ name: "ValidationException", message: "No." });
     expect(ways()).toEqual(["lane", "sdk"]);
   });
 });
 
-test("a failed condition is thrown as the SDK throws it, with the stored item, and not sent again", async () => {
+test("a failed condition causes the same error as by the SDK, with the stored item, and is not sent again", async () => {
   const Item = { PK: { S: "p" }, n: { N: "1" } };
   const type = (name: string) => ({ __type: `com.amazonaws.dynamodb.v20120810#${name}` });
   const reasons = [{ Code: "ConditionalCheckFailed", Message: "No.", Item }, { Code: "None" }];
@@ -129,13 +129,13 @@ describe("the SDK sends a call at once", () => {
     { TABLE_LANE: "sdk" },
     { AWS_USE_FIPS_ENDPOINT: "false" },
     { AWS_CREDENTIAL_EXPIRATION: "2030-01-01T00:00:00Z" },
-  ])("where the environment has %j", async (env) => {
+  ])("if the environment has %j", async (env) => {
     const { client, ways } = await scene(answering({}), env);
     await client.send("GetItem", get);
     expect(ways()).toEqual(["sdk"]);
   });
 
-  test("where a profile gives the credentials", async () => {
+  test("if a profile gives the credentials", async () => {
     const { client, ways } = await scene(answering({}), { AWS_PROFILE: "nobody's" });
     await expect(client.send("GetItem", get)).rejects.toMatchObject({ name: "CredentialsProviderError" });
     expect(ways()).toEqual([]);
@@ -152,7 +152,7 @@ describe("the SDK sends a call at once", () => {
   });
 });
 
-test("a kept connection that the service has closed costs another one, and not the SDK", async () => {
+test("if the service has closed a kept connection, the lane uses another connection, and not the SDK", async () => {
   const { client, ways } = await scene((_, response) => {
     response.writeHead(200, json).end("{}", () => setImmediate(() => response.socket?.destroy()));
   });
@@ -189,7 +189,7 @@ const { value } = fc.letrec((tie) => ({
 const item = fc.dictionary(name, fc.oneof(value, fc.constant(undefined)), { maxKeys: 5 });
 const names = fc.dictionary(text, text, { maxKeys: 3 });
 
-/** Random inputs of every operation, with the members that the table uses. */
+/** Random inputs of four operations, with the members that the table uses. */
 const call = fc.oneof(
   fc.record({ operation: fc.constant("GetItem" as const), input: fc.record({ TableName: text, Key: item }) }),
   fc.record({
@@ -221,7 +221,7 @@ const call = fc.oneof(
   }),
 );
 
-/** A body with its members in the order of their names: the SDK writes them in the order of its schema. */
+/** A body with its members sorted by name, because the SDK writes them in the order of its schema. */
 const inOrder = (one: Sent | undefined): string =>
   JSON.stringify(JSON.parse(one?.body ?? ""), (_, value: unknown) =>
     typeof value === "object" && value !== null && !Array.isArray(value)
@@ -230,7 +230,7 @@ const inOrder = (one: Sent | undefined): string =>
   );
 
 test(
-  "the lane writes every input as the SDK does, and reads every item as the SDK does",
+  "the lane writes random inputs as the SDK does, and reads random items as the SDK does",
   { timeout: 120_000 },
   async () => {
     let echoed: object = {};
@@ -238,7 +238,7 @@ test(
     await fc.assert(
       fc.asyncProperty(call, fc.array(item, { maxLength: 3 }), async ({ operation, input }, items) => {
         sent.length = 0;
-        // What the SDK wrote for random items is what a table answers for them.
+        // The table answers with the random items as the SDK writes them.
         echoed = {};
         const puts = items.map((Item) => ({ Put: { TableName: "t", Item } }));
         await client.sendBySdk("TransactWriteItems", { ClientRequestToken: "x", TransactItems: puts });

@@ -12,7 +12,7 @@ type Key = ReturnType<typeof newKey>;
 
 const table = testTable();
 
-/** Adds one to counters in one transaction; how often its plan ran. */
+/** Adds one to each counter, in one transaction. Returns how often the plan ran. */
 async function raise(keys: readonly Key[], noteOrder: () => void = () => undefined): Promise<number> {
   let runs = 0;
   await table.commit(async () => {
@@ -30,7 +30,7 @@ async function raise(keys: readonly Key[], noteOrder: () => void = () => undefin
 
 const countAt = async (key: Key): Promise<number> => (await table.get(key, Counter))?.count ?? 0;
 
-test("a hundred at once that write to one item queue for it: none runs its plan more than three times", async () => {
+test("100 concurrent transactions that write to one item take turns, and none runs its plan more than three times", async () => {
   const key = newKey();
   const runs = await Promise.all(Array.from({ length: 100 }, () => raise([key])));
   expect(await countAt(key)).toBe(100);
@@ -44,14 +44,14 @@ test("overlapping transactions all complete, with any common items", async () =>
   expect([await countAt(a), await countAt(b), await countAt(c)]).toEqual([40, 50, 40]);
 });
 
-test("a transaction that fails in its turn lets the next one on, and leaves nothing behind", async () => {
+test("a transaction that fails in its turn lets the next transaction continue", async () => {
   const key = newKey();
   const failing = () => {
     let runs = 0;
     return table.commit(async () => {
       const found = await table.get(key, Counter);
       if ((runs += 1) > 1) throw new Error("its turn, and it fails");
-      // Never true: it loses, and queues.
+      // This condition always fails, so the transaction loses and waits for its turn.
       return { value: found, writes: [{ put: { ...key, count: 0 }, if: { count: -1 } }] };
     });
   };
@@ -68,7 +68,7 @@ test("a transaction that fails in its turn lets the next one on, and leaves noth
   expect(await raise([key])).toBe(1);
 });
 
-test("who loses against another process between its reads and its commit reads afresh", async () => {
+test("a transaction that loses against another process between its reads and its commit reads again", async () => {
   const key = newKey();
   const { value: runs } = await withStep(
     1,

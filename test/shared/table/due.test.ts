@@ -35,7 +35,7 @@ test("a task is found at its due time and not before, with its subject, the earl
   ]);
 });
 
-test("an account's things are in one shard, and accounts are spread over all of them", () => {
+test("an account's tasks are in one shard, and the accounts are spread over all shards", () => {
   const queue = newQueue(8);
   const accounts = Array.from({ length: 200 }, () => randomUUID());
   const shards = accounts.map((id) => dueKey(queue, [id, "a"], early).PK);
@@ -43,7 +43,7 @@ test("an account's things are in one shard, and accounts are spread over all of 
   expect(accounts.map((id) => dueKey(queue, [id, "b"], late).PK)).toEqual(shards);
 });
 
-test("an account's things are where earlier versions of the product put them", () => {
+test("an account's tasks are in the same shard as in earlier versions of the product", () => {
   const keyOf = (digit: number) =>
     dueKey({ name: "Q", shards: 8 }, [`00000000-0000-4000-8000-00000000000${digit}`, "a"], early);
   // The first byte of the SHA-256 of the account's id, modulo the number of shards.
@@ -53,7 +53,7 @@ test("an account's things are where earlier versions of the product put them", (
   ]);
 });
 
-test("work that nobody takes up is forgotten 400 days after it was due", () => {
+test("a task that is not done expires 400 days after its due time", () => {
   expect(dueWrite(newQueue(), ["account"], "1970-01-02T00:00:00.500Z")).toMatchObject({
     put: { ttl: 86_401 + 400 * 86_400 },
   });
@@ -69,7 +69,7 @@ test("a move between due times writes and deletes only if something changes", ()
   expect(moveDue(queue, place, early, late)).toEqual([gone, there]);
 });
 
-test("a place is taken out of its queue where nothing is due any more, and stays where something is", async () => {
+test("`forgetDue` removes a task from its queue only if nothing is due any more", async () => {
   const [queue, table] = [newQueue(), testTable()];
   const due = dueKey(queue, ["account"], early);
   await write([dueWrite(queue, ["account"], early)]);

@@ -11,18 +11,18 @@ import { testTable } from "../../support/world.ts";
 const usage = () => ({ readUnits: 0, writeUnits: 0, calls: 0 });
 const key = { PK: "TEST#failures", SK: "x" };
 
-/** A table at an address where `onConnect` decides what becomes of a connection. */
+/** A table at a server that handles each connection with `onConnect`. */
 async function tableAt(onConnect: (socket: Socket) => void): Promise<Table> {
   const client = new TableClient({ endpoint: `http://127.0.0.1:${await listen(createServer(onConnect))}` });
   return openTable(client, "gone", usage());
 }
 
-test("a table that never answers is a 503 within the life of a Lambda", { timeout: 15_000 }, async () => {
+test("a table that never answers causes a 503 within the time limit of a Lambda", { timeout: 15_000 }, async () => {
   const table = await tableAt(() => undefined);
   await expect(table.get(key, z.unknown())).rejects.toMatchObject({ code: "upstream_unavailable", status: 503 });
 });
 
-test("a table that hangs up on the lane and on three attempts of the SDK is a 503 that says when to try again", async () => {
+test("a table that closes the connection of the lane and three of the SDK causes a 503 with `retry_after`", async () => {
   let tries = 0;
   const table = await tableAt((socket) => {
     tries += 1;
@@ -34,7 +34,7 @@ test("a table that hangs up on the lane and on three attempts of the SDK is a 50
   await expect(table.commit(async () => ({ value: 1, writes: [{ delete: key }] }))).rejects.toMatchObject(failed);
 });
 
-test("a change that stays contested is a 503 busy, and changes nothing", async () => {
+test("a transaction that loses until its time is over is a 503 `busy`, and changes nothing", async () => {
   const stubborn = openTable(new TableClient(), process.env["TABLE_NAME"] ?? "", usage(), 20);
   const mark = { PK: "TEST#failures", SK: "contested" };
   const writes = [{ put: mark }, { check: { PK: "TEST#failures", SK: "never there" }, if: "present" as const }];
@@ -45,7 +45,7 @@ test("a change that stays contested is a 503 busy, and changes nothing", async (
   expect(await testTable().get(mark, z.unknown())).toBeUndefined();
 });
 
-test("a plan that lost a race reads again and wins", async () => {
+test("plans that lose a race read again, until each plan has succeeded", async () => {
   const table = testTable();
   const counter = { PK: `TEST#${Math.random()}`, SK: "counter" };
   const Counter = z.object({ count: z.int() });

@@ -19,7 +19,7 @@ const counter = (month: string, shard: number, days: object) => ({
   ...days,
 });
 
-test("an instant counts in its UTC month and day, up to the last with a four-digit year", () => {
+test("an instant counts in its UTC month and day, up to the end of the year 9999", () => {
   expect([monthOf(at("2026-01-31T23:59:59.999Z")), attributeOf(at("2026-01-31T23:59:59.999Z"))]).toEqual([
     "2026-01",
     "d31",
@@ -51,7 +51,7 @@ describe("the days of a span", () => {
     expect(entryCount(daysIn(spanOf("2026-01-01T00:00Z", "2026-03-01T00:00Z"), counters))).toBe(14);
   });
 
-  test("end where the span does: a day that only touches it is not there", () => {
+  test("end where the span ends, without a day that only touches the span", () => {
     expect(daysOf("2026-01-31T00:00Z", "2026-02-01T00:00Z")).toEqual([
       { from: "01-31T00:00", until: "02-01T00:00", count: 7, isCut: false },
     ]);

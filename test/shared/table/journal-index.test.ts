@@ -12,7 +12,7 @@ import { testTable } from "../../support/world.ts";
 const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
 const table = testTable(usage);
 
-// In the future, so that the engine's own housekeeping by TTL leaves them alone.
+// In the future, so that the engine does not remove the entries by their TTL.
 const midnightMs = Date.parse("2100-03-01T00:00:00.000Z");
 const newJournal = (): Journal => ({ partition: `TEST#${randomUUID()}`, name: "entries", retentionDays: 60 });
 
@@ -38,43 +38,47 @@ const command = fc.oneof(
   { weight: 4, arbitrary: fc.record({ skip: fc.double({ min: 0, max: 1, noNaN: true }), since: time, until: time }) },
 );
 
-test("shows the pages that a sorted array would, before and after a day is indexed", { timeout: 60_000 }, async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(command, { minLength: 10, maxLength: 40, size: "max" }), async (commands) => {
-      const journal = newJournal();
-      let nowMs = midnightMs + 4 * hourMs;
-      let model: string[] = [];
-      for (const step of commands) {
-        const now = new Date(nowMs);
-        if (step === "index") await index(journal, now);
-        else if ("waitMs" in step) nowMs += step.waitMs;
-        else if ("append" in step) {
-          const at = (place: number) => new Date(nowMs - step.lagMs + place * step.stepMs);
-          const ids = Array.from({ length: step.append }, (_, place) => timeOrderedId(at(place)));
-          await append(journal, ids, now);
-          model = newestFirst([...model, ...ids]);
-        } else {
-          const [since, until] = [step.since, step.until].map((ms) =>
-            ms === undefined ? ms : new Date(midnightMs + ms),
-          );
-          const isIn = (id: string): boolean => {
-            const at = timeOf(id) ?? now;
-            return (!since || at >= since) && (!until || at < until);
-          };
-          const expected = model.filter(isIn);
-          const skip = Math.floor(step.skip * expected.length);
-          const span = { ...(since ? { since } : {}), ...(until ? { until } : {}) };
-          const { rows, total } = await readEntries(table, journal, { skip, take: 40, ...span }, now);
-          expect(total).toBe(expected.length);
-          expect(rows.map(({ id }) => id)).toEqual(expected.slice(skip, skip + 40));
+test(
+  "the pages of a journal are those of a sorted array, before and after a day is indexed",
+  { timeout: 60_000 },
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(command, { minLength: 10, maxLength: 40, size: "max" }), async (commands) => {
+        const journal = newJournal();
+        let nowMs = midnightMs + 4 * hourMs;
+        let model: string[] = [];
+        for (const step of commands) {
+          const now = new Date(nowMs);
+          if (step === "index") await index(journal, now);
+          else if ("waitMs" in step) nowMs += step.waitMs;
+          else if ("append" in step) {
+            const at = (place: number) => new Date(nowMs - step.lagMs + place * step.stepMs);
+            const ids = Array.from({ length: step.append }, (_, place) => timeOrderedId(at(place)));
+            await append(journal, ids, now);
+            model = newestFirst([...model, ...ids]);
+          } else {
+            const [since, until] = [step.since, step.until].map((ms) =>
+              ms === undefined ? ms : new Date(midnightMs + ms),
+            );
+            const isIn = (id: string): boolean => {
+              const at = timeOf(id) ?? now;
+              return (!since || at >= since) && (!until || at < until);
+            };
+            const expected = model.filter(isIn);
+            const skip = Math.floor(step.skip * expected.length);
+            const span = { ...(since ? { since } : {}), ...(until ? { until } : {}) };
+            const { rows, total } = await readEntries(table, journal, { skip, take: 40, ...span }, now);
+            expect(total).toBe(expected.length);
+            expect(rows.map(({ id }) => id)).toEqual(expected.slice(skip, skip + 40));
+          }
         }
-      }
-    }),
-    { numRuns: 40 },
-  );
-});
+      }),
+      { numRuns: 40 },
+    );
+  },
+);
 
-/** Entries of one day, by default ten thousand, in bursts of many in a millisecond, and the time after them. */
+/** A journal with 98 entries in each burst of a day, and a time after this day. A burst is in one millisecond. */
 async function fullDay(bursts = 100) {
   const journal = newJournal();
   const ids: string[] = [];
@@ -89,14 +93,14 @@ async function fullDay(bursts = 100) {
 
 let indexed: Promise<Awaited<ReturnType<typeof fullDay>>> | undefined;
 
-/** A full day with its index, for several tests: the last of them appends to it. */
+/** A full day with its index, which several tests share. The last of these tests appends an entry. */
 const indexedDay = () =>
   (indexed ??= fullDay().then(async (day) => {
     await index(day.journal, day.now);
     return day;
   }));
 
-test("every page of a day of ten thousand costs about as much as the first, also where a span cuts the day", async () => {
+test("every page of a day with 9,800 entries costs about as much as the first page, even if a span cuts the day", async () => {
   const { journal, ids, now } = await indexedDay();
   const cut = { since: new Date(midnightMs + 95 * minuteMs), until: new Date(midnightMs + 905 * minuteMs) };
   for (const span of [{}, cut]) {
@@ -137,7 +141,7 @@ test("a late entry is listed at once, and the day is indexed again", async () =>
   expect(await page()).toBeLessThan(10);
 });
 
-test("an index that lacks an entry is made again by the call that finishes its day", async () => {
+test("an index that lacks an entry is made again by the call that indexes the whole day", async () => {
   const [journal, start] = [newJournal(), new Date(midnightMs + hourMs)];
   const ids = Array.from({ length: 90 }, () => timeOrderedId(start));
   await append(journal, ids, start);
@@ -173,7 +177,7 @@ test("an entry that is appended late while its day is indexed is left to the nex
   expect(rows.map(({ id }) => id)).toEqual(newestFirst([...ids, late]).slice(400, 425));
 });
 
-test("several workers may index a journal at once, while entries are appended", async () => {
+test("several workers can index a journal at once, while entries are appended", async () => {
   const { journal, ids, now } = await fullDay();
   const more = Array.from({ length: 20 }, () => timeOrderedId(now));
   await Promise.all([...[0, 1, 2].map(() => index(journal, now)), ...more.map((id) => append(journal, [id], now))]);

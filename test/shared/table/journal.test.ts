@@ -12,7 +12,7 @@ const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
 const table = testTable(usage);
 const dayMs = 86_400_000;
 
-// In the future, so that the engine's own housekeeping by TTL leaves them alone.
+// In the future, so that the engine does not remove the entries by their TTL.
 const now = new Date("2100-03-01T23:59:59.999Z");
 
 const newJournal = (retentionDays = 60): Journal => {
@@ -31,7 +31,7 @@ async function append(journal: Journal, entries: Entry[], at: Date): Promise<voi
 const values = (rows: readonly Record<string, unknown>[]): unknown[] => rows.map((row) => row["value"]);
 const newestFirst = (entries: readonly Entry[]): Entry[] => entries.toSorted((a, b) => (a.id < b.id ? 1 : -1));
 
-/** What `run` resolves to, and the read units that it took. */
+/** The result of `run`, with its read units and its calls. */
 async function costOf<T>(run: () => Promise<T>): Promise<{ answer: T; readUnits: number; calls: number }> {
   const before = { ...usage };
   const answer = await run();
@@ -56,7 +56,7 @@ const command = fc.oneof(
   }),
 );
 
-test("shows the pages and the total that a sorted array would", { timeout: 30_000 }, async () => {
+test("the pages and totals of a journal are those of a sorted array", { timeout: 30_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(command, { maxLength: 25, size: "max" }), async (commands) => {
       const journal = newJournal();
@@ -96,7 +96,7 @@ test("shows the pages and the total that a sorted array would", { timeout: 30_00
   );
 });
 
-test("many transactions append at once, and nothing is lost or counted twice", async () => {
+test("if many transactions append at once, no entry is lost or counted twice", async () => {
   const journal = newJournal();
   const batches = Array.from({ length: 50 }, (_, index) => entriesAt(now, 2, index * 2));
   await Promise.all(batches.map((batch) => append(journal, batch, now)));
@@ -105,7 +105,7 @@ test("many transactions append at once, and nothing is lost or counted twice", a
   expect(rows.map((row) => row["id"])).toEqual(newestFirst(batches.flat()).map(({ id }) => id));
 });
 
-test("a page read while entries are appended holds as many as its total says", async () => {
+test("a page that is read while entries are appended has as many entries as its total says", async () => {
   const journal = newJournal();
   const writing = Promise.all(Array.from({ length: 20 }, (_, index) => append(journal, entriesAt(now, 1, index), now)));
   const reading = Array.from({ length: 20 }, () => readEntries(table, journal, { skip: 0, take: 50 }, now));
@@ -127,12 +127,12 @@ test("entries older than the retention are neither listed nor counted, and expir
   expect(stored?.["ttl"]).toBe(Math.ceil((dropped.getTime() + 32 * dayMs) / 1000));
 });
 
-test("nothing appended is nothing written, and an id that tells no time is refused", () => {
+test("no entries cause no writes, and an id without a time is refused", () => {
   expect(appendEntries(newJournal(), [], now)).toEqual([]);
   expect(() => appendEntries(newJournal(), [{ id: randomUUID() }], now)).toThrow("not a UUIDv7");
 });
 
-test("an empty range has no entries, however its ends stand", async () => {
+test("a range that ends where it begins has no entries, in every year", async () => {
   const journal = newJournal();
   await append(journal, entriesAt(now, 3), now);
   const [year10000, year0] = [new Date(Date.UTC(10_000, 0, 1)), new Date("0000-01-01T00:00:00Z")];
@@ -159,7 +159,7 @@ async function pagesOf(journal: Journal, total: number): Promise<Record<string, 
   return rows;
 }
 
-test("every page of thousands costs a few reads, and a filter looks at each of them once", async () => {
+test("every page of 2,800 entries costs a few reads, and a filter that keeps all entries returns the same page", async () => {
   const journal = newJournal();
   const entries = manyDays.map((at) => entriesAt(at, 70));
   for (const [index, at] of manyDays.entries()) await append(journal, entries[index] ?? [], at);
@@ -188,10 +188,10 @@ test("appends at the same time raise different counters", () => {
   expect(new Set(raised).size).toBeGreaterThan(4);
 });
 
-test("a filter over more than 20,000 entries is refused with their number, unless its range holds fewer", async () => {
+test("a filter over more than 20,000 entries is refused with their number, and a smaller range is accepted", async () => {
   const journal = newJournal();
   await append(journal, entriesAt(now, 3), now);
-  // Their counters are enough: what is refused is not read.
+  // Only the counters are stored, because a refused filter reads no entries.
   const others = entriesAt(manyDays[1] ?? now, 20_001);
   const counters = appendEntries(journal, others, now).filter((write) => "update" in write);
   await table.commit(async () => ({ value: undefined, writes: counters }));
@@ -202,7 +202,7 @@ test("a filter over more than 20,000 entries is refused with their number, unles
   expect(await search("2100-02-28T00:00:00.001Z")).toMatchObject({ total: 3 });
 });
 
-test("a filter over as many entries as may be searched is answered, and over one more it is not", async () => {
+test("a filter over 20,000 entries is accepted, and a filter over one more entry is refused", async () => {
   const journal = newJournal();
   const count = async (entries: number) => {
     const counters = appendEntries(journal, entriesAt(now, entries), now).filter((write) => "update" in write);
@@ -210,7 +210,7 @@ test("a filter over as many entries as may be searched is answered, and over one
   };
   const search = () => readEntries(table, journal, { skip: 0, take: 10, keep: () => true }, now);
   await count(20_000);
-  // Only the counters are there.
+  // Only the counters are stored.
   expect(await search()).toEqual({ rows: [], total: 0 });
   await count(1);
   await expect(search()).rejects.toThrow(

@@ -6,12 +6,12 @@ import { newLocks } from "../../../shared/table/locks.ts";
 const things = ["a", "b", "c", "d"];
 const request = fc.record({
   names: fc.subarray(things, { minLength: 1 }),
-  /** How many turns of the event loop one takes for what is to be done. */
+  /** The number of turns of the event loop for which the caller holds the items. */
   lasts: fc.nat(3),
   fails: fc.boolean(),
 });
 
-test("each item is held by one caller at a time, in the order of the requests; every caller gets its turn after any failure; nothing is kept", async () => {
+test("each item is held by one caller at a time, in the order of the requests, even after failures, and no lock stays", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(request, { maxLength: 25 }), async (requests) => {
       const locks = newLocks();
@@ -41,7 +41,7 @@ test("each item is held by one caller at a time, in the order of the requests; e
   );
 });
 
-test("a caller who waits for too long gets no lock, and a later caller goes on waiting for the earlier ones", async () => {
+test("a caller who waits for too long gets no lock, and a later caller still waits for the earlier callers", async () => {
   const locks = newLocks();
   const endFirst = await locks.acquire(["a"], 60_000);
   expect(await locks.acquire(["a", "b"], 1)).toBeUndefined();
@@ -82,7 +82,7 @@ test("a free lock is granted at once, for all items or for none", async () => {
   expect(locks.locked(things)).toEqual([]);
 });
 
-test("who has a turn leaves no timer behind", async () => {
+test("a caller who gets a lock leaves no timer behind", async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const locks = newLocks();

@@ -30,7 +30,7 @@ const remove = (table: Table, list: List, ordinal: number) =>
     return { value: undefined, writes: removeRows(state, [ordinal]) };
   });
 
-/** A page of some lists, and a step by somebody else in the first reading of it, once the heads were read. */
+/** Reads a page of some lists. In the first reading, `step` runs right after the heads were read. */
 function pageOf(
   table: Table,
   lists: readonly ResolvedList<string>[],
@@ -47,14 +47,14 @@ function pageOf(
 }
 
 describe("a page of one list", () => {
-  test("is its rows and its total, read once while nobody changes it", async () => {
+  test("has the rows and the total of the list, and is read once if nothing changes", async () => {
     const [table, list] = [newTable(), newList()];
     await add(table, list, "a", "b");
     expect(await pageOf(table, [listed(list)])).toEqual({ rows: ["a", "b"], total: 2, readings: 1 });
     expect(await pageOf(table, [])).toEqual({ rows: [], total: 0, readings: 1 });
   });
 
-  test("is read again where a row is gone by then, and whole where one was added", async () => {
+  test("is read again if a row is removed meanwhile, and not if a row is added", async () => {
     const [table, list] = [newTable(), newList()];
     await add(table, list, "a", "b", "c");
     const removed = await pageOf(table, [listed(list)], () => remove(table, list, 1));
@@ -69,7 +69,7 @@ describe("a page of one list", () => {
     let tries = 0;
     const resolve = async (rows: Item[]) => namesOf(rows).slice((tries += 1) < 3 ? 1 : 0);
     expect(await pageOf(table, [{ list, resolve }])).toEqual({ rows: ["a", "b"], total: 2, readings: 3 });
-    // Nothing is waited for between the readings.
+    // There is no wait between the readings.
     const chance = vi.spyOn(Math, "random").mockReturnValue(0);
     onTestFinished(() => chance.mockRestore());
     await expect(pageOf(table, [{ list, resolve: async () => [] }])).rejects.toMatchObject({ code: "busy" });
@@ -85,7 +85,7 @@ describe("a page of one list", () => {
 });
 
 describe("a page of several lists", () => {
-  test("is of one moment: read again where either changed since its head was read", async () => {
+  test("shows one moment: it is read again if a list has changed since its head was read", async () => {
     for (const which of [0, 1]) {
       const [table, lists] = [newTable(), [newList(), newList()]];
       for (const list of lists) await add(table, list, "a");
@@ -97,7 +97,7 @@ describe("a page of several lists", () => {
     }
   });
 
-  test("is compared with lists of earlier pages only where things that were found one by one are beside it", async () => {
+  test("is read again for a change of an earlier page's list only if it also has a source that is not a list", async () => {
     for (const [others, readings] of [
       [[], 1],
       [[{ total: 1, read: async () => ["other"] }], 2],

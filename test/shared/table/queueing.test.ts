@@ -11,7 +11,7 @@ const locks = newLocks();
 
 type Sent = { names: string[]; settle: () => void; refuse: (...codes: string[]) => void };
 
-/** A table that answers a transaction when the test says so, and what it was sent. */
+/** A table whose transactions the test answers itself, and the transactions that it got. */
 function slowTable(name: string = crypto.randomUUID(), limitMs = 10_000) {
   const sent: Sent[] = [];
   const send = (_: string, input: Input<"TransactWriteItems">) =>
@@ -29,7 +29,7 @@ function slowTable(name: string = crypto.randomUUID(), limitMs = 10_000) {
   return { commit, sent };
 }
 
-/** Lets everything run that waits for nothing but the event loop. */
+/** Runs everything that waits only for the event loop. */
 const idle = async () => {
   for (let turn = 0; turn < 20; turn++) await new Promise((done) => setImmediate(done));
 };
@@ -38,7 +38,7 @@ const key = (SK: string) => ({ PK: "p", SK });
 const byReading = (SK: string): Write => ({ put: { ...key(SK), version: 2 }, if: { version: 1 } });
 
 describe("of two transactions of this process at the same time", () => {
-  /** How many of them are sent before the first one is settled. */
+  /** How many of the two transactions are sent before the first one is settled. */
   const sentAtOnce = async (first: Write[], second: Write[]) => {
     const { commit, sent } = slowTable();
     const both = Promise.all([commit(...first), commit(...second)]);
@@ -60,14 +60,14 @@ describe("of two transactions of this process at the same time", () => {
 
   test.each<[string, Write]>([
     ["only check an item", { check: key("a"), if: { version: 1 } }],
-    ["add to it", { update: key("a"), add: { n: 1 } }],
-    ["write to it if it is absent", { put: key("a"), if: "absent" }],
-    ["write to it if it is present", { delete: key("a"), if: "present" }],
-  ])("neither waits where they %s", async (_, write) => {
+    ["add to an item", { update: key("a"), add: { n: 1 } }],
+    ["write to an item if it is absent", { put: key("a"), if: "absent" }],
+    ["write to an item if it is present", { delete: key("a"), if: "present" }],
+  ])("neither waits if they %s", async (_, write) => {
     expect(await sentAtOnce([write], [write])).toBe(2);
   });
 
-  test("neither waits where they write to different items, or in different tables", async () => {
+  test("neither waits if they write to different items, or in different tables", async () => {
     expect(await sentAtOnce([byReading("a")], [byReading("b")])).toBe(2);
     const [one, other] = [slowTable(), slowTable()];
     const both = [one.commit(byReading("a")), other.commit(byReading("a"))];
@@ -77,7 +77,7 @@ describe("of two transactions of this process at the same time", () => {
     await Promise.all(both);
   });
 
-  test("the second one goes on where the first is refused", async () => {
+  test("the second one continues if the first one is refused", async () => {
     const { commit, sent } = slowTable();
     const refused = new Error("taken");
     const first = commit({ ...byReading("a"), orElse: () => refused });
@@ -91,7 +91,7 @@ describe("of two transactions of this process at the same time", () => {
     await second;
   });
 
-  test("the second one is told 503 where its turn does not come in time", async () => {
+  test("the second one gets a 503 if its turn does not come in time", async () => {
     const name = crypto.randomUUID();
     const [slow, hasty] = [slowTable(name), slowTable(name, 5)];
     const first = slow.commit(byReading("a"));
@@ -103,8 +103,8 @@ describe("of two transactions of this process at the same time", () => {
   });
 });
 
-describe("who loses a race against another process", () => {
-  test("at a write by reading has only that item to itself from then on", async () => {
+describe("a transaction that loses a race against another process", () => {
+  test("at an item that it has read holds only this item when it tries again", async () => {
     const { commit, sent } = slowTable();
     const first = commit(byReading("a"), { put: key("b"), if: "absent" });
     await idle();
@@ -120,7 +120,7 @@ describe("who loses a race against another process", () => {
     await third;
   });
 
-  test("at another write waits for its turn there, before it tries again", async () => {
+  test("at another item waits for its turn at this item before it tries again", async () => {
     const { commit, sent } = slowTable();
     const counting: Write = { update: key("n"), add: { n: 1 } };
     const holder = commit(byReading("n"));

@@ -41,7 +41,7 @@ const remove = (list: List, ordinals: readonly number[]): Promise<void> =>
     return { value: undefined, writes: removeRows(state, ordinals, { orElse: notFound }) };
   });
 
-const bringBack = (list: List, rows: readonly Row[]): Promise<void> =>
+const restore = (list: List, rows: readonly Row[]): Promise<void> =>
   table.commit(async () => {
     const ordinals = rows.map(({ ordinal }) => ordinal);
     const { state } = await readList(table, list, ordinals);
@@ -56,11 +56,11 @@ type Row = { ordinal: number; value: number };
 const command = fc.oneof(
   fc.record({ add: fc.integer({ min: 1, max: 12 }) }),
   fc.record({ remove: fc.array(fc.nat(200), { minLength: 1, maxLength: 6 }) }),
-  fc.record({ bringBack: fc.array(fc.nat(200), { minLength: 1, maxLength: 4 }) }),
+  fc.record({ restore: fc.array(fc.nat(200), { minLength: 1, maxLength: 4 }) }),
   fc.record({ page: fc.nat(6), size: fc.integer({ min: 1, max: 9 }), newest: fc.boolean() }),
 );
 
-test("shows the pages and the total that a plain array would", { timeout: 30_000 }, async () => {
+test("the pages and totals of a list are those of a plain array", { timeout: 30_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(command, { maxLength: 25 }), async (commands) => {
       const list = newList();
@@ -86,9 +86,9 @@ test("shows the pages and the total that a plain array would", { timeout: 30_000
             );
           model = model.filter((row) => !picked.includes(row));
           gone.push(...picked);
-        } else if ("bringBack" in step) {
-          const picked = [...new Set(step.bringBack)].flatMap((index) => gone[index] ?? []);
-          if (picked.length > 0) await bringBack(list, picked);
+        } else if ("restore" in step) {
+          const picked = [...new Set(step.restore)].flatMap((index) => gone[index] ?? []);
+          if (picked.length > 0) await restore(list, picked);
           gone = gone.filter((row) => !picked.includes(row));
           model = [...model, ...picked].toSorted((a, b) => a.ordinal - b.ordinal);
         } else {
@@ -105,7 +105,7 @@ test("shows the pages and the total that a plain array would", { timeout: 30_000
   );
 });
 
-test("stays exact when many writers add and remove at once", async () => {
+test("a list stays exact if many writers add and remove rows at once", async () => {
   const list = newList();
   const first = await Promise.all(Array.from({ length: 20 }, (_, value) => add(list, [value])));
   expect(first.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, ordinal) => ordinal));
@@ -121,19 +121,19 @@ test("stays exact when many writers add and remove at once", async () => {
   for (const ordinal of removed) expect(rows.map((row) => row.SK)).not.toContain(rowKey(list, ordinal).SK);
 });
 
-const bringBackFive = (list: List) => bringBack(list, [{ ordinal: 5, value: 5 }]);
+const restoreFive = (list: List) => restore(list, [{ ordinal: 5, value: 5 }]);
 const removing = (ordinal: number) => (list: List) => remove(list, [ordinal]);
 
-/** What happens to a list of ten rows without row 5, with its rows after each step. Some counts are the same again. */
+/** Changes of a list of ten rows without row 5, with the rows after each change. Some counts of rows repeat. */
 const exchanges: [act: (list: List) => Promise<unknown>, after: number[]][][] = [
   [
-    [bringBackFive, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]],
+    [restoreFive, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]],
     [removing(9), [0, 1, 2, 3, 4, 5, 6, 7, 8]],
     [removing(6), [0, 1, 2, 3, 4, 5, 7, 8]],
   ],
   [
     [(list) => add(list, [10]), [0, 1, 2, 3, 4, 6, 7, 8, 9, 10]],
-    [bringBackFive, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]],
+    [restoreFive, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]],
     [removing(6), [0, 1, 2, 3, 4, 5, 7, 8, 9, 10]],
   ],
 ];
@@ -145,7 +145,7 @@ const spans = [
   { skip: 6, take: 3 },
 ];
 
-test("a page is of one moment also when rows go and another comes back between its calls", async () => {
+test("a page shows one moment, even if rows are removed and restored between its reads", async () => {
   for (const exchange of exchanges) {
     const moments = [[0, 1, 2, 3, 4, 6, 7, 8, 9], ...exchange.map(([, after]) => after)];
     for (const { skip, take } of spans) {
@@ -165,7 +165,7 @@ test("a page is of one moment also when rows go and another comes back between i
   }
 });
 
-test("a removal that read its bitmap before another row came back is planned anew", async () => {
+test("a removal is planned again if it read its bitmap before another row was restored", async () => {
   const isDeletions = ({ SK }: Key): boolean => SK.includes("#HOLES#");
   for (const isFirst of [isDeletions, (key: Key) => !isDeletions(key)]) {
     const list = newList();
@@ -173,7 +173,7 @@ test("a removal that read its bitmap before another row came back is planned ane
     await remove(list, [5]);
     const exchange = async () => {
       await remove(list, [6]);
-      await bringBack(list, [{ ordinal: 5, value: 5 }]);
+      await restore(list, [{ ordinal: 5, value: 5 }]);
     };
     await inTornBatch(isFirst, exchange, () => remove(list, [0]));
     const { rows, total } = await readRows(table, list, { skip: 0, take: 100 });
@@ -183,24 +183,24 @@ test("a removal that read its bitmap before another row came back is planned ane
   }
 });
 
-test("a row comes back to its place once, however many bring it back", async () => {
+test("a row is restored to its place only once, even if several transactions restore it at the same time", async () => {
   const list = newList();
   await add(list, [0, 1, 2]);
   await remove(list, [1]);
-  const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => bringBackUnless(list)));
+  const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => restoreRowOne(list)));
   expect(outcomes.filter((outcome) => outcome.status === "fulfilled" && outcome.value)).toHaveLength(1);
   expect(values((await readRows(table, list, { skip: 0, take: 9 })).rows)).toEqual([0, 1, 2]);
 });
 
-/** Brings row 1 back unless it is there; whether it did. */
-const bringBackUnless = (list: List): Promise<boolean> =>
+/** Restores row 1 unless it is there. Returns whether it restored the row. */
+const restoreRowOne = (list: List): Promise<boolean> =>
   table.commit(async () => {
     const { state, others } = await readList(table, list, [1], [rowKey(list, 1)]);
     if (others[0]) return { value: false, writes: [] };
     return { value: true, writes: changeRows(state, { returned: new Map([[1, { value: 1 }]]) }) };
   });
 
-test("a page read while rows come and go is the page of one moment", async () => {
+test("a page that is read while rows are removed has as many rows as its total says", async () => {
   const list = newList();
   await add(
     list,
@@ -212,7 +212,7 @@ test("a page read while rows come and go is the page of one moment", async () =>
   for (const { rows, total } of pages) expect(rows).toHaveLength(total);
 });
 
-test("a transaction that needs a list as it was read is planned anew where the list has changed, and only there", async () => {
+test("a transaction with `unchangedList` is planned again only if the list has changed", async () => {
   for (const before of [[], [1]]) {
     for (const changes of [false, true]) {
       const list = newList();
@@ -228,7 +228,7 @@ test("a transaction that needs a list as it was read is planned anew where the l
   }
 });
 
-test("the same row is removed once, however many try", async () => {
+test("a row is removed only once, even if several transactions remove it at the same time", async () => {
   const list = newList();
   await add(list, [1, 2, 3]);
   const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => remove(list, [1])));
@@ -236,7 +236,7 @@ test("the same row is removed once, however many try", async () => {
   expect((await readRows(table, list, { skip: 0, take: 10 })).total).toBe(2);
 });
 
-test("pages run across blocks with rows missing on both sides", async () => {
+test("a page can have rows of two blocks, with removed rows on both sides", async () => {
   const list = newList();
   for (let start = 0; start < 4_200; start += 98)
     await add(
@@ -249,7 +249,7 @@ test("pages run across blocks with rows missing on both sides", async () => {
   expect(total).toBe(4_214 - 5);
 });
 
-test("a removal that reads its head and its deletions of two moments reads them again, and the list stays whole", async () => {
+test("a removal that reads the head and the bitmap at two moments reads them again, and the list stays correct", async () => {
   const isDeletions = ({ SK }: Key): boolean => SK.includes("#HOLES#");
   for (const isFirst of [isDeletions, (key: Key) => !isDeletions(key)]) {
     const list = newList();
@@ -265,7 +265,7 @@ test("a removal that reads its head and its deletions of two moments reads them 
   }
 });
 
-test("a list whose head is lost can be rebuilt, however many of its rows were deleted", async () => {
+test("a list whose head is lost can be rebuilt, even if all of its rows were deleted", async () => {
   const list = newList();
   const writes = Array.from({ length: 40 }, (_, block) => ({
     put: {

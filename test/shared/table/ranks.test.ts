@@ -5,7 +5,7 @@ import { blockOf, countBits, holesIn, ordinalAt, withHoles, type Ranks } from ".
 
 const empty = (next: number): Ranks => ({ next, holes: new Uint8Array(), bitmaps: new Map() });
 
-/** Deletes in batches, keeping every bitmap, as the items in the table do. */
+/** The ranks after deletions in batches, with every bitmap, like the items in the table. */
 function afterDeleting(next: number, batches: number[][]): Ranks {
   let ranks = empty(next);
   for (const batch of batches.filter((ordinals) => ordinals.length > 0)) {
@@ -50,7 +50,7 @@ test("a block's count is the number of bits in its bitmap", () => {
   );
 });
 
-test("rows that come back leave the counts and bitmaps of a list that never lost them", () => {
+test("after rows are restored, the counts and bitmaps are as if these rows had never been deleted", () => {
   fc.assert(
     fc.property(deletions, ({ next, batches }) => {
       const all = [...new Set(batches.flat())];
@@ -68,7 +68,7 @@ test("rows that come back leave the counts and bitmaps of a list that never lost
   );
 });
 
-test("a wholly deleted block is stepped over", () => {
+test("a block whose rows are all deleted is skipped", () => {
   const all = Array.from({ length: 4_096 }, (_, offset) => 4_096 + offset);
   const ranks = afterDeleting(10_000, [all]);
   expect(holesIn(ranks.holes, 1)).toBe(4_096);

@@ -4,7 +4,7 @@ import { readAgain } from "../../../shared/table/read-again.ts";
 
 afterEach(() => void vi.restoreAllMocks());
 
-/** The longest waits there are, none of which is waited for. */
+/** Records the waits, each as long as it can be. The test itself does not wait. */
 function waits(): number[] {
   const waited: number[] = [];
   vi.spyOn(Math, "random").mockReturnValue(1);
@@ -15,14 +15,14 @@ function waits(): number[] {
   return waited;
 }
 
-test("a found result is answered at once, and a second read does not wait", async () => {
+test("a found result is returned at once, and there is no wait before the second read", async () => {
   const waited = waits();
   const answers = [undefined, "found"];
   expect(await readAgain(async () => answers.shift())).toBe("found");
   expect(waited).toEqual([]);
 });
 
-test("who never finds one thing has read thirty times, with waits that stay short, and is told 503", async () => {
+test("if nothing is found in thirty reads, a 503 is thrown, and each wait between the reads is at most 80 ms", async () => {
   const waited = waits();
   let readings = 0;
   const never = async () => void (readings += 1);

@@ -34,7 +34,7 @@ async function scene(numbers: readonly number[]) {
 const rangeOf = (from: number, to: number) => ({ partition: PK, from: key(from).SK, to: key(to).SK });
 const numbersOf = (items: readonly (Item | undefined)[]) => items.map((item) => item?.["n"]);
 
-test("items and ranges are read at once, and handed to the first who reads them", async () => {
+test("items and ranges are read at once, and the first read of each gets them", async () => {
   const { table, asked } = await scene([1, 2, 3]);
   const ahead = readAhead(table, { keys: [key(1), key(9)], ranges: [rangeOf(2, 5)] });
   expect(asked).toEqual(["ITEM#01", "ITEM#09", "ITEM#02 to ITEM#05"]);
@@ -44,7 +44,7 @@ test("items and ranges are read at once, and handed to the first who reads them"
   expect(asked.slice(3)).toEqual(["ITEM#02"]);
 });
 
-test("a second read, and every read after a write, sees the present state", async () => {
+test("a second read, and every read after a write, sees the current state", async () => {
   const { plain, table } = await scene([1, 2]);
   const change = (n: number, to: number) => plain.attempt({ update: key(n), set: { n: to } });
   const ahead = readAhead(table, { keys: [key(1), key(2)], ranges: [rangeOf(1, 2)] });
@@ -77,7 +77,7 @@ test("with `again`, an item that was read ahead serves one more read, until the 
   expect(await ahead.get(key(2), Stored)).toEqual({ n: 20 });
 });
 
-test("a plan that runs again reads afresh", async () => {
+test("a plan that runs again reads again", async () => {
   const { plain, table } = await scene([1]);
   const ahead = readAhead(table, { keys: [key(1)] });
   const read: unknown[] = [];
@@ -91,7 +91,7 @@ test("a plan that runs again reads afresh", async () => {
   expect(await plain.get(key(1), Stored)).toEqual({ n: 3 });
 });
 
-test("of a long range the first rows are read ahead, and all when they are asked for", async () => {
+test("of a long range only the first rows are read ahead, and a read of the whole range gets all rows", async () => {
   const { plain, table, asked } = await scene([]);
   for (let n = 100; n < 350; n++) await plain.attempt({ put: { ...key(n), n } });
   const all = rangeOf(100, 999);
@@ -102,14 +102,14 @@ test("of a long range the first rows are read ahead, and all when they are asked
   expect(asked.length).toBe(3);
 });
 
-test("a failed read ahead is an error of the reader, and harmless without one", async () => {
+test("a failed read ahead throws in the read that needs it, and does no harm otherwise", async () => {
   const { table } = await scene([1]);
   const away = { ...table, getMany: () => Promise.reject(new Error("away")), between: async () => [] };
   const ahead = readAhead(away, { keys: [key(1), key(2)] });
   await expect(ahead.get(key(1), Stored)).rejects.toThrow("away");
 });
 
-test("with any range read ahead, every range is answered as the table answers it", async () => {
+test("whatever ranges are read ahead, every range has the items of the table", async () => {
   const place = fc.integer({ min: 0, max: 12 });
   const range = fc.tuple(place, place).map(([one, other]) => [Math.min(one, other), Math.max(one, other)] as const);
   const options = fc.record({ limit: fc.integer({ min: 1, max: 6 }), newestFirst: fc.boolean() }, { requiredKeys: [] });

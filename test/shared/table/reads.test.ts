@@ -5,7 +5,7 @@ import type { TableClient } from "../../../shared/table/client.ts";
 import type { Input } from "../../../shared/table/operations.ts";
 import { openTable } from "../../../shared/table/table.ts";
 
-/** A table whose answers are the test's, and what it was asked. */
+/** A table that answers with `answer`, and the inputs of its calls. */
 function tableOf<I>(answer: (input: I) => object) {
   const asked: I[] = [];
   const client = {
@@ -21,7 +21,7 @@ function tableOf<I>(answer: (input: I) => object) {
 const key = (index: number) => ({ PK: "p", SK: String(index) });
 const keys = (count: number) => Array.from({ length: count }, (_, index) => key(index));
 
-test("one item is read consistently, or at half the price as it was a moment ago, and parsed", async () => {
+test("`get` reads an item consistently, `glimpse` reads it for half the price, and both parse it", async () => {
   const { table, asked } = tableOf<Input<"GetItem">>(({ Key }) => (Key?.["SK"] === "0" ? { Item: { n: 1 } } : {}));
   const schema = z.object({ n: z.int().transform((n) => n + 1) });
   expect([await table.get(key(0), schema), await table.glimpse(key(0), schema)]).toEqual([{ n: 2 }, { n: 2 }]);
@@ -39,7 +39,7 @@ describe("many items", () => {
     [100, [100]],
     [101, [100, 1]],
     [250, [100, 100, 50]],
-  ])("%i of them are read by batches of a hundred, each of them consistently", async (count, batches) => {
+  ])("(%i) are read consistently, in batches of at most 100", async (count, batches) => {
     const { table, asked } = tableOf<Batch>((input) => ({ Responses: { t: keysIn(input) } }));
     expect(await table.getMany(keys(count))).toEqual(keys(count));
     expect(asked.map((input) => keysIn(input).length)).toEqual(batches);
@@ -69,7 +69,7 @@ describe("many items", () => {
     expect(usage).toEqual({ readUnits: 1.5, writeUnits: 0, calls: 3 });
   });
 
-  test("that it goes on to leave out are a 503 after seven tries, with a wait before each but the first", async () => {
+  test("that the table leaves out seven times are a 503", async () => {
     const chance = vi.spyOn(Math, "random").mockReturnValue(0);
     onTestFinished(() => chance.mockRestore());
     const { table, asked } = tableOf<Batch>((input) => ({ UnprocessedKeys: { t: { Keys: keysIn(input) } } }));
@@ -81,7 +81,7 @@ describe("many items", () => {
 
 describe("a range", () => {
   type Query = Input<"Query">;
-  /** Answers two items at a time out of five, as a table whose pages are full by then. */
+  /** Answers with two of the five items at a time, like a table whose pages have room for two items. */
   const inPages = (input: Query) => {
     const all = input.ScanIndexForward ? keys(5) : keys(5).toReversed();
     const from = input.ExclusiveStartKey ? all.findIndex(({ SK }) => SK === input.ExclusiveStartKey?.["SK"]) + 1 : 0;
@@ -90,7 +90,7 @@ describe("a range", () => {
     return { Items, ConsumedCapacity: { CapacityUnits: 1 }, ...(isLast ? {} : { LastEvaluatedKey: Items.at(-1) }) };
   };
 
-  test("is read to its end, consistently and in its order, or in reverse", async () => {
+  test("is read to its end, consistently, in its order or in reverse order", async () => {
     const { table, asked, usage } = tableOf<Query>(inPages);
     expect(await table.between("p", "0", "9")).toEqual(keys(5));
     expect(await table.between("p", "0", "9", { newestFirst: true })).toEqual(keys(5).toReversed());
@@ -105,7 +105,7 @@ describe("a range", () => {
     [3, [3, 1]],
     [4, [4, 2]],
     [9, [9, 7, 5]],
-  ])("of which %i are wanted is read no further than that", async (limit, limits) => {
+  ])("with the limit %i is not read further than this limit", async (limit, limits) => {
     const { table, asked } = tableOf<Query>(inPages);
     expect(await table.between("p", "0", "9", { limit })).toEqual(keys(Math.min(5, limit)));
     expect(asked.map(({ Limit }) => Limit)).toEqual(limits);

@@ -20,7 +20,7 @@ describe("the caller's error when the table fails", () => {
     "ThrottlingException",
     "ProvisionedThroughputExceededException",
     "RequestLimitExceeded",
-  ])("%s is a 503 that is over in a second", (name) => {
+  ])("is a 503 with a wait of one second for %s", (name) => {
     expect(failureOf(named(name))).toMatchObject({ code: "busy", extras: { retry_after: 1 } });
   });
 
@@ -34,11 +34,11 @@ describe("the caller's error when the table fails", () => {
     named("Error", { code: "ECONNRESET" }),
     named("Error", { code: "ETIMEDOUT" }),
     named("Error", { code: "EPIPE" }),
-  ])("%s is a 503 that is over in two", (error) => {
+  ])("is a 503 with a wait of two seconds for %s", (error) => {
     expect(failureOf(error)).toMatchObject({ code: "upstream_unavailable", extras: { retry_after: 2 } });
   });
 
-  test("our own mistake, or an error that is decided elsewhere, stays as it is", () => {
+  test("is the same error for our own mistake, or for an error that other code handles", () => {
     for (const error of [
       named("ValidationException"),
       named("Error", { code: 7 }),
@@ -57,7 +57,7 @@ describe("the meaning of a failed transaction", () => {
   const plain: Write = { put: key };
   const told: Write = { put: key, orElse: ({ n }) => new Error(`there was ${n}`) };
 
-  test("a condition with an error of its own gives this error; the first of several", () => {
+  test("is the error of the failed condition, and the first error of several failed conditions", () => {
     expect(refusalOf(canceled("None", "ConditionalCheckFailed"), [plain, told])).toMatchObject({
       message: "there was 1",
     });
@@ -68,7 +68,7 @@ describe("the meaning of a failed transaction", () => {
   });
 
   test.each(["ConditionalCheckFailed", "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"])(
-    "%s without one is a race lost at those writes",
+    "is a lost race at the write for %s, if the write has no error of its own",
     (code) => {
       const refusal = refusalOf(canceled("None", code, undefined), [told, plain, plain]);
       expect(refusal).toBeInstanceOf(Contention);
@@ -76,18 +76,18 @@ describe("the meaning of a failed transaction", () => {
     },
   );
 
-  test("a conflict at a write whose condition has an error of its own is a race as well", () => {
+  test("is a lost race for a conflict, even if the write has an error of its own", () => {
     expect(refusalOf(canceled("TransactionConflict"), [told])).toBeInstanceOf(Contention);
   });
 
-  test("anything else is thrown as it is", () => {
+  test("is the same error for every other failure", () => {
     for (const error of [canceled("ValidationError"), canceled(), named("ValidationException")]) {
       expect(refusalOf(error, [plain])).toBe(error);
     }
   });
 });
 
-test("of an item its strings and numbers are told, as text", () => {
+test("`scalars` returns the strings and numbers of an item as texts", () => {
   expect(scalars({ a: { S: "x" }, b: { N: "1" }, c: { BOOL: true }, d: { S: "" } })).toEqual({ a: "x", b: "1", d: "" });
   expect(scalars()).toEqual({});
 });
@@ -112,7 +112,7 @@ describe("a transaction that the table is still at work on", () => {
     expect(usage).toEqual({ readUnits: 0, writeUnits: 2, calls: 4 });
   });
 
-  test("is a 503 once that takes too long", async () => {
+  test("is a 503 if this takes too long", async () => {
     await expect(busyFor(Infinity, 30).table.commit(plan)).rejects.toMatchObject({
       code: "busy",
       extras: { retry_after: 1 },

@@ -28,7 +28,7 @@ function scene() {
   };
 }
 
-test("a letter and its capital are the same name, also if only the letter is composed", async () => {
+test("a letter and its capital are the same name, even if only the small letter is one composed character", async () => {
   for (const [first, second] of [
     [small, capital],
     [capital, small],
@@ -59,7 +59,7 @@ test("a resource can be renamed between a letter and its capital, and leaves no 
   expect((await reserved()).size).toBe(0);
 });
 
-test("a name of version 0.1.0 does not give up the name of another resource", async () => {
+test("a change or removal of a name that version 0.1.0 stored does not free the name of another resource", async () => {
   for (const giveUp of ["rename", "remove"] as const) {
     const scenes = scene();
     await scenes.addFormer("a", capital);

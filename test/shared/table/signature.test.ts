@@ -11,7 +11,7 @@ const credentials = { accessKeyId: "AKID", secretAccessKey: "s3cr3t/+" };
 const now = new Date("2026-03-04T05:06:07.890Z");
 const scope = "Credential=AKID/20260304/eu-west-1/dynamodb/aws4_request";
 
-test("signs as the package aws4 does, to the byte", () => {
+test("`signer` makes the same headers as the package aws4", () => {
   expect(signer("dynamodb", "eu-west-1")(post, credentials, now)).toEqual({
     ...post.headers,
     host: post.host,
@@ -21,7 +21,7 @@ test("signs as the package aws4 does, to the byte", () => {
   });
 });
 
-test("signs the token of temporary credentials too", () => {
+test("`signer` also signs the token of temporary credentials", () => {
   const signed = signer("dynamodb", "eu-west-1")(post, { ...credentials, sessionToken: "tok/en==" }, now);
   expect(signed["x-amz-security-token"]).toBe("tok/en==");
   expect(signed["authorization"]).toBe(
@@ -29,7 +29,7 @@ test("signs the token of temporary credentials too", () => {
   );
 });
 
-test("another day, another secret and another body each have a signature of their own, and the first comes again", () => {
+test("another day, secret or body changes the signature, and the same request has the same signature again", () => {
   const sign = signer("dynamodb", "eu-west-1");
   const signatureOf = (...[what, by, at]: Parameters<typeof sign>) => sign(what, by, at)["authorization"];
   const first = signatureOf(post, credentials, now);

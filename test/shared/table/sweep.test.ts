@@ -7,7 +7,7 @@ import type { Reader } from "../../../shared/table/table.ts";
 const log = createLog("silent", {});
 const now = new Date("2026-03-01T00:00:00.000Z");
 
-/** Tasks that end when the test says so, and how many of them were begun. */
+/** Tasks that the test ends itself. `begun` has a function to end each task that was begun. */
 function slowTasks(count: number) {
   const begun: (() => void)[] = [];
   const run = () => new Promise<void>((end) => void begun.push(end));
@@ -17,7 +17,7 @@ function slowTasks(count: number) {
 
 const idle = () => new Promise((done) => setImmediate(done));
 
-/** A queue whose shards hold these sort keys, and how it was read. */
+/** A queue with these sort keys in its shards, and how the queue was read. */
 function shardsOf(keys: readonly string[][]) {
   const seen = { limits: [] as unknown[], atOnce: 0, most: 0 };
   const between: Reader["between"] = async (partition, from, to, options) => {
@@ -33,7 +33,7 @@ function shardsOf(keys: readonly string[][]) {
   return { table: { between } as Reader, seen };
 }
 
-test("ten tasks run at a time, unless it is said how many", async () => {
+test("ten tasks run at a time, unless `atOnce` is another number", async () => {
   for (const [bounds, most] of [
     [undefined, 10],
     [{ atOnce: 3 }, 3],
@@ -50,7 +50,7 @@ test("ten tasks run at a time, unless it is said how many", async () => {
   }
 });
 
-test("five hundred tasks are run by one sweep, unless it is said how many, in turns over the accounts", async () => {
+test("one sweep runs at most 500 tasks, unless `limit` is another number, and the accounts take turns", async () => {
   const order: string[] = [];
   const tasksOf = (accountId: string, count: number): Task[] =>
     Array.from({ length: count }, () => ({ accountId, run: async () => void order.push(accountId) }));
@@ -60,7 +60,7 @@ test("five hundred tasks are run by one sweep, unless it is said how many, in tu
   expect(await sweepTasks(tasks, log, { limit: 2 })).toEqual({ due: 503, done: 2, failed: 0 });
 });
 
-test("no task is begun after forty seconds, unless it is said how long", async () => {
+test("no task is begun after 40 seconds, unless `budgetMs` is another time", async () => {
   let atMs = 1_000;
   const clock = vi.spyOn(performance, "now").mockImplementation(() => atMs);
   onTestFinished(() => clock.mockRestore());
@@ -73,7 +73,7 @@ test("no task is begun after forty seconds, unless it is said how long", async (
   });
 });
 
-test("a task that fails is told in the log, and the others are run", async () => {
+test("a task that fails is logged, and the other tasks are run", async () => {
   const told: unknown[] = [];
   const run = async () => Promise.reject(new Error("no"));
   const tasks = [
@@ -85,19 +85,19 @@ test("a task that fails is told in the log, and the others are run", async () =>
   expect(told).toEqual([["not done", { reason: "Error: no" }]]);
 });
 
-test("due tasks are read from eight shards at a time, the first five thousand from each", async () => {
+test("due tasks are read from eight shards at a time, at most 5,000 tasks from each shard", async () => {
   const { table, seen } = shardsOf([]);
   expect(await readDue(table, { name: "Q", shards: 20 }, now)).toHaveLength(20);
   expect(seen.most).toBe(8);
   expect(seen.limits[0]).toEqual(["!", `${now.toISOString()}~`, { limit: 5_000 }]);
 });
 
-test("a shard that cannot be read fails the reading: its work would look done", async () => {
+test("if a shard cannot be read, `readDue` throws, because the tasks of the shard would look done", async () => {
   const { table } = shardsOf([[], ["down"]]);
   await expect(readDue(table, { name: "Q", shards: 3 }, now)).rejects.toThrow("the shard cannot be read");
 });
 
-test("the tasks of a queue are the due ones, the earliest first, and at one instant in the order of the shards", async () => {
+test("due tasks are in the order of their due times, and tasks of the same time in the order of their shards", async () => {
   const [early, late] = ["2026-02-01T00:00:00.000Z", "2026-02-02T00:00:00.000Z"];
   const { table } = shardsOf([[`${late}#a#1`, `${late}#a#2`], [`${early}#b#3`, `${late}#b#4`], [`${late}#c`]]);
   const done: unknown[] = [];

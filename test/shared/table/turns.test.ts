@@ -19,7 +19,7 @@ async function turnsOf(tasks: { account: string }[], limit: number): Promise<Map
   return turns;
 }
 
-test("an account with 90 % of the due work, all of it due first, delays another's by one task in each turn", async () => {
+test("an account with 90 % of the tasks, all due first, delays each task of another account by only one task", async () => {
   const loud = Array.from({ length: 900 }, () => ({ account: "loud" }));
   const quiet = Array.from({ length: 100 }, () => ({ account: "quiet" }));
   const turns = await turnsOf([...loud, ...quiet], 500);
@@ -27,14 +27,14 @@ test("an account with 90 % of the due work, all of it due first, delays another'
   expect(turns.get("loud")).toHaveLength(400);
 });
 
-test("with a hundred accounts beside the loud one, each has its first task done in the first round", async () => {
+test("a loud account does not keep 100 other accounts from having a task done in the first 101 tasks", async () => {
   const loud = Array.from({ length: 900 }, () => ({ account: "loud" }));
   const others = Array.from({ length: 100 }, (_, index) => ({ account: `quiet ${index}` }));
   const turns = await turnsOf([...loud, ...others], 500);
   for (const { account } of others) expect(turns.get(account)?.[0]).toBeLessThanOrEqual(101);
 });
 
-test("an account with more due tasks than a run reads hides the later ones of others in its shard for some runs only", async () => {
+test("an account with more due tasks than a run reads hides later tasks of its shard only from some runs", async () => {
   const table = openMemoryTable(createMemoryStore());
   const queue = { name: `TURNS#${randomUUID()}`, shards: 1 };
   const minute = (at: number): string => new Date(Date.UTC(2026, 0, 1, 0, at)).toISOString();
@@ -42,7 +42,7 @@ test("an account with more due tasks than a run reads hides the later ones of ot
   const quiet = Array.from({ length: 10 }, (_, at) => dueWrite(queue, [`quiet ${at}`, "one"], minute(95 + at)));
   for (const write of [...loud, ...quiet]) await table.attempt(write);
   const seen = new Set<string>();
-  // A run reads the earliest five, which stay due here, and five further ones.
+  // Each run reads the earliest five tasks, which stay due in this test, and five other tasks.
   for (let run = 0; run < 19; run++) {
     const [shard = []] = await readDue(table, queue, new Date(minute(200)), 10);
     expect(shard.slice(0, 5).map(({ at }) => at)).toEqual([0, 1, 2, 3, 4].map(minute));

@@ -91,7 +91,7 @@ test.each<[Write, object]>([
       },
     },
   ],
-])("%j is the action of a transaction that says exactly that", (write, action) => {
+])("the write %j becomes the right action of a transaction", (write, action) => {
   expect(toTransactItem("t", write)).toEqual(action);
   expect(itemKey(write)).toEqual(key);
 });

@@ -6,7 +6,7 @@ import { newAccount, testTable } from "../../support/world.ts";
 
 // The rows in this file have the form in which version 1.0.0 stores them. The form never changes.
 
-test("purged mailboxes are read in the form in which they are stored, from their last day back", async () => {
+test("stored rows of purged mailboxes can be read up to their last day", async () => {
   const { id } = await newAccount();
   const days = { first_day: "2026-11-01", last_day: "2026-11-20" };
   const key = { PK: `ACCOUNT#${id}`, SK: "PAST_MAILBOXES#2026-11-20#2026-11-01" };
@@ -15,7 +15,7 @@ test("purged mailboxes are read in the form in which they are stored, from their
   expect(await readPastMailboxes(testTable(), id, "2026-11-21")).toEqual([]);
 });
 
-test("removed managed IPs are read in the form in which they are stored, from their last day back", async () => {
+test("stored rows of removed managed IPs can be read up to their last day", async () => {
   const { id } = await newAccount();
   const [ip, last_day] = ["00000000-0000-4000-8000-000000000000", "2026-11-20"];
   const times = { created_at: "2026-10-01T12:00:00.000Z", paid_until: "2026-10-31T12:00:00.000Z" };

@@ -25,7 +25,7 @@ test("without price lists a plan has the prices of the catalogue", () => {
   expect(planAt("per_mailbox", "2027-01-01")).toEqual(plans.per_mailbox);
 });
 
-test("a list holds from its month on, until the next one, for the plans that it names", () => {
+test("a price list holds from its month until the next list, for the plans that it names", () => {
   withLists();
   const days = ["2026-12-31", "2027-01-01", "2027-02-28", "2027-03-01", "2029-01-01"];
   expect(days.map((day) => planAt("per_mailbox", day).prices.mailbox)).toEqual([300, 400, 400, 500, 500]);
@@ -37,14 +37,14 @@ test("a list holds from its month on, until the next one, for the plans that it 
   });
 });
 
-test("days before a price list keep their earlier prices, whenever they are invoiced", () => {
+test("days before a price list keep their earlier prices, even if they are invoiced later", () => {
   const before = linesOf(january("2026-12-31"));
   withLists();
   expect(linesOf(january("2026-12-31"))).toEqual(before);
   expect([totalAmount(before), totalAmount(linesOf(january("2027-01-01")))]).toEqual([3_000, 4_000]);
 });
 
-test("the first days of a dedicated IP have the plan's price of the day of the claim", () => {
+test("the first days of a dedicated IP cost the price on the day of the claim", () => {
   withLists();
   const state = { plans: [{ plan_id: "per_mailbox" as const, from: "2026-01-01" }] };
   expect(["2026-12-31", "2027-01-01"].map((day) => firstDaysPrice(state, day, "USD"))).toEqual([2_500, 3_000]);
@@ -56,7 +56,7 @@ const euros = {
   plans: { per_mailbox: dearer, per_dedicated_ip: dearest },
 };
 
-test("each currency has prices of its own, from its first list on", () => {
+test("each currency has its own prices, beginning with its first list", () => {
   withLists([euros, lists[1], { ...euros, from: "2027-02-01", plans: { per_mailbox: dearest } }]);
   const day = (month: number) => `2027-0${month}-01`;
   expect([1, 2, 3].map((month) => planAt("per_mailbox", day(month), "EUR").minimum)).toEqual([700, 800, 800]);
@@ -82,6 +82,6 @@ test.each([
   [[{ from: "2027-01-01", plans: { per_mailbox: { ...dearer, mailbox: 0.5 } } }], "int"],
   [[{ from: "2027-01-01", plans: { per_mailbox: { ...dearer, mailbox: -1 } } }], ">=0"],
   [[{ from: "2027-01-01", plans: { per_mailbox: { minimum: 1 } } }], "mailbox"],
-])("%j is refused", (value, reason) => {
+])("the price lists %j are refused: %s", (value, reason) => {
   expect(() => PriceLists.parse(value)).toThrow(reason);
 });

@@ -5,7 +5,7 @@ import { returnUrlFault, returnUrlWith } from "../../../shared/wallet/return-url
 
 const origins = ["https://app.example.com"];
 
-test("an allowed URL leads a browser to an allowed origin and nowhere else, with any parts", () => {
+test("an allowed URL always leads a browser to an allowed origin", () => {
   const part = fc.constantFrom(
     "https:",
     "http:",
@@ -43,7 +43,7 @@ test("an allowed URL leads a browser to an allowed origin and nowhere else, with
   expect(allowed).toBeGreaterThan(10);
 });
 
-test("this machine is allowed in development only, and without any origin the setting is named", () => {
+test("a URL of this machine is allowed only in development, and if no origin is allowed, the error names the setting", () => {
   const local = "http://127.0.0.1:3000/wallet";
   expect(returnUrlFault(local, { origins, allowLoopback: true })).toBeUndefined();
   expect(returnUrlFault(local, { origins, allowLoopback: false })).toBe("The URL must be https");

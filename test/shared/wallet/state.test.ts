@@ -18,13 +18,13 @@ const state = firstState("2026-01-10T23:59:59.999Z");
 const anyPlan = fc.constantFrom<PlanId | null>("per_mailbox", "per_dedicated_ip", null);
 const anyChanges = fc.array(fc.record({ plan_id: anyPlan, after: fc.integer({ min: 0, max: 90 }) }), { maxLength: 6 });
 
-test("an account that was never billed is on the default plan from the day it was made", () => {
+test("an account that was never billed is on the default plan from the day of its creation on", () => {
   expect(planOn(state, "2026-01-10")).toBe("per_mailbox");
   expect(planOn(state, "2026-01-09")).toBeNull();
   expect(state.accrue_from).toBe("2026-01-10");
 });
 
-test("a plan holds from its day on, earlier days keep theirs, and later planned changes are dropped", () => {
+test("a new plan holds from its first day on, earlier days keep their plans, and later planned changes are dropped", () => {
   fc.assert(
     fc.property(anyChanges, anyPlan, fc.integer({ min: 0, max: 90 }), (changes, plan_id, after) => {
       const before = changes.reduce(
@@ -42,7 +42,7 @@ test("a plan holds from its day on, earlier days keep theirs, and later planned 
   );
 });
 
-test("forgetting the history changes no day that is still to be settled, and no price of a claim", () => {
+test("`withoutHistory` does not change the plan of a day that is not settled yet, or the price of a claim", () => {
   fc.assert(
     fc.property(anyChanges, fc.integer({ min: 0, max: 100 }), (changes, settled) => {
       const all = changes.reduce(
@@ -53,7 +53,7 @@ test("forgetting the history changes no day that is still to be settled, and no 
       for (const day of daysBetween(late.settle_from, "2026-06-01")) {
         expect(planOn(withoutHistory(late), day)).toBe(planOn(late, day));
       }
-      // The last day that may be settled is today.
+      // The latest day that can be settled is today.
       for (const day of daysBetween(plusDays(late.settle_from, -1), "2026-06-01")) {
         expect(firstDaysPrice(withoutHistory(late), day, "USD")).toBe(firstDaysPrice(late, day, "USD"));
       }

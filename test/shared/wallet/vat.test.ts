@@ -30,7 +30,7 @@ test.each([
     { ...german, vat_id_status: "unverified" },
     { treatment: "oss", rate: 1_900 },
   ],
-  ["a business that VIES does not know any more", { ...german, vat_id_status: "invalid" }, { treatment: "oss" }],
+  ["a business whose VAT id VIES does not know", { ...german, vat_id_status: "invalid" }, { treatment: "oss" }],
   ["a customer outside the EU", { country: "US" }, { treatment: "outside_eu", country: "US", rate: 0 }],
   ["Northern Ireland", { country: "GB", vat_id: "XI123456782", vat_id_status: "valid" }, { treatment: "outside_eu" }],
   ["Monaco", { country: "MC" }, { treatment: "oss", country: "FR", rate: 2_000 }],
@@ -51,7 +51,7 @@ test("the settings need a rate for each country of the EU", () => {
   expect(VatSettings.safeParse(localVat).success).toBe(true);
 });
 
-test("VAT is rounded half up, and never off by more than half a cent", () => {
+test("VAT is rounded half up, and differs from the exact amount by at most half a cent", () => {
   expect(vatOn(50, { treatment: "oss", country: "FI", rate: 2_550 })).toBe(13);
   expect(vatOn(2, { treatment: "domestic", country: "IE", rate: 2_500 })).toBe(1);
   fc.assert(
@@ -62,7 +62,7 @@ test("VAT is rounded half up, and never off by more than half a cent", () => {
   );
 });
 
-/** Numbers that their owners publish, or that the authorities give as examples. */
+/** VAT ids that their owners publish, or that the authorities give as examples. */
 const right =
   `ATU13585627 BE0411905847 CY10259033P CZ46505334 DE136695976 DK13585628 EE100931558 EL094259216 ESA28015865 FI20774740
   FR40303265045 GB980780684 HR33392005961 HU12892312 IE6433435F IE6433435OA IT00743110157 LT119511515 LU15027442 LV40003521600
@@ -82,7 +82,7 @@ test.each(right.filter((vatId) => !/^(BG|CZ|ES|LV)/.test(vatId)))("a wrong digit
   expect(vatIdFault(`${vatId.slice(0, place)}${digit}${vatId.slice(place + 1)}`, countryOf(vatId))).toBeDefined();
 });
 
-test("a VAT id may have spaces, points and small letters, and GR is no prefix", () => {
+test("a VAT id can have spaces, points and small letters, and GR is not a prefix", () => {
   expect(normalVatId(" de 136.695-976 ")).toBe("DE136695976");
   expect(vatIdFault("GR094259216", "GR")).toMatch("begins with EL");
   expect(vatIdFault("XI980780684", "GB")).toBeUndefined();

@@ -3,14 +3,14 @@ import { expect, test } from "vitest";
 import { listTransactions } from "../../../shared/billing/transactions.ts";
 import { newScene, purchase } from "../billing/scene.ts";
 
-/** An account whose wallet holds this much. */
+/** An account with `amount` minor units in its wallet. */
 async function sceneWith(amount: number) {
   const scene = await newScene("2026-03-02");
   await scene.topUp(amount);
   return scene;
 }
 
-test("of two concurrent spends of the last dollar one is done, and the other is 409 with the available amount", async () => {
+test("of two concurrent spends of the last dollar one is done, and the other gets a 409 with the available amount", async () => {
   const { post, wallet, transactions } = await sceneWith(100);
   const spends = ["a", "b"].map((id) => post({ kind: "transfer", ...purchase(id, 100) }));
   const outcomes = await Promise.allSettled(spends);
@@ -24,7 +24,7 @@ test("of two concurrent spends of the last dollar one is done, and the other is 
   ]);
 });
 
-test("a hold is pending and takes nothing; its capture settles its part, and frees the rest", async () => {
+test("a hold is pending and takes no money, and a partial capture takes its part and frees the rest", async () => {
   const { post, wallet, transactions } = await sceneWith(1_000);
   await post({ kind: "hold", ...purchase("h", 700) });
   expect(await wallet()).toMatchObject({ posted: 1_000, available: 300 });
@@ -34,7 +34,7 @@ test("a hold is pending and takes nothing; its capture settles its part, and fre
   expect((await transactions())[1]).toMatchObject({ status: "settled", amount: "2.50", balance_after: "7.50" });
 });
 
-test("a voided hold took nothing, and is void for good", async () => {
+test("a voided hold takes no money, and cannot be captured any more", async () => {
   const { post, wallet, transactions } = await sceneWith(1_000);
   await post({ kind: "hold", ...purchase("h", 700) });
   await post({ kind: "void", id: "h" });
@@ -47,7 +47,7 @@ test("a voided hold took nothing, and is void for good", async () => {
   ]);
 });
 
-test("several postings are done together or not at all, with a transaction each that leads to its own row", async () => {
+test("several postings are done together or not at all, and each has its own transaction", async () => {
   const { post, wallet, transactions } = await sceneWith(1_000);
   const both = [300, 800].map((amount) => ({ kind: "transfer" as const, ...purchase(`p${amount}`, amount) }));
   await expect(post(...both)).rejects.toMatchObject({ code: "insufficient_funds" });
@@ -64,7 +64,7 @@ test("several postings are done together or not at all, with a transaction each 
   expect(await wallet()).toMatchObject({ posted: 300 });
 });
 
-test("an earlier posting is not posted, listed or recorded again", async () => {
+test("a repeated posting is not posted, listed or recorded again", async () => {
   const { post, events, transactions } = await sceneWith(1_000);
   for (let repeat = 0; repeat < 3; repeat++) await post({ kind: "transfer", ...purchase("same", 300) });
   expect(await transactions()).toHaveLength(2);

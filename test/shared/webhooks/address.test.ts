@@ -14,7 +14,9 @@ test.each([
   "https://[2606:4700::1111]/",
   "https://xn--bcher-kva.example/",
   "https://bücher.example/",
-])("takes %s", (url) => expect([urlFault(url, strict), urlFault(url, local)]).toEqual([undefined, undefined]));
+])("`urlFault` accepts %s", (url) =>
+  expect([urlFault(url, strict), urlFault(url, local)]).toEqual([undefined, undefined]),
+);
 
 test.each([
   "",
@@ -35,14 +37,14 @@ test.each(["http://example.com/", "http://8.8.8.8/", "ftp://example.com/", "file
   (url) => expect(urlFault(url, local)).toBe("The URL must be https"),
 );
 
-test("refuses credentials and fragments, even an empty one", () => {
+test("`urlFault` refuses credentials and fragments, even an empty fragment", () => {
   expect(urlFault("https://user@example.com/", strict)).toBe("The URL must not have credentials");
   expect(urlFault("https://:secret@example.com/", strict)).toBe("The URL must not have credentials");
   expect(urlFault("https://example.com/#part", strict)).toBe("The URL must not have a fragment");
   expect(urlFault("https://example.com/#", strict)).toBe("The URL must not have a fragment");
 });
 
-test("takes 2,048 characters and no more", () => {
+test("`urlFault` accepts a URL of 2,048 characters, and no longer URL", () => {
   const base = "https://example.com/";
   expect(urlFault(base.padEnd(2_048, "a"), strict)).toBeUndefined();
   expect(urlFault(base.padEnd(2_049, "a"), strict)).toBe("The URL is longer than 2048 characters");
@@ -78,20 +80,23 @@ test.each([
   "[2002:7f00:1::]",
   "255.255.255.255",
   "224.0.0.1",
-])("refuses the host %s however it is spelled", (host) =>
+])("`urlFault` refuses the host %s, which is not on the public internet", (host) =>
   expect(urlFault(`https://${host}/`, strict)).toBe("The address is not on the public internet"),
 );
 
-test.each(["localhost", "LOCALHOST", "metadata", "intranet"])("refuses %s, which is no full domain name", (host) =>
-  expect(urlFault(`https://${host}/`, strict)).toBe("The host must be a full domain name or a public address"),
+test.each(["localhost", "LOCALHOST", "metadata", "intranet"])(
+  "`urlFault` refuses %s, which is not a full domain name",
+  (host) =>
+    expect(urlFault(`https://${host}/`, strict)).toBe("The host must be a full domain name or a public address"),
 );
 
-test.each(["example.com.", "localhost.", "metadata.google.internal."])("refuses the dot at the end of %s", (host) =>
-  expect(urlFault(`https://${host}/`, local)).toBe("The host must not end with a dot"),
+test.each(["example.com.", "localhost.", "metadata.google.internal."])(
+  "`urlFault` refuses the dot at the end of %s",
+  (host) => expect(urlFault(`https://${host}/`, local)).toBe("The host must not end with a dot"),
 );
 
 test.each(["127.0.0.1", "127.255.255.254", "[::1]", "localhost", "0x7f.1"])(
-  "takes plain http to %s where loopback is allowed, and only there",
+  "`urlFault` accepts plain http to %s only if loopback is allowed",
   (host) => {
     expect(urlFault(`http://${host}:8080/hook`, local)).toBeUndefined();
     expect(urlFault(`https://${host}/hook`, local)).toBeUndefined();
@@ -101,7 +106,7 @@ test.each(["127.0.0.1", "127.255.255.254", "[::1]", "localhost", "0x7f.1"])(
 );
 
 test.each(["10.0.0.1", "169.254.169.254", "[::ffff:127.0.0.1]", "[fe80::1]", "0.0.0.0", "[::]"])(
-  "refuses %s also where loopback is allowed",
+  "`urlFault` refuses %s even if loopback is allowed",
   (host) => expect(urlFault(`https://${host}/`, local)).toBe("The address is not on the public internet"),
 );
 
@@ -118,7 +123,7 @@ async function refusal(resolving: Promise<Address>): Promise<string> {
   );
 }
 
-test("resolves a name once, to an IPv4 address where there is one", async () => {
+test("`resolvePublic` resolves a name once, and prefers an IPv4 address", async () => {
   const asked: string[] = [];
   const lookup = async (host: string) => {
     asked.push(host);
@@ -128,13 +133,13 @@ test("resolves a name once, to an IPv4 address where there is one", async () => 
   expect(asked).toEqual(["example.com"]);
 });
 
-test("answers an IPv6 address where there is no other", async () => {
+test("`resolvePublic` returns an IPv6 address if the name has no IPv4 address", async () => {
   const found = resolvePublic("example.com", { ...strict, lookup: answering("2606:4700::1111") });
   expect(await found).toEqual({ address: "2606:4700::1111", family: 6 });
 });
 
 test.each([["10.0.0.1"], ["8.8.8.8", "127.0.0.1"], ["2606:4700::1111", "::ffff:8.8.8.8"], ["8.8.8.8", "fe80::1%eth0"]])(
-  "refuses a name with an address that is not public: %s %s",
+  "`resolvePublic` refuses a name with an address that is not public: %s %s",
   async (...ips) => {
     expect(await refusal(resolvePublic("example.com", { ...strict, lookup: answering(...ips) }))).toBe(
       "blocked_address",
@@ -150,19 +155,19 @@ test("allowing loopback allows nothing else", async () => {
   expect(await resolved("0.0.0.0")).toBe("blocked_address");
 });
 
-test("says dns_failed for a name without addresses and for a resolver that fails", async () => {
+test("`resolvePublic` throws `dns_failed` for a name without addresses, and for a resolver that fails", async () => {
   const failing = () => Promise.reject(new Error("SERVFAIL"));
   expect(await refusal(resolvePublic("a.example", { ...strict, lookup: answering() }))).toBe("dns_failed");
   expect(await refusal(resolvePublic("a.example", { ...strict, lookup: failing }))).toBe("dns_failed");
 });
 
-test("judges an address itself and asks no resolver about it", async () => {
+test("`resolvePublic` checks an address itself, and asks no resolver about it", async () => {
   const lookup = () => Promise.reject(new Error("asked"));
   expect(await refusal(resolvePublic("8.8.8.8", { ...strict, lookup }))).toBe("resolved to 8.8.8.8");
   expect(await refusal(resolvePublic("127.0.0.1", { ...strict, lookup }))).toBe("blocked_address");
   expect(await refusal(resolvePublic("::1", { ...strict, lookup }))).toBe("blocked_address");
 });
 
-test("this machine's own name is refused by the system's resolver's answer", async () => {
+test("`localhost` is refused after the system's resolver has resolved it", async () => {
   expect(await refusal(resolvePublic("localhost", strict))).toBe("blocked_address");
 });

@@ -6,12 +6,12 @@ import { eventIn } from "../../support/webhooks.ts";
 const event = (data: string, previous: string) =>
   eventIn("a", "workspace.updated", new Date(), { data: { text: data }, previous_data: { text: previous } });
 
-test("an event is its own body while it has room", () => {
+test("the body of a short event is the whole event", () => {
   const short = event("é", "b");
   expect(JSON.parse(bodyOf(short))).toEqual(short);
 });
 
-test("a long event goes without its previous data, a longer one without any, and both say so", () => {
+test("a long event is sent without its previous data, and a longer event without all data, with `truncated: true`", () => {
   const { previous_data: _, ...current } = event("a", "b".repeat(20_000));
   const body = bodyOf({ ...current, previous_data: { text: "é".repeat(10_000) } });
   expect(JSON.parse(body)).toEqual({ ...current, truncated: true });

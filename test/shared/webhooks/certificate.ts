@@ -16,7 +16,7 @@ const utcTime = (at: Date): Buffer => text(0x17, `${at.toISOString().replace(/[-
 const ecdsaWithSha256 = sequence(oid(0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02));
 const commonName = sequence(der(0x31, sequence(oid(0x55, 0x04, 0x03), text(0x0c, "Test receiver"))));
 
-/** A self-signed certificate (RFC 5280) for one DNS name, as PEM: valid from a day before `now` to a day after. */
+/** A self-signed certificate (RFC 5280) for one DNS name, as PEM. Valid from a day before `now` to a day after. */
 export function certificateFor(name: string, now = new Date()): { key: string; cert: string } {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const day = (days: number): Buffer => utcTime(new Date(now.getTime() + days * 86_400_000));

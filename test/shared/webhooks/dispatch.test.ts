@@ -31,7 +31,7 @@ test("an event arrives signed by Standard Webhooks, under its own id, and is log
   ]);
 });
 
-test("each webhook gets the events that its patterns mean, and no others", async () => {
+test("each webhook gets only the events that match its patterns", async () => {
   const scene = await newScene();
   const patterns = [["*"], ["auth.*"], ["auth.group.*"], ["workspace.created", "auth.grant.created"], ["webhook.*"]];
   const receivers = await Promise.all(patterns.map(() => keepingReceiver()));
@@ -59,7 +59,7 @@ test("an event that is dispatched again, or several times at once, makes one del
   expect(await scene.deliveries(id)).toHaveLength(1);
 });
 
-test("nothing goes to a webhook that is disabled or deleted, nor to one of another account", async () => {
+test("nothing is sent to a webhook that is disabled, deleted or of another account", async () => {
   const [scene, other] = [await newScene(), await newScene()];
   const { url, received } = await keepingReceiver();
   const [disabled, deleted] = [await scene.subscribe(url), await scene.subscribe(url)];
@@ -70,7 +70,7 @@ test("nothing goes to a webhook that is disabled or deleted, nor to one of anoth
   expect(received).toEqual([]);
 });
 
-test("a receiver that hangs holds up no other", async () => {
+test("a receiver that hangs does not delay other receivers", async () => {
   const scene = await newScene();
   const [released, delivered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const slow = await keepingReceiver(() => ({ status: 200, after: released.promise }));
@@ -88,7 +88,7 @@ test("a receiver that hangs holds up no other", async () => {
   expect(await scene.deliveries(id)).toMatchObject([{ status: "succeeded" }]);
 });
 
-test("neither a receiver that fails nor a secret that does not open keeps an event from the others", async () => {
+test("a receiver that fails and a secret that cannot be opened do not keep an event from other webhooks", async () => {
   const scene = await newScene();
   const [failing, good] = [await keepingReceiver(() => ({ status: 500 })), await keepingReceiver()];
   const [bad, broken] = [await scene.subscribe(failing.url), await scene.subscribe(good.url)];
@@ -103,7 +103,7 @@ test("neither a receiver that fails nor a secret that does not open keeps an eve
   expect(await scene.deliveries(broken.id)).toMatchObject([{ attempts: [{ error: "internal_error" }] }]);
 });
 
-test("a receiver that answers 410 is disabled as gone, by the system, and the others are told", async () => {
+test("a webhook whose receiver answers 410 is disabled by the system, and another webhook can get the event about this", async () => {
   const scene = await newScene();
   const [gone, good] = [await keepingReceiver(() => ({ status: 410 })), await keepingReceiver()];
   const { id } = await scene.subscribe(gone.url);
@@ -148,7 +148,7 @@ test("a webhook that fails for several events at once is disabled once", async (
   expect((await scene.deliveries(id)).every(({ status }) => status === "failed")).toBe(true);
 });
 
-test("a private address is refused when it is sent to, however it got into the webhook", async () => {
+test("a private address in a webhook is refused when an event is sent", async () => {
   const scene = await newScene();
   const { url, received } = await keepingReceiver();
   const { id } = await scene.subscribe(url);
@@ -157,7 +157,7 @@ test("a private address is refused when it is sent to, however it got into the w
   expect(await scene.deliveries(id)).toMatchObject([{ attempts: [{ status_code: null, error: "blocked_address" }] }]);
 });
 
-test("while a secret is rotated both verify, and only the new one after", async () => {
+test("during the rotation of a secret both secrets verify a delivery, and afterwards only the new secret", async () => {
   const scene = await newScene();
   const { url, received } = await keepingReceiver();
   const { id, secret: old } = await scene.subscribe(url);
@@ -179,7 +179,7 @@ test("while a secret is rotated both verify, and only the new one after", async 
   expect(await scene.find(id)).toMatchObject({ previous_sealed_secret: null, previous_secret_expires_at: null });
 });
 
-test("a webhook gets the events from the moment of its creation, and none from before", async () => {
+test("a webhook gets the events since its creation, and no earlier events", async () => {
   const scene = await newScene();
   const { url, received } = await keepingReceiver();
   const { id, created_at } = await scene.subscribe(url);
@@ -190,7 +190,7 @@ test("a webhook gets the events from the moment of its creation, and none from b
   expect(received).toHaveLength(1);
 });
 
-test("a webhook that is enabled again gets the events from that moment on, and none from the time when it was disabled", async () => {
+test("a webhook that is enabled again gets the events since then, and no events of the time when it was disabled", async () => {
   const scene = await newScene();
   const { url, received } = await keepingReceiver();
   const { id } = await scene.subscribe(url);

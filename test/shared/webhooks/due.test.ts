@@ -15,7 +15,7 @@ test("the due deliveries of an account are in one shard of 64, so that its backl
   expect(new Set(Array.from({ length: 5_000 }, () => shardOf(randomUUID()))).size).toBe(64);
 });
 
-test("thousands that wait for one webhook keep no other from being due, not even of the same account", async () => {
+test("1,500 waiting deliveries of one webhook do not hide a due delivery of another webhook of the same account", async () => {
   const scene = await newScene();
   const early = new Date(scene.work.now().getTime() - 60_000);
   for (let batch = 0; batch < 15; batch++) {

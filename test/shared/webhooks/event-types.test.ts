@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { eventTypes } from "../../../shared/webhooks/event-types.ts";
 import { EventPattern } from "../../../shared/webhooks/webhook.ts";
 
-test("the catalogue has every kind that a file declares, each event type once and in the form one subscribes to", () => {
+test("the catalogue has every declared kind, and each event type once, in a form that a subscription accepts", () => {
   const root = resolve(import.meta.dirname, "../../../shared");
   const sources = globSync("**/*.ts", { cwd: root }).map((file) => readFileSync(resolve(root, file), "utf8"));
   const declared = sources.flatMap((source) =>

@@ -7,7 +7,7 @@ import { updateWebhook } from "../../../shared/webhooks/webhook-changes.ts";
 import { webhookKey } from "../../../shared/webhooks/webhook.ts";
 import { keepingReceiver, newScene } from "../../support/webhooks.ts";
 
-test("a failing webhook's first attempts are left to the sweep, which tries one of them a run until one is accepted, and then all", async () => {
+test("new deliveries of a failing webhook wait for the sweep, which tries one in each run, and all once one is accepted", async () => {
   const scene = await newScene();
   const { url, received } = await keepingReceiver((count) => ({ status: count < 4 ? 500 : 204 }));
   const { id } = await scene.subscribe(url);
@@ -22,7 +22,7 @@ test("a failing webhook's first attempts are left to the sweep, which tries one 
   expect(await dispatch(scene.event(), scene.work)).toEqual(["succeeded"]);
 });
 
-test("a failing webhook that accepts and fails again in a run has its others wait for the next", async () => {
+test("if a failing webhook accepts a delivery and fails again in the same run, its other deliveries wait for the next run", async () => {
   const scene = await newScene();
   const { url, received } = await keepingReceiver((count) => ({ status: count === 2 ? 204 : 500 }));
   const { id } = await scene.subscribe(url);
@@ -32,7 +32,7 @@ test("a failing webhook that accepts and fails again in a run has its others wai
   expect((await scene.deliveries(id)).filter(({ attempt_count }) => attempt_count === 0)).toHaveLength(4);
 });
 
-test("a backlog goes in one run once its receiver accepts again, and counts as two hundred until then", async () => {
+test("the whole backlog of a webhook is sent in one run once its receiver accepts again, and counts as 200 due deliveries", async () => {
   const scene = await newScene();
   let isDown = true;
   const { url, received } = await keepingReceiver(() => ({ status: isDown ? 500 : 204 }));
@@ -45,7 +45,7 @@ test("a backlog goes in one run once its receiver accepts again, and counts as t
   expect(new Set(received.slice(2).map(({ headers }) => headers["webhook-id"])).size).toBe(229);
 });
 
-test("when a webhook fails in a run, its others wait for the next", async () => {
+test("if a webhook fails in a run, its other deliveries wait for the next run", async () => {
   const scene = await newScene();
   const { url, received } = await keepingReceiver(() => ({ status: 500 }));
   const { id } = await scene.subscribe(url);
@@ -55,7 +55,7 @@ test("when a webhook fails in a run, its others wait for the next", async () => 
   expect(received).toHaveLength(1);
 });
 
-test("since when a webhook fails is kept until a success, and written once", async () => {
+test("the time at which a webhook began to fail is written once, and is removed by a success", async () => {
   const scene = await newScene();
   const { url } = await keepingReceiver((count) => ({ status: count === 2 || count === 5 ? 204 : 500 }));
   const { id } = await scene.subscribe(url);
@@ -79,7 +79,7 @@ test("since when a webhook fails is kept until a success, and written once", asy
   expect(await since()).toEqual([undefined]);
 });
 
-test("a failure on our side does not make a webhook a failing one", async () => {
+test("a failure on our side does not make a webhook count as failing", async () => {
   const scene = await newScene();
   const { id } = await scene.subscribe((await keepingReceiver()).url);
   const update = webhookKey(scene.accountId, id);
@@ -88,7 +88,7 @@ test("a failure on our side does not make a webhook a failing one", async () => 
   expect((await scene.deliveries(id)).map(({ attempt_count }) => attempt_count)).toEqual([1, 1]);
 });
 
-test("a webhook that accepts nothing for three days is disabled, however many events it has, and after it is enabled again has as long once more", async () => {
+test("a webhook that accepts nothing for three days is disabled, and has as long again after it is enabled again", async () => {
   const scene = await newScene();
   const { url } = await keepingReceiver(() => ({ status: 500 }));
   const { id } = await scene.subscribe(url);
@@ -118,7 +118,7 @@ test("a webhook that accepts nothing for three days is disabled, however many ev
   expect(await scene.find(id)).toMatchObject({ status: "disabled", disabled_reason: "failing" });
 });
 
-test("the due deliveries of a failing webhook are given up in one run once it is disabled", async () => {
+test("the due deliveries of a disabled webhook are given up in one run", async () => {
   const scene = await newScene();
   const { url } = await keepingReceiver(() => ({ status: 500 }));
   const { id } = await scene.subscribe(url);
@@ -127,7 +127,7 @@ test("the due deliveries of a failing webhook are given up in one run once it is
   expect(await sweep(scene.work)).toEqual({ due: 5, abandoned: 5 });
 });
 
-test("a failing webhook that hangs holds up no other, however few are tried at a time", async () => {
+test("a failing webhook that hangs does not delay other webhooks, even if one delivery is tried at a time", async () => {
   const scene = await newScene();
   const [released, delivered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const hanging = await keepingReceiver((count) =>

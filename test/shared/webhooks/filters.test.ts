@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { EventPattern, matches } from "../../../shared/webhooks/webhook.ts";
 
 test.each(["*", "workspace.*", "auth.*", "auth.group.*", "workspace.created", "auth.group.member_added", "dns2.x9"])(
-  "%s is a pattern",
+  "%s is a pattern of event types",
   (pattern) => expect(EventPattern.parse(pattern)).toBe(pattern),
 );
 
@@ -26,7 +26,7 @@ test.each([
   `a.${"b".repeat(99)}`,
   7,
   null,
-])("%j is no pattern of event types", (pattern) => expect(EventPattern.safeParse(pattern).success).toBe(false));
+])("%j is not a pattern of event types", (pattern) => expect(EventPattern.safeParse(pattern).success).toBe(false));
 
 test.each([
   ["*", "workspace.created", true],
@@ -41,4 +41,4 @@ test.each([
   ["workspace.created", "workspace.created", true],
   ["workspace.created", "workspace.created.again", false],
   ["workspace.created", "workspace_created", false],
-])("%s means %s: %s", (pattern, type, meant) => expect(matches(pattern, type)).toBe(meant));
+])("%s matches %s: %s", (pattern, type, meant) => expect(matches(pattern, type)).toBe(meant));

@@ -23,7 +23,7 @@ async function appendChanges(table: Table, accountId: string, count: number, at:
   }
 }
 
-test("the journals of one of 32 events are indexed once their entries are old enough", async () => {
+test("one of 32 events makes its journals due, and they are indexed once their entries are old enough", async () => {
   const { url } = await keepingReceiver();
   const { accountId, work, event, subscribe, passMinutes } = await newScene();
   const { table } = work;
@@ -42,7 +42,7 @@ test("the journals of one of 32 events are indexed once their entries are old en
   expect(await sweepJournals(work)).toMatchObject({ due: 0 });
 });
 
-test("the day's run indexes the last days of the audit log, and a migration all days, though no event makes them due", async () => {
+test("without events, the daily run indexes the last days of the audit log, and a migration indexes all days", async () => {
   const { accountId, work, passMinutes } = await newScene();
   const { table, log, now } = work;
   await createAccount(

@@ -4,7 +4,7 @@ import { eventOf, type Event, StoredChange } from "../../../shared/changes/recor
 import { publishInOrder } from "../../../shared/webhooks/publish.ts";
 import { changeOf, labelOf, recordsOf } from "../../support/changes.ts";
 
-/** `a1 b1` are the events of the first states of the things a and b. */
+/** The events of these labels. `a1` is the event of the first state of the resource a. */
 const events = (labels: string): Event[] =>
   labels.split(" ").map((label) => {
     const [record] = recordsOf("account", [changeOf(label.charAt(0), Number(label.slice(1)))]);
@@ -12,7 +12,7 @@ const events = (labels: string): Event[] =>
     return eventOf(StoredChange.parse(Object.fromEntries(image)));
   });
 
-/** Publishes all but what `refuse` names; the calls it got, each as labels. */
+/** A publisher that refuses the events with the labels in `refuse`, and its calls, each as labels. */
 function bus(refuse: string[] = []) {
   const calls: string[][] = [];
   const publish = async (given: readonly Event[]): Promise<number[]> => {
@@ -22,19 +22,19 @@ function bus(refuse: string[] = []) {
   return { calls, publish };
 }
 
-test("no call holds two events of one resource, and all leave in their order", async () => {
+test("no call has two events of one resource, and all events are published in their order", async () => {
   const { calls, publish } = bus();
   expect(await publishInOrder(publish, events("a1 b1 a2 c1 a3 a4 b2"))).toEqual([]);
   expect(calls).toEqual([["a1", "b1"], ["a2", "c1"], ["a3"], ["a4", "b2"]]);
 });
 
-test("events after an unpublished event are held back for its resource, and for no other", async () => {
+test("after an unpublished event, only later events of the same resource are held back", async () => {
   const { calls, publish } = bus(["a2"]);
   expect(await publishInOrder(publish, events("a1 b1 a2 c1 a3 b2"))).toEqual([2, 4]);
   expect(calls).toEqual([["a1", "b1"], ["a2", "c1"], ["b2"]]);
 });
 
-test("nothing is published of nothing", async () => {
+test("no events cause no call", async () => {
   const { calls, publish } = bus();
   expect(await publishInOrder(publish, [])).toEqual([]);
   expect(calls).toEqual([]);

@@ -12,12 +12,12 @@ export async function httpReceiver(answer: Answering): Promise<{ url: string; po
   return { url: `http://127.0.0.1:${port}/hook`, port };
 }
 
-/** A receiver that speaks HTTPS with a key and certificate of its own. */
+/** A receiver that speaks HTTPS with this key and this certificate. */
 export const httpsReceiver = async (pair: { key: string; cert: string }, answer: Answering) => ({
   port: await listen(createHttpsServer(pair, (request, response) => void answer(request, response))),
 });
 
-/** A receiver that does with a connection what it wants. */
+/** A receiver that handles each TCP connection with `onSocket`. */
 export async function rawReceiver(onSocket: (socket: Socket) => void): Promise<{ url: string; port: number }> {
   const port = await listen(createTcpServer(onSocket));
   return { url: `http://127.0.0.1:${port}/hook`, port };

@@ -17,6 +17,6 @@ test.each([
 ])("%j asks for %i seconds", (value, seconds) => expect(readRetryAfterSeconds(value, now)).toBe(seconds));
 
 test.each([undefined, "", "soon", "-1", "1.5", "1e3", "0x10", "20:27", "2026-11-21", "Sat, 99 Foo 2026 10:02:00 GMT"])(
-  "%j asks for nothing",
+  "%j asks for no wait",
   (value) => expect(readRetryAfterSeconds(value, now)).toBeUndefined(),
 );

@@ -12,14 +12,14 @@ const waitSeconds = (attempt: number, retryAfterSeconds?: number, random = middl
   return next && (next.getTime() - now.getTime()) / 1_000;
 };
 
-test("ten attempts wait longer each time, for 75 hours in all", () => {
+test("the waits between ten attempts become longer each time, and take 75 hours in total", () => {
   const waits = Array.from({ length: attemptLimit - 1 }, (_, index) => waitSeconds(index + 1) ?? 0);
   expect(waits).toEqual([60, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]);
   expect(waits.reduce((sum, wait) => sum + wait) / 3_600).toBeCloseTo(75.6);
   expect([waitSeconds(10), waitSeconds(11)]).toEqual([undefined, undefined]);
 });
 
-test("a wait is within 10 % of its middle, with any random number", () => {
+test("a wait differs from its middle by at most 10 %, for every random number", () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: attemptLimit - 1 }),
@@ -34,7 +34,7 @@ test("a wait is within 10 % of its middle, with any random number", () => {
   expect([waitSeconds(1, 0, () => 0), waitSeconds(1, 0, () => 1 - Number.EPSILON)]).toEqual([54, 66]);
 });
 
-test("no wait is shorter than the receiver asks for, up to a day, nor than it would be", () => {
+test("a wait is the longer of the scheduled wait and the wait that the receiver asks for, which counts up to a day", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: attemptLimit - 1 }), fc.nat({ max: 1_000_000 }), (attempt, asked) => {
       const wait = waitSeconds(attempt, asked);
@@ -43,6 +43,6 @@ test("no wait is shorter than the receiver asks for, up to a day, nor than it wo
   );
 });
 
-test("asking for more time gives no more attempts", () => {
+test("a receiver that asks for more time gets no more attempts", () => {
   expect(waitSeconds(attemptLimit, 60)).toBeUndefined();
 });

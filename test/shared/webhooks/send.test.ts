@@ -27,7 +27,7 @@ const answering =
     void response.writeHead(status, headers).end("thank you");
 const loopback: Lookup = async () => [{ address: "127.0.0.1", family: 4 }];
 
-test("posts the body as JSON with the given headers, and says how long it took", async () => {
+test("`send` posts the body as JSON with the given headers, and returns the duration", async () => {
   const seen: { request: IncomingMessage; body: string }[] = [];
   const { url, port } = await httpReceiver(async (request, response) => {
     seen.push({ request, body: await text(request) });
@@ -72,13 +72,13 @@ test.each([
   [503, { "retry-after": "120" }, { statusCode: 503, error: "unsuccessful_status", retryAfterSeconds: 120 }],
   [429, { "retry-after": "999999" }, { statusCode: 429, error: "unsuccessful_status", retryAfterSeconds: 86_400 }],
   [304, {}, { statusCode: 304, error: "redirected" }],
-])("an answer of %i with %j counts by its status", async (status, headers, expected) => {
+])("an answer of %i with the headers %j counts by its status", async (status, headers, expected) => {
   const { url } = await httpReceiver(answering(status, headers));
   expect(await send(message(url), local)).toEqual({ ...expected, durationMs: expect.any(Number) });
 });
 
 test.each([301, 302, 303, 307, 308])(
-  "a redirect by %i is a failure, and where it leads is never asked",
+  "a redirect by %i is a failure, and its target gets no request",
   async (status) => {
     const reached: string[] = [];
     const target = await httpReceiver((request, response) => {
@@ -93,14 +93,14 @@ test.each([301, 302, 303, 307, 308])(
 
 test.each<[string, (socket: Socket) => void]>([
   ["never answers", () => {}],
-  ["drips its headers for ever", (socket) => drip(socket, "HTTP/1.1 200 OK\r\n", "x-a: b\r\n")],
-  ["drips informational answers for ever", (socket) => drip(socket, "", "HTTP/1.1 100 Continue\r\n\r\n")],
-])("a receiver that %s is left when time is up", async (_what, onSocket) => {
+  ["sends endless headers slowly", (socket) => drip(socket, "HTTP/1.1 200 OK\r\n", "x-a: b\r\n")],
+  ["sends endless informational answers slowly", (socket) => drip(socket, "", "HTTP/1.1 100 Continue\r\n\r\n")],
+])("the connection to a receiver that %s is closed when the time is over", async (_what, onSocket) => {
   const { url } = await rawReceiver(onSocket);
   expect(await send(message(url), hurried)).toEqual({ error: "timed_out", durationMs: expect.any(Number) });
 });
 
-test("a receiver that drips its body for ever is left when time is up, and its status counts", async () => {
+test("the connection to a receiver with an endless slow body is closed when the time is over, and its status counts", async () => {
   const left = Promise.withResolvers<void>();
   const { url } = await rawReceiver((socket) => {
     socket.on("close", () => left.resolve());
@@ -111,7 +111,7 @@ test("a receiver that drips its body for ever is left when time is up, and its s
   await left.promise;
 });
 
-test("once the status is known, a body that drips is not waited for until time is up", async () => {
+test("once the status is known, a slow body has only a short time of its own", async () => {
   const { url } = await rawReceiver((socket) =>
     drip(socket, "HTTP/1.1 500 Oh\r\ncontent-length: 1000000\r\n\r\n", "."),
   );
@@ -125,7 +125,7 @@ function drip(socket: Socket, first: string, next: string): void {
   socket.on("close", () => clearInterval(timer));
 }
 
-test("an answer without end is left after some 16 KiB, and its status counts", async () => {
+test("the connection is closed during an endless answer, and its status counts", async () => {
   const left = Promise.withResolvers<number>();
   const { url } = await rawReceiver((socket) => {
     const chunk = Buffer.alloc(16_384);
@@ -138,9 +138,9 @@ test("an answer without end is left after some 16 KiB, and its status counts", a
 });
 
 test.each([
-  ["closes without a word", ""],
+  ["closes the connection without an answer", ""],
   ["does not speak HTTP", "220 mail.example ESMTP\r\n"],
-  ["breaks off in its headers", "HTTP/1.1 200 OK\r\nx-a"],
+  ["closes the connection during its headers", "HTTP/1.1 200 OK\r\nx-a"],
   ["changes the protocol", "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"],
   ["has endless headers", `HTTP/1.1 200 OK\r\nx-a: ${"a".repeat(20_000)}\r\n\r\n`],
 ])("a receiver that %s has given no valid answer", async (_what, answer) => {
@@ -148,11 +148,11 @@ test.each([
   expect(await send(message(url), local)).toEqual({ error: "invalid_answer", durationMs: expect.any(Number) });
 });
 
-test("a port where nobody listens is a failed connection", async () => {
+test("a port without a server is `connect_failed`", async () => {
   expect(await send(message("http://127.0.0.1:1/"), local)).toMatchObject({ error: "connect_failed" });
 });
 
-test("verifies the certificate for the URL's host, and asks for that host by name", async () => {
+test("`send` verifies the certificate for the URL's host, and names this host in the TLS handshake", async () => {
   const seen: string[] = [];
   const { port } = await httpsReceiver(trusted, (request, response) => {
     seen.push(`${String("servername" in request.socket && request.socket.servername)} ${request.headers.host}`);
@@ -165,7 +165,7 @@ test("verifies the certificate for the URL's host, and asks for that host by nam
   expect(seen).toEqual([`${name} ${name}:${port}`]);
 });
 
-test("sends nothing to a certificate that nobody vouches for, nor to one out of date", async () => {
+test("`send` sends nothing to a receiver with an untrusted or expired certificate", async () => {
   const lastWeek = certificateFor(name, new Date(Date.now() - 7 * 86_400_000));
   setDefaultCACertificates([trusted.cert, lastWeek.cert]);
   for (const pair of [certificateFor(name), lastWeek]) {
@@ -182,7 +182,7 @@ test("plain HTTP behind an https URL is a failed TLS handshake", async () => {
   expect(sent).toMatchObject({ error: "tls_failed" });
 });
 
-test("a name is resolved once: a second answer, wherever it leads, is never asked for", async () => {
+test("a name is resolved only once, so a second DNS answer cannot lead to another address", async () => {
   const reached: string[] = [];
   const { port } = await httpsReceiver(trusted, (request, response) => {
     reached.push(String(request.url));
@@ -198,7 +198,7 @@ test("a name is resolved once: a second answer, wherever it leads, is never aske
   expect([asked, reached]).toEqual([[name], ["/once"]]);
 });
 
-test("a name that leads to this machine is not connected to", async () => {
+test("`send` does not connect to a name with an address of this machine", async () => {
   const connections: Socket[] = [];
   const { port } = await rawReceiver((socket) => void connections.push(socket));
   const strict = { allowLoopback: false, lookup: loopback };
@@ -208,7 +208,7 @@ test("a name that leads to this machine is not connected to", async () => {
   expect(connections).toEqual([]);
 });
 
-test("a URL that no webhook may have is not connected to", async () => {
+test("`send` does not connect to a URL that a webhook cannot have", async () => {
   const connections: Socket[] = [];
   const { port } = await rawReceiver((socket) => void connections.push(socket));
   for (const url of [`http://${name}:${port}/`, `https://user:word@${name}:${port}/`, `https://10.0.0.1:${port}/`]) {
@@ -217,7 +217,7 @@ test("a URL that no webhook may have is not connected to", async () => {
   expect(connections).toEqual([]);
 });
 
-test("a name that does not resolve is dns_failed, and a silent resolver takes no longer than the limit", async () => {
+test("a name that does not resolve is `dns_failed`, and a silent resolver is `timed_out`", async () => {
   const failing = { ...local, lookup: () => Promise.reject(new Error("NXDOMAIN")) };
   expect(await send(message(`https://${name}/`), failing)).toMatchObject({ error: "dns_failed" });
   const hanging = { ...hurried, lookup: () => new Promise<never>(() => {}) };

@@ -22,14 +22,14 @@ test("a new secret is whsec_ and 32 random bytes in base64", () => {
   }
 });
 
-test("the official verifier accepts a signed delivery and no other secret", () => {
+test("the official library verifies a signed delivery with its secret, and with no other secret", () => {
   const secret = newSecret();
   const headers = sign([secret], "msg_1", new Date(), body);
   expect(verified(secret, body, headers)).toBe(true);
   expect(verified(newSecret(), body, headers)).toBe(false);
 });
 
-test("signs as the official library does", () => {
+test("a signature is the same as by the official library", () => {
   const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
   const at = new Date(1_614_265_330_999);
   expect(sign([secret], "msg_p5jXN8AQM9LWM0D4loKWxJek", at, '{"test": 2432232314}')).toEqual({
@@ -39,7 +39,7 @@ test("signs as the official library does", () => {
   });
 });
 
-test("while a secret is rotated, either one verifies", () => {
+test("during the rotation of a secret, either secret verifies a delivery", () => {
   const [before, after] = [newSecret(), newSecret()];
   const headers = sign([after, before], "msg_1", new Date(), body);
   expect(headers["webhook-signature"].split(" ")).toHaveLength(2);
@@ -63,6 +63,6 @@ test("receivers refuse signatures that are more than five minutes old", () => {
   expect(verified(secret, body, ago(360))).toBe(false);
 });
 
-test("nothing is sent unsigned", () => {
+test("`sign` throws if there is no secret", () => {
   expect(() => sign([], "msg_1", new Date(), body)).toThrow("unsigned");
 });

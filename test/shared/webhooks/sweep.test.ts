@@ -60,7 +60,7 @@ test("after three days without a success a delivery has failed, and its webhook 
   expect(await stillDue(scene)).toBe(0);
 });
 
-test("a webhook that accepts other events is not disabled for the one it never accepts", async () => {
+test("a webhook that accepts other events is not disabled because of one event that it never accepts", async () => {
   const scene = await newScene();
   const { url } = await keepingReceiver((count) => ({ status: count === 2 ? 204 : 500 }));
   const { id } = await scene.subscribe(url);
@@ -77,7 +77,7 @@ test("a webhook that accepts other events is not disabled for the one it never a
   expect(await scene.find(id)).toMatchObject({ status: "active" });
 });
 
-test("a failure on our side is given up after as many attempts, and disables no webhook", async () => {
+test("a delivery that fails on our side is given up after ten attempts, and its webhook is not disabled", async () => {
   const scene = await newScene();
   const { url, received } = await keepingReceiver();
   const { id } = await scene.subscribe(url);
@@ -94,7 +94,7 @@ test("a failure on our side is given up after as many attempts, and disables no 
   expect(received).toEqual([]);
 });
 
-test("a process that dies before the first attempt loses nothing", async () => {
+test("a delivery is sent later if the process dies before the first attempt", async () => {
   const scene = await newScene();
   const { url, received } = await keepingReceiver();
   const { id, secret } = await scene.subscribe(url);
@@ -106,7 +106,7 @@ test("a process that dies before the first attempt loses nothing", async () => {
   expect(received.map((one) => verified(secret, one))).toEqual([event]);
 });
 
-test("a delivery that another worker has claimed is left to it, and taken over if that worker died", async () => {
+test("a delivery that another worker has claimed is not sent, and is taken over once the claim has ended", async () => {
   const scene = await newScene();
   const { url, received } = await keepingReceiver();
   const { id } = await scene.subscribe(url);
@@ -122,7 +122,7 @@ test("a delivery that another worker has claimed is left to it, and taken over i
   expect(await sweep(scene.work)).toEqual({ due: 1, succeeded: 1 });
 });
 
-test("sweeps at the same time send each delivery once", async () => {
+test("concurrent sweeps send each delivery once", async () => {
   const scene = await newScene();
   const { url, received } = await keepingReceiver();
   const { id } = await scene.subscribe(url);
@@ -173,7 +173,7 @@ test("a retry that was pending when its webhook was disabled is not sent after t
   expect(await scene.find(id)).toMatchObject({ status: "active" });
 });
 
-test("a receiver that asks to be left alone is", async () => {
+test("a receiver that asks for two hours with Retry-After gets the next attempt after two hours", async () => {
   const scene = await newScene();
   const { url } = await keepingReceiver(() => ({ status: 503, headers: { "retry-after": "7200" } }));
   const { id } = await scene.subscribe(url);
@@ -182,7 +182,7 @@ test("a receiver that asks to be left alone is", async () => {
   expect(delivery?.next_attempt_at).toBe(new Date(scene.work.now().getTime() + 7_200_000).toISOString());
 });
 
-test("a run is bounded, the rest stays due, and a webhook with many deliveries delays no other", async () => {
+test("a run has limits, the other deliveries stay due, and a webhook with many deliveries does not delay other webhooks", async () => {
   const scene = await newScene();
   const [busy, quiet] = [await keepingReceiver(), await keepingReceiver()];
   const many = await scene.subscribe(busy.url);
@@ -196,7 +196,7 @@ test("a run is bounded, the rest stays due, and a webhook with many deliveries d
   expect(await sweep(scene.work)).toEqual({ due: 4, succeeded: 4 });
 });
 
-test("a run takes from the accounts in turns, however many webhooks one has", async () => {
+test("the accounts take turns in a run, even if one account has more webhooks", async () => {
   const scene = await newScene();
   const other = await newScene(scene.work.table);
   const [busy, quiet] = [await keepingReceiver(), await keepingReceiver()];

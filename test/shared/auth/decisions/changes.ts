@@ -23,8 +23,8 @@ import {
 export type Outcome = string;
 
 /**
- * Whether a caller holds a permission for as long as the caller wants to give it. To take a permission away, it is
- * enough to hold it now.
+ * Whether `giver` holds the permission `given` for as long as `lasting` says. By default, this is as long as `given`
+ * lasts. To take a permission away, the caller must hold the permission only now.
  */
 function handable(
   model: AuthModel,
@@ -42,26 +42,26 @@ function handable(
 const groupHandable = (model: AuthModel, giver: Asker, accountId: string, groupId: string): boolean =>
   givenTo(model, accountId, lineage(model, groupId)).every((given) => handable(model, giver, accountId, given));
 
-/** Only owners take something away from a subject that owns the account. */
+/** Whether `giver` may take something away from `subjects`. If a subject owns the account, only an owner may. */
 const rankHandable = (model: AuthModel, giver: Asker, accountId: string, subjects: string[]): boolean =>
   givenTo(model, accountId, subjects)
     .filter(({ kind }) => kind === "account_owner")
     .every((given) => handable(model, giver, accountId, given, "now"));
 
-/** Whether a group, service account or workspace belongs to the account. A user need not be known. */
+/** Whether a group, service account or workspace belongs to the account. True of every user. */
 function has(model: AuthModel, accountId: string, type: Subject["type"] | "workspace", id: string): boolean {
   const all = { group: model.groups, service_account: model.programs, workspace: model.workspaces };
   return type === "user" || all[type].get(id)?.accountId === accountId;
 }
 
-/** Capabilities that open nothing on a workspace. */
+/** Capabilities that have no effect on a workspace. */
 const ofAccounts = /^(?:account|billing|suppression|tag|webhook|auth)\.|^ip\.manage$/;
 
 type Change = { accountId: string; actor: Asker };
 
 /**
- * Gives a permission. `id` is the id that the product returned. If the permission is given twice, it must be the id of
- * the first assignment.
+ * Gives a permission. `id` is the id that the product returned. If the permission is given twice, `id` must be the id
+ * of the first assignment.
  */
 export function assign(
   model: AuthModel,
@@ -88,7 +88,7 @@ export function assign(
 const withoutEnd = ({ given, ...assignment }: Assignment): string =>
   JSON.stringify({ ...assignment, given: { ...given, expires_at: undefined } });
 
-/** Whether an assignment is the account's last ownership by a user without an end. */
+/** Whether only this assignment makes a user an owner of the account without an end. */
 function isLastOwner(model: AuthModel, assignment: Assignment): boolean {
   const isLastingOwner = ({ accountId, subject, given }: Assignment): boolean =>
     accountId === assignment.accountId &&

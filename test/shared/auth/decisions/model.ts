@@ -136,8 +136,7 @@ export function capabilitiesGiven(model: AuthModel, accountId: string, given: Gr
 export const scopeOf = (given: Grantable): string | undefined => ("scope" in given ? given.scope?.id : undefined);
 
 /**
- * Whether a caller with these permissions has a capability on a workspace, or without `workspaceId` on the whole
- * account.
+ * Whether a caller with these permissions has a capability on a workspace. Without `workspaceId`: on the whole account.
  */
 export const may = (
   { model, accountId, member, everything, given }: Place,

@@ -48,7 +48,7 @@ export const step = fc.record({
   first: fc.nat(11),
   second: fc.nat(11),
   given,
-  /** The hours after which the permission ends; mostly never. */
+  /** The number of hours after which the permission ends. Undefined if it never ends. */
   hours: fc.constantFrom(undefined, undefined, 1, 1, 2),
   capabilities: fc.subarray([...capabilities], { minLength: 1, maxLength: 4 }),
 });
@@ -74,7 +74,7 @@ function grantable(step: Step, workspaceId: string | undefined, end: { expires_a
     : { kind: "capability", ...what, ...scope, ...end };
 }
 
-/** The things that a step changes, chosen among the existing ones. */
+/** The things that a step uses. */
 export type Scene = {
   world: World;
   accountId: string;

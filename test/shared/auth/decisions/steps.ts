@@ -19,7 +19,7 @@ type Doing = { real: () => Promise<string | void>; model: (id: string) => change
 
 const kinds = ["capability", "account_owner", "super_admin", "role", "custom_role"] as const;
 
-/** The kinds of changes. Undefined if nothing exists that the change could apply to. */
+/** How to make each kind of change. Undefined if nothing exists that the change could apply to. */
 const doings: Record<Step["kind"], (scene: Scene) => Doing | undefined> = {
   assign: ({ world: { model }, accountId, by, subject, given, context }) => ({
     real: () => grants.assign(accountId, subject, given, context, ({ id }) => id),
@@ -153,8 +153,8 @@ const furnishing: Pick<Step, "kind" | "account" | "first" | "second">[] = [
 ];
 
 /**
- * Makes things in a world for the first steps: workspaces, a service account, and a group inside another group. The
- * group has one member by name, and one by the token.
+ * Makes things in a world for the first steps: workspaces, a service account, a role, and a group inside another group.
+ * The inner group has one added member, and one member whose token names the group.
  */
 export async function furnish(world: World): Promise<void> {
   for (const one of furnishing) {

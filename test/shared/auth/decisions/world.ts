@@ -14,10 +14,10 @@ import { newModel, type Asker, type AuthModel } from "./model.ts";
 
 export type Made = { id: string; accountId: string; name: string };
 
-/** Two accounts of one client, their people, everything that was ever made there, and the model of it. */
+/** Two accounts of one client, their users, everything that was ever made there, and the model of all this. */
 export type World = {
   model: AuthModel;
-  /** The start of the world's time. The time passes in hours. Permissions end between two hours. */
+  /** The start of the world's time, in milliseconds. Time passes in whole hours, and permissions end at half hours. */
   beganMs: number;
   hours: number;
   clientId: string;
@@ -36,7 +36,7 @@ export type World = {
 
 const table = testTable();
 
-/** The time half an hour before the world is `more` hours older. */
+/** The time `more` hours from now, minus half an hour. */
 export const halfHourBefore = ({ beganMs, hours }: World, more: number): string =>
   new Date(beganMs + (hours + more - 0.5) * hourMs).toISOString();
 
@@ -45,7 +45,7 @@ export function passHour(world: World): void {
   setClockAhead(world.hours * hourMs);
 }
 
-/** Makes two new accounts and the people. The accounts have only their owners. */
+/** Makes two new accounts and the users. Each account has only its owner. */
 export async function newWorld(): Promise<World> {
   const admin = await newSuperAdmin();
   const first = await newAccount();
@@ -76,7 +76,7 @@ export const askersOf = ({ users, ever }: World): Asker[] => [
   ...ever.service_account.map(({ id }) => ({ type: "service_account" as const, id })),
 ];
 
-/** The group names in a user's token: names that the provider knows, and some names that only look like them. */
+/** The group names in a user's token: the names of the user's groups, and names that only look like group names. */
 function claimsOf({ model, ever, accountIds }: World, userId: string): string[] {
   const claimed = model.claims.filter(({ id }) => id === userId).map(({ groupId }) => groupId);
   const names = ever.group.filter(({ id }) => claimed.includes(id)).map(({ name }) => name);

@@ -37,7 +37,7 @@ function invoiceOf(lines: Line[], given: Partial<InvoiceDocument> = {}): Invoice
   };
 }
 
-/** What a description is in the finished PDF. */
+/** The text that the finished PDF shows for a description. */
 async function shown(description: string): Promise<string> {
   const [texts = []] = textsOf(await renderInvoice(invoiceOf([line(1, { description })])));
   return texts.slice(texts.indexOf("Amount") + 1, texts.indexOf("0.25") - 1).join("");
@@ -63,7 +63,7 @@ test("an invoice names the seller, the customer, the items, the dates and the am
   expect(texts).toEqual(expected.flat());
 });
 
-test("it is marked paid, with the day, only once it is", async () => {
+test("an invoice shows PAID and the day of the payment only if its status is `paid`", async () => {
   const paidAt = "2026-02-03T23:59:59Z";
   const [paid = []] = textsOf(await renderInvoice(invoiceOf(many(1), { status: "paid", paidAt })));
   expect(paid).toEqual(expect.arrayContaining(["PAID", "Paid", "3 February 2026"]));
@@ -72,7 +72,7 @@ test("it is marked paid, with the day, only once it is", async () => {
   expect(voided).not.toContain("Paid");
 });
 
-test("a period of one day is that day", async () => {
+test("a period of one day is shown as this day", async () => {
   const [texts = []] = textsOf(await renderInvoice(invoiceOf(many(1), { periodEnd: "2026-01-02" })));
   expect(texts[texts.indexOf("Period") + 1]).toBe("1 January 2026");
 });
@@ -80,19 +80,19 @@ test("a period of one day is that day", async () => {
 test.each([
   ["a total that is not the sum", { total: 26 }, "add up to 25, but its total is 26"],
   ["a part of a cent", { lines: [line(1, { amount: 0.5 })], total: 0.5 }, "not an amount"],
-  ["a period of no day", { periodEnd: "2026-01-01" }, "has no days"],
-  ["a day that is none", { periodStart: "soon" }, "has no days"],
-  ["a time that is none", { issuedAt: "soon" }, "Invalid time"],
+  ["a period without a day", { periodEnd: "2026-01-01" }, "has no days"],
+  ["a text that is not a day", { periodStart: "soon" }, "has no days"],
+  ["a text that is not a time", { issuedAt: "soon" }, "Invalid time"],
 ])("refuses %s", async (_what, given, message) => {
   await expect(renderInvoice(invoiceOf(many(1), given))).rejects.toThrow(message);
 });
 
-test("amounts end at one edge, credits too", async () => {
+test("all amounts end at the same right edge, negative amounts too", async () => {
   const amounts = [1, 1_000, 100_000, -2_500];
   const lines = amounts.map((amount, n) => line(n, { amount, unitPrice: "9" }));
   const [pieces = []] = piecesOf(await renderInvoice(invoiceOf(lines)));
   const xOf = (text: string) => pieces.find((piece) => piece.text === text)?.x ?? Number.NaN;
-  // The digits are of one width, and so each further one begins that much farther left.
+  // All digits have the same width. So an amount with one more digit begins one width farther left.
   const digitWidth = xOf("0.01") - xOf("10.00");
   const groupWidth = xOf("10.00") - xOf("1,000.00");
   const signWidth = xOf("10.00") - xOf("-25.00");
@@ -101,7 +101,7 @@ test("amounts end at one edge, credits too", async () => {
   expect(signWidth).toBeCloseTo(9.5 * 0.322, 1);
 });
 
-test("200 lines take several pages, each with the head of the table and its number, none without a line", async () => {
+test("200 lines take several pages, and each page has the head of the table, lines, and its page number", async () => {
   const lines = many(200);
   const pages = textsOf(await renderInvoice(invoiceOf(lines)));
   expect(pages.length).toBeGreaterThan(3);
@@ -114,7 +114,7 @@ test("200 lines take several pages, each with the head of the table and its numb
   expect(pages.map((texts) => texts.includes("Total"))).toEqual(pages.map((_, index) => index === pages.length - 1));
 });
 
-test("nothing leaves its page or reaches its foot, and the last line stands with the total, however many lines there are", async () => {
+test("no text leaves its page or reaches the foot, and the last line is on the page of the total, for 1 to 35 lines", async () => {
   const isFoot = (text: string) => text.startsWith("Page ") || text.startsWith("Invoice 7c9e");
   for (let count = 1; count <= 35; count++) {
     const long = line(1, { description: "much ado about nothing ".repeat(40) });
@@ -142,7 +142,7 @@ test.each([
   ["Cyrillic", "Пример ЉЊ Ґ"],
   ["Devanagari", "नमक"],
   ["money and punctuation", "€ £ ₴ ₹ “quoted” – … №"],
-])("%s is read as it was written", async (_what, text) => {
+])("%s can be read from the PDF as it was written", async (_what, text) => {
   expect(await shown(text)).toBe(text);
 });
 
@@ -152,12 +152,12 @@ test.each([
   ["a family of one emoji", "👨‍👩‍👧‍👦 & ❤️", "� & �"],
   ["control characters", "a\u0000b\u001bc\u007f", "a�b�c�"],
   ["half a character", "a\u{D83D}b", "a�b"],
-])("%s: what has no shape is seen to be missing", async (_what, text, expected) => {
+])("%s: each character that the font lacks is shown as �", async (_what, text, expected) => {
   expect(await shown(text)).toBe(expected);
 });
 
 test.each(["name", "address_lines", "city"] as const)(
-  "the description of %s says in which letters the PDF can print it",
+  "the description of the field %s says which letters the PDF can print",
   (member) => {
     expect(JSON.stringify(z.toJSONSchema(ProfileMembers.shape[member]))).toContain(
       "Latin, Greek, Cyrillic or Devanagari letters",
@@ -165,7 +165,7 @@ test.each(["name", "address_lines", "city"] as const)(
   },
 );
 
-test("spaces of all kinds are one space, decomposed letters are whole, direction marks are gone", async () => {
+test("spaces of all kinds become one space, decomposed letters are composed, and direction marks are removed", async () => {
   expect(await shown(" a\t\r\n b\u00a0\u2003c ")).toBe("a b c");
   expect(await shown("Zu\u0308rich")).toBe("Zürich");
   expect(await shown("\u202egnp.exe\u202c\u200b\u2066")).toBe("gnp.exe");

@@ -30,7 +30,7 @@ const unknown = ["ns", "mx", "spf", "dkim", "dmarc", "mta_sts", "tls_rpt", "bloc
   "unknown",
 ]);
 
-test("nothing is known, and nothing fails, when the root servers are silent", async () => {
+test("all checks are `unknown`, and none fails, if the root servers are silent", async () => {
   const { endpoint } = await dnsNetwork().addAsLiked({});
   const resolver = openResolver({ roots: [endpoint], tryTimeoutMs: 20, timeoutMs: 60 });
   const { status, checks } = await healthBy(resolver);
@@ -41,7 +41,7 @@ test("nothing is known, and nothing fails, when the root servers are silent", as
   }
 });
 
-test("nothing is known of a domain whose parent's nameservers fail", async () => {
+test("all checks are `unknown` if the nameservers of the parent zone fail", async () => {
   const network = dnsNetwork();
   const failing = await network.addAsLiked({
     udp: (query, send) => send(responseTo(query, { flags: servFail })),
@@ -71,14 +71,24 @@ const right = {
 };
 
 test.each<[what: string, Partial<typeof right>, [status: string, message: string, missing?: string], whole: string]>([
-  ["no MX", { mx: [] }, ["fail", "Mail does not go to mx1", ours[1]], "failing"],
-  ["one MX less", { mx: [mx(ours)] }, ["fail", "Mail does not go to mx2", spare[1]], "failing"],
-  ["others' MX", { mx: [mx(others)] }, ["fail", "Mail does not go to mx1", ours[1]], "failing"],
-  ["one MX more", { mx: [mx(ours, spare, others)] }, ["warn", "Mail also goes to mx.other.example"], "healthy"],
+  ["no MX record", { mx: [] }, ["fail", "Mail does not go to mx1", ours[1]], "failing"],
+  ["a missing MX record", { mx: [mx(ours)] }, ["fail", "Mail does not go to mx2", spare[1]], "failing"],
+  ["the MX of another provider", { mx: [mx(others)] }, ["fail", "Mail does not go to mx1", ours[1]], "failing"],
+  [
+    "an additional MX record",
+    { mx: [mx(ours, spare, others)] },
+    ["warn", "Mail also goes to mx.other.example"],
+    "healthy",
+  ],
   ["other priorities", { mx: [mx([5, ours[1]], [6, spare[1]])] }, ["pass", "Mail goes to us"], "healthy"],
-  ["no SPF", { spf: [] }, ["fail", "no SPF record", spf], "degraded"],
-  ["two SPF", { spf: [txt(at.spf, spf, "v=spf1 -all")] }, ["fail", "several SPF records"], "degraded"],
-  ["others' SPF", { spf: [txt(at.spf, "v=spf1 mx -all")] }, ["fail", "Add include:_spf.hosted-mail", spf], "degraded"],
+  ["no SPF record", { spf: [] }, ["fail", "no SPF record", spf], "degraded"],
+  ["two SPF records", { spf: [txt(at.spf, spf, "v=spf1 -all")] }, ["fail", "several SPF records"], "degraded"],
+  [
+    "the SPF of another provider",
+    { spf: [txt(at.spf, "v=spf1 mx -all")] },
+    ["fail", "Add include:_spf.hosted-mail", spf],
+    "degraded",
+  ],
   [
     "a negated SPF",
     { spf: [txt(at.spf, spf.replace("include", "-include"))] },
@@ -86,13 +96,13 @@ test.each<[what: string, Partial<typeof right>, [status: string, message: string
     "degraded",
   ],
   [
-    "our SPF after all",
+    "our include after the term `all`",
     { spf: [txt(at.spf, "v=spf1 mx ~all include:_spf.hosted-mail.example")] },
     ["fail", 'Receivers ignore the terms after "all"', spf],
     "degraded",
   ],
   [
-    "more SPF",
+    "our include among other SPF terms",
     { spf: [txt(at.spf, "V=SPF1 a +include:_SPF.hosted-mail.example -all")] },
     ["pass", "allows mail from us"],
     "healthy",
@@ -105,12 +115,17 @@ test.each<[what: string, Partial<typeof right>, [status: string, message: string
   ["no DMARC", { dmarc: [] }, ["fail", "no such record", dmarc], "degraded"],
   ["another policy", { dmarc: [txt(at.dmarc, "v=DMARC1; p=reject")] }, ["fail", "another value", dmarc], "degraded"],
   [
-    "a policy for others",
+    "a policy only for subdomains",
     { dmarc: [txt(at.dmarc, "v=DMARC1; sp=none")] },
     ["fail", "another value", dmarc],
     "degraded",
   ],
-  ["more DMARC", { dmarc: [txt(at.dmarc, "v=DMARC1; p=None; pct=50")] }, ["pass", "is correct"], "healthy"],
+  [
+    "a DMARC record with more tags",
+    { dmarc: [txt(at.dmarc, "v=DMARC1; p=None; pct=50")] },
+    ["pass", "is correct"],
+    "healthy",
+  ],
 ])("finds %s, and says what to do", async (what, found, [status, message, missing], whole) => {
   const net = await internet();
   const zone = { name: "shop.test", rrsets: Object.values({ ...right, ...found }).flat() };
@@ -129,7 +144,7 @@ test.each<[what: string, Partial<typeof right>, [status: string, message: string
   expect(wrong).toEqual(status === "pass" ? advice : [name, ...advice]);
 });
 
-test("a nameserver that is silent about one record leaves the others known", async () => {
+test("if the nameservers do not answer about one record, the checks of the other records still have a result", async () => {
   const net = await internet();
   const zone = { name: "shop.test", rrsets: [txt("shop.test", "v=spf1 include:_spf.hosted-mail.example ~all")] };
   const hosts = [await net.add(serving(zone)), await net.add(serving(zone))];
@@ -146,7 +161,7 @@ test("a nameserver that is silent about one record leaves the others known", asy
   expect(status).toBe("degraded");
 });
 
-test("all checks together share one time of less than five seconds, and a late one is unknown or advice", async () => {
+test("all checks share one time limit of less than five seconds, and a late check is `unknown` or `warn`", async () => {
   vi.useFakeTimers({ toFake: ["performance"] });
   process.env["MTA_STS_SERVER"] = "127.0.0.1:1";
   onTestFinished(() => {
@@ -197,7 +212,7 @@ test.each([
   ["degraded", [check("ns", "unknown"), check("mx", "unknown"), check("blocklist", "fail")]],
   ["unknown", [check("ns", "unknown"), check("mx", "pass")]],
   ["unknown", [check("ns", "pass"), check("mx", "unknown")]],
-] as const)("comes to %s with %j", (status, checks) => {
+] as const)("the overall status is %s with %j", (status, checks) => {
   expect(overallStatus(checks)).toBe(status);
 });
 
@@ -233,13 +248,17 @@ test.each<[string, DnsAnswer[], object]>([
     [{ status: "absent" }, { status: "unknown", reason: "it is silent" }],
     { status: "unknown" },
   ],
-  ["one has it and the other is silent", [listed("127.0.1.2"), { status: "unknown", reason: "-" }], { status: "fail" }],
-])("says of blocklists what is known when %s", async (_, answers, found) => {
+  [
+    "one list has it and the other is silent",
+    [listed("127.0.1.2"), { status: "unknown", reason: "-" }],
+    { status: "fail" },
+  ],
+])("the check of the blocklists has the right result if %s", async (_, answers, found) => {
   const asked = { resolver: answering(...answers), domain: "shop.test" };
   expect(await checkBlocklists(asked, ["one.test", "two.test"])).toMatchObject(found);
 });
 
-test("asks blocklists by the name in front of theirs", async () => {
+test("the check asks a blocklist for the domain's name in front of the list's own name", async () => {
   const net = await internet();
   const list = await net.add(serving({ name: "list.test", rrsets: [a("shop.test.list.test", "127.0.1.2")] }));
   net.registered.push(...delegated("list.test", list));
@@ -247,7 +266,7 @@ test("asks blocklists by the name in front of theirs", async () => {
   expect([status, list.asked]).toEqual(["fail", ["shop.test.list.test A"]]);
 });
 
-test("SPF has to name the addresses of a dedicated IP too, beside the shared ones, in any order", async () => {
+test("SPF must name our include and the addresses of the dedicated IPs, in any order", async () => {
   const senders = ["45.0.0.1", "2606:4700::1111"];
   const wanted = spfRecord(senders);
   const saying = (text: string): Resolver => ({

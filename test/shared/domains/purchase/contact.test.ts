@@ -17,11 +17,11 @@ const batchOf = (one: object): StoredBatch => ({
   own_ids: [],
 });
 
-test("a stored contact has every member that is asked for", () => {
+test("a stored contact has the same members as the input", () => {
   expect(Object.keys(Contact.shape)).toEqual(Object.keys(ContactInfo.shape));
 });
 
-test("a contact has visible text only; a stored one with other text is still read with its purchase", () => {
+test("a new contact has visible text only, and a stored contact with other text can still be read with its purchase", () => {
   const soft = given({ organization: "Soft\u00adware", phone: "+1" });
   expect(ContactInfo.safeParse(given({})).success).toBe(true);
   expect(ContactInfo.safeParse(soft).success).toBe(false);
@@ -49,7 +49,7 @@ test.each([
   ["GB", ["zip"]],
   ["HK", []],
   ["AE", []],
-])("a person in %s needs the members %j of those that others may leave out", (country, needed) => {
+])("the contact of a person in %s is refused only for these missing members: %j", (country, needed) => {
   const { organization: _, ...person } = { ...contact, country };
   const without = Object.fromEntries(Object.entries(person).filter(([member]) => !needed.includes(member)));
   const free = country === "DE" || country === "HK" || country === "AE" ? { ...without, state: null } : without;

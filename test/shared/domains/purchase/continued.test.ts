@@ -10,7 +10,7 @@ import { batchesDue, continued, pay, registered, wallet } from "../../../support
 import { request } from "../../../support/request.ts";
 import { newAccount, testTable, type Account } from "../../../support/world.ts";
 
-/** A purchase of names whose payment has arrived, and with which nobody has gone on. */
+/** A purchase of names whose payment has arrived. No worker has continued the purchase yet. */
 async function paidFor(names: string[], cents = 0) {
   const account = cents === 0 ? await newAccount() : await funded(await newAccount(), cents);
   const workspace_id = await newWorkspace(account, "Here");
@@ -19,7 +19,7 @@ async function paidFor(names: string[], cents = 0) {
   return { account, workspace_id, batchId: String(body.purchase_batch_id) };
 }
 
-/** The registrar, where names are offered otherwise. */
+/** The embedded registrar with changed offers. */
 const offering = (change: (offer: Offer) => Offer): Registrar => {
   const registrar = embeddedRegistrar(testTable(), () => new Date());
   return { ...registrar, offer: async (name) => change(await registrar.offer(name)) };
@@ -28,7 +28,7 @@ const offering = (change: (offer: Offer) => Offer): Registrar => {
 const priced = (price: number): Registrar => offering((offer) => ({ ...offer, price }));
 const silent = offering(({ name }) => ({ name, status: "unknown" }));
 
-/** What became of the names, as it was told. */
+/** The error code of each name in the events of continued purchases. Null for a name that was bought. */
 async function told({ id, owner }: Account): Promise<unknown[]> {
   const { body } = await request("GET", `/v1/public/accounts/${id}/audit-log?page_size=100`, { token: owner.token });
   const entries: { event_type: string; after: { results: { status: string; error_code: string | null }[] } }[] =
@@ -39,7 +39,7 @@ async function told({ id, owner }: Account): Promise<unknown[]> {
 
 const total = async (account: Account): Promise<number> => (await domainsRequest(account, "GET", "")).body.total;
 
-test("names that cost more by then stay unbought, and their money in the wallet", async () => {
+test("names whose price has risen since the order are not bought, and their money stays in the wallet", async () => {
   const { account } = await paidFor([uniqueName(), uniqueName()]);
   await continued(account, { registrar: priced(1_401) });
   expect(await told(account)).toEqual([["quote_changed", "quote_changed"]]);
@@ -47,14 +47,14 @@ test("names that cost more by then stay unbought, and their money in the wallet"
   expect(await batchesDue(account)).toEqual([]);
 });
 
-test("names that cost less by then cost less", async () => {
+test("names whose price has fallen since the order are bought for the lower price", async () => {
   const { account } = await paidFor([uniqueName()]);
   await continued(account, { registrar: priced(900) });
   expect(await told(account)).toEqual([[null]]);
   expect(await wallet(account)).toEqual({ posted: 1_400, available: 500 });
 });
 
-test("money that was spent meanwhile buys as many names as it can", async () => {
+test("if some of the money was spent meanwhile, the rest buys as many names as possible", async () => {
   const names = [uniqueName(), uniqueName(), uniqueName()];
   const { account } = await paidFor(names, 1_000);
   expect((await purchase(account, [uniqueName()])).body.successful_count).toBe(1);
@@ -63,7 +63,7 @@ test("money that was spent meanwhile buys as many names as it can", async () => 
   expect([await total(account), await wallet(account)]).toEqual([3, { posted: 4_200, available: 0 }]);
 });
 
-test("a name that another account took meanwhile stays theirs, and a name that the registry sold is not bought", async () => {
+test("a name that another account has bought or registered meanwhile is not bought", async () => {
   const [one, other, third] = [uniqueName(), uniqueName(), uniqueName()];
   const { account } = await paidFor([one, other, third]);
   const rival = await funded(await newAccount(), 10_000);
@@ -84,7 +84,7 @@ test("names that the account has bought meanwhile are not bought again", async (
   expect([await total(account), await wallet(account)]).toEqual([2, { posted: 2_800, available: 0 }]);
 });
 
-test("two purchases of the same name, both paid, buy it once, and the other money stays", async () => {
+test("two paid purchases of the same name buy the name once, and the rest of the money stays in the wallet", async () => {
   const name = uniqueName();
   const account = await newAccount();
   const purchases = [await purchase(account, [name]), await purchase(account, [name])];
@@ -95,7 +95,7 @@ test("two purchases of the same name, both paid, buy it once, and the other mone
   expect(await total(account)).toBe(1);
 });
 
-test("gone on with twice, at once or after a death, it buys each name once", async () => {
+test("a purchase that is continued several times, also at the same time, buys each name once", async () => {
   const names = [uniqueName(), uniqueName(), uniqueName()];
   const { account, batchId } = await paidFor(names);
   const [due] = await batchesDue(account);
@@ -106,7 +106,7 @@ test("gone on with twice, at once or after a death, it buys each name once", asy
   expect([await total(account), (await told(account)).length, await batchesDue(account)]).toEqual([3, 1, []]);
 });
 
-test("names that were bought before it died count as bought", async () => {
+test("names that were bought before the process died count as bought", async () => {
   const names = [uniqueName(), uniqueName()];
   const { account } = await paidFor(names);
   const table = testTable();
@@ -124,7 +124,7 @@ test("names that were bought before it died count as bought", async () => {
   expect([await total(account), await batchesDue(account)]).toEqual([2, []]);
 });
 
-test("a registrar that does not answer just then is asked again, and the purchase goes on", async () => {
+test("if the registrar does not answer, it is asked again later, and the purchase continues", async () => {
   const { account } = await paidFor([uniqueName(), uniqueName()]);
   await continued(account, { registrar: silent }).catch(() => undefined);
   expect(await told(account)).toEqual([]);
@@ -132,7 +132,7 @@ test("a registrar that does not answer just then is asked again, and the purchas
   expect(await told(account)).toEqual([[null, null]]);
 });
 
-test("a registrar that does not answer for an hour ends it, and the money stays in the wallet", async () => {
+test("if the registrar does not answer for an hour, the purchase ends, and the money stays in the wallet", async () => {
   const { account, batchId } = await paidFor([uniqueName()]);
   const [due] = await batchesDue(account);
   const at = due?.at ?? "";
@@ -142,7 +142,7 @@ test("a registrar that does not answer for an hour ends it, and the money stays 
   expect(await wallet(account)).toEqual({ posted: 1_400, available: 1_400 });
 });
 
-test("a name that failed before is bought again", async () => {
+test("a name whose registration failed before can be bought again", async () => {
   const account = await funded(await newAccount(), 1_400);
   const name = uniqueName();
   await purchase(account, [name]);
@@ -158,7 +158,7 @@ test("a name that failed before is bought again", async () => {
   expect(await registered(account, name)).toMatchObject({ status: "pending_delegation" });
 });
 
-test("without its workspace it ends, and the money stays in the wallet", async () => {
+test("a purchase whose workspace was deleted ends, and the money stays in the wallet", async () => {
   const { account, workspace_id } = await paidFor([uniqueName()]);
   const { status } = await request("DELETE", `/v1/public/accounts/${account.id}/workspaces/${workspace_id}`, {
     token: account.owner.token,

@@ -13,7 +13,7 @@ const table = openMemoryTable(createMemoryStore());
 const registrar = embeddedRegistrar(table, () => new Date());
 const never = <T>(): Promise<T> => new Promise(() => undefined);
 
-/** A registrar that says something else about some names. */
+/** A registrar that uses `offer` for the names for which it returns a promise. */
 const offering = (offer: (name: string) => Promise<Offer> | undefined): Registrar => ({
   ...registrar,
   offer: (name) => offer(name) ?? registrar.offer(name),
@@ -21,7 +21,7 @@ const offering = (offer: (name: string) => Promise<Offer> | undefined): Registra
 
 const names = Array.from({ length: 50 }, (_, index) => `quoted-name-${index}.com`);
 
-test("answers for every name in order, in any order of the registrar's answers", async () => {
+test("the quotes have the order of the names, whatever the order of the registrar's answers", async () => {
   const later: (() => void)[] = [];
   const backwards = offering(
     (name) =>
@@ -36,7 +36,7 @@ test("answers for every name in order, in any order of the registrar's answers",
   );
 });
 
-test("does not wait for a registrar that never answers, nor asks it for more once the time is over", async () => {
+test("if the registrar never answers, the quotes end in time, and the registrar is not asked about more names", async () => {
   const asked: string[] = [];
   const silent = offering((name) => {
     asked.push(name);
@@ -47,7 +47,7 @@ test("does not wait for a registrar that never answers, nor asks it for more onc
   expect(asked).toEqual(names.slice(0, 20));
 });
 
-test("loses no answers to a name without an offer, with a failure, or with an answer for another name", async () => {
+test("an offer that is missing, fails or has no price does not affect the quotes of other names", async () => {
   const some = offering((name) => {
     if (name.includes("-1.")) return never();
     if (name.includes("-2."))
@@ -60,7 +60,7 @@ test("loses no answers to a name without an offer, with a failure, or with an an
   expect(quotes[5]).toEqual({ name: names[5], price: 1_400, renewalPrice: 1_400 });
 });
 
-test("asks the registrar only for names right under a public suffix", async () => {
+test("the registrar is asked only about names directly under a public suffix", async () => {
   const asked: string[] = [];
   const noting = offering((name) => void asked.push(name));
   const given = ["www.example.com", "example.com", "shop.github.io", "example.co.uk"];
@@ -72,15 +72,18 @@ test("asks the registrar only for names right under a public suffix", async () =
 test.each<[string, Registrar["tlds"]]>([
   ["does not answer", never],
   ["fails", () => Promise.reject(new Problem("upstream_unavailable", "Nobody answers.", { retry_after: 1 }))],
-])("a search whose registrar %s for what it sells asks under the best known endings", async (_, tlds) => {
-  const query = { workspace_id: "", query: "a-word-of-ours" };
-  const found = await searchDomains("account", query, { table, log }, { ...registrar, tlds }, 20);
-  expect(found.slice(0, 3).map(({ name, available }) => [name, available])).toEqual(
-    ["com", "net", "org"].map((tld) => [`a-word-of-ours.${tld}`, true]),
-  );
-});
+])(
+  "if the registrar %s when it is asked for its top-level domains, a search uses the best-known ones",
+  async (_, tlds) => {
+    const query = { workspace_id: "", query: "a-word-of-ours" };
+    const found = await searchDomains("account", query, { table, log }, { ...registrar, tlds }, 20);
+    expect(found.slice(0, 3).map(({ name, available }) => [name, available])).toEqual(
+      ["com", "net", "org"].map((tld) => [`a-word-of-ours.${tld}`, true]),
+    );
+  },
+);
 
-test("a search whose registrar answers nothing in time says so of every name", async () => {
+test("if the registrar answers nothing in time, a search marks every name as `unchecked`", async () => {
   const query = { workspace_id: "", query: "a-word-of-ours.net" };
   const silent = { ...offering(() => never()), tlds: () => never<string[]>() };
   const found = await searchDomains("account", query, { table, log }, silent, 20);

@@ -12,7 +12,7 @@ import { batchesDue, continued, happened, pay, registered, wallet } from "../../
 import { advanceAt, daysFrom, ownedName } from "../../../support/renewals.ts";
 import { testTable, type Account } from "../../../support/world.ts";
 
-/** A name with a mailbox that its account lost at the end of its redemption, and that the registry sells again. */
+/** A domain with a mailbox. Its account lost the name at the end of the redemption, and the registry sells it again. */
 async function lostName(left = 10_000) {
   const { account, name } = await ownedName("", left);
   await advance(account, name);
@@ -35,12 +35,12 @@ async function keptName(left?: number) {
 async function refusedByRegistrar(account: Account, name: string) {
   const plain = workAt(new Date()).registrar;
   const register = () => Promise.reject(new Refused("Not today."));
-  // The registrar does not count the former registration, which ended minutes ago in this test.
+  // Hides the operation of the former registration, which ended minutes ago in this test.
   const findOperation = async () => undefined;
   return registered(account, name, { registrar: { ...plain, register, findOperation } });
 }
 
-test("a purchase of a name gives its lost domain back with everything in it, in the workspace that is said", async () => {
+test("a purchase of the name of a lost domain restores the domain with everything in it, in the given workspace", async () => {
   const { account, name, id, mailbox } = await keptName();
   const workspace_id = await newWorkspace(account, "Again");
   const pending = { status: "pending_registration" };
@@ -63,7 +63,7 @@ test("a purchase of a name gives its lost domain back with everything in it, in 
   expect(await happened(account)).toEqual(expect.arrayContaining(["domain.released", "domain.registered"]));
 });
 
-test("a registration that fails leaves the lost domain as long as it would have been kept, and costs nothing", async () => {
+test("if the registration fails, the lost domain is kept until the same `deletes_at`, and the purchase costs nothing", async () => {
   const { account, name, id } = await keptName();
   const { deletes_at } = await storedAs(account, name);
   await purchase(account, [name]);
@@ -87,7 +87,7 @@ test("a registration that fails leaves the lost domain as long as it would have 
   expect(await wallet(account)).toEqual({ posted: 8_600, available: 8_600 });
 });
 
-test("a lost domain keeps its ended registration when a purchase fails, so it is not restored without its name", async () => {
+test("if a purchase fails, a lost domain keeps its ended registration, and cannot be restored without its name", async () => {
   const { account, name } = await keptName();
   const { registration } = await readDomain(account, name);
   expect(registration.status).toBe("expired");
@@ -98,7 +98,7 @@ test("a lost domain keeps its ended registration when a purchase fails, so it is
   expect([status, body.code]).toEqual([409, "domain_not_ready"]);
 });
 
-test("a lost domain comes back by a purchase that is paid later, too", async () => {
+test("a purchase that is paid later also restores a lost domain", async () => {
   const { account, name, id } = await keptName(0);
   const { body } = await purchase(account, [name]);
   expect(body.results).toMatchObject([{ status: "payment_required" }]);
@@ -110,7 +110,7 @@ test("a lost domain comes back by a purchase that is paid later, too", async () 
   expect(await registered(account, name)).toMatchObject({ id, status: "pending_delegation", mailbox_count: 1 });
 });
 
-test("a lost domain whose zone is still there fails for a minute, and a released one is restored instead", async () => {
+test("a lost domain cannot be bought while its zone exists, and a deleted domain with a registration cannot be bought", async () => {
   const lost = await lostName();
   expect((await purchase(lost.account, [lost.name])).body.results).toMatchObject([
     { status: "failed", error_code: "domain_not_ready" },

@@ -11,7 +11,7 @@ import { happened, registered, transactions, wallet } from "../../../support/pur
 import { silence } from "../../../support/registrations.ts";
 import { newAccount, testTable, type Account } from "../../../support/world.ts";
 
-/** A name that an account with 100.00 in its wallet has bought, and nobody has asked the registrar for. */
+/** A name that an account with 100.00 in its wallet has bought. The registrar was not asked to register it yet. */
 async function bought(prefix = ""): Promise<{ account: Account; name: string }> {
   const account = await funded(await newAccount(), 10_000);
   const name = `${prefix}${uniqueName()}`;
@@ -27,20 +27,20 @@ const statusOf = async (account: Account, name: string) =>
   (await domainsRequest(account, "GET", `/${name}`)).body as { status: string; status_reason: string | null };
 const times = (types: string[], type: string): number => types.filter((one) => one === type).length;
 
-/** The registrar of an instant, where some things go differently. */
+/** The embedded registrar at the time `at`, with some methods replaced by `own`. */
 const registrarAt = (at: Date, own: Partial<Registrar>): Registrar => ({
   ...embeddedRegistrar(testTable(), () => at),
   ...own,
 });
 
-/** Has the worker look at a name when it is due, with a registrar where some things go differently. */
+/** Runs the worker on a name at its due time, with a registrar that has some methods replaced by `own`. */
 async function lookWith(account: Account, name: string, own: Partial<Registrar>): Promise<void> {
   const { due_at } = await storedAs(account, name);
   await advance(account, name, { registrar: registrarAt(new Date(due_at ?? ""), own) });
 }
 
 describe("a registration", () => {
-  test("that takes a while is looked at now and then, and paid when it is done", async () => {
+  test("that takes a while is checked after longer and longer waits, and is paid when it is done", async () => {
     const { account, name } = await bought("slow-");
     const begun = Date.parse((await storedAs(account, name)).due_at ?? "");
     const looks: number[] = [];
@@ -82,7 +82,7 @@ describe("a registration", () => {
   test.each([
     ["refused-", /refuses/],
     ["fails-", /did not register/],
-  ])("that does not come about (%s) costs nothing and says why, and the name is free", async (prefix, reason) => {
+  ])("that fails (%s) costs nothing and says why, and another account can connect the name", async (prefix, reason) => {
     const { account, name } = await bought(prefix);
     expect(await registered(account, name)).toMatchObject({ status: "failed", is_open: false, due_at: null });
     expect(await statusOf(account, name)).toMatchObject({
@@ -97,7 +97,7 @@ describe("a registration", () => {
     expect(await connected(other, { name })).toMatchObject({ name, status: "pending_delegation" });
   });
 
-  test("that failed can be bought again, and is one domain then", async () => {
+  test("that failed can be bought again, and the account then has one domain", async () => {
     const { account, name } = await bought();
     await lookWith(account, name, { register: () => Promise.reject(new Refused("Not today.")) });
     const first = await storedAs(account, name);
@@ -111,7 +111,7 @@ describe("a registration", () => {
     expect(await wallet(account)).toEqual(paid);
   });
 
-  test("that failed can be connected instead, or deleted", async () => {
+  test("that failed leaves a name that can be connected or deleted", async () => {
     const { account, name } = await bought("refused-");
     await registered(account, name);
     expect(await connected(account, { name })).toMatchObject({ source: "connected", status: "pending_delegation" });
@@ -121,7 +121,7 @@ describe("a registration", () => {
     expect((await domainsRequest(other.account, "GET", "")).body.total).toBe(0);
   });
 
-  test("that runs keeps its domain from being deleted", async () => {
+  test("that is running prevents the deletion of its domain", async () => {
     const { account, name } = await bought("slow-");
     await advance(account, name);
     const { body } = await domainsRequest(account, "DELETE", `/${name}`);
@@ -130,7 +130,7 @@ describe("a registration", () => {
 });
 
 describe("a registrar", () => {
-  test("that is silent gets time: nothing is given back, nor asked for again, for ten minutes", async () => {
+  test("that does not answer gets time: the money stays held, and the next request is at least ten minutes later", async () => {
     const { account, name } = await bought();
     const asked: string[] = [];
     const register = (at: string) => () => {
@@ -164,7 +164,7 @@ describe("a registrar", () => {
     expect(await registered(account, name)).toMatchObject({ status: "pending_delegation" });
   });
 
-  test("that refuses to register a name which it has just registered for us has registered it", async () => {
+  test("that refuses a name because it has just registered this name for us has registered it", async () => {
     const { account, name } = await bought();
     const { due_at } = await storedAs(account, name);
     const plain = registrarAt(new Date(due_at ?? ""), {});
@@ -177,7 +177,7 @@ describe("a registrar", () => {
     expect([(await statusOf(account, name)).status, await wallet(account)]).toEqual(["pending_delegation", paid]);
   });
 
-  test("that says it is done is believed once it has the name", async () => {
+  test("that reports a success is believed only once it has the registration", async () => {
     const { account, name } = await bought();
     await lookWith(account, name, { registration: async () => undefined });
     expect([(await statusOf(account, name)).status, await wallet(account)]).toEqual(["pending_registration", held]);
@@ -193,8 +193,8 @@ describe("a registrar", () => {
   });
 });
 
-describe("several workers at once", () => {
-  test.each(["lost-", "fails-"])("come to the same (%s)", async (prefix) => {
+describe("several workers", () => {
+  test.each(["lost-", "fails-"])("at the same time have the same result as one worker (%s)", async (prefix) => {
     const { account, name } = await bought(prefix);
     const all = async (): Promise<void> => {
       const { id, due_at, status } = await storedAs(account, name);

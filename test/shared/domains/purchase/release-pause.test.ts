@@ -12,7 +12,7 @@ import { testTable, type Account } from "../../../support/world.ts";
 
 type Again = { begin: (account: Account, name: string) => Promise<void>; end: typeof registered };
 
-/** How an account gets a name again: begun, and looked at once. */
+/** Ways in which an account gets a name again. `begin` orders the name and runs the worker once. */
 const ways: Record<string, Again> = {
   transferred: {
     begin: async (account, name) => {

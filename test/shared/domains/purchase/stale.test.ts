@@ -7,7 +7,7 @@ import { purchase, uniqueName } from "../../../support/domains.ts";
 import { buyer, happened, registered, wallet } from "../../../support/purchases.ts";
 import { testTable } from "../../../support/world.ts";
 
-test("a refusal ends no purchase that somebody else got through to the registrar meanwhile", async () => {
+test("a refusal does not end a purchase that another process has begun at the registrar meanwhile", async () => {
   const [account, name] = [await buyer(1_400), uniqueName("slow-d")];
   await purchase(account, [name]);
   const getThrough = async (): Promise<void> => {
@@ -19,7 +19,7 @@ test("a refusal ends no purchase that somebody else got through to the registrar
   const refusing: Registrar = {
     ...embeddedRegistrar(testTable(), () => new Date()),
     register: () => Promise.reject(new Refused("It is not for sale.")),
-    // It finds nothing, and by the time it says so there is something.
+    // It finds no operation. Before it returns, another process begins the operation.
     findOperation: async () => {
       await getThrough();
       return undefined;

@@ -81,7 +81,7 @@ test.each<[candidate: RecordInput, other: RecordInput]>([
   expect(conflictOf(parsed(candidate), [{ ...parsed(other), id: 7 }])).toBeUndefined(),
 );
 
-test("says that a record is there already before it says anything else", () => {
+test("a duplicate is reported before any other conflict", () => {
   const others = [
     { ...parsed(cname), id: 1 },
     { ...parsed(a), id: 2 },

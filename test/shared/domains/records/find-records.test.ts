@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { findRecords } from "../../../../shared/domains/records/find-records.ts";
 import { a, cname, delegated, internet, ns, serving, txt } from "../../../support/dns-network.ts";
 
-test("look-ups keep the delegations inside the zone and take no records from below them, except for a delegation above our DKIM records", async () => {
+test("look-ups find the delegations inside the zone with their glue, and no other records below them except DKIM records", async () => {
   const net = await internet();
   const child = await net.add(
     serving(
@@ -46,7 +46,7 @@ test("look-ups keep the delegations inside the zone and take no records from bel
   ]);
 });
 
-test("look-ups keep a delegation to nameservers that serve the zone too", async () => {
+test("look-ups find a delegation to nameservers that also serve the zone", async () => {
   const net = await internet();
   const host = await net.add(
     serving(

@@ -11,7 +11,7 @@ import { storedAs } from "../../../support/domain-work.ts";
 import { connected } from "../../../support/domains.ts";
 import { newAccount, testTable } from "../../../support/world.ts";
 
-/** Imports what a nameserver transfers, whose messages have some bytes replaced by others of the same length. */
+/** Imports the answers of a zone transfer. `replaced` has bytes of the messages and other bytes of the same length. */
 async function imported(name: string, answers: Answer[], replaced: readonly [string, string][] = []) {
   const account = await newAccount();
   const domain = await connected(account, { name });
@@ -45,7 +45,7 @@ async function imported(name: string, answers: Answer[], replaced: readonly [str
 let count = 0;
 const newName = (): string => `transferred-${process.pid}-${Date.now()}-${(count += 1)}.com`;
 
-test("takes every record that zones here can have, and names each other one with its reason", async () => {
+test("an import takes every record that our zones can have, and lists each other record with the reason", async () => {
   const name = newName();
   const odd = ["we(ird", "at@home", "@", 'quo"te', "back\\slash", "semi;colon", "dol$lar"];
   const { method, created, skipped } = await imported(
@@ -80,7 +80,7 @@ test("takes every record that zones here can have, and names each other one with
   for (const one of skipped) expect(one).toMatch(/: The name (?:has characters|ends in)/);
 });
 
-test("keeps texts as they are, and skips a text that it cannot keep", async () => {
+test("an import keeps texts unchanged, and skips a text that it cannot keep", async () => {
   const name = newName();
   const texts = ['plain; with (all) "sorts" of \\ things', "tab-free @ $ORIGIN", "grüße", '"wholly quoted"'];
   const { created, skipped } = await imported(

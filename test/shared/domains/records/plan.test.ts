@@ -10,7 +10,7 @@ import { newScene } from "./scene.ts";
 
 const shown = ({ id, name, value }: StoredRecord): string => `${id} ${name} ${value}`;
 
-test("one transaction adds, updates and removes records of a zone, in its next revision", async () => {
+test("one transaction adds, updates and removes records of a zone, and makes one new revision of the zone", async () => {
   const { table, accountId, zone, add, records, now } = await newScene();
   const [first, second] = (await add({ name: "a" }, { name: "b" })) as [StoredRecord, StoredRecord];
   const before = await zone();
@@ -34,7 +34,7 @@ test("one transaction adds, updates and removes records of a zone, in its next r
   expect(after.dirty).toEqual(expect.arrayContaining(["a A", "b A", "c A", "d A"]));
 });
 
-test("a transaction has no place for a second plan of records", () => {
+test("the types allow no second plan of records in a transaction", () => {
   expectTypeOf<SoleWrites>().not.toExtend<Write>();
   expectTypeOf<SoleWrites[]>().not.toExtend<ChangePlan<unknown>["sole"]>();
   expectTypeOf<SoleWrites>().not.toExtend<Iterable<Write>>();

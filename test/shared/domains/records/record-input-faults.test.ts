@@ -175,4 +175,4 @@ test.each<[Case & { type: RecordInput["type"]; name: string }, string[]]>([
       "tag: tag is only for CAA records",
     ],
   ],
-])("says all that is wrong with %j", (input, faults) => expect(faultsOf(input)).toEqual(faults));
+])("reports all faults of %j", (input, faults) => expect(faultsOf(input)).toEqual(faults));

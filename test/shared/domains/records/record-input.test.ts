@@ -119,14 +119,15 @@ test.each<[RecordInput, Omit<ReturnType<typeof parsed>, "name" | "type">]>([
     { name: "www", type: "TXT", value: 'a\\032"' },
     { value: 'a\\032"', ttl: 3_600 },
   ],
-])("%j has its normal form", (input, form) =>
+])("%j is read into its normal form", (input, form) =>
   expect(parsed(input)).toEqual({ name: input.name, type: input.type, ...form }),
 );
 
-test("AAAA addresses have the one spelling that browsers give them too (RFC 5952)", () => {
+test("AAAA addresses have the spelling of RFC 5952, which browsers also use", () => {
   fc.assert(
     fc.property(fc.ipV6(), (address) => {
       const browsers = new URL(`http://[${address}]/`).hostname.slice(1, -1);
+      // An AAAA record with an IPv4 address inside (`::ffff:…`) is refused.
       fc.pre(!browsers.startsWith("::ffff:"));
       expect(parsed({ name: "@", type: "AAAA", value: address }).value).toBe(browsers);
     }),
@@ -134,7 +135,7 @@ test("AAAA addresses have the one spelling that browsers give them too (RFC 5952
   );
 });
 
-test("a normal form is read as itself, in any type", () => {
+test("the normal form of a record is read as the same record, for every type", () => {
   fc.assert(
     fc.property(inputs, (input) => {
       const read = parseRecord(input, zone);

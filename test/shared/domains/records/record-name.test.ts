@@ -123,10 +123,10 @@ test.each([
   ["a long U-label", "ü".repeat(60), `The label "${"ü".repeat(40)}…" is longer than 63 bytes in its xn-- form`],
   ["a long name", [long, long, long, long].join("."), "Together with .example.com, the name is longer than 253 bytes"],
   ["a longer name", [long, long, long, long, long].join("."), "The name is longer than 253 bytes"],
-  ["what could be no name", "a".repeat(100_000), "The name is longer than 253 bytes"],
+  ["a name of 100,000 bytes", "a".repeat(100_000), "The name is longer than 253 bytes"],
 ])("refuses %s, and says why", (_, spelling, fault) => expect(readRecordName(spelling, zone)).toEqual({ fault }));
 
-test("takes a name of 253 bytes with its zone, and none of 254", () => {
+test("a name can have 253 bytes together with its zone, and not 254", () => {
   const ofLength = (length: number) => `${long}.${long}.${long}.`.padEnd(length - zone.length - 1, "a");
   expect(readRecordName("a".repeat(63), zone)).toEqual({ value: "a".repeat(63) });
   expect(readRecordName(ofLength(253), zone)).toEqual({ value: ofLength(253) });
@@ -136,7 +136,7 @@ test("takes a name of 253 bytes with its zone, and none of 254", () => {
   expect(readRecordName(`*.${ofLength(252)}`, zone)).toHaveProperty("fault");
 });
 
-test("names of a zone with an internationalised name are in it in both spellings", () => {
+test("a record name can end in either spelling of an internationalised zone", () => {
   for (const spelling of ["www", "www.bücher.example", "WWW.BÜCHER.example.", "www.xn--bcher-kva.example"]) {
     expect(readRecordName(spelling, "xn--bcher-kva.example")).toEqual({ value: "www" });
   }
@@ -148,7 +148,7 @@ const anyText = fc.oneof(
   fc.string({ maxLength: 12 }).map((text) => `xn--${text}`),
 );
 
-test("the normal form of any text fits into DNS, is in lower case, and reads as itself", () => {
+test("the normal form of any accepted text fits into DNS, is in lower case, and is read as itself", () => {
   fc.assert(
     fc.property(anyText, (text) => {
       const read = readRecordName(text, zone);
@@ -164,7 +164,7 @@ test("the normal form of any text fits into DNS, is in lower case, and reads as 
   );
 });
 
-/** ASCII in the full width that East Asian keyboards have. */
+/** The text with its ASCII characters in full width, as East Asian keyboards write them. */
 const fullWidth = (text: string): string =>
   text.replace(/[!-~]/g, (one) => String.fromCodePoint((one.codePointAt(0) ?? 0) + 0xfee0));
 

@@ -6,14 +6,14 @@ import type { ParsedRecord, RecordInput } from "../../../../shared/domains/recor
 
 export const zone = "example.com";
 
-/** The normal form of a record that has to be a good one. */
+/** The normal form of a record. Throws if the record has faults. */
 export function parsed(input: RecordInput, inZone = zone): ParsedRecord {
   const read = parseRecord(input, inZone);
   if ("record" in read) return read.record;
   throw new Error(read.faults.map(({ member, message }) => `${member}: ${message}`).join("; "));
 }
 
-/** What is wrong with a record, as `member: message`; empty when nothing is. */
+/** The faults of a record, each as `member: message`. */
 export function faultsOf(input: RecordInput, inZone = zone): string[] {
   const read = parseRecord(input, inZone);
   return "record" in read ? [] : read.faults.map(({ member, message }) => `${member}: ${message}`);
@@ -21,7 +21,7 @@ export function faultsOf(input: RecordInput, inZone = zone): string[] {
 
 export type Case = Partial<RecordInput> & { value: string };
 
-/** A record of `www` of this type. */
+/** Makes a record of this type with the name `www`. */
 export const www =
   (type: RecordInput["type"]) =>
   (given: Case): RecordInput => ({ name: "www", type, ...given });
@@ -48,7 +48,7 @@ const label = fc.oneof(
     "mx",
   ),
 );
-/** Names of records, most of them good. */
+/** Names of records. Most of them are valid. */
 const names = fc.oneof(
   fc.constantFrom("@", "*", "_sip._tcp", "_dmarc", "s1._domainkey"),
   fc.array(label, { minLength: 1, maxLength: 4 }).map((labels) => labels.join(".")),
@@ -115,7 +115,7 @@ const services = fc
   )
   .map(([host, all]) => [host, ...all.filter((one) => one !== "")].join(" "));
 
-/** Inputs of all types, about half of them good records. */
+/** Inputs of all record types. About half of them are valid. */
 export const inputs: fc.Arbitrary<RecordInput> = fc.constantFrom(...RecordType.options).chain((type) => {
   const host = fc.oneof({ arbitrary: hosts, weight: 5 }, fc.constant("."));
   const value = {
@@ -148,7 +148,7 @@ export const inputs: fc.Arbitrary<RecordInput> = fc.constantFrom(...RecordType.o
   });
 });
 
-/** Good records in their normal form. */
+/** Valid records in their normal form. */
 export const records: fc.Arbitrary<ParsedRecord> = inputs
   .map((input) => parseRecord(input, zone))
   .filter((read) => "record" in read)

@@ -40,7 +40,7 @@ test.each<[RecordInput, Record<string, unknown>]>([
     { name: "www", type: "CAA", value: ";", tag: "issue", flags: 128 },
     { type: "CAA", flags: 128, tag: "issue", value: ";" },
   ],
-])("the data of a %o go into the zone", (input, data) => expect(dataOf(parsed(input))).toEqual(data));
+])("the zone gets the data of the record %o", (input, data) => expect(dataOf(parsed(input))).toEqual(data));
 
 test("records of one name and type are one RRset, with the lowest of their TTLs", () => {
   const records = [

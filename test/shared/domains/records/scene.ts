@@ -17,7 +17,7 @@ const log = createLog("silent", {});
 
 export const silence = (): Problem => new Problem("upstream_unavailable", "Nobody answers.", { retry_after: 1 });
 
-/** One domain with its zone, which the nameservers should have, in a table of its own at a time of its own. */
+/** A domain with its zone in a new table, with an embedded provider and a clock. */
 export async function newScene() {
   const table = openMemoryTable(createMemoryStore());
   const accountId = randomUUID();
@@ -59,10 +59,10 @@ export async function newScene() {
     records,
     now,
     wait: (ms: number) => void (clock.at = new Date(clock.at.getTime() + ms)),
-    /** Brings the zone up to date with a provider that does some things in its own way. */
+    /** Syncs the zone with the embedded provider. `own` replaces some of the provider's methods. */
     sync: (own: Partial<Dns> = {}, over: Table = table) =>
       syncZone(accountId, domain.id, { table: over, dns: { ...provider, ...own }, now, log }),
-    /** `<name> <type>` of what the nameservers have, but for the nameservers themselves. */
+    /** `<name> <type>` of the RRsets on the nameservers, without the NS records of the domain. */
     served: async (): Promise<string[]> => {
       const found = await zoneAt(table, domain.name);
       const names = found?.rrsets.map(({ name, type }) => `${name.slice(0, -domain.name.length - 1)} ${type}`) ?? [];
@@ -77,7 +77,7 @@ export const many = (count: number, prefix = "n"): { name: string }[] =>
 
 export type Scene = Awaited<ReturnType<typeof newScene>>;
 
-/** Adds records as many at a time as a transaction has room for. */
+/** Adds records in transactions of 25 records. */
 export async function addMany({ add }: Scene, names: { name: string }[]): Promise<void> {
   for (let from = 0; from < names.length; from += 25) await add(...names.slice(from, from + 25));
 }

@@ -5,7 +5,7 @@ import { a, delegated, internet, serving, txt } from "../../../support/dns-netwo
 
 const own = "_spf.ours.test";
 
-/** Counts the look-ups of `shop.test` in a DNS in which these names have these texts. */
+/** Counts the look-ups of the SPF record `text` of `shop.test`. `texts` has the TXT records of names in the DNS. */
 async function counted(text: string, texts: Record<string, string | string[]>) {
   const net = await internet();
   const rrsets = Object.entries(texts).map(([name, some]) => txt(name, ...[some].flat()));
@@ -27,7 +27,7 @@ test.each<[title: string, text: string, texts: Record<string, string | string[]>
   ["our own include, even if it cannot be resolved", `v=spf1 include:${own} ~all`, {}, 1],
   ["a chain of includes", "v=spf1 include:c0.shop.test -all", chain(10), 10],
   [
-    "the include of two records twice",
+    "an include twice if two records have it",
     "v=spf1 include:a.shop.test include:b.shop.test -all",
     {
       "a.shop.test": "v=spf1 include:c0.shop.test -all",
@@ -43,8 +43,18 @@ test.each<[title: string, text: string, texts: Record<string, string | string[]>
     4,
   ],
   ["a redirect", "v=spf1 redirect=a.shop.test", { "a.shop.test": "v=spf1 a:www.shop.test -all" }, 2],
-  ["nothing after all", "v=spf1 include:a.shop.test -all", { "a.shop.test": "v=spf1 -all include:b.shop.test" }, 1],
-  ["only SPF among other texts", "v=spf1 include:a.shop.test -all", { "a.shop.test": ["x=1", "v=spf1 -all"] }, 1],
+  [
+    "no term after the term `all`",
+    "v=spf1 include:a.shop.test -all",
+    { "a.shop.test": "v=spf1 -all include:b.shop.test" },
+    1,
+  ],
+  [
+    "only the SPF record among other texts",
+    "v=spf1 include:a.shop.test -all",
+    { "a.shop.test": ["x=1", "v=spf1 -all"] },
+    1,
+  ],
 ])("counts %s", async (_, text, texts, lookups) => {
   expect(await counted(text, texts)).toEqual({ lookups });
 });
@@ -104,7 +114,7 @@ test.each<[title: string, text: string, texts: Record<string, string | string[]>
   expect(await counted(text, texts)).toEqual({ fault: { term, message: expect.stringContaining(message) } });
 });
 
-test("knows nothing if a nameserver is silent, unless the rest is too much already", async () => {
+test("the count is `unknown` if a nameserver is silent, unless the other terms are already too many", async () => {
   const net = await internet();
   const silent = await net.addAsLiked({});
   net.registered.push(...delegated("shop.test", silent));
@@ -117,7 +127,7 @@ test("knows nothing if a nameserver is silent, unless the rest is too much alrea
   expect(await asked(`v=spf1 ${many} include:a.shop.test -all`)).toMatchObject({ fault: expect.anything() });
 });
 
-test("stops counting in a tree of includes without an end", async () => {
+test("the count stops in an endless tree of includes", async () => {
   const net = await internet();
   const host = await net.add(async ({ name }) =>
     serving({ name: "shop.test", rrsets: [txt(name, tree(name))] })({ name, type: "TXT" }),

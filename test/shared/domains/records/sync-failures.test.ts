@@ -5,12 +5,12 @@ import { hasRevision } from "../../../../shared/domains/zone.ts";
 import { ZoneExists, type Dns, type ZoneChange } from "../../../../shared/providers/dns/dns.ts";
 import { addMany, many, newScene, silence, type Scene } from "./scene.ts";
 
-describe("a provider that fails", () => {
+describe("a provider", () => {
   test.each([
-    ["does not answer for the zone", { createZone: () => Promise.reject(silence()) }],
-    ["has an older zone of the name still", { createZone: () => Promise.reject(new ZoneExists("another")) }],
-    ["does not answer for the change", { changeZone: () => Promise.reject(silence()) }],
-  ])("that %s is no error: the record is pending and due, and the next round brings it in", async (_, failing) => {
+    ["does not answer to the creation of the zone", { createZone: () => Promise.reject(silence()) }],
+    ["still has an older zone of the name", { createZone: () => Promise.reject(new ZoneExists("another")) }],
+    ["does not answer to the change", { changeZone: () => Promise.reject(silence()) }],
+  ])("that %s causes no error: the record stays pending and due, and the next sync writes it", async (_, failing) => {
     const { add, sync, zone, served } = await newScene();
     await add({ name: "www" });
     const before = await zone();
@@ -22,7 +22,7 @@ describe("a provider that fails", () => {
     expect(await served()).toEqual(["www A"]);
   });
 
-  test("creates the zone once, with any failure after it", async () => {
+  test("creates only one zone, even if the change after it fails", async () => {
     const { add, sync, zone, provider } = await newScene();
     await add({ name: "www" });
     const ids: string[] = [];
@@ -36,7 +36,7 @@ describe("a provider that fails", () => {
     expect(new Set(ids)).toEqual(new Set([(await zone()).zone_id]));
   });
 
-  test("by a mistake of ours is told, and the zone is free for the next round", async () => {
+  test("that refuses a wrong request causes an error, and the next sync can take the zone", async () => {
     const { add, sync, zone } = await newScene();
     await add({ name: "www" });
     await expect(sync({ changeZone: () => Promise.reject(new Error("InvalidChangeBatch")) })).rejects.toThrow(
@@ -46,7 +46,7 @@ describe("a provider that fails", () => {
     expect(await sync()).toMatchObject({ dirty: [] });
   });
 
-  test("a CNAME that went and an A that came while it failed change in one round", async () => {
+  test("that failed gets a removed CNAME and a new A of the same name in one later sync", async () => {
     const { add, remove, sync, served } = await newScene();
     await add({ name: "www", type: "CNAME", value: "example.net" });
     await sync();
@@ -58,7 +58,7 @@ describe("a provider that fails", () => {
   });
 });
 
-describe("nothing stays that was removed", () => {
+describe("a removed record leaves the nameservers", () => {
   const lost = (scene: Scene, batches = 1) => {
     let left = batches;
     return {
@@ -70,7 +70,7 @@ describe("nothing stays that was removed", () => {
     };
   };
 
-  test("though it came with the first change, whose answer was lost", async () => {
+  test("even if the record came with the first change, whose answer was lost", async () => {
     const scene = await newScene();
     await scene.add({ name: "www" }, { name: "old" });
     await scene.sync(lost(scene));
@@ -80,7 +80,7 @@ describe("nothing stays that was removed", () => {
     expect(await scene.served()).toEqual(["www A"]);
   });
 
-  test("though it came with a change whose answer was lost, before so much changed that all is looked at", async () => {
+  test("even if the record came with a change whose answer was lost, and then more changed than is noted one by one", async () => {
     const scene = await newScene();
     await scene.add({ name: "www" });
     await scene.sync();
@@ -92,7 +92,7 @@ describe("nothing stays that was removed", () => {
     expect(await scene.served()).toHaveLength(211);
   });
 
-  test("though it came with one of many changes, a later one of which failed", async () => {
+  test("even if the record came with one of several changes, and a later change failed", async () => {
     const scene = await newScene();
     await scene.add({ name: "www" });
     await scene.sync();
@@ -105,7 +105,7 @@ describe("nothing stays that was removed", () => {
   });
 });
 
-test("a record that the provider cannot hold is pending until it is changed, and delays no other record", async () => {
+test("a record that the provider cannot hold stays pending, and delays no other record", async () => {
   const { add, remove, records, sync, zone, provider } = await newScene();
   const isLong = (one: ZoneChange): boolean => "put" in one && one.put.name.startsWith("long.");
   const changeZone: Dns["changeZone"] = async (zoneId, changes) => {

@@ -5,7 +5,7 @@ import type { Dns } from "../../../../shared/providers/dns/dns.ts";
 import { many, newScene, silence, type Scene } from "./scene.ts";
 
 type Change = { do: "add" | "remove"; name: string; type: "A" | "CNAME" } | { do: "add many" | "remove many" };
-/** What becomes of a call of the provider: it is done, or its answer is lost, or it never comes there. */
+/** What happens to a call of the provider: it is done, its answer is lost, it never arrives, or it stays pending. */
 type Fate = "done" | "answer lost" | "lost" | "pending";
 type Step = Change | { do: "sync"; fates: Fate[]; meanwhile: Change | undefined } | { do: "wait" };
 
@@ -51,7 +51,7 @@ const addable = ({ name: own, type }: { name: string; type: "A" | "CNAME" }) => 
   value: type === "A" ? "192.0.2.1" : "example.net",
 });
 
-/** The provider, some of whose calls fail, while something else happens during its first change. */
+/** The provider, with the fates of its calls in order. `meanwhile` happens right before its first change. */
 function weathered(scene: Scene, fates: Fate[], meanwhile: Change | undefined): Partial<Dns> {
   const left = [...fates];
   let isFirst = true;
@@ -74,7 +74,7 @@ function weathered(scene: Scene, fates: Fate[], meanwhile: Change | undefined): 
   };
 }
 
-test("after any changes and failures the nameservers end with exactly the stored records", async () => {
+test("after random changes and failures, a last sync leaves exactly the stored records on the nameservers", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14 }), async (steps) => {
       const scene = await newScene();
@@ -84,7 +84,7 @@ test("after any changes and failures the nameservers end with exactly the stored
         else if (one.do === "sync") await scene.sync(weathered(scene, one.fates, one.meanwhile));
         else await apply(scene, one);
         const { wanted, dirty, change: running, due_at } = await scene.zone();
-        // What is not there yet is due: nobody has to remember it.
+        // While changes are missing on the nameservers, the zone is due.
         if (wanted && (dirty.length > 0 || running)) expect(due_at).not.toBeNull();
       }
       await scene.sync();

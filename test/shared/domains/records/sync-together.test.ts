@@ -4,8 +4,8 @@ import { hasRevision } from "../../../../shared/domains/zone.ts";
 import type { Table } from "../../../../shared/table/table.ts";
 import { newScene, silence } from "./scene.ts";
 
-describe("several at once", () => {
-  test("one of them syncs the zone, and the others leave it to that process", async () => {
+describe("several syncs at once", () => {
+  test("one process syncs the zone, and the other processes leave the zone to this process", async () => {
     const { add, sync, provider, served } = await newScene();
     await add({ name: "www" });
     let asked = 0;
@@ -19,7 +19,7 @@ describe("several at once", () => {
     expect(await served()).toEqual(["www A"]);
   });
 
-  test("changes during a sync come with it", async () => {
+  test("a sync also writes the changes that are made during the sync", async () => {
     const { add, remove, sync, provider, served, zone } = await newScene();
     await add({ name: "www" }, { name: "old" });
     let times = 0;
@@ -38,7 +38,7 @@ describe("several at once", () => {
     expect(await zone()).toMatchObject({ dirty: [], due_at: null });
   });
 
-  test("changes that come faster than they are brought in are each in sync once they are, and the last are due", async () => {
+  test("if each change of the provider is followed by a new record, the sync ends, and the last record is due", async () => {
     const { add, sync, provider, served, zone } = await newScene();
     await add({ name: "n0" });
     let count = 0;
@@ -57,7 +57,7 @@ describe("several at once", () => {
     expect(await served()).toHaveLength(count + 1);
   });
 
-  test("changes right after a sync are synced by their own process", async () => {
+  test("changes right after a sync are synced by the process that makes them", async () => {
     const { table, add, sync, served, zone } = await newScene();
     await add({ name: "www" });
     let isLater = false;
@@ -77,7 +77,7 @@ describe("several at once", () => {
     expect(await zone()).toMatchObject({ dirty: [], due_at: null });
   });
 
-  test("who died while at it keeps others out for two minutes, and no longer", async () => {
+  test("a process that dies during a sync keeps other processes out for two minutes, and no longer", async () => {
     const { add, sync, served, wait } = await newScene();
     await add({ name: "www" });
     let die: (reason: Error) => void = () => undefined;
@@ -93,7 +93,7 @@ describe("several at once", () => {
     await dead;
   });
 
-  test("a process whose lease another one took over does not undo the state that the other stored", async () => {
+  test("a process that has lost its lease does not undo the state that another process stored", async () => {
     const { add, sync, served, wait, zone, provider } = await newScene();
     await add({ name: "www" });
     let resume: () => void = () => undefined;

@@ -4,7 +4,7 @@ import { hasRevision } from "../../../../shared/domains/zone.ts";
 import type { ZoneChange } from "../../../../shared/providers/dns/dns.ts";
 import { addMany, many, newScene, silence, type Scene } from "./scene.ts";
 
-test("brings all records to the provider, and is then up to date and not due", async () => {
+test("a sync writes all records to the provider, and the zone is then up to date and not due", async () => {
   const { add, sync, served, zone } = await newScene();
   await add({ name: "www" }, { name: "www", value: "192.0.2.2" }, { name: "mail", type: "TXT", value: "x" });
   expect((await zone()).due_at).not.toBeNull();
@@ -14,7 +14,7 @@ test("brings all records to the provider, and is then up to date and not due", a
   expect(await zone()).toMatchObject({ dirty: [], due_at: null, synced_revision: 1, lease_until: "" });
 });
 
-test("makes no call of the provider for a zone that is up to date, or that has no delegation", async () => {
+test("a sync does not call the provider for a zone that is up to date, or that is not wanted on the nameservers", async () => {
   const scene = await newScene();
   const never = () => Promise.reject(new Error("asked"));
   const asking = { createZone: never, changeZone: never, isInSync: never };
@@ -33,7 +33,7 @@ describe("a provider whose servers take a while", () => {
     isInSync: async () => false,
   });
 
-  test("the record is pending until it says that all have it", async () => {
+  test("keeps a record pending until it says that all its servers have the change", async () => {
     const scene = await newScene();
     await scene.add({ name: "www" });
     const first = await scene.sync(pending(scene));
@@ -52,7 +52,7 @@ describe("a provider whose servers take a while", () => {
     expect(settled).not.toHaveProperty("change");
   });
 
-  test("does not take the servers to have a later change because they have an earlier one", async () => {
+  test("does not make a later change count as done because an earlier change is done", async () => {
     const scene = await newScene();
     await scene.add({ name: "www" });
     await scene.sync(pending(scene));
@@ -64,7 +64,7 @@ describe("a provider whose servers take a while", () => {
     expect(last && hasRevision(last, 2)).toBe(true);
   });
 
-  test("not answering whether they have it is no error", async () => {
+  test("causes no error if it does not answer whether its servers have the change", async () => {
     const scene = await newScene();
     await scene.add({ name: "www" });
     await scene.sync(pending(scene));
@@ -75,7 +75,7 @@ describe("a provider whose servers take a while", () => {
 });
 
 describe("more changes than are noted one by one", () => {
-  test("all come, a hundred at a time, and all go", async () => {
+  test("are written 100 at a time: 230 records come, then 215 of them go and 15 stay", async () => {
     const scene = await newScene();
     await addMany(scene, many(230));
     expect((await scene.zone()).dirty).toEqual(["*"]);

@@ -17,7 +17,7 @@ const settings = {
   tls_report_email: null,
 } as const;
 
-test("all are records that could be written by hand, and none could be beside them", () => {
+test("all system records are valid records, and customers cannot write them", () => {
   const key =
     "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAu1SU1LfVLPHCozMxH2Mo4lgOEePzNm0tRgeLezV6ffAt0gunVTLw7onLRnrq0/IzW7yWR7QkrmBL7jTKEn5u+qKhbwKfBstIs+bMY2Zkp18gnTxKLxoS2tFczGkPLPgizskuemMghRniWaoLcyehkd3qqGElvW/VDL5AaWTg0nLVkjRo9z+40RQzuVaE8AkAFmxZzow3x+VJYKdjykkJ0iT9wCS0DRTXu269V264Vf/3jvredZiKRkgwlL9xNAwxXFg0x/XFw005UWVRIkdgcKWTjpBP2dPwVZ4WWC+9aGVd+Gyn1o0CLelf4rEjGoXbAAEgAqeGUxrcIlbjXfbcmwIDAQAB";
   const records = systemRecords(settings, { selector: "hm1", public_key: key });
@@ -28,7 +28,7 @@ test("all are records that could be written by hand, and none could be beside th
   }
 });
 
-test("names the domain's own sending addresses before the shared ones, also sixteen long addresses", () => {
+test("the SPF record names the domain's own sending addresses before our include, even 16 long addresses", () => {
   expect(spfRecord([]).value).toBe("v=spf1 include:_spf.hosted-mail.example ~all");
   const senders = ["45.0.0.1", "2606:4700::1111"];
   expect(spfRecord(senders).value).toBe(
@@ -51,7 +51,7 @@ test("names the domain's own sending addresses before the shared ones, also sixt
   }
 });
 
-test("says the policy and where to report to", () => {
+test("the DMARC record has the policy and the address for reports", () => {
   expect(dmarcRecord(settings).value).toBe("v=DMARC1; p=quarantine; rua=mailto:dmarc@example.com");
   expect(dmarcRecord({ dmarc_policy: "none", dmarc_report_email: null }).value).toBe("v=DMARC1; p=none");
 });
@@ -66,7 +66,7 @@ test.each([
   ["_domainkey", "NS", "ns1.other.example"],
   ["autoconfig", "A", "192.0.2.1"],
   ["autodiscover", "NS", "ns1.other.example"],
-] as const)("keeps %s %s %s from being in the way of mail", (name, type, value) => {
+] as const)("the record %s %s %s is reserved, because it would disturb mail", (name, type, value) => {
   expect(reservedFor({ name, type, value }, settings)).toBeTypeOf("string");
 });
 
@@ -80,6 +80,6 @@ test.each([
   ["_domainkey", "TXT", "o=-"],
   ["sub", "NS", "ns1.other.example"],
   ["*", "A", "192.0.2.1"],
-] as const)("leaves %s %s %s to customers", (name, type, value) => {
+] as const)("the record %s %s %s is not reserved", (name, type, value) => {
   expect(reservedFor({ name, type, value }, settings)).toBeUndefined();
 });

@@ -25,7 +25,7 @@ test.each([
   "v=spf1 ra=postmaster -all",
   "v=spf1 ip4:192.0.2.1",
   `v=spf1 ${includes(10)} -all`,
-])("takes the SPF record %s as it is", (value) => expect(parsed(txt("@", value)).value).toBe(value));
+])("accepts the SPF record %s unchanged", (value) => expect(parsed(txt("@", value)).value).toBe(value));
 
 test.each([
   ["v=spf1;-all", 'An SPF record must begin with "v=spf1" and a space'],
@@ -112,7 +112,7 @@ test("refuses an SPF record that is too long for an answer by UDP", () => {
   expect(faultsOf(txt("@", value.replace("ip4:192.0.2.1 ", "")))).toEqual([]);
 });
 
-test("a text is an SPF record only if receivers take it for one", () => {
+test("`isSpf` is true only for texts that receivers read as SPF records", () => {
   expect(["v=spf1", "v=spf1 -all", "V=SPF1 a"].filter((text) => !isSpf(text))).toEqual([]);
   expect(["v=spf10", " v=spf1", "v=spf1\t-all", "spf2.0/pra", "a v=spf1"].filter(isSpf)).toEqual([]);
 });
@@ -124,7 +124,9 @@ test.each([
   ["_dmarc", "v=DMARC1; p=none; rua=mailto:a@example.org!10m , mailto:b@example.org; ruf=https://example.org/r"],
   ["example.org._report._dmarc", "v=DMARC1"],
   ["www", "v=DMARC1"],
-])("takes %s with the DMARC record %s", (name, value) => expect(parsed(txt(name, value)).value).toBe(value));
+])("accepts, for the name %s, the DMARC record %s", (name, value) =>
+  expect(parsed(txt(name, value)).value).toBe(value),
+);
 
 const begins = 'A DMARC record must begin with "v=DMARC1;", such as "v=DMARC1; p=none"';
 test.each([
@@ -159,17 +161,17 @@ const ed25519 = Buffer.alloc(32, 7).toString("base64");
 test.each([
   ["a key", `v=DKIM1; k=rsa; p=${key}`],
   ["a key with spaces in it and no version", `p=${key.slice(0, 100)} ${key.slice(100)}; t=y`],
-  ["a key as RFC 6376 has it", `v=DKIM1; p=${keyOf(1_024, "pkcs1")}`],
+  ["a key in the format of RFC 6376", `v=DKIM1; p=${keyOf(1_024, "pkcs1")}`],
   ["an Ed25519 key", `v=DKIM1; k=ed25519; p=${ed25519}`],
   ["a revoked key", "v=DKIM1; p="],
-])("takes %s for DKIM", (_, value) => expect(parsed(txt("s1._domainkey", value)).value).toBe(value));
+])("accepts %s as a DKIM record", (_, value) => expect(parsed(txt("s1._domainkey", value)).value).toBe(value));
 
 test.each([
   ["no key", "hello=1", 'the key is missing. Write it as p=, such as "v=DKIM1; k=rsa; p=MIIB…"'],
   ["a bare key", "MIIBIjAN", '"MIIBIjAN" is not name=value. Separate such pairs with semicolons'],
   ["a version at the end", `p=${key}; v=DKIM1`, 'the record must begin with "v=DKIM1;"'],
   ["another version", `v=DKIM2; p=${key}`, 'the record must begin with "v=DKIM1;"'],
-  ["another kind", `v=DKIM1; k=dsa; p=${key}`, "k= must be rsa or ed25519"],
+  ["another type of key", `v=DKIM1; k=dsa; p=${key}`, "k= must be rsa or ed25519"],
   [
     "a PEM key",
     `v=DKIM1; p=-----BEGIN PUBLIC KEY-----`,
@@ -187,6 +189,6 @@ test.each([
     "p= is not a whole RSA key. A part of the key is missing. Copy the key again",
   ],
   ["a short key", `v=DKIM1; p=${keyOf(512)}`, "The key has 512 bits. Verifiers require 1024 at least (RFC 8301)"],
-])("refuses %s for DKIM", (_, value, message) =>
+])("refuses %s as a DKIM record", (_, value, message) =>
   expect(faultsOf(txt("s1.mail._domainkey", value))).toEqual([`value: DKIM: ${message}`]),
 );

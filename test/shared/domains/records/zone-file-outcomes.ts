@@ -2,12 +2,12 @@ import { readZoneFile } from "../../../../shared/domains/records/zone-file.ts";
 import { zone } from "./records.ts";
 
 export const read = (...lines: string[]) => readZoneFile(lines.join("\n"), zone);
-/** The only record of a file, when there is one and nothing was skipped. */
+/** The only record of a file. Returns all records and skipped entries if there is not exactly one entry. */
 export function only(...lines: string[]) {
   const { records, skipped } = read(...lines);
   return skipped.length === 0 && records.length === 1 ? records[0]?.input : { records, skipped };
 }
-/** What each line came to: a record's name and value, or why there is none. */
+/** The result of each line: its record, or the reason why the line was skipped. */
 export function outcomes(...lines: string[]) {
   const { records, skipped } = read(...lines);
   const all = [

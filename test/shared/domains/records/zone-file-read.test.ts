@@ -57,7 +57,7 @@ test.each([
   ["\ufeffwww A 192.0.2.1\r", { name: "www", type: "A", value: "192.0.2.1" }],
 ])("reads %j", (line, record) => expect(only(line)).toEqual(record));
 
-test("parentheses hold lines together, with comments, quotes and blank lines between them", () => {
+test("parentheses join lines into one entry, even with comments, quotes and blank lines between them", () => {
   const lines = ["www (", "  300 ; why (", "", 'IN TXT "a (" ; )', '"b )"', " c ) ; end"];
   expect(only(...lines)).toEqual({ name: "www", type: "TXT", value: "a (b )c", ttl: 300 });
   expect(outcomes("www TXT ( a", "b )", " A 192.0.2.1", "( mail", ") A 192.0.2.2")).toEqual([
@@ -67,7 +67,7 @@ test("parentheses hold lines together, with comments, quotes and blank lines bet
   ]);
 });
 
-test("an entry that begins with a blank belongs to the name of the entry before it, even if that was skipped", () => {
+test("an entry that begins with a blank has the name of the entry before it, even if the entry before was skipped", () => {
   expect(
     outcomes(
       "a A 192.0.2.1",
@@ -95,7 +95,7 @@ test("an entry that begins with a blank belongs to the name of the entry before 
   ]);
 });
 
-test("TTLs go from $TTL on, or from the record before", () => {
+test("a record without a TTL has the TTL of the last $TTL, or else of the record before it", () => {
   expect(
     outcomes(
       "a A 192.0.2.1",
@@ -116,7 +116,7 @@ test("TTLs go from $TTL on, or from the record before", () => {
   ]);
 });
 
-test("names go by the last $ORIGIN, which may itself be relative or the root", () => {
+test("names are relative to the last $ORIGIN, which can be relative or the root", () => {
   expect(
     outcomes(
       "$ORIGIN sub",
@@ -179,7 +179,7 @@ test.each([
   expect(read(line)).toEqual({ records: [], skipped: [{ line: 1, text: line, reason }] });
 });
 
-test("a $ORIGIN that is none ends the file, for the names after it would be wrong", () => {
+test("an invalid $ORIGIN ends the file, because the names after it would be wrong", () => {
   const reason = "$ORIGIN needs one name. Nothing from this line on was read";
   expect(outcomes("a A 192.0.2.1", "$ORIGIN", "b A 192.0.2.1")).toEqual(["1: a A 192.0.2.1 -", `2: ${reason}`]);
   expect(outcomes(`$ORIGIN ${"a.".repeat(1_000)}`, "b A 192.0.2.1")).toEqual([`1: ${reason}`]);

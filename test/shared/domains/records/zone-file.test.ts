@@ -13,7 +13,7 @@ const head = {
 };
 const exportedAt = new Date("2026-03-04T05:06:07Z");
 
-test("writes a whole zone, with absolute hosts and texts in quotes", () => {
+test("a zone file has the whole zone, with absolute hosts, and texts in quotes", () => {
   const file = writeZoneFile(
     [
       parsed({ name: "@", type: "MX", value: "mail.example.com", priority: 10 }),
@@ -49,14 +49,14 @@ test("writes a whole zone, with absolute hosts and texts in quotes", () => {
   ]);
 });
 
-/** Records with the TTL of their RRset. */
+/** The records, each with the lowest TTL of its RRset. */
 const withLowestTtl = (all: readonly ParsedRecord[]): ParsedRecord[] =>
   all.map((record) => {
     const set = all.filter(({ name, type }) => name === record.name && type === record.type);
     return { ...record, ttl: Math.min(...set.map(({ ttl }) => ttl)) };
   });
 
-test("a written file is ASCII and reads as the same records, with the TTL of their RRset", () => {
+test("a written file is ASCII, and is read as the same records with the TTL of their RRset", () => {
   fc.assert(
     fc.property(fc.array(records, { maxLength: 12 }), (written) => {
       const file = writeZoneFile(written, head, exportedAt);
@@ -73,7 +73,7 @@ test("a written file is ASCII and reads as the same records, with the TTL of the
   );
 });
 
-test("every line of a file comes out as a record or as skipped with a reason", () => {
+test("every line of a file becomes a record or is skipped with a reason", () => {
   const words = fc.constantFrom(
     "a",
     "@",
@@ -103,7 +103,7 @@ test("every line of a file comes out as a record or as skipped with a reason", (
   );
 });
 
-test("no text makes it throw, and the names it gives are names", () => {
+test("`readZoneFile` never throws, and returns only valid names", () => {
   const piece = fc.constantFrom(
     "a",
     " ",

@@ -15,14 +15,14 @@ import { newAccount, testTable, type Account } from "../../../support/world.ts";
 const told = async (account: Account): Promise<string[]> =>
   (await happened(account)).filter((type) => /^domain\.(?:renew|expiring|released|regained)/.test(type));
 
-/** What is told at one moment, in no order. */
+/** The events of the same moment, sorted by name. */
 const both = ["domain.expiring", "domain.renewal_failed"];
 
-/** When the registration of a name ends, as its account knows it. */
+/** The stored end of a name's registration. */
 const endOf = async (account: Account, name: string): Promise<string> =>
   (await storedAs(account, name)).registration?.expires_at ?? "";
 
-/** Has the worker take up a domain some days after the end of its registration, or before it. */
+/** Runs the worker on a domain `days` days after the end of its registration, or before the end if negative. */
 const onDay = (account: Account, name: string, end: string, days: number) =>
   advanceAt(account, name, daysFrom(end, days));
 
@@ -36,7 +36,7 @@ async function leftAlone(left = 10_000) {
 }
 
 describe("a name that is to be renewed automatically", () => {
-  test("is renewed for a year from 30 days before its end, once, and nobody is told that it ends", async () => {
+  test("is renewed once, for a year, 30 days before its end, and no notice says that it ends", async () => {
     const { account, name } = await ownedName();
     await advance(account, name);
     const end = await endOf(account, name);
@@ -56,7 +56,7 @@ describe("a name that is to be renewed automatically", () => {
     expect(await told(account)).toEqual(["domain.renewed"]);
   });
 
-  test("is due exactly 30, 7 and 1 days before its end, at it, 7 days and 1 day before the end of its grace, and at the ends of its grace and redemption", async () => {
+  test("with the setting off, is due 30, 7, 1 and 0 days before its end, 7, 1 and 0 days before the end of its grace, and at the end of its redemption", async () => {
     const { account, name, end } = await leftAlone();
     for (const days of [-30, -7, -1, 0, 23, 29, 30]) {
       const { due_at } = (await onDay(account, name, end, days - 0.1)) ?? {};
@@ -65,7 +65,7 @@ describe("a name that is to be renewed automatically", () => {
     expect((await onDay(account, name, end, 59.9))?.due_at).toBe(daysFrom(end, 60).toISOString());
   });
 
-  test("is tried once a day while the wallet lacks money, in grace too, and not in redemption", async () => {
+  test("is tried once a day while the wallet lacks money, even in grace, but not in redemption", async () => {
     const { account, name } = await ownedName("", 1_399);
     await advance(account, name);
     const end = await endOf(account, name);
@@ -99,7 +99,7 @@ describe("a name that is to be renewed automatically", () => {
     });
   });
 
-  test("is not renewed without its setting, nor when it was connected", async () => {
+  test("is not renewed while the setting is off, and is renewed once the setting is on again", async () => {
     const { account, name, end } = await leftAlone();
     for (const days of [-30, -1, 10]) await onDay(account, name, end, days);
     expect(await storedAs(account, name)).not.toHaveProperty("renewal");
@@ -109,7 +109,7 @@ describe("a name that is to be renewed automatically", () => {
     expect(await storedAs(account, name)).toMatchObject({ renewal: { by: "auto" } });
   });
 
-  test("has failed, with an event, when the registry gives no price; a silent registrar is asked again", async () => {
+  test("fails with an event if the registry gives no price, and stays due if the registrar does not answer", async () => {
     const { account, name } = await ownedName();
     await advance(account, name);
     const due_at = daysFrom(await endOf(account, name), -29).toISOString();
@@ -123,7 +123,7 @@ describe("a name that is to be renewed automatically", () => {
   });
 });
 
-test("each notice is sent once, and again for another end", async () => {
+test("each notice is sent once, and again if the registration gets a new end", async () => {
   const { account, name, end } = await leftAlone();
   const counts: number[] = [];
   for (const days of [-31, -30, -29, -8, -7, -6, -1, -0.5, 0, 1, 22, 23, 24, 29, 29.5]) {
@@ -141,26 +141,29 @@ test("each notice is sent once, and again for another end", async () => {
 });
 
 test.each([
-  ["renewed", true],
-  ["told of", false],
-])("a domain that is changed at the same time is not %s, but stays due", async (_, auto_renew) => {
-  const { account, name, end } = await leftAlone();
-  const due_at = daysFrom(end, -7).toISOString();
-  await setStored(account, name, { due_at, auto_renew });
-  const { id, version } = await storedAs(account, name);
-  const plain = embeddedRegistrar(testTable(), () => new Date(due_at));
-  await lookWith(account, name, {
-    registration: async (given) => {
-      await write({ update: domainKey(account.id, id), add: { version: 1 } });
-      return plain.registration(given);
-    },
-  });
-  expect(await storedAs(account, name)).toMatchObject({ due_at, version: version + 1 });
-  expect(await told(account)).toEqual([]);
-});
+  ["renewal", true],
+  ["notice", false],
+])(
+  "if a domain is changed while the worker looks at it, there is no %s, and the domain stays due",
+  async (_, auto_renew) => {
+    const { account, name, end } = await leftAlone();
+    const due_at = daysFrom(end, -7).toISOString();
+    await setStored(account, name, { due_at, auto_renew });
+    const { id, version } = await storedAs(account, name);
+    const plain = embeddedRegistrar(testTable(), () => new Date(due_at));
+    await lookWith(account, name, {
+      registration: async (given) => {
+        await write({ update: domainKey(account.id, id), add: { version: 1 } });
+        return plain.registration(given);
+      },
+    });
+    expect(await storedAs(account, name)).toMatchObject({ due_at, version: version + 1 });
+    expect(await told(account)).toEqual([]);
+  },
+);
 
 describe("after the end of its registration", () => {
-  test("a domain is active in grace, expired in redemption, and active again once it is renewed", async () => {
+  test("a domain is active in grace, and expired in redemption", async () => {
     const { account, name, end } = await leftAlone();
     await onDay(account, name, end, 1);
     expect(await readDomain(account, name)).toMatchObject({
@@ -183,7 +186,7 @@ describe("after the end of its registration", () => {
     expect(await readHolder(testTable(), name)).toMatchObject({ account_id: account.id, firm: true });
   });
 
-  test("a name that nobody renewed is free for others, and its mailboxes are kept for 30 days", async () => {
+  test("a name that was not renewed is free for other accounts, and its mailboxes are kept for 30 days at most", async () => {
     const { account, name, end } = await leftAlone();
     const mailbox = await added(account, name);
     const { id } = await storedAs(account, name);
@@ -205,7 +208,7 @@ describe("after the end of its registration", () => {
     expect(mailbox.id).toBeDefined();
   });
 
-  test("the same account gets the domain back with its mailboxes, when it connects the name again", async () => {
+  test("the same account gets the domain back with its mailboxes if it connects the name again", async () => {
     const { account, name, end } = await leftAlone();
     const mailbox = await added(account, name);
     const { id, workspace_id } = await storedAs(account, name);
@@ -218,7 +221,7 @@ describe("after the end of its registration", () => {
   });
 });
 
-test("a renewal in redemption brings the domain back", async () => {
+test("a renewal in redemption makes the domain active again", async () => {
   const { account, name, end } = await leftAlone();
   const at = daysFrom(end, 31);
   await advanceAt(account, name, at);

@@ -30,7 +30,7 @@ async function renewing(prefix = ""): Promise<{ account: Account; name: string; 
 
 const endYear = async (name: string): Promise<number> =>
   new Date((await registrationAt(name)).expiresAt).getUTCFullYear();
-/** What a registrar shows of a name that was renewed for a year. */
+/** The method `registration` of a registrar, with an end that is a year later. */
 const later =
   ({ registration }: Registrar): Registrar["registration"] =>
   async (name) => {
@@ -42,7 +42,7 @@ const told = async (account: Account): Promise<string[]> =>
   (await happened(account)).filter((type) => type.startsWith("domain.renew"));
 
 describe("a renewal", () => {
-  test("that takes a while is looked at now and then, and paid when it is done", async () => {
+  test("that takes a while is checked after longer and longer waits, and is paid when it is done", async () => {
     const { account, name } = await renewing("slow-");
     const begun = Date.parse((await storedAs(account, name)).due_at ?? "");
     const looks: number[] = [];
@@ -68,7 +68,7 @@ describe("a renewal", () => {
   test.each([
     ["renewal-refused-", /refuses/],
     ["renewal-fails-", /did not renew/],
-  ])("that does not come about (%s) costs nothing, says why, and can be tried again", async (prefix, reason) => {
+  ])("that fails (%s) costs nothing, says why, and can be tried again", async (prefix, reason) => {
     const { account, name, year } = await renewing(prefix);
     await renewed(account, name);
     const failed = { stage: "voided", reason: expect.stringMatching(reason) };
@@ -87,7 +87,7 @@ describe("a renewal", () => {
     expect([await renewalOf(account, name), await wallet(account)]).toMatchObject([{ stage: "captured" }, paid]);
   });
 
-  test("after another one is a renewal of its own", async () => {
+  test("after an earlier renewal adds its own years and its own price", async () => {
     const { account, name, year } = await renewing();
     await renewed(account, name);
     await renew(account, name, { years: 2 });
@@ -95,7 +95,7 @@ describe("a renewal", () => {
     expect([await endYear(name), await wallet(account)]).toEqual([year + 3, { posted: 5_800, available: 5_800 }]);
   });
 
-  test("does not count as done by the success of an earlier one, even if its own answer was lost", async () => {
+  test("does not count as done because an earlier renewal succeeded, even if its own answer was lost", async () => {
     const { account, name, year } = await renewing();
     await renewed(account, name);
     await renew(account, name);
@@ -106,7 +106,7 @@ describe("a renewal", () => {
     expect([await endYear(name), await wallet(account)]).toEqual([year + 2, { posted: 7_200, available: 7_200 }]);
   });
 
-  test("goes on while its domain is changed by others, and keeps their changes", async () => {
+  test("continues while a request changes its domain, and keeps this change", async () => {
     const { account, name } = await renewing("slow-");
     const change = { dmarc_policy: "reject" };
     const looking = () => lookWith(account, name);
@@ -117,7 +117,7 @@ describe("a renewal", () => {
     expect(await wallet(account)).toEqual(paid);
   });
 
-  test("leaves the other members of its domain alone, and the checks go on after it", async () => {
+  test("adds and removes no other members of its domain, and the checks of the domain continue", async () => {
     const { account, name } = await renewing();
     const before = await storedAs(account, name);
     const after = await renewed(account, name);
@@ -132,7 +132,7 @@ describe("a renewal", () => {
 });
 
 describe("a registrar", () => {
-  test("that is silent is not asked again for ten minutes, and nothing is given back", async () => {
+  test("that does not answer is not asked again for ten minutes, and the money stays held", async () => {
     const { account, name, year } = await renewing();
     const asked: number[] = [];
     const begun = Date.parse((await storedAs(account, name)).due_at ?? "");
@@ -167,7 +167,7 @@ describe("a registrar", () => {
     expect([await wallet(account), await endYear(name)]).toEqual([paid, year + 1]);
   });
 
-  test("that says it is done is believed once the registration ends later", async () => {
+  test("that reports a success is believed only once the registration has a later end", async () => {
     const { account, name } = await renewing();
     const before = await registrationAt(name);
     await lookWith(account, name, { registration: async () => before });
@@ -176,7 +176,7 @@ describe("a registrar", () => {
     expect(await wallet(account)).toEqual(paid);
   });
 
-  test("that shows a renewal by hand, and nothing of ours for ten minutes, is asked again", async () => {
+  test("that shows a renewal by hand, and not the account's renewal for ten minutes, is asked again", async () => {
     const { account, name } = await ownedName();
     const { expiresAt } = await registrationAt(name);
     const byHand = embeddedRegistrar(testTable(), () => new Date());
@@ -230,7 +230,7 @@ describe("a registrar", () => {
 });
 
 describe("a request for a renewal", () => {
-  /** Asks for a renewal, at a registrar where some things go differently. */
+  /** Asks for a renewal at a registrar that has some methods replaced by `own`. Returns the error. */
   async function ask(own: Partial<Registrar>): Promise<unknown> {
     const { account, name } = await ownedName();
     const now = (): Date => new Date();
@@ -257,15 +257,18 @@ describe("a request for a renewal", () => {
   });
 });
 
-test.each(["lost-", "renewal-fails-", ""])("several workers at once come to the same (%s)", async (prefix) => {
-  const { account, name, year } = await renewing(prefix);
-  for (let times = 0; times < 20; times++) {
-    const { id, due_at, renewal } = await storedAs(account, name);
-    if (renewal?.stage === "captured" || renewal?.stage === "voided") break;
-    const work = workAt(new Date(due_at ?? ""));
-    await Promise.all(Array.from({ length: 4 }, () => advanceDomain(account.id, id, due_at ?? "", work)));
-  }
-  const isPaid = prefix !== "renewal-fails-";
-  expect([await wallet(account), await endYear(name)]).toEqual(isPaid ? [paid, year + 1] : [free, year]);
-  expect(await told(account)).toEqual([isPaid ? "domain.renewed" : "domain.renewal_failed"]);
-});
+test.each(["lost-", "renewal-fails-", ""])(
+  "several workers at the same time have the same result as one worker (%s)",
+  async (prefix) => {
+    const { account, name, year } = await renewing(prefix);
+    for (let times = 0; times < 20; times++) {
+      const { id, due_at, renewal } = await storedAs(account, name);
+      if (renewal?.stage === "captured" || renewal?.stage === "voided") break;
+      const work = workAt(new Date(due_at ?? ""));
+      await Promise.all(Array.from({ length: 4 }, () => advanceDomain(account.id, id, due_at ?? "", work)));
+    }
+    const isPaid = prefix !== "renewal-fails-";
+    expect([await wallet(account), await endYear(name)]).toEqual(isPaid ? [paid, year + 1] : [free, year]);
+    expect(await told(account)).toEqual([isPaid ? "domain.renewed" : "domain.renewal_failed"]);
+  },
+);

@@ -15,7 +15,7 @@ import { testTable, type Account } from "../../../support/world.ts";
 const told = async (account: Account): Promise<string[]> =>
   (await happened(account)).filter((type) => /^domain\.(?:transfer|updated|released)/.test(type));
 
-/** A purchased name that can leave, with its auth code. It is active if it was delegated. */
+/** A purchased name that can be transferred away, with its auth code. If `isActive`, it is delegated to us. */
 async function leaving({ isActive = true } = {}) {
   const { account, name } = await ownedName();
   if (isActive) {
@@ -30,7 +30,7 @@ async function leaving({ isActive = true } = {}) {
 
 const take = (name: string, auth_code: string) => registerElsewhere(testTable(), name, { auth_code });
 
-test("a name that another registrar took over is connected from the next check on, and its mail goes on", async () => {
+test("a name that was transferred away is `connected` from the next check on, and its mail continues", async () => {
   const { account, name, code } = await leaving();
   const { nameservers } = await readDomain(account, name);
   await take(name, code);
@@ -45,7 +45,7 @@ test("a name that another registrar took over is connected from the next check o
   expect(await readHolder(testTable(), name)).toMatchObject({ firm: true });
 });
 
-test("can be deleted here then, and stays where it is", async () => {
+test("a name that was transferred away cannot be renewed here, and its domain can be deleted", async () => {
   const { account, name, code } = await leaving();
   await take(name, code);
   await advance(account, name);
@@ -55,7 +55,7 @@ test("can be deleted here then, and stays where it is", async () => {
   expect((await domainsRequest(account, "DELETE", `/${name}`)).status).toBe(200);
 });
 
-test("a name that was never seen delegated to us is not held firmly any more", async () => {
+test("a name that was transferred away, and was never delegated to us, is not held firmly any more", async () => {
   const { account, name, code } = await leaving({ isActive: false });
   await take(name, code);
   await advance(account, name);
@@ -63,7 +63,7 @@ test("a name that was never seen delegated to us is not held firmly any more", a
   expect(await readHolder(testTable(), name)).toMatchObject({ firm: false });
 });
 
-test("a name that the registrar does not show for a moment has not left", async () => {
+test("a name that the registrar does not show for a moment does not count as transferred away", async () => {
   const { account, name } = await leaving();
   await lookWith(account, name, { registration: async () => undefined });
   expect(await readDomain(account, name)).toMatchObject({ status: "expired", source: "purchased", auto_renew: true });
@@ -71,7 +71,7 @@ test("a name that the registrar does not show for a moment has not left", async 
   expect(await readDomain(account, name)).toMatchObject({ status: "active", registration: { status: "active" } });
 });
 
-test("a name that the registrar shows again is held firmly again, though nobody has seen its delegation", async () => {
+test("a name that the registrar shows again is held firmly again, even if it was never delegated to us", async () => {
   const { account, name } = await leaving({ isActive: false });
   await lookWith(account, name, { registration: async () => undefined });
   expect(await readHolder(testTable(), name)).toMatchObject({ firm: false });
@@ -80,7 +80,7 @@ test("a name that the registrar shows again is held firmly again, though nobody 
   expect(await readHolder(testTable(), name)).toMatchObject({ firm: true });
 });
 
-test("a name that left is transferred back into its domain; that it left before is forgotten", async () => {
+test("a name that is transferred back gets its former domain, and its earlier departure does not count any more", async () => {
   const { account, name, code } = await leaving();
   const { id } = await readDomain(account, name);
   await take(name, code);
@@ -93,7 +93,7 @@ test("a name that left is transferred back into its domain; that it left before 
   expect(await readDomain(account, name)).toMatchObject({ id, source: "purchased", status: "expired" });
 });
 
-test("a renewal that was done before the name left is paid, and the name is connected then", async () => {
+test("a renewal that was done before the name was transferred away is paid, and the name is then `connected`", async () => {
   const { account, name } = await leaving();
   await renew(account, name);
   const left = {

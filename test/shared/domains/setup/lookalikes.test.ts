@@ -36,7 +36,7 @@ test.each([
   expect(skeletonOf(nameOf(one))).not.toBe(skeletonOf(nameOf(other)));
 });
 
-test("knows the names of an account that look like one, as long as it has them, and no other account's", async () => {
+test("`lookalikesOf` returns the names of the account that look like a name, and no removed names or other accounts' names", async () => {
   const table = testTable();
   const [account, other] = [randomUUID(), randomUUID()];
   const names = ["paypal.com", nameOf("раураl.com"), "paypa1.com"];

@@ -16,7 +16,7 @@ test.each([
   ["https://example.com/a/../b", "https://example.com/b"],
   ["https://example.com/%00%0A?q=%22", "https://example.com/%00%0A?q=%22"],
   ["https://example.com/@me?to=a@b.com", "https://example.com/@me?to=a@b.com"],
-])("%s is kept as browsers write it", (given, href) => {
+])("%s is stored as browsers write it", (given, href) => {
   expect(reading(given)).toBe(href);
   expect(reading(href)).toBe(href);
 });
@@ -52,7 +52,7 @@ test.each([
   ["https://8.8.8.8/", "This is an address, not a name"],
   ["https://0x7f.1/", "This is an address, not a name"],
   ["https://[::1]/", "Write a name as the host, not an IP address"],
-])("%j is refused, and why is said", (given, message) => {
+])("%j is refused: %s", (given, message) => {
   expect(reading(given)).toBe(message);
 });
 
@@ -62,13 +62,13 @@ test("percent signs and symbols in a host are refused, because clients read such
   }
 });
 
-test("an address that is too long is refused, also when it is that once it is encoded", () => {
+test("an address that is too long is refused, even if only its encoded form is too long", () => {
   expect(RedirectUrl.safeParse(`https://example.com/${"a".repeat(2_028)}`).success).toBe(true);
   expect(RedirectUrl.safeParse(`https://example.com/${"a".repeat(2_029)}`).success).toBe(false);
   expect(reading(`https://example.com/${"ß".repeat(500)}`)).toBe("The encoded address is longer than 2048 characters");
 });
 
-test("a stored URL is the same by the URL Standard: http or https, a written host, no credentials", () => {
+test("an accepted URL is normal by the URL Standard, has http or https, the host as written, and no credentials", () => {
   const part = fc.constantFrom(
     "https://",
     "http:",

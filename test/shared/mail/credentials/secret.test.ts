@@ -28,12 +28,12 @@ test.each([
   ["correct\u0000horse battery", untypable],
   ["correct horse battery\u007f", untypable],
   ["correct horse battery\udc00", untypable],
-])("says of the password %j: %s", (password, message) => {
+])("the weakness of the password %j is: %s", (password, message) => {
   const type = message === untypable ? "value_error" : "password_too_simple";
   expect(weakness(password)).toEqual(message === undefined ? undefined : { type, message });
 });
 
-test("a random password is never weak, and no text throws or takes long", () => {
+test("a generated password is never weak, and `weakness` throws for no text", () => {
   for (let count = 0; count < 300; count++) expect(weakness(newPassword())).toBeUndefined();
   fc.assert(
     fc.property(anyString(256), (text) => {

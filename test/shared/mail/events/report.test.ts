@@ -10,7 +10,7 @@ import { base64, bounce, complaint } from "../../../support/mail-reports-raw.ts"
 const bob = "bob@far.example";
 const read = (text: string | Uint8Array, recipient = bob) => readReport(base64(text), recipient);
 
-test("reads the result for the given recipient in a delivery status", async () => {
+test("`readReport` reads the result for the given recipient in a delivery status", async () => {
   const report = bounce([
     { diagnostic: "550 5.1.1 <bob@far.example>:\r\n user unknown" },
     { recipient: "carl@far.example", original: "sales@near.example", action: "Delayed", status: "4.4.1 (no answer)" },
@@ -28,7 +28,7 @@ test("reads the result for the given recipient in a delivery status", async () =
   });
 });
 
-test("reads a complaint of the given recipient, also if it hides who complained", async () => {
+test("`readReport` reads a complaint of the given recipient, even if the complaint hides the recipient", async () => {
   const event = { type: "complained", status: undefined, diagnostic: undefined };
   const named = complaint(["Feedback-Type: abuse", "Original-Rcpt-To: <carl@far.example>", "Source-IP: 192.0.2.1"]);
   expect(await read(named, "carl@far.example")).toEqual(event);
@@ -41,14 +41,18 @@ test.each([
   ["a report without a type", complaint(["Source-IP: 192.0.2.1"]), "not_a_complaint"],
   ["a status of no recipient", bounce([]), "no_recipient"],
   ["a status without addresses", bounce([{ recipient: "nobody" }]), "no_recipient"],
-  ["a usual mail", "From: a@b.example\r\nTo: c@d.example\r\n\r\nHello", "not_a_report"],
+  ["an ordinary mail", "From: a@b.example\r\nTo: c@d.example\r\n\r\nHello", "not_a_report"],
   [
-    "a mail that says it is a report",
+    "a mail with only the header of a report",
     "Content-Type: multipart/report; report-type=delivery-status\r\n\r\nNo",
     "not_a_report",
   ],
-  ["another report", bounce([{}]).replace("report-type=delivery-status", "report-type=disposition"), "not_a_report"],
-  ["nothing", "", "not_a_report"],
+  [
+    "a report of another type",
+    bounce([{}]).replace("report-type=delivery-status", "report-type=disposition"),
+    "not_a_report",
+  ],
+  ["an empty text", "", "not_a_report"],
   ["a status of another recipient", bounce([{ recipient: "carl@far.example" }]), "other_recipient"],
   [
     "a complaint of another recipient",
@@ -78,22 +82,22 @@ const hostile: [string, string | Uint8Array][] = [
   ],
   ["one folded field of 500 KB", bounce([{ diagnostic: "x\r\n y".repeat(90_000) }])],
   ["100,000 groups", bounce([]).replace("Arrival-Date", `${"a: b\r\n\r\n".repeat(50_000)}Arrival-Date`)],
-  ["a charset that nobody knows", bounce([{}]).replaceAll("utf-8", "x-\u0000unknown")],
+  ["an unknown charset", bounce([{}]).replaceAll("utf-8", "x-\u0000unknown")],
   ["more than 512 KB", "x".repeat(600_000)],
 ];
 
-test.each(hostile)("%s is read or ignored, and no error", { timeout: 30_000 }, async (_, text) => {
+test.each(hostile)("%s is read or ignored, and causes no error", { timeout: 30_000 }, async (_, text) => {
   const result = await read(text);
   expect(typeof result === "string" || result.type === "bounced").toBe(true);
 });
 
-test("a text that is not base64 is ignored, also after many line ends", { timeout: 30_000 }, async () => {
+test("a text that is not base64 is ignored, even after many line ends", { timeout: 30_000 }, async () => {
   expect(await readReport(`${"\r\n".repeat(400_000)}!`, bob)).toBe("not_base64");
   expect(await readReport("\r\n".repeat(600_000), bob)).toBe("too_large");
   for (const text of ["é", "a b", "=====", "%%%", bounce([{}])]) expect(await readReport(text, bob)).toBe("not_base64");
 });
 
-test("any bytes, and any part of a report with any byte changed, give events or a reason", async () => {
+test("random bytes, a part of a report, and a report with a changed byte give an event or a reason", async () => {
   const whole = Buffer.from(bounce([{ diagnostic: "550 no" }, { recipient: "carl@far.example" }]));
   const cut = fc.nat(whole.length).map((end) => whole.subarray(0, end));
   const changed = fc.tuple(fc.nat(whole.length - 1), fc.nat(255)).map(([at, byte]) => {
@@ -131,7 +135,7 @@ test("the fields of groups are read as they were written, folded or not, with an
   );
 });
 
-test("any text gives groups without empty names", () => {
+test("no text gives a group with an empty name", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 200 }), (text) => {
       for (const fields of readFieldGroups(text)) expect([...fields.keys()].every((key) => key !== "")).toBe(true);

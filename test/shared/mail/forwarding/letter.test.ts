@@ -18,7 +18,7 @@ const asked: VerificationLetter = {
 };
 const letterOf = (more: Partial<VerificationLetter> = {}) => verificationLetter({ ...asked, ...more });
 
-/** What one reads of a part, whichever it is. */
+/** The text that a reader sees in the HTML part. */
 const shownOf = (html: string): string =>
   html
     .replaceAll(/<style[\s\S]*?<\/style>|<[^>]*>/g, "")
@@ -53,13 +53,13 @@ test.each<[LetterScope, string]>([
     { isAll: false, names: names(9), hasOthers: false },
     "comes to d0, d1, d2, d3, d4, and 4 more of its domains or addresses to",
   ],
-])("of %j it says %s", (scope, words) => {
+])("for the scope %j the letter says %s", (scope, words) => {
   const { text, html } = letterOf({ scope });
   expect(text).toContain(words);
   expect(shownOf(html)).toContain(words);
 });
 
-test("the HTML loads nothing, runs nothing and leads nowhere but to the page", () => {
+test("the HTML loads nothing, runs nothing, and links only to the page for the verification", () => {
   const { html } = letterOf();
   expect(html).not.toMatch(/<(?:img|script|link|iframe|form|table|style)|url\(|@import|\son\w+=/i);
   expect(new Set([...html.matchAll(/href="([^"]*)"/g)].map(([, href]) => href))).toEqual(new Set([asked.link]));
@@ -86,7 +86,7 @@ test("no customer's text becomes markup or a link, reaches the subject, or fills
   expect(shownOf(html)).toContain('see https://evil.example/"><img src=x> or www.evil.example');
 });
 
-test("a long name is cut, an ordinary one is not", () => {
+test("a name is cut after 100 characters", () => {
   expect(letterOf({ accountName: "n".repeat(100) }).text).toContain(`“${"n".repeat(100)}”`);
   expect(letterOf({ accountName: "n".repeat(101) }).text).toContain(`“${"n".repeat(100)}…”`);
   expect(letterOf({ accountName: "one\u2028two\n\nthree" }).text).toContain("“one two three”");

@@ -9,7 +9,7 @@ const pattern = fc.tuple(text, text).map(([before, after]) => `${before}*${after
 /** The meaning of a pattern, as a regular expression. */
 const means = (one: string): RegExp => new RegExp(`^${one.replace("*", ".*")}$`, "s");
 
-test("a pattern matches every text for its star, and nothing else", () => {
+test("`patternsFor` returns exactly the patterns that match, with any text in place of the star", () => {
   fc.assert(
     fc.property(fc.array(pattern), text, (patterns, local) => {
       const expected = new Set(patterns.filter((one) => means(one).test(local)));
@@ -18,7 +18,7 @@ test("a pattern matches every text for its star, and nothing else", () => {
   );
 });
 
-test("every filling of the star is named", () => {
+test("a pattern matches whatever text stands in place of the star", () => {
   fc.assert(
     fc.property(text, text, fc.string({ maxLength: 5 }), (before, after, filling) => {
       expect(patternsFor(`${before}${filling}${after}`, [`${before}*${after}`])).toHaveLength(1);
@@ -41,7 +41,7 @@ test("the longest pattern is first, and the order does not depend on the order o
   );
 });
 
-test("an address without a star is no pattern", () => {
+test("an address without a star is not a pattern", () => {
   expect(patternsFor("sales", ["sales", "s*"])).toEqual(["s*"]);
 });
 

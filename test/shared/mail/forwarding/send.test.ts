@@ -15,7 +15,7 @@ import { newAccount, testTable } from "../../../support/world.ts";
 
 const count = async (target: string): Promise<number> => (await mailsTo(target)).length;
 
-test("one mail goes out however often the event comes, at once or one after the other", async () => {
+test("one mail is sent even if the event comes several times, at once or one after the other", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
   const work = sendWork();
@@ -27,7 +27,7 @@ test("one mail goes out however often the event comes, at once or one after the 
   expect((await press(only?.token ?? "")).status).toBe(200);
 });
 
-test("a mail that could not be sent is sent when the event comes again, with a link of its own", async () => {
+test("a mail that could not be sent is sent when the event comes again, with a new link", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
   const letters: Letter[] = [];
@@ -47,7 +47,7 @@ test("a mail that could not be sent is sent when the event comes again, with a l
   expect((await press(token)).status).toBe(200);
 });
 
-test("a worker that died while it sent is waited for a minute, and then another one sends", async () => {
+test("if a worker dies while it sends, another worker can send the mail a minute later", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
   const never: Mail = { send: () => new Promise(() => undefined) };
@@ -60,7 +60,7 @@ test("a worker that died while it sent is waited for a minute, and then another 
   expect(await count(rule.target_email)).toBe(1);
 });
 
-test("an address that is refused for good ends the wait, and the event is done", async () => {
+test("if the mail server refuses the address, the verification is over, and the event is done", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, `refused-${stranger()}`);
   await sendVerification(account.id, rule.id, sendWork());
@@ -74,7 +74,7 @@ test("an address that is refused for good ends the wait, and the event is done",
   expect(await count(rule.target_email)).toBe(0);
 });
 
-test("nothing is sent for a rule that is gone, has agreed, or waited too long", async () => {
+test("nothing is sent for a rule that is deleted or verified, or whose time for the verification is over", async () => {
   const account = await newAccount();
   const gone = await ruleTo(account, stranger());
   await send(account, "DELETE", `forwarding/${gone.id}`);
@@ -87,12 +87,12 @@ test("nothing is sent for a rule that is gone, has agreed, or waited too long", 
   expect(await Promise.all([gone, late, done].map(({ target_email }) => count(target_email)))).toEqual([0, 0, 1]);
 });
 
-test("a link or code for a new target never goes to the one before, whenever the target was changed", async () => {
+test("a link for a new target is not sent to the former target, even if the target changes while the worker runs", async () => {
   const account = await newAccount();
   const [before, after] = [stranger("before"), stranger("after")];
   const rule = await ruleTo(account, before);
   const table = testTable();
-  // The change comes between the worker's beginning and its taking the proof up.
+  // The target changes after the worker has begun, and before its transaction.
   const commit: Table["commit"] = async (plan) => {
     await send(account, "PATCH", `forwarding/${rule.id}`, { target_email: after });
     return table.commit(plan);
@@ -104,7 +104,7 @@ test("a link or code for a new target never goes to the one before, whenever the
   expect(await ruleNow(account, rule.id)).toMatchObject({ target_email: after, verification_state: "verified" });
 });
 
-test("a proof for one target agrees to no rule that goes to another by then", async () => {
+test("a proof for one target does not verify a rule that now has another target", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
   const { token } = await mailed(account, rule);
@@ -114,7 +114,7 @@ test("a proof for one target agrees to no rule that goes to another by then", as
   expect((await ruleNow(account, rule.id))?.verification_state).toBe("pending");
 });
 
-test("a suspended account has no letters sent, and nobody agrees to its rules", async () => {
+test("no letters are sent for a suspended account, and its rules cannot be verified", async () => {
   const account = await newAccount();
   const [asked, silent] = [await ruleTo(account, stranger()), await ruleTo(account, stranger())];
   const { token } = await mailed(account, asked);
@@ -126,7 +126,7 @@ test("a suspended account has no letters sent, and nobody agrees to its rules", 
   expect((await press(token)).status).toBe(200);
 });
 
-test("a letter names a domain only when its account has proved that it is theirs", async () => {
+test("a letter names a domain only if the account has proved that it owns the domain", async () => {
   const account = await newAccount();
   const [proved, said] = [await home(account), await connected(account)];
   const [one, other] = [

@@ -13,7 +13,7 @@ test.each([
   expect(TargetEmail.parse(given)).toBe(expected);
 });
 
-test("an accepted text is one address in one line, and reads as itself", () => {
+test("an accepted text is one address in one line, and is read as itself", () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.emailAddress(), fc.string({ unit: "binary" })), (text) => {
       const read = TargetEmail.safeParse(text);
@@ -27,12 +27,12 @@ test("an accepted text is one address in one line, and reads as itself", () => {
   );
 });
 
-test("a masked address tells its first letters and its top-level domain", () => {
+test("a masked address shows only its first letters and its top-level domain", () => {
   expect(maskedAddress("ada.lovelace@mail.example.com")).toBe("a***@m***.com");
   expect(maskedAddress("a@b.io")).toBe("a***@b***.io");
 });
 
-test("a person counts as one however they sort their mail, and at Google however they write their name", () => {
+test("addresses that differ only after a `+` have the same key, and at Google also addresses that differ only in dots", () => {
   expect(mailedKey("a.d.a+x@gmail.com")).toEqual(mailedKey("ada@googlemail.com"));
   expect(mailedKey("a.da@example.com")).not.toEqual(mailedKey("ada@example.com"));
   expect(mailedKey("ada+x@example.com")).toEqual(mailedKey("ada@example.com"));

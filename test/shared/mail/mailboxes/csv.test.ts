@@ -37,7 +37,7 @@ const anyName = fc
 
 const formula = /^[=+\-@\t\r＝＋－＠]/;
 
-test("every name a mailbox can have is read back as it was, but for the apostrophe before a formula", () => {
+test("every name in the file can be read back unchanged, except that a formula gets an apostrophe before it", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(anyName, anyName, anyName), { minLength: 1, maxLength: 5 }), (people) => {
       const mailboxes = people.map(([first_name, last_name, workspace_name]) => ({
@@ -58,7 +58,7 @@ test("every name a mailbox can have is read back as it was, but for the apostrop
   );
 });
 
-test("no mailboxes are no lines", () => {
+test("a file without mailboxes has only its header", () => {
   expect(csvLines([])).toBe("");
   expect(readCsv(csvHeader())).toHaveLength(1);
 });

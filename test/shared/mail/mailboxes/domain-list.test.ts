@@ -16,7 +16,7 @@ async function stored({ id }: Account, name: string) {
 }
 
 /**
- * Removes the head of the list of mailboxes from a domain, as code of an earlier version does that writes the domain.
+ * Removes the head of the list of mailboxes from a domain, as an earlier version does when it writes the domain.
  */
 async function loseHead(account: Account, name: string): Promise<void> {
   const { id } = await stored(account, name);
@@ -42,57 +42,61 @@ const command = fc.oneof(
   { weight: 2, arbitrary: fc.record({ page: fc.integer({ min: 1, max: 3 }), size: fc.integer({ min: 1, max: 4 }) }) },
 );
 
-test("lists the mailboxes of a domain and of a workspace, in rows of any version", { timeout: 120_000 }, async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(command, { minLength: 8, maxLength: 20 }), async (commands) => {
-      const account = await newAccount();
-      const first = await home(account);
-      const second = await home(account, { workspaceId: first.workspace_id });
-      const domains = [first, second];
-      const nameOf = (place: number) => domains[place]?.name ?? "";
-      const model: string[][] = [[], []];
-      const all: string[][] = [[], []];
-      const gone: string[] = [];
-      let made = 0;
-      const check = async (query: string, expected: readonly string[], page: number, size: number) => {
-        const { body } = await send(account, "GET", `mailboxes?${query}&page=${page}&page_size=${size}`);
-        const ids = body.items.map(({ id }: { id: string }) => id);
-        expect({ ids, total: body.total }).toEqual({
-          ids: expected.slice((page - 1) * size, page * size),
-          total: expected.length,
-        });
-      };
-      for (const step of commands) {
-        if ("add" in step) {
-          const locals = Array.from({ length: step.add }, () => `m${made++}`);
-          const ids = await stocked(account, nameOf(step.domain), locals);
-          for (const lists of [model, all]) lists[step.domain]?.push(...ids);
-        } else if ("remove" in step) {
-          const live = model.flat();
-          if (live.length === 0) continue;
-          const id = live[step.remove % live.length] ?? "";
-          expect((await send(account, "DELETE", at(id))).status).toBe(200);
-          for (const [place, ids] of model.entries()) model[place] = ids.filter((one) => one !== id);
-          gone.push(id);
-        } else if ("restore" in step) {
-          const [id] = gone.splice(step.restore % Math.max(1, gone.length), 1);
-          if (id === undefined) continue;
-          expect((await send(account, "POST", at(id, "/restore"))).status).toBe(200);
-          for (const [place, ids] of all.entries()) {
-            const live = model[place] ?? [];
-            model[place] = ids.filter((one) => live.includes(one) || one === id);
+test(
+  "the lists of the mailboxes of a domain and of a workspace are right, with rows of any version",
+  { timeout: 120_000 },
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(command, { minLength: 8, maxLength: 20 }), async (commands) => {
+        const account = await newAccount();
+        const first = await home(account);
+        const second = await home(account, { workspaceId: first.workspace_id });
+        const domains = [first, second];
+        const nameOf = (place: number) => domains[place]?.name ?? "";
+        const model: string[][] = [[], []];
+        const all: string[][] = [[], []];
+        const gone: string[] = [];
+        let made = 0;
+        const check = async (query: string, expected: readonly string[], page: number, size: number) => {
+          const { body } = await send(account, "GET", `mailboxes?${query}&page=${page}&page_size=${size}`);
+          const ids = body.items.map(({ id }: { id: string }) => id);
+          expect({ ids, total: body.total }).toEqual({
+            ids: expected.slice((page - 1) * size, page * size),
+            total: expected.length,
+          });
+        };
+        for (const step of commands) {
+          if ("add" in step) {
+            const locals = Array.from({ length: step.add }, () => `m${made++}`);
+            const ids = await stocked(account, nameOf(step.domain), locals);
+            for (const lists of [model, all]) lists[step.domain]?.push(...ids);
+          } else if ("remove" in step) {
+            const live = model.flat();
+            if (live.length === 0) continue;
+            const id = live[step.remove % live.length] ?? "";
+            expect((await send(account, "DELETE", at(id))).status).toBe(200);
+            for (const [place, ids] of model.entries()) model[place] = ids.filter((one) => one !== id);
+            gone.push(id);
+          } else if ("restore" in step) {
+            const [id] = gone.splice(step.restore % Math.max(1, gone.length), 1);
+            if (id === undefined) continue;
+            expect((await send(account, "POST", at(id, "/restore"))).status).toBe(200);
+            for (const [place, ids] of all.entries()) {
+              const live = model[place] ?? [];
+              model[place] = ids.filter((one) => live.includes(one) || one === id);
+            }
+          } else if ("old" in step) await makeOld(account, nameOf(step.old));
+          else if ("lost" in step) await loseHead(account, nameOf(step.lost));
+          else {
+            await check(`domain=${nameOf(0)}`, model[0] ?? [], step.page, step.size);
+            await check(`workspace_id=${first.workspace_id}`, model.flat(), step.page, step.size);
           }
-        } else if ("old" in step) await makeOld(account, nameOf(step.old));
-        else if ("lost" in step) await loseHead(account, nameOf(step.lost));
-        else {
-          await check(`domain=${nameOf(0)}`, model[0] ?? [], step.page, step.size);
-          await check(`workspace_id=${first.workspace_id}`, model.flat(), step.page, step.size);
         }
-      }
-      await check(`workspace_id=${first.workspace_id}`, model.flat(), 1, 100);
-      const [one] = await stocked(account, nameOf(0), ["last"]);
-      await check(`domain=${nameOf(0)}`, [...(model[0] ?? []), one ?? ""], 1, 100);
-    }),
-    { numRuns: 25 },
-  );
-});
+        await check(`workspace_id=${first.workspace_id}`, model.flat(), 1, 100);
+        const [one] = await stocked(account, nameOf(0), ["last"]);
+        await check(`domain=${nameOf(0)}`, [...(model[0] ?? []), one ?? ""], 1, 100);
+      }),
+      { numRuns: 25 },
+    );
+  },
+);

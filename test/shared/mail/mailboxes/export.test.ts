@@ -83,21 +83,21 @@ async function scene(domains: number, each: number) {
   return { workspace_id: workspaceId, run, chunksOfGrants };
 }
 
-test("domains without mailboxes are passed over a hundred at a time", async () => {
+test("an export needs few reads for domains without mailboxes", async () => {
   const { run, workspace_id } = await scene(600, 100);
   const { reads, ...answer } = await run({ workspace_id });
   expect(answer).toEqual({ status: "done", row_count: 6 });
   expect(reads).toBeLessThan(60);
 });
 
-test("where a hundred looks do not bring all of them, the worker looks for the rest, however few are found", async () => {
+test("the worker does an export of a workspace with more than 100 domains with mailboxes, even if no mailbox matches", async () => {
   const { run, workspace_id } = await scene(101, 1);
   expect(await run({ workspace_id, search: "nobody" })).toMatchObject({ status: "queued" });
   expect(await run({ workspace_id })).toMatchObject({ status: "queued" });
   expect(await run({ search: "ada" })).toMatchObject({ status: "done", row_count: 101 });
 });
 
-test("mailboxes with a grant of their own also come 250 at a time", async () => {
+test("the mailboxes of a caller with a grant on each mailbox are read 250 at a time", async () => {
   const { chunksOfGrants } = await scene(260, 1);
   expect(await chunksOfGrants()).toEqual([250, 10]);
 });

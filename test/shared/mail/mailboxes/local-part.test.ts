@@ -15,7 +15,7 @@ const anyText = fc.oneof(
 
 const rule = /^[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?$/;
 
-test("a local part is right by the rule alone, once it is trimmed and folded, and nothing else passes", () => {
+test("a local part is accepted exactly if it follows the rule once it is trimmed and in lower case", () => {
   fc.assert(
     fc.property(anyText, (text) => {
       const local = text.trim().toLowerCase();
@@ -29,7 +29,7 @@ test("a local part is right by the rule alone, once it is trimmed and folded, an
   );
 });
 
-test("reading an address never throws, and a read address reads as itself", () => {
+test("`readAddress` never throws, and reads its own result as the same address", () => {
   fc.assert(
     fc.property(
       anyText,
@@ -78,7 +78,7 @@ test.each([
   expect(readAddress(given)).toEqual(read);
 });
 
-test("no text makes a mailbox's reference or an alias throw, and a valid one stays as it is", () => {
+test("the schemas of a mailbox's reference and of an alias throw for no text, and keep a valid text unchanged", () => {
   fc.assert(
     fc.property(anyText, (text) => {
       for (const schema of [MailboxRef, AliasText]) {
@@ -90,6 +90,6 @@ test("no text makes a mailbox's reference or an alias throw, and a valid one sta
   );
 });
 
-test("an id is folded, and is no address", () => {
+test("an id of a mailbox becomes lower case", () => {
   expect(MailboxRef.parse("0193A4F8-7B1C-8D2E-9F30-4A5B6C7D8E9F")).toBe("0193a4f8-7b1c-8d2e-9f30-4a5b6c7d8e9f");
 });

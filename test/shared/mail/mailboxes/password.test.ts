@@ -16,15 +16,15 @@ import { anyString } from "../../../support/text.ts";
 
 const phc = /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/;
 
-test("a new password is 20 characters that cannot be taken for each other, and never twice the same", () => {
+test("a new password has 20 characters without those that look alike, and all new passwords are different", () => {
   const made = Array.from({ length: 500 }, newPassword);
   for (const password of made) expect(password).toMatch(/^[a-km-np-zA-HJ-NP-Z2-9]{20}$/);
   expect(new Set(made).size).toBe(made.length);
-  // Each of the 56 characters is missed by 10,000 draws once in 10^78 times.
+  // The chance that 10,000 draws miss a certain one of the 56 characters is 10^-78.
   expect(new Set(made.join("")).size).toBe(56);
 });
 
-test("a hash says how it was made, is of its own salt, and knows its password and no other", async () => {
+test("a hash contains its parameters, has its own salt, and matches only its password", async () => {
   const [first, second] = [await hashPassword("pass word"), await hashPassword("pass word")];
   for (const hash of [first, second, nobodysHash]) expect(hash).toMatch(phc);
   expect(first).not.toBe(second);
@@ -32,7 +32,7 @@ test("a hash says how it was made, is of its own salt, and knows its password an
   for (const other of ["pass  word", "Pass word", "pass word ", ""]) expect(await isPassword(other, first)).toBe(false);
 });
 
-test("any password matches its own hash only, in any composition", async () => {
+test("a password matches only its own hash, in any Unicode composition", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.string({ unit: "grapheme", maxLength: 40 }),
@@ -54,11 +54,11 @@ test.each([
   nobodysHash.slice(0, -1),
   `${nobodysHash}A`,
   nobodysHash.replace("v=19", "v=16"),
-])("a stored text that is no hash is an error, and not a wrong password: %s", async (hash) => {
+])("a stored text that is not a hash causes an error, and does not count as a wrong password: %s", async (hash) => {
   await expect(isPassword("any", hash)).rejects.toThrow("A stored password hash is not in the PHC format.");
 });
 
-test("no password matches the hash that stands for a missing one", async () => {
+test("no password matches the hash that stands for a missing password", async () => {
   for (const password of ["", "A", "password"]) expect(await isPassword(password, nobodysHash)).toBe(false);
 });
 
@@ -77,7 +77,7 @@ test("a tag belongs to its password, in any Unicode composition, and to its acco
   );
 });
 
-test("a keyed hash belongs to its password and its account's key, and is no other kind of hash", () => {
+test("a keyed hash belongs to its password and its account's key, and is not read as another kind of hash", () => {
   const [key, other] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
   fc.assert(
     fc.property(anyString(), anyString(), (one, two) => {

@@ -16,7 +16,7 @@ test("every part of an address or of a name is found, in any case and compositio
   fc.assert(
     fc.property(fc.constantFrom(...texts), fc.nat(40), fc.nat(40), (text, from, length) => {
       const part = text.slice(from, from + length + 1);
-      // A part that is an address by itself is looked up as one.
+      // A part that is itself an address is looked up as an address.
       if (part === "" || /^[^@]+@[^@]+\.[^@.]+$/.test(part)) return;
       for (const written of [part, part.toUpperCase(), part.normalize("NFD")]) {
         expect(isFound(ada, "xn--bcher-kva.example", written), written).toBe(true);

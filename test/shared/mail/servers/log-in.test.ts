@@ -12,7 +12,7 @@ import { newAccount, testTable, type Account } from "../../../support/world.ts";
 
 const sending = "a master password";
 
-/** A mailbox, and a master password that is checked in no time. */
+/** A mailbox, and a master password with a hash that is cheap to check. */
 async function scene(scopeOf: (place: { account: Account; domainId: string; workspaceId: string }) => WideScope) {
   const account = await newAccount();
   const { id: domainId, name, workspace_id: workspaceId } = await home(account);
@@ -37,7 +37,7 @@ const ofAccount = ({ account }: { account: Account }): WideScope => ({ type: "ac
 const start = Date.parse("2026-03-04T05:06:07.000Z");
 const after = (seconds: number): Date => new Date(start + seconds * 1_000);
 
-test("notes when a master password was used, to five minutes, and nothing else of it changes", async () => {
+test("a login stores the last use of a master password, exact to five minutes, and changes nothing else of it", async () => {
   const { lastUsed, stored, at } = await scene(ofAccount);
   const before = await stored();
   expect(before?.last_used_at).toBeNull();
@@ -51,7 +51,7 @@ test("notes when a master password was used, to five minutes, and nothing else o
   expect(await stored()).toEqual({ ...before, last_used_at: third });
 });
 
-test("a use that is noted already costs one call of the table", async () => {
+test("a login whose use is already stored costs one write less", async () => {
   const { at } = await scene(ofAccount);
   const writesOf = async (seconds: number): Promise<number> => {
     const { calls } = await withFault(undefined, -1, () => at(after(seconds)));
@@ -61,7 +61,7 @@ test("a use that is noted already costs one call of the table", async () => {
   expect(await writesOf(60)).toBe(1);
 });
 
-test("a login succeeds also if its use cannot be noted", async () => {
+test("a login succeeds even if its use cannot be stored", async () => {
   const { at, lastUsed } = await scene(ofAccount);
   const { calls } = await withFault(undefined, -1, () => at(after(0)));
   const place = calls.indexOf("UpdateItem");
@@ -70,7 +70,7 @@ test("a login succeeds also if its use cannot be noted", async () => {
   expect(await lastUsed()).toBe(after(0).toISOString());
 });
 
-test("a master password that is deleted while somebody logs in by it is not made anew", async () => {
+test("a login does not restore the row of a deleted master password", async () => {
   const { account, id, at, stored } = await scene(ofAccount);
   await write({ delete: scopedKey(credentials, account.id, id) });
   expect(await at(after(0))).toBeDefined();
@@ -91,7 +91,7 @@ test.each<[string, Parameters<typeof scene>[0], boolean]>([
   ["its domain", ({ domainId }) => ({ type: "domain", id: domainId }), true],
   ["another workspace", ({ domainId }) => ({ type: "workspace", id: domainId }), false],
   ["another domain", ({ workspaceId }) => ({ type: "domain", id: workspaceId }), false],
-])("one of %s and whether it lets the mailbox in", async (_, scopeOf, isIn) => {
+])("a master password of %s works only for the mailboxes in its scope", async (_, scopeOf, isIn) => {
   const { at } = await scene(scopeOf);
   expect((await at(after(0))) !== undefined).toBe(isIn);
 });

@@ -33,7 +33,7 @@ function scene() {
   return { table, pause, read };
 }
 
-test("pages in order over the hours, and then goes back by a minute", async () => {
+test("pages of revocations are in order, and the cursor of the last page is a minute before now", async () => {
   const { pause, read } = scene();
   const ids = [];
   for (const ms of [0, 0, hourMs - 1, hourMs, 3 * hourMs]) ids.push(await pause(ms));
@@ -51,7 +51,7 @@ test("pages in order over the hours, and then goes back by a minute", async () =
   expect((await read(since, 3 * hourMs + 30_000)).ids).toEqual(ids.slice(4));
 });
 
-test("catches up after weeks, two days at a time, and no further than a month", async () => {
+test("a mail server catches up two days at a time, and a cursor of more than 30 days ago is refused", async () => {
   const { pause, read } = scene();
   const id = await pause(20 * dayMs);
   let [since, requests] = [at(0).toISOString(), 0];
@@ -74,7 +74,7 @@ test("a cursor from the future misses nothing", async () => {
   expect((await read(next, 1)).ids).toEqual([id]);
 });
 
-test("a mail server gets every revocation, however the two clocks differ by up to a minute and whenever it asks", async () => {
+test("a mail server gets every revocation, even if two clocks differ by up to a minute", async () => {
   const minute = 60_000;
   const step = fc.record({
     passMs: fc.nat({ max: 2 * minute }),

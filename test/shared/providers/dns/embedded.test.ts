@@ -42,7 +42,7 @@ test("a new zone has its nameservers at its apex, and can be read by any process
   expect(await zoneAt(testTable(), name)).toEqual({ name, serial: 1, rrsets: [apex(name)] });
 });
 
-test("asked again it is the same zone, with the nameservers that are given last", async () => {
+test("`createZone` with the same reference returns the same zone, and sets the new nameservers", async () => {
   const name = newName();
   const { zoneId } = await make(name);
   await dns.changeZone(zoneId, put(address(name)));
@@ -51,7 +51,7 @@ test("asked again it is the same zone, with the nameservers that are given last"
   expect(await rrsetsAt(name)).toEqual(byName([apex(name, ["b.ns1.example.net"]), address(name)]));
 });
 
-test("of many who make a zone of one name at once one does, under each reference the same zone", async () => {
+test("if many create a zone of one name at once, one reference gets the zone, and the other gets `ZoneExists`", async () => {
   const name = newName();
   const made = await Promise.allSettled([1, 2, 3, 4, 5, 6].map((n) => make(name, `domain-${n % 2}`)));
   const ids = made.flatMap((one) => (one.status === "fulfilled" ? [one.value.zoneId] : []));
@@ -60,7 +60,7 @@ test("of many who make a zone of one name at once one does, under each reference
   for (const error of errors) expect(error).toBeInstanceOf(ZoneExists);
 });
 
-test("records of every type come back as they were put", async () => {
+test("records of many types are stored unchanged", async () => {
   const name = newName();
   const { zoneId } = await make(name);
   const rrsets: RRset[] = [
@@ -93,7 +93,7 @@ test("records of every type come back as they were put", async () => {
   expect(await rrsetsAt(name)).toEqual(byName([apex(name), ...rrsets]));
 });
 
-test("200 RRsets are changed together; done again it comes to the same, and costs no write", async () => {
+test("200 RRsets can be changed together, and the same change again writes nothing", async () => {
   const name = newName();
   const { zoneId } = await make(name);
   await dns.changeZone(zoneId, put(...many(name, 100)));
@@ -109,7 +109,7 @@ test("200 RRsets are changed together; done again it comes to the same, and cost
   expect(await rrsetsAt(name)).toHaveLength(101);
 });
 
-test("the serial changes with the records and alone, and costs no write when it is the same", async () => {
+test("the serial can change with the records or alone, and an unchanged serial writes nothing", async () => {
   const name = newName();
   const { zoneId } = await make(name);
   const soa = { zone: name, nameserver: "a.ns1.example.net", serial: 7 };
@@ -214,7 +214,7 @@ test("a name is in the closest zone around it", async () => {
   expect(await zoneOf(`c.a.b.${name}`)).toBe(name);
 });
 
-test("a zone that is deleted while its records are read is not answered", async () => {
+test("a zone that is deleted while its records are read is not returned", async () => {
   const name = newName();
   await make(name);
   const { zoneId } = await make(`b.${name}`);
@@ -240,7 +240,7 @@ test("without configuration each use is a 409 that names the feature", async () 
   }
 });
 
-test("an environment says where zones are; another word is refused", async () => {
+test("`DNS_PROVIDER` selects the provider, and an unknown provider is refused", async () => {
   const name = newName();
   const chosen = dnsOf(DnsEnvironment.parse({ DNS_PROVIDER: "embedded" }))(table);
   const { zoneId } = await chosen.createZone({ name, reference: "domain-1", nameservers });

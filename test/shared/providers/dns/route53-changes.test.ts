@@ -50,7 +50,7 @@ test("the SOA is put in the same batch, with its serial", async () => {
   expect(callsOf(one)).toEqual(["POST hostedzone/Z1/rrset"]);
 });
 
-test("a record that is too long for Route 53 is left out and told, and the others of its name go in", async () => {
+test("a record that is too long for Route 53 is left out and reported, and the other records of its name are written", async () => {
   const one = await zoneScene();
   const [long, short] = ["é".repeat(1_000), "v=spf1 -all"].map((text) => ({ type: "TXT" as const, text }));
   if (!long || !short) throw new Error("two texts are made");
@@ -66,7 +66,7 @@ test("a record that is too long for Route 53 is left out and told, and the other
   expect(sent).not.toContain("303");
 });
 
-test("existing RRsets are removed, a wildcard too; with nothing to change nothing is sent, and it is in sync", async () => {
+test("existing RRsets are removed, even a wildcard; a change without an effect is not sent, and counts as in sync", async () => {
   const one = await zoneScene(a("*.example.com", "192.0.2.1"), a("z.example.com", "192.0.2.1"));
   const wildcard = { remove: { name: "*.example.com", type: "A" } } as const;
   await one.dns.changeZone(one.zoneId, [wildcard, { remove: { name: "y.example.com", type: "A" } }]);
@@ -78,7 +78,7 @@ test("existing RRsets are removed, a wildcard too; with nothing to change nothin
   expect(callsOf(one)).toEqual(["GET hostedzone/Z1/rrset", "GET hostedzone/Z1/rrset"]);
 });
 
-test("for many removals the zone is read in pages, once", async () => {
+test("for many removals the zone is read once, in pages", async () => {
   const one = await zoneScene(...many(320));
   const removals = many(320).map(({ name, type }) => ({ remove: { name, type } }));
   await one.dns.changeZone(one.zoneId, [...removals, { remove: { name: "nothing.example.com", type: "A" } }]);
@@ -86,7 +86,7 @@ test("for many removals the zone is read in pages, once", async () => {
   expect(callsOf(one)).toEqual([...Array(2).fill("GET hostedzone/Z1/rrset"), "POST hostedzone/Z1/rrset"]);
 });
 
-test("RRsets that changed meanwhile are read again, once", async () => {
+test("RRsets that have changed since they were read are read again, but only once", async () => {
   const removal = [{ remove: { name: "a.example.com", type: "A" } }] as const;
   const one = await zoneScene(a("a.example.com", "192.0.2.1"));
   const meddle = (value: string) => (): void => {
@@ -107,7 +107,7 @@ test("RRsets that changed meanwhile are read again, once", async () => {
   expect(one.recorded).toHaveLength(4);
 });
 
-test("a removal whose answer was lost is done, in both forms in which Route 53 says that nothing was there", async () => {
+test("a removal whose answer was lost counts as done, for both errors of Route 53 about a missing RRset", async () => {
   const one = await zoneScene(a("a.example.com", "192.0.2.1"), a("b.example.com", "192.0.2.1"));
   const removal = (name: string) => ({ remove: { name, type: "A" as const } });
   one.troubles.push(() => undefined, "lost");
@@ -145,7 +145,7 @@ test("changes that do not fit in one request take several, with the removals in 
   expect([second?.includes("DELETE"), second?.includes("SOA"), others]).toEqual([false, true, []]);
 });
 
-test("an RRset has as many records as Route 53 takes, and the others are reported", async () => {
+test("an RRset gets as many records as Route 53 allows, and an RRset with more records is reported", async () => {
   const one = await zoneScene();
   const crowd = Array.from({ length: 401 }, (_, n) => `10.0.${n >> 8}.${n & 255}`);
   const texts = Array.from({ length: 6 }, (_, n) => ({ type: "TXT" as const, text: String(n).repeat(3_300) }));

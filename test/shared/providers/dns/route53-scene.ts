@@ -13,13 +13,13 @@ export const input = {
 
 export type Scene = Route53Service & { dns: Dns };
 
-/** A DNS provider at a service of its own that is in these troubles first, one for each request. */
+/** The provider `route53`, with a service of its own. The first requests have these faults, one for each request. */
 export async function scene(troubles: Trouble[] = [], options: Route53Options = {}): Promise<Scene> {
   const service = await startRoute53(...troubles);
   return { ...service, dns: route53Dns({ endpoint: service.url, timeoutMs: timeoutFor(troubles), ...options }) };
 }
 
-/** A zone of example.com, with what is put in it. */
+/** A zone of example.com with these RRsets. */
 export async function zoneScene(...rrsets: RRset[]): Promise<Scene & { zoneId: string }> {
   const made = await scene();
   const { zoneId } = await made.dns.createZone(input);
@@ -36,10 +36,10 @@ export async function zoneScene(...rrsets: RRset[]): Promise<Scene & { zoneId: s
 export const many = (count: number): RRset[] =>
   Array.from({ length: count }, (_, n) => a(`h${n}.example.com`, "192.0.2.1"));
 
-/** `<type> <name>` of what a zone has. */
+/** `<type> <name>` of the RRsets of a zone. */
 export const namesIn = ({ zones }: Scene, zoneId: string): string[] =>
   (zones.get(zoneId)?.sets ?? []).map(({ name, type }) => `${type} ${name}`);
-/** What the service was asked for: `<method> <path>`. */
+/** The requests to the service, as `<method> <path>`. */
 export const callsOf = ({ recorded }: Scene): string[] =>
   recorded.map(({ method, path }) => `${method} ${path.replace("/2013-04-01/", "").replace(/\?.*/, "")}`);
 

@@ -42,13 +42,13 @@ test.each<[string, RecordData, string]>([
   ["text in quotation marks", { type: "TXT", text: "v=spf1 -all" }, '"v=spf1 -all"'],
   ["empty text", { type: "TXT", text: "" }, '""'],
   ["quotation marks and backslashes by code", { type: "TXT", text: 'a "b" \\ c' }, '"a \\042b\\042 \\134 c"'],
-  ["what is not printable ASCII by code", { type: "TXT", text: "é\n\u007f" }, '"\\303\\251\\012\\177"'],
+  ["characters outside printable ASCII by code", { type: "TXT", text: "é\n\u007f" }, '"\\303\\251\\012\\177"'],
   ["long text in strings", { type: "TXT", text: "x".repeat(300) }, `"${"x".repeat(255)}" "${"x".repeat(45)}"`],
 ])("writes %s", (_what, data, value) => {
   expect(valueOf(data)).toBe(value);
 });
 
-test("text comes back byte for byte from printable strings of 255 bytes at most", () => {
+test("a text is written as printable strings of at most 255 bytes, and can be read back byte for byte", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 300 }), (text) => {
       const value = valueOf({ type: "TXT", text }) ?? "";
@@ -60,7 +60,7 @@ test("text comes back byte for byte from printable strings of 255 bytes at most"
   );
 });
 
-test("text that Route 53 does not take has no value there: more than 4,000 characters with its escapes", () => {
+test("a text of more than 4,000 characters with its escapes has no value, because Route 53 does not accept it", () => {
   expect(valueOf({ type: "TXT", text: "x".repeat(3_900) })).toHaveLength(3_947);
   const long = { type: "TXT" as const, text: "é".repeat(500) };
   expect(valueOf(long)).toBe(undefined);
@@ -74,7 +74,7 @@ test.each([
   ["\\052.example.com.", "*.example.com"],
   ["_Dmarc.Example.com.", "_dmarc.example.com"],
   ["a\\057b.example.com.", "a/b.example.com"],
-])("%s in an answer is %s", (given, name) => {
+])("the name %s in an answer is read as %s", (given, name) => {
   expect(fromRoute53Name(given)).toBe(name);
 });
 

@@ -26,7 +26,7 @@ test("a zone is made on the delegation set, with the given nameservers at its ap
   });
 });
 
-test("asked again, and when the answer was lost, it is the same zone, with the nameservers that are given last", async () => {
+test("`createZone` that is repeated, or whose answer was lost, returns the same zone, and sets the new nameservers", async () => {
   const one = await scene([() => undefined, "lost"]);
   const nameservers = ["b.ns1.example.net"];
   expect(await one.dns.createZone(input)).toEqual({ zoneId: "Z1" });
@@ -35,14 +35,14 @@ test("asked again, and when the answer was lost, it is the same zone, with the n
   expect(one.zones.get("Z1")?.sets.find(({ type }) => type === "NS")?.values).toEqual(["b.ns1.example.net."]);
 });
 
-test("a zone made with another reference is in the way, and stays as it is", async () => {
+test("a zone of the name with another reference causes `ZoneExists`, and is not changed", async () => {
   const one = await scene();
   one.zones.set("Z9", newZone("Z9", "example.com.", "another"));
   await expect(one.dns.createZone(input)).rejects.toThrow(ZoneExists);
   expect(callsOf(one)).toEqual(["GET hostedzonesbyname"]);
 });
 
-test("private zones and the registrar's own are not in the way, however many there are", async () => {
+test("private zones and zones that the registrar made do not prevent a new zone, even if there are many", async () => {
   const one = await scene();
   for (let n = 0; n < 45; n++) {
     one.zones.set(`Y${n}`, { ...newZone(`Y${n}`, "example.com.", `private-${n}`), isPrivate: true });
@@ -55,7 +55,7 @@ test("private zones and the registrar's own are not in the way, however many the
   expect(callsOf(one).slice(0, 4)).toEqual([...Array(3).fill("GET hostedzonesbyname"), "POST hostedzone"]);
 });
 
-test("a zone that was created a moment ago and is not listed yet is 503", async () => {
+test("a zone that was created a moment ago and is not listed yet causes a 503", async () => {
   const one = await scene([() => undefined, fault("HostedZoneAlreadyExists", 409)]);
   expect(await thrownBy(one.dns.createZone(input))).toMatchObject(unavailable);
 });
@@ -69,10 +69,13 @@ test("a conflict on the delegation set means another zone of the name, or a zone
   await expect(same.dns.createZone(input)).rejects.toThrow(ZoneExists);
 });
 
-test.each(["NoSuchDelegationSet", "DelegationSetNotReusable"])("%s names the wrong setting", async (code) => {
-  const { dns } = await scene([() => undefined, fault(code)], { delegationSetId: "N1" });
-  await expect(dns.createZone(input)).rejects.toThrow("DNS_DELEGATION_SET");
-});
+test.each(["NoSuchDelegationSet", "DelegationSetNotReusable"])(
+  "the error for %s names the wrong setting",
+  async (code) => {
+    const { dns } = await scene([() => undefined, fault(code)], { delegationSetId: "N1" });
+    await expect(dns.createZone(input)).rejects.toThrow("DNS_DELEGATION_SET");
+  },
+);
 
 test("a zone is emptied page by page and deleted; deleting a missing zone does nothing", async () => {
   const one = await zoneScene();
@@ -88,7 +91,7 @@ test("a zone is emptied page by page and deleted; deleting a missing zone does n
   expect(one.recorded).toHaveLength(4 * 2 + 2);
 });
 
-test("a zone is deleted though it is changed meanwhile, and though the answer was lost", async () => {
+test("a zone is deleted even if it is changed meanwhile, and the answer is lost", async () => {
   const one = await zoneScene(a("a.example.com", "192.0.2.1"));
   const add = (): void => {
     one.zones.get(one.zoneId)?.sets.push({ name: "b.example.com.", type: "A", ttl: 60, values: ["192.0.2.1"] });

@@ -26,15 +26,15 @@ test("every request is signed with SigV4 for route53 in us-east-1", async () => 
 const change = (one: Scene) => one.dns.changeZone("Z1", [{ put: a("a.example.com", "192.0.2.1") }]);
 const passing: [string, Trouble][] = [
   ["throttles", fault("Throttling", 400, "Rate exceeded")],
-  ["is at work on a change before", fault("PriorRequestNotComplete")],
-  ["fails inside", fault("InternalFailure", 500)],
+  ["still works on an earlier change", fault("PriorRequestNotComplete")],
+  ["has an internal failure", fault("InternalFailure", 500)],
   ["is behind a bad gateway", { status: 502, body: "<h1>Bad gateway</h1>" }],
   ["is silent", "silence"],
   ["stops in the middle", "stall"],
   ["hangs up", "hang-up"],
 ];
 
-test("a temporary failure is not noticed; after three attempts it is 503", async () => {
+test("a temporary failure is tried again, and three failures cause a 503", async () => {
   const nowhere = thrownBy(route53Dns({ endpoint: "http://127.0.0.1:1" }).isInSync("C1"));
   await Promise.all(
     passing.map(async ([what, trouble]) => {
@@ -55,7 +55,7 @@ test.each([
   ["no XML", "<html><b>Hello"],
   ["other XML", "<html><b>Hello</b></html>"],
   ["nothing", ""],
-])("an answer of %s with 200 is 503, and believed to say nothing", async (_what, body) => {
+])("an answer with 200 and %s causes a 503, and the request is not repeated", async (_what, body) => {
   const garbled = { status: 200, headers: { "content-type": "text/xml" }, body };
   const uses: ((dns: Dns) => Promise<unknown>)[] = [
     (dns) => dns.createZone(input),
@@ -77,7 +77,7 @@ test.each([
   ["AccessDenied", 403],
   ["NoSuchHostedZone", 404],
   ["InvalidInput", 400],
-])("%s for a change is our own mistake: no 503, and no second attempt", async (code, status) => {
+])("%s for a change is our own mistake, so it causes no 503 and no second attempt", async (code, status) => {
   const one = await scene([fault(code, status)]);
   const error = await thrownBy(change(one));
   expect(error).toMatchObject({ name: code });
@@ -85,7 +85,7 @@ test.each([
   expect(one.recorded).toHaveLength(1);
 });
 
-test("the SDK is not loaded before the first zone, and is then found by the environment", () => {
+test("the SDK is loaded only at the first use of the provider, and uses the endpoint in the environment", () => {
   const loading = loadingOf("dns/factory.ts", {
     modules: /client-route-53/,
     make: "provider.dns({})",

@@ -20,7 +20,7 @@ const event = (n: number, data: Record<string, unknown> = { n }): Event => ({
 
 const events = (count: number): Event[] => Array.from({ length: count }, (_, n) => event(n));
 
-/** A publisher to a server that answers as told, the calls it got and the lines that were logged. */
+/** A publisher, the server that gets its calls and answers with `answer`, and the fields of the logged lines. */
 async function publisherTo(answer: Parameters<typeof startEventBus>[0]) {
   const server = await startEventBus(answer);
   const logged: LogFields[] = [];
@@ -63,14 +63,14 @@ test("a call holds 256 KB at most, by UTF-8", async () => {
   expect(server.calls.map(({ entries }) => entries.length)).toEqual([2, 1]);
 });
 
-test("an event over 256 KB goes without its data, and says so", async () => {
+test("an event over 256 KB is published without its data, with `truncated: true`", async () => {
   const { publish, server } = await publisherTo(takeAll);
   expect(await publish([event(1, { text: "x".repeat(262_144) }), event(2)])).toEqual([]);
   const { data: _, previous_data: __, ...envelope } = event(1);
   expect(server.details()).toEqual([{ ...envelope, truncated: true }, event(2)]);
 });
 
-test("entries that EventBridge refuses are answered by their indexes over all calls", async () => {
+test("`publish` returns the indexes of the events that EventBridge refuses, counted over all calls", async () => {
   const refuse = new Set(["t-3", "t-11", "t-12"]);
   const { publish, logged } = await publisherTo(({ entries }) => {
     const answers = entries.map(({ Resources: [resource = ""] }, index) =>
@@ -104,7 +104,7 @@ test("when a whole call fails, earlier events stay published and later ones are 
   expect(logged).toEqual([{ count: 10, codes: ["AccessDeniedException"] }]);
 });
 
-test("when nobody answers nothing is published, and it does not reject", async () => {
+test("if no server answers, `publish` returns the indexes of all events, and does not reject", async () => {
   vi.stubEnv("AWS_ENDPOINT_URL_EVENTBRIDGE", "http://127.0.0.1:9");
   const publish = eventBridgePublisher("the-bus", { error: () => {} });
   expect(await publish(events(2))).toEqual([0, 1]);

@@ -20,7 +20,7 @@ function scene() {
   };
 }
 
-test("a file lies in the folder under its key, readable by its owner only", async () => {
+test("a file is stored in the folder under its key, and only its owner can read it", async () => {
   const { folder, files } = scene();
   expect(await files.exists(key)).toBe(false);
   await files.put(key, content, "application/pdf");
@@ -31,7 +31,7 @@ test("a file lies in the folder under its key, readable by its owner only", asyn
   expect(await files.exists("invoices/7c9e/000042.pdf/more.pdf")).toBe(false);
 });
 
-test("of many that write one file at once the last one wins, as a whole, and nothing is left over", async () => {
+test("if a file is written many times at once, one whole version stays, and no temporary file", async () => {
   const { folder, files } = scene();
   const versions = Array.from({ length: 20 }, (_, n) => Buffer.alloc(100_000 + n, n));
   await Promise.all(versions.map((version) => files.put(key, version, "application/pdf")));
@@ -40,7 +40,7 @@ test("of many that write one file at once the last one wins, as a whole, and not
   expect(await readdir(join(folder, "invoices/7c9e"))).toEqual(["000042.pdf"]);
 });
 
-test("a file that cannot be written leaves the old file, and nothing unfinished", async () => {
+test("a file that cannot be written leaves no temporary file, and does not exist", async () => {
   const { folder, files } = scene();
   await mkdir(join(folder, key, "taken"), { recursive: true });
   await expect(files.put(key, content, "application/pdf")).rejects.toThrow();
@@ -48,7 +48,7 @@ test("a file that cannot be written leaves the old file, and nothing unfinished"
   expect(await files.exists(key)).toBe(false);
 });
 
-test("a download URL is signed: its path is the key, and it changes with all it is for", async () => {
+test("a download URL has the key as its path, and its signature depends on the key, the file name and the expiry", async () => {
   const { files } = scene();
   const url = await files.downloadUrl(key, download);
   expect(url).toMatch(
@@ -79,7 +79,7 @@ test.each([
   ".pdf",
   "",
   `${"a".repeat(509)}.pdf`,
-])("%j is no key, for no use of it", async (bad) => {
+])("%j is not a valid key, and every use of it is refused", async (bad) => {
   const { folder, files } = scene();
   const places = [files, filesOf({ FILES_BUCKET: "the-bucket" })];
   for (const { put, exists, downloadUrl } of places) {
@@ -90,32 +90,32 @@ test.each([
   await expect(stat(folder)).rejects.toThrow("ENOENT");
 });
 
-test("a key ends as its content type demands", async () => {
+test("the end of a key must fit the content type", async () => {
   const { files } = scene();
   await expect(files.put("a.pdf", content, "text/html")).rejects.toThrow("text/html");
   await files.put("a.csv", content, "text/csv; charset=utf-8");
 });
 
-test.each([0, -1, 1.5, 604_801, Number.NaN])("no download expires in %d seconds", async (expiresInSeconds) => {
+test.each([0, -1, 1.5, 604_801, Number.NaN])("a download URL cannot expire in %d seconds", async (expiresInSeconds) => {
   const { files } = scene();
   await expect(files.downloadUrl(key, { ...download, expiresInSeconds })).rejects.toThrow(RangeError);
 });
 
-test("an unreadable file is an error, not a missing one", async () => {
+test("an unreadable file causes an error, and does not count as missing", async () => {
   const { folder, files } = scene();
   await mkdir(folder, { recursive: true });
   await symlink("loop.pdf", join(folder, "loop.pdf"));
   await expect(files.exists("loop.pdf")).rejects.toThrow("ELOOP");
 });
 
-test("without a place for files the first use says which names are missing", async () => {
+test("without a place for files, the first use names the missing settings", async () => {
   const files = filesOf({});
   await expect(files.put("a.pdf", content, "application/pdf")).rejects.toThrow("FILES_BUCKET");
   await expect(files.exists("a.pdf")).rejects.toThrow("FILES_DIR");
   await expect(files.downloadUrl("a.pdf", download)).rejects.toThrow("FILES_BASE_URL");
 });
 
-test("the environment has one place for files, and that as a whole", async () => {
+test("the environment can have one place for files, with all its settings", async () => {
   const local = { FILES_DIR: "/tmp/files", FILES_KEY: filesKey, FILES_BASE_URL: "http://127.0.0.1:8080" };
   expect(FilesEnvironment.parse({}).FILES_DIR).toBeUndefined();
   expect(FilesEnvironment.parse({ FILES_BUCKET: "the-bucket" }).FILES_BUCKET).toBe("the-bucket");
@@ -132,6 +132,6 @@ test.each([
   ["a\r\nSet-Cookie: b=c", `filename="a__Set-Cookie: b=c"; filename*=UTF-8''a__Set-Cookie%3A%20b%3Dc`],
   ["(é)'*!.pdf", `filename="(_)'*!.pdf"; filename*=UTF-8''%28%C3%A9%29%27%2A!.pdf`],
   ["\u{D83D}.pdf", `filename="_.pdf"; filename*=UTF-8''%EF%BF%BD.pdf`],
-])("a name %j is safe in a header", (name, expected) => {
+])("the file name %j is made safe for a header", (name, expected) => {
   expect(attachment(name)).toBe(`attachment; ${expected}`);
 });

@@ -27,7 +27,7 @@ async function* pieces(...sizes: number[]): AsyncGenerator<Buffer> {
   for (const size of sizes) yield randomBytes(size);
 }
 
-/** Random pieces of these sizes, and all of them together. */
+/** Random pieces of these sizes in bytes, as a stream and as one buffer. */
 function known(...sizes: number[]): { content: AsyncGenerator<Buffer>; whole: Buffer } {
   const all = sizes.map((size) => randomBytes(size));
   async function* content() {
@@ -36,7 +36,7 @@ function known(...sizes: number[]): { content: AsyncGenerator<Buffer>; whole: Bu
   return { content: content(), whole: Buffer.concat(all) };
 }
 
-test("a small stream is one part, encrypted by S3, with its type and checksums", async () => {
+test("a small stream is uploaded as one part, encrypted by S3, with its type and a checksum", async () => {
   const { files, recorded, steps, written } = await scene();
   const { content, whole } = known(10, 0, 20);
   await files.putStream(key, content, type);
@@ -51,13 +51,13 @@ test("a small stream is one part, encrypted by S3, with its type and checksums",
   expect(await files.exists(key)).toBe(true);
 });
 
-test("a stream of nothing is an empty file", async () => {
+test("an empty stream becomes an empty file", async () => {
   const { files, written } = await scene();
   await files.putStream(key, pieces(), type);
   expect(written()?.content).toHaveLength(0);
 });
 
-test("a long stream is written in parts of five mebibytes and more, in order, and no more of it is waited for", async () => {
+test("a long stream is uploaded in order, in parts of at least five mebibytes, except the last part", async () => {
   const { files, recorded, steps, written } = await scene();
   const { content, whole } = known(3 * mebibyte, 3 * mebibyte, 5 * mebibyte, 1, mebibyte);
   await files.putStream(key, content, type);
@@ -77,7 +77,7 @@ test("a long stream is written in parts of five mebibytes and more, in order, an
 
 const slowDown = { status: 503, code: "SlowDown" };
 
-test("a part that S3 takes at the second attempt is not noticed", async () => {
+test("a part that fails once is uploaded again", async () => {
   const { files, steps, written } = await scene(undefined, slowDown);
   const { content, whole } = known(100);
   await files.putStream(key, content, type);
@@ -85,7 +85,7 @@ test("a part that S3 takes at the second attempt is not noticed", async () => {
   expect(written()?.content.equals(whole)).toBe(true);
 });
 
-test("a part that fails for good aborts the upload, and nothing can be seen of it", async () => {
+test("if all attempts for a part fail, the upload is aborted, and no file is stored", async () => {
   const { files, steps, written, uploads } = await scene(undefined, slowDown, slowDown, slowDown);
   const error = await thrownBy(files.putStream(key, pieces(100), type));
   expect(error).toMatchObject({ code: "upstream_unavailable", status: 503 });
@@ -93,7 +93,7 @@ test("a part that fails for good aborts the upload, and nothing can be seen of i
   expect([written(), uploads.size]).toEqual([undefined, 0]);
 });
 
-test("a stream that breaks off aborts the upload, and its own error is told", async () => {
+test("if the stream fails, the upload is aborted, and the error of the stream is thrown", async () => {
   const { files, steps, written, uploads } = await scene();
   const broken = new Problem("busy", "The table is busy.", { retry_after: 1 });
   async function* content() {
@@ -105,14 +105,14 @@ test("a stream that breaks off aborts the upload, and its own error is told", as
   expect([written(), uploads.size]).toEqual([undefined, 0]);
 });
 
-test("an upload that cannot be aborted either tells of the first failure", async () => {
+test("if the upload fails and cannot be aborted, the first error is thrown", async () => {
   const denied = { status: 403, code: "AccessDenied" };
   const { files, written } = await scene(undefined, { status: 400, code: "InvalidPart" }, denied);
   expect(await thrownBy(files.putStream(key, pieces(1), type))).toMatchObject({ name: "InvalidPart" });
   expect(written()).toBeUndefined();
 });
 
-test("a completion that S3 refuses in a 200 is tried again, and is a failure in the end", async () => {
+test("a completion that S3 refuses with status 200 is tried again, and three refusals are a failure", async () => {
   const late = { status: 200, code: "InternalError" };
   const passing = await scene(undefined, undefined, late);
   const { content, whole } = known(10);

@@ -19,7 +19,7 @@ async function scene(...troubles: Trouble[]) {
   return { ...store, files: s3Files("the-bucket") };
 }
 
-test("a file is put as it is: signed, encrypted by S3, with its type and a checksum", async () => {
+test("a file is stored unchanged, by a signed request, encrypted by S3, with its type and a checksum", async () => {
   const { files, recorded, objects } = await scene();
   await files.put(key, content, "application/pdf");
   expect(recorded).toMatchObject([
@@ -37,7 +37,7 @@ test("a file is put as it is: signed, encrypted by S3, with its type and a check
   expect(objects.get(`/the-bucket/${key}`)?.content.equals(content)).toBe(true);
 });
 
-test("a file is there once it was put", async () => {
+test("a file exists once it was stored", async () => {
   const { files, recorded } = await scene();
   expect(await files.exists(key)).toBe(false);
   await files.put(key, content, "application/pdf");
@@ -45,7 +45,7 @@ test("a file is there once it was put", async () => {
   expect(recorded.map(({ method }) => method)).toEqual(["HEAD", "PUT", "HEAD"]);
 });
 
-test("a download needs no more than its URL, and comes with its name", async () => {
+test("a download needs only its URL, and has the file name", async () => {
   const { files } = await scene();
   await files.put(key, content, "application/pdf");
   const response = await fetch(await files.downloadUrl(key, download));
@@ -56,7 +56,7 @@ test("a download needs no more than its URL, and comes with its name", async () 
   expect(Buffer.from(await response.arrayBuffer()).equals(content)).toBe(true);
 });
 
-test("a download URL says how long it is good for, and is the same for the same moment", async () => {
+test("a download URL contains its expiry, and is the same for the same time", async () => {
   const { files, recorded } = await scene();
   const url = await files.downloadUrl(key, download);
   expect(Object.fromEntries(new URL(url).searchParams)).toMatchObject({
@@ -79,7 +79,7 @@ test("a download of a missing file is S3's 404 NoSuchKey", async () => {
 
 const slowDown = { status: 503, code: "SlowDown" };
 
-test("a SlowDown that passes is not noticed", async () => {
+test("a request that gets SlowDown once is sent again", async () => {
   const { files, recorded, objects } = await scene(slowDown);
   await files.put(key, content, "application/pdf");
   expect(recorded).toHaveLength(2);
@@ -87,7 +87,7 @@ test("a SlowDown that passes is not noticed", async () => {
 });
 
 test.each([slowDown, { status: 500, code: "InternalError" }])(
-  "three attempts, then 503, while S3 says $code",
+  "three answers of S3 with $code cause a 503",
   async (trouble) => {
     const { files, recorded } = await scene(trouble, trouble, trouble, trouble);
     const error = await thrownBy(files.put(key, content, "application/pdf"));
@@ -96,19 +96,19 @@ test.each([slowDown, { status: 500, code: "InternalError" }])(
   },
 );
 
-test("503, and not «absent», while S3 cannot say whether a file is there", async () => {
+test("if S3 cannot say whether a file exists, the result is a 503, and not that the file is missing", async () => {
   const { files } = await scene(slowDown, slowDown, slowDown);
   expect(await thrownBy(files.exists(key))).toMatchObject({ code: "upstream_unavailable" });
 });
 
-test("three attempts, then 503, while S3 is silent", async () => {
+test("three attempts without an answer of S3 cause a 503", async () => {
   const { recorded } = await scene("silence", "silence", "silence", "silence");
   const error = await thrownBy(s3Files("the-bucket", 30).exists(key));
   expect(error).toMatchObject({ code: "upstream_unavailable" });
   expect(recorded).toHaveLength(3);
 });
 
-test("503 where no S3 listens", async () => {
+test("a 503 is thrown if S3 cannot be reached", async () => {
   vi.stubEnv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:1");
   const error = await thrownBy(s3Files("the-bucket").put(key, content, "application/pdf"));
   expect(error).toMatchObject({ code: "upstream_unavailable" });
@@ -117,7 +117,7 @@ test("503 where no S3 listens", async () => {
 test.each([
   ["AccessDenied", 403],
   ["NoSuchBucket", 404],
-])("%s is our own mistake: no 503, and no second attempt", async (code, status) => {
+])("%s is our own mistake, so it causes no 503 and no second attempt", async (code, status) => {
   const { files, recorded } = await scene({ status, code });
   const error = await thrownBy(files.put(key, content, "application/pdf"));
   expect(error).toMatchObject({ name: code });
@@ -125,14 +125,14 @@ test.each([
   expect(recorded).toHaveLength(1);
 });
 
-test("who may not look learns nothing: 403 is an error, not «absent»", async () => {
+test("a 403 for the question whether a file exists is an error, and not that the file is missing", async () => {
   const { files } = await scene({ status: 403, code: "AccessDenied" });
   const error = await thrownBy(files.exists(key));
   expect(error).toBeInstanceOf(Error);
   expect(error).not.toBeInstanceOf(Problem);
 });
 
-test("the SDK is not loaded before the first file", () => {
+test("the SDK is loaded only at the first use of the files", () => {
   const loading = loadingOf("files/factory.ts", {
     modules: /@aws-sdk/,
     make: 'provider.filesOf({ FILES_BUCKET: "the-bucket" })',

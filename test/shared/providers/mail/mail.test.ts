@@ -23,7 +23,7 @@ const letterTo = (to: string, more: Partial<Letter> = {}): Letter => ({
   ...more,
 });
 
-test("the outbox shows the mails to an address, newest first, in full", async () => {
+test("the outbox shows all members of the mails to an address, newest first", async () => {
   const to = newAddress();
   const first = letterTo(to);
   await mailAt(start).send(first);
@@ -45,9 +45,9 @@ test("the outbox shows the mails to an address, newest first, in full", async ()
   expect(await readOutbox(table, randomUUID())).toBeUndefined();
 });
 
-test("all mails are listed newest first, as many as one wants", async () => {
+test("the outbox lists the mails to all addresses, newest first, up to `limit`", async () => {
   const [early, late] = [letterTo(newAddress()), letterTo(newAddress())];
-  // Later than what other tests send.
+  // Later than the mails of other tests.
   await mailAt(new Date("2099-01-01T00:00:00Z")).send(early);
   await mailAt(new Date("2099-01-01T00:00:01Z")).send(late);
   expect((await outbox(table, { limit: 2 })).map(({ to }) => to)).toEqual([late.to, early.to]);
@@ -62,7 +62,7 @@ test("a letter that is sent twice is in the outbox twice, with one Message-ID", 
   expect(new Set(mails.map(({ message_id }) => message_id)).size).toBe(1);
 });
 
-test("the outbox refuses some addresses for good, and does not answer for others", async () => {
+test("the outbox refuses addresses that begin with `refused-`, and does not answer for `silent-`", async () => {
   const [refused, silent] = [newAddress("refused-"), newAddress("silent-")];
   await expect(mailAt(start).send(letterTo(refused))).rejects.toBeInstanceOf(MailRefused);
   await expect(mailAt(start).send(letterTo(silent))).rejects.toMatchObject({ code: "upstream_unavailable" });
@@ -86,7 +86,7 @@ test.each([
   ["subject", ""],
   ["id", "1\r\nBcc: b@example.net"],
   ["id", "1>"],
-] as const)("a letter whose %s is %j is sent by no provider", async (member, value) => {
+] as const)("no provider sends a letter whose %s is %j", async (member, value) => {
   const { port, received } = await startSmtp();
   const smtp = { MAIL_PROVIDER: "smtp", SMTP_URL: `smtp://127.0.0.1:${port}` };
   const letter = letterTo(newAddress(), { [member]: value });
@@ -97,7 +97,7 @@ test.each([
   expect(await outbox(table, { to: letter.to })).toEqual([]);
 });
 
-test("by SMTP a letter goes to the server of the environment, from its sender", async () => {
+test("by SMTP a letter goes to the server in the environment, from the sender in the environment", async () => {
   const { port, received } = await startSmtp();
   const env = { MAIL_PROVIDER: "smtp", SMTP_URL: `smtp://127.0.0.1:${port}`, MAIL_FROM: "Post <post@mx.example>" };
   const letter = letterTo(newAddress());
@@ -105,7 +105,7 @@ test("by SMTP a letter goes to the server of the environment, from its sender", 
   expect(received).toMatchObject([{ from: "post@mx.example", to: [letter.to] }]);
 });
 
-test("without a provider the first letter names the missing setting, not the start", async () => {
+test("without a provider, only the first letter fails, and its error names the missing setting", async () => {
   const mail = mailOf(MailEnvironment.parse({}))(table, () => start);
   await expect(mail.send(letterTo(newAddress()))).rejects.toThrow("Set MAIL_PROVIDER to ses, smtp or embedded");
 });
@@ -114,7 +114,7 @@ test.each([
   ["Hosted Mail <no-reply@example.com>", { name: "Hosted Mail", address: "no-reply@example.com" }],
   ["post@mail.example.com", { name: "", address: "post@mail.example.com" }],
   ["Post, & more   <post@example.com>", { name: "Post, & more", address: "post@example.com" }],
-])("%j is a sender", (text, sender) => {
+])("%j is a valid sender", (text, sender) => {
   expect(MailSender.parse(text)).toEqual(sender);
 });
 
@@ -128,6 +128,6 @@ test.each([
   "Hosted\r\nBcc: b <no-reply@example.com>",
   "Größe <no-reply@example.com>",
   "Mail <no-reply@example.com> x",
-])("%j is no sender", (text) => {
+])("%j is not a valid sender", (text) => {
   expect(MailSender.safeParse(text).success).toBe(false);
 });

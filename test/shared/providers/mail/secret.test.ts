@@ -12,7 +12,7 @@ const dayMs = 86_400_000;
 
 type Versions = { AWSCURRENT?: string; AWSPREVIOUS?: string };
 
-/** Secrets Manager on 127.0.0.1 until the test is over, with versions by their labels. */
+/** Secrets Manager on 127.0.0.1 until the test ends. `versions` has the versions of the secret by label. */
 async function scene(versions: Versions) {
   const service = { versions, ageMs: 0, nowMs: 0, trouble: undefined as { status: number; type: string } | undefined };
   const { url, recorded } = await startLoopback(
@@ -41,7 +41,7 @@ test("a secret that was never rotated has one version", async () => {
   expect(await keys()).toEqual(["new"]);
 });
 
-test("after a rotation the version before is valid for a day, and the versions are fetched every five minutes", async () => {
+test("after a rotation the former version is valid for a day, and the versions are fetched again after five minutes", async () => {
   const service = await scene({ AWSCURRENT: "old" });
   expect(await service.keys()).toEqual(["old"]);
   service.versions = { AWSCURRENT: "new", AWSPREVIOUS: "old" };
@@ -58,7 +58,7 @@ test("after a rotation the version before is valid for a day, and the versions a
   expect(await service.keys()).toEqual(["new"]);
 });
 
-test("a version without its label, or of another form, is not valid", async () => {
+test("a former version that has no label any more, or a wrong form, is not valid", async () => {
   const service = await scene({ AWSCURRENT: "new", AWSPREVIOUS: "x" });
   expect(await service.keys()).toEqual(["new"]);
   service.versions = { AWSCURRENT: "new" };
@@ -66,7 +66,7 @@ test("a version without its label, or of another form, is not valid", async () =
   expect(await service.keys()).toEqual(["new"]);
 });
 
-test("without the current version there is no key at all, and no error has the stored text", async () => {
+test("without a current version the former version is not used, and no error shows the stored text", async () => {
   const service = await scene({ AWSPREVIOUS: "old" });
   expect(await thrownBy(service.keys())).toMatchObject({ name: "ResourceNotFoundException" });
   service.versions = { AWSCURRENT: "x", AWSPREVIOUS: "old" };
@@ -79,7 +79,7 @@ test("without the current version there is no key at all, and no error has the s
   expect(await service.keys()).toEqual(["new", "old"]);
 });
 
-test("a secret of one version, such as the URL of an SMTP server, is in use within five minutes of its change", async () => {
+test("a secret of one version, such as the URL of an SMTP server, is used within five minutes of its change", async () => {
   const service = await scene({ AWSCURRENT: "old" });
   const read = namedSecret("smtp", (text) => text, "a text", { nowMs: () => service.nowMs });
   expect(await Promise.all([read(), read()])).toEqual(["old", "old"]);

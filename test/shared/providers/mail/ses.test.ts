@@ -29,7 +29,7 @@ async function scene(troubles: Fault[] = [], options: SesOptions = {}) {
   return { recorded, send: () => mail.send(letter) };
 }
 
-test("a letter is one request of API v2, signed, with both parts and the headers of mail that a machine wrote", async () => {
+test("a letter is one signed request of API v2, with both parts and the headers of an automatic mail", async () => {
   const { send, recorded } = await scene();
   await send();
   expect(recorded).toMatchObject([
@@ -61,19 +61,22 @@ test("a letter is one request of API v2, signed, with both parts and the headers
   });
 });
 
-test("a configuration set is named where there is one", async () => {
+test("the request names the configuration set, if there is one", async () => {
   const { send, recorded } = await scene([], { configurationSet: "verification" });
   await send();
   expect(JSON.parse(recorded[0]?.body ?? "")).toMatchObject({ ConfigurationSetName: "verification" });
 });
 
-test.each(["MessageRejected", "BadRequestException"])("%s refuses the letter for good, after one try", async (code) => {
-  const { send, recorded } = await scene([sesRefusal(code)]);
-  const error = await thrownBy(send());
-  expect(error).toBeInstanceOf(MailRefused);
-  expect(error).toMatchObject({ message: `SES answered ${code}.` });
-  expect(recorded).toHaveLength(1);
-});
+test.each(["MessageRejected", "BadRequestException"])(
+  "%s refuses the letter for good, after one attempt",
+  async (code) => {
+    const { send, recorded } = await scene([sesRefusal(code)]);
+    const error = await thrownBy(send());
+    expect(error).toBeInstanceOf(MailRefused);
+    expect(error).toMatchObject({ message: `SES answered ${code}.` });
+    expect(recorded).toHaveLength(1);
+  },
+);
 
 const often = <T>(fault: T): T[] => Array.from({ length: 6 }, () => fault);
 
@@ -85,7 +88,7 @@ test.each([
   ["an answer that stops in the middle", often("stall")],
   ["a hang-up", often("hang-up")],
   ["a garbled answer", often({ status: 200, headers: { "content-type": "application/json" }, body: "<html>" })],
-] as [string, Fault[]][])("%s is 503", async (_, troubles) => {
+] as [string, Fault[]][])("%s causes a 503", async (_, troubles) => {
   const { send } = await scene(troubles);
   const error = await thrownBy(send());
   expect(error).toBeInstanceOf(Problem);
@@ -98,7 +101,7 @@ test("a letter that fails once is sent by the next attempt", async () => {
   expect(recorded).toHaveLength(2);
 });
 
-test("all attempts together end in their time", async () => {
+test("all attempts together end within `timeoutMs`", async () => {
   const { send } = await scene(often("silence"), { attemptMs: 600_000, timeoutMs: 200 });
   expect(await thrownBy(send())).toMatchObject({ status: 503 });
 });
@@ -108,7 +111,7 @@ test.each([
   "MailFromDomainNotVerifiedException",
   "AccessDeniedException",
   "NotFoundException",
-])("%s is a mistake of ours, not of the letter", async (code) => {
+])("%s is our own mistake, and not a refusal of the letter", async (code) => {
   const { send } = await scene([sesRefusal(code, 403)]);
   const error = await thrownBy(send());
   expect(error).not.toBeInstanceOf(MailRefused);

@@ -29,7 +29,7 @@ const only = (received: Received[]): Received => {
   return first;
 };
 
-test("a letter arrives as it is, as text and as HTML, to its one recipient", async () => {
+test("a letter arrives unchanged, as text and as HTML, at its one recipient", async () => {
   const { port, received } = await startSmtp();
   await mailTo(`smtp://127.0.0.1:${port}`).send(letter);
   const { raw, from, to } = only(received);
@@ -50,7 +50,7 @@ test("a letter arrives as it is, as text and as HTML, to its one recipient", asy
   expect(Math.max(...raw.split("\r\n").map((line) => line.length))).toBeLessThanOrEqual(998);
 });
 
-test("a letter says that a machine wrote it, and has the same Message-ID whenever it is sent", async () => {
+test("a letter is marked as automatic, and has the same Message-ID each time it is sent", async () => {
   const { port, received } = await startSmtp();
   const mail = mailTo(`smtp://127.0.0.1:${port}`);
   await mail.send(letter);
@@ -80,7 +80,7 @@ test.each([
     "554 5.7.1 to DATA",
   ],
 ] as [string, Parameters<typeof startSmtp>[0], string][])(
-  "5yz to %s refuses the letter for good, and does not tell whose it was",
+  "a 5yz answer to %s refuses the letter for good, and the error does not show the recipient",
   async (_, options, reason) => {
     const { port } = await startSmtp(options);
     const error = await thrownBy(mailTo(`smtp://127.0.0.1:${port}`).send(letter));
@@ -91,17 +91,20 @@ test.each([
 
 test.each([
   ["a greeting of 421", { onConnect: (_, done) => done(reply(421, "4.3.2 later")) }],
-  ["4yz to MAIL FROM", { onMailFrom: (_, __, done) => done(reply(451, "4.3.0 later")) }],
-  ["4yz to RCPT TO", { onRcptTo: (_, __, done) => done(reply(450, "4.2.1 greylisted")) }],
-  ["4yz to DATA", { onData: (stream, _, done) => stream.resume().on("end", () => done(reply(452, "4.3.1 full"))) }],
-] as [string, Parameters<typeof startSmtp>[0]][])("%s is 503", async (_, options) => {
+  ["a 4yz answer to MAIL FROM", { onMailFrom: (_, __, done) => done(reply(451, "4.3.0 later")) }],
+  ["a 4yz answer to RCPT TO", { onRcptTo: (_, __, done) => done(reply(450, "4.2.1 greylisted")) }],
+  [
+    "a 4yz answer to DATA",
+    { onData: (stream, _, done) => stream.resume().on("end", () => done(reply(452, "4.3.1 full"))) },
+  ],
+] as [string, Parameters<typeof startSmtp>[0]][])("%s causes a 503", async (_, options) => {
   const { port } = await startSmtp(options);
   const error = await thrownBy(mailTo(`smtp://127.0.0.1:${port}`).send(letter));
   expect(error).toBeInstanceOf(Problem);
   expect(error).toMatchObject(unavailable);
 });
 
-test("a server that does not take mail from us is a mistake of ours, not of the letter", async () => {
+test("a server that does not accept mail from us is our own mistake, and not a refusal of the letter", async () => {
   const { port } = await startSmtp({ onMailFrom: (_, __, done) => done(reply(553, "5.7.1 not yours")) });
   const error = await thrownBy(mailTo(`smtp://127.0.0.1:${port}`).send(letter));
   expect(error).not.toBeInstanceOf(MailRefused);
@@ -110,12 +113,12 @@ test("a server that does not take mail from us is a mistake of ours, not of the 
 });
 
 test.each([
-  ["nobody listens", async () => ({ port: 1 })],
+  ["no server listens", async () => ({ port: 1 })],
   ["it says nothing", () => startRaw()],
   ["it hangs up", () => startRaw("")],
   ["it speaks something else", () => startRaw("HTTP/1.1 400 Bad Request\r\n\r\n")],
   ["it stops in the middle of the mail", () => startSmtp({ onData: (stream) => void stream.resume() })],
-] as [string, () => Promise<{ port: number }>][])("a server is unavailable where %s", async (_, start) => {
+] as [string, () => Promise<{ port: number }>][])("the mail server is unavailable if %s", async (_, start) => {
   const { port } = await start();
   const options = { connectTimeoutMs: 150, timeoutMs: 300 };
   expect(await thrownBy(mailTo(`smtp://127.0.0.1:${port}`, options).send(letter))).toMatchObject(unavailable);
@@ -123,7 +126,7 @@ test.each([
 
 const login = { authOptional: false, disabledCommands: [], ...tls };
 
-test("the login of the URL is sent by STARTTLS only", async () => {
+test("the login in the URL is sent only after STARTTLS", async () => {
   const { port, received } = await startSmtp({
     ...login,
     allowInsecureAuth: false,
@@ -135,7 +138,7 @@ test("the login of the URL is sent by STARTTLS only", async () => {
   expect(only(received)).toMatchObject({ user: "re:lay", isSecure: true });
 });
 
-test("a wrong password is a mistake of ours, and is not told", async () => {
+test("a wrong password is our own mistake, and the error does not show the password", async () => {
   const { port } = await startSmtp({ ...login, onAuth: (_, __, done) => done(reply(535, "5.7.8 relay:hunter2?")) });
   const url = `smtp://relay:hunter2@localhost:${port}?tls=required`;
   const error = await thrownBy(mailTo(url, { ca: tls.cert }).send(letter));
@@ -159,7 +162,7 @@ test("nothing is sent to a server that offers no STARTTLS, unless the URL says s
 });
 
 test.each(["required", "implicit"])(
-  "a certificate that is not to be trusted ends it, where TLS is %s",
+  "a letter is not sent to a server with an untrusted certificate, if TLS is %s",
   async (kind) => {
     const isImplicit = kind === "implicit";
     const { port, received } = await startSmtp({ ...tls, secure: isImplicit, disabledCommands: [] });
@@ -184,7 +187,7 @@ test.each([
     "smtps://user%40example.net:a%3Ab%2Fc@mx.example.net:2465",
     { host: "mx.example.net", port: 2465, tls: "implicit", login: { user: "user@example.net", password: "a:b/c" } },
   ],
-])("%s is understood", (url, server) => {
+])("the URL %s is read", (url, server) => {
   expect(readSmtpUrl(url)).toEqual(server);
 });
 
@@ -198,13 +201,13 @@ test.each([
   "smtp://mx.example.net?tls=maybe",
   "smtp://mx.example.net?pool=true",
   "smtps://mx.example.net?tls=off",
-])("%j is no server, and is not repeated", (url) => {
+])("%j is not the URL of a server, and the error does not repeat it", (url) => {
   expect(() => readSmtpUrl(url)).toThrow(
     /^The URL is not of the form smtp:\/\/user:password@host:port or smtps:\/\/…\.$/,
   );
 });
 
-test("the server is the one in SMTP_URL; without it the error names the missing setting", async () => {
+test("the server is in SMTP_URL or in a secret, and not in both; without it the error names the missing setting", async () => {
   const env = MailEnvironment.parse({ MAIL_PROVIDER: "smtp", SMTP_URL: "smtp://127.0.0.1:1025" });
   expect(await smtpServer(env)()).toMatchObject({ port: 1025 });
   expect(() => smtpServer(MailEnvironment.parse({ MAIL_PROVIDER: "smtp" }))).toThrow("SMTP_URL");

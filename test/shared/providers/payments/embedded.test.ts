@@ -35,7 +35,7 @@ const input = (given: Partial<CheckoutInput> = {}): CheckoutInput => ({
 
 const open = () => paymentsAt(start).createCheckout(input());
 
-/** What the product reads in the event that an act sends at that time; undefined when it cannot be done. */
+/** The event that the product reads after an act at this time. Undefined if the act is not possible. */
 async function eventOf(id: string, act: Act, now = start) {
   const checkout = await settleCheckout(table, id, act, now);
   const body = checkout && eventBodyOf(checkout);
@@ -62,7 +62,7 @@ test("a checkout has a page on this machine, and can be read by any process with
   expect(await asked.getCheckout(checkout.id)).toMatchObject({ reference: "topup-1" });
 });
 
-test("one key makes one checkout, also of many requests at once, and no other one", async () => {
+test("one idempotency key makes one checkout, even for many requests at once, and no different checkout", async () => {
   const same = input();
   const made = await Promise.all(Array.from({ length: 5 }, () => paymentsAt(start).createCheckout(same)));
   expect(new Set(made.map(({ id }) => id)).size).toBe(1);
@@ -82,33 +82,36 @@ test.each<[Act, string, string]>([
   ["pay", "paid", "paid"],
   ["decline", "failed", "processing"],
   ["close", "expired", "expired"],
-])("%s ends it once and tells the product, which verifies it as Stripe's", async (act, type, status) => {
-  const { id } = await open();
-  const at = new Date("2026-03-01T12:30:00.900Z");
-  expect(await eventOf(id, act, at)).toEqual({
-    id: id.replace("cs_", `evt_${type}_`),
-    type,
-    checkoutId: id,
-    reference: "topup-1",
-    accountId: "a1",
-    amount: 1_250,
-    currency: "USD",
-    at: new Date("2026-03-01T12:30:00Z"),
-  });
-  const state = await paymentsAt(at).getCheckout(id);
-  expect(state.status).toBe(status);
-  expect(state).not.toHaveProperty("url");
-  for (const again of ["pay", "decline", "close"] as const) expect(await eventOf(id, again, at)).toBeUndefined();
-});
+])(
+  "the act %s ends a checkout once and sends an event, which the product verifies like Stripe's",
+  async (act, type, status) => {
+    const { id } = await open();
+    const at = new Date("2026-03-01T12:30:00.900Z");
+    expect(await eventOf(id, act, at)).toEqual({
+      id: id.replace("cs_", `evt_${type}_`),
+      type,
+      checkoutId: id,
+      reference: "topup-1",
+      accountId: "a1",
+      amount: 1_250,
+      currency: "USD",
+      at: new Date("2026-03-01T12:30:00Z"),
+    });
+    const state = await paymentsAt(at).getCheckout(id);
+    expect(state.status).toBe(status);
+    expect(state).not.toHaveProperty("url");
+    for (const again of ["pay", "decline", "close"] as const) expect(await eventOf(id, again, at)).toBeUndefined();
+  },
+);
 
-test("of all that is done to it at once, one happens", async () => {
+test("of several concurrent acts on a checkout, only one happens", async () => {
   const { id } = await open();
   const acts: Act[] = ["pay", "decline", "close", "pay", "decline", "close"];
   const settled = await Promise.all(acts.map((act) => settleCheckout(table, id, act, start)));
   expect(settled.filter((one) => one !== undefined)).toHaveLength(1);
 });
 
-test("a payment is heard of again with the same event, and late after a close, but neither early nor when declined", async () => {
+test("`pay-late` repeats the event of a payment, and pays a closed checkout, but not an open or declined checkout", async () => {
   const [paid, closed, declined, opened] = await Promise.all([open(), open(), open(), open()]);
   const first = await eventOf(paid.id, "pay");
   expect(await eventOf(paid.id, "pay-late", tomorrow)).toEqual(first);
@@ -121,7 +124,7 @@ test("a payment is heard of again with the same event, and late after a close, b
   expect(await eventOf(opened.id, "pay-late")).toBeUndefined();
 });
 
-test("its time runs out by itself: from then on it can only be closed, or found paid", async () => {
+test("a checkout expires by itself, and can then be closed but not paid or declined", async () => {
   const { id } = await open();
   expect(await paymentsAt(new Date(inAnHour.getTime() - 1)).getCheckout(id)).toMatchObject({ status: "open" });
   expect(await paymentsAt(inAnHour).getCheckout(id)).toMatchObject({ status: "expired" });
@@ -130,7 +133,7 @@ test("its time runs out by itself: from then on it can only be closed, or found 
   expect(await eventOf(id, "close", inAnHour)).toMatchObject({ type: "expired" });
 });
 
-test("another secret's webhook is refused", async () => {
+test("a webhook that was signed with another secret is refused", async () => {
   const { id } = await open();
   const checkout = await settleCheckout(table, id, "pay", start);
   const body = checkout ? eventBodyOf(checkout) : "";

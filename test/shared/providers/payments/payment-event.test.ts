@@ -28,7 +28,7 @@ const bodyOf = (type: string, object: unknown = session()): string =>
 
 const hmac = (text: string, key = secret): string => createHmac("sha256", key).update(text).digest("hex");
 
-/** A header made here, not with the code under test. */
+/** Makes a signature header without the code under test. */
 function sign(body: string, { at = now, key = secret }: { at?: Date; key?: string } = {}): string {
   const t = Math.floor(at.getTime() / 1_000);
   return `t=${t},v1=${hmac(`${t}.${body}`, key)}`;
@@ -51,7 +51,7 @@ test.each([
   ["checkout.session.async_payment_succeeded", "paid", "paid"],
   ["checkout.session.async_payment_failed", "unpaid", "failed"],
   ["checkout.session.expired", "unpaid", "expired"],
-])("%s of a session that is %s tells that it %s", async (type, payment_status, expected) => {
+])("%s of a session that is %s is read as an event of type %s", async (type, payment_status, expected) => {
   expect(await read(bodyOf(type, session({ payment_status })))).toEqual({
     id: "evt_1",
     type: expected,
@@ -65,19 +65,19 @@ test.each([
 });
 
 test.each([
-  ["a session that is complete, but whose money is still to come", "unpaid"],
+  ["a complete session whose money has not arrived yet", "unpaid"],
   ["a session that cost nothing", "no_payment_required"],
-])("%s is not paid", async (_what, payment_status) => {
+])("%s does not count as paid", async (_what, payment_status) => {
   expect(await read(bodyOf("checkout.session.completed", session({ payment_status })))).toBeUndefined();
 });
 
 test.each([
-  ["another kind", bodyOf("payment_intent.payment_failed", { id: "pi_1", object: "payment_intent" })],
-  ["a kind named like what every object has", bodyOf("constructor")],
-  ["somebody else's session", bodyOf("checkout.session.completed", session({ metadata: {} }))],
+  ["an event of another type", bodyOf("payment_intent.payment_failed", { id: "pi_1", object: "payment_intent" })],
+  ["an event whose type is the name of a member of every object", bodyOf("constructor")],
+  ["a session of another product", bodyOf("checkout.session.completed", session({ metadata: {} }))],
   ["a session without metadata", bodyOf("checkout.session.completed", session({ metadata: null }))],
-  ["JSON that is no event", "[]"],
-])("%s is nothing to us", async (_what, body) => {
+  ["JSON that is not an event", "[]"],
+])("%s is ignored", async (_what, body) => {
   expect(await read(body)).toBeUndefined();
 });
 
@@ -87,13 +87,16 @@ test.each([
   ["amount above zero", { amount_total: 0 }],
   ["currency", { currency: undefined }],
   ["id", { id: "" }],
-])("a session of ours without its %s is not taken for nothing: it has to come again", async (_what, given) => {
-  const error: unknown = await read(bodyOf("checkout.session.completed", session(given))).catch((error) => error);
-  expect(error).toBeInstanceOf(Error);
-  expect(error).not.toMatchObject(refusal);
-});
+])(
+  "one of our sessions without a valid %s causes an error, so that Stripe sends the event again",
+  async (_what, given) => {
+    const error: unknown = await read(bodyOf("checkout.session.completed", session(given))).catch((error) => error);
+    expect(error).toBeInstanceOf(Error);
+    expect(error).not.toMatchObject(refusal);
+  },
+);
 
-test("only the signed body is accepted, and no body with a changed byte", async () => {
+test("only the signed body is accepted, and a body with a changed character is refused", async () => {
   const header = sign(paid);
   const change = fc.tuple(fc.nat(paid.length - 1), fc.integer({ min: 1, max: 94 }));
   await fc.assert(
@@ -109,49 +112,49 @@ test("only the signed body is accepted, and no body with a changed byte", async 
 const t = Math.floor(now.getTime() / 1_000);
 
 test.each([
-  ["none", undefined],
-  ["an empty one", ""],
-  ["another secret's", sign(paid, { key: "whsec_other" })],
-  ["an empty secret's", sign(paid, { key: "" })],
-  ["no time", `v1=${hmac(`${t}.${paid}`)}`],
-  ["no signature", `t=${t}`],
-  ["another time than was signed", `t=${t + 1},v1=${hmac(`${t}.${paid}`)}`],
-  ["two times", `t=${t},t=${t},v1=${hmac(`${t}.${paid}`)}`],
-  ["a time that is no number", `t=x,v1=${hmac(`NaN.${paid}`)}`],
-  ["the test scheme only", `t=${t},v0=${hmac(`${t}.${paid}`)}`],
-  ["a signature cut short", sign(paid).slice(0, -1)],
-  ["the body's alone", `t=${t},v1=${hmac(paid)}`],
+  ["missing", undefined],
+  ["empty", ""],
+  ["made with another secret", sign(paid, { key: "whsec_other" })],
+  ["made with an empty secret", sign(paid, { key: "" })],
+  ["without a time", `v1=${hmac(`${t}.${paid}`)}`],
+  ["without a `v1`", `t=${t}`],
+  ["with another time than the signed time", `t=${t + 1},v1=${hmac(`${t}.${paid}`)}`],
+  ["with two times", `t=${t},t=${t},v1=${hmac(`${t}.${paid}`)}`],
+  ["with a time that is not a number", `t=x,v1=${hmac(`NaN.${paid}`)}`],
+  ["only of the test scheme", `t=${t},v0=${hmac(`${t}.${paid}`)}`],
+  ["cut off", sign(paid).slice(0, -1)],
+  ["made of the body alone", `t=${t},v1=${hmac(paid)}`],
 ])("a signature that is %s is refused", async (_what, header) => {
   await expect(readPaymentEvent(paid, header, [secret], now, lookups)).rejects.toMatchObject(refusal);
 });
 
-test("a signature holds for 5 minutes, and is not made in the future", async () => {
+test("a signature is valid if its time is at most 5 minutes in the past or in the future", async () => {
   const signedAgo = (seconds: number) => read(paid, sign(paid, { at: new Date(now.getTime() - seconds * 1_000) }));
   for (const seconds of [0, 299, 300, -299, -300]) expect(await signedAgo(seconds)).toMatchObject({ id: "evt_1" });
   for (const seconds of [301, 86_400, -301, -86_400]) await expect(signedAgo(seconds)).rejects.toMatchObject(refusal);
 });
 
-test("one of two signatures is enough, as while the endpoint's secret is rotated", async () => {
+test("one valid signature of two is enough, because Stripe sends two while the endpoint's secret is rotated", async () => {
   const [time, old] = sign(paid, { key: "whsec_old" }).split(",");
   expect(await read(paid, `${time},${old},${sign(paid).split(",")[1]}`)).toMatchObject({ id: "evt_1" });
 });
 
-test("each of two secrets is enough, so that the endpoint's secret can be replaced before or after ours", async () => {
+test("a signature with either of two secrets is accepted, so the endpoint's secret can be replaced before or after ours", async () => {
   const reading = (key: string) => readPaymentEvent(paid, sign(paid, { key }), [secret, "whsec_former"], now, lookups);
   for (const key of [secret, "whsec_former"]) expect(await reading(key)).toMatchObject({ id: "evt_1" });
   await expect(reading("whsec_other")).rejects.toMatchObject(refusal);
 });
 
-test.each(["not JSON", '{"id":', '{"object":"v2.core.event"}'])("%j is refused though it was signed", async (body) => {
+test.each(["not JSON", '{"id":', '{"object":"v2.core.event"}'])("%j is refused even if it is signed", async (body) => {
   await expect(read(body)).rejects.toMatchObject(refusal);
 });
 
-test("a refusal has nothing of the body", async () => {
+test("the error of a refusal shows nothing of the body or the secrets", async () => {
   const error: unknown = await read(paid, sign(paid, { key: "other" })).catch((error: unknown) => error);
   expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toMatch(/topup-1|whsec|v1=/);
 });
 
-test("the SDK is not loaded before the first webhook that could be one", () => {
+test("the SDK is loaded only at the first webhook with a signature", () => {
   const environment = { PAYMENTS_WEBHOOK_SECRET: "whsec_0123456789" };
   const loading = loadingOf("payments/factory.ts", {
     modules: /\/node_modules\/stripe\/|client-secrets-manager/,

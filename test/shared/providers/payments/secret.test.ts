@@ -9,7 +9,8 @@ import { startLoopback } from "../loopback.ts";
 afterEach(() => void vi.unstubAllEnvs());
 
 /**
- * Secrets Manager on 127.0.0.1 until the test is over, in trouble as long as it has one. The current version is new.
+ * Secrets Manager on 127.0.0.1 until the test ends. While `trouble` is set, each request has this fault. The current
+ * version was created just now.
  */
 async function scene(value: string, trouble?: Trouble) {
   const stored: { value: string; former?: string; trouble?: Trouble | undefined } = { value, trouble };
@@ -27,7 +28,7 @@ async function scene(value: string, trouble?: Trouble) {
 
 const stored = (key: string): string => JSON.stringify({ api_key: `sk_${key}`, webhook_secret: `whsec_${key}` });
 
-test("reads the named secret, by a signed request", async () => {
+test("the secret is read by its name, with a signed request", async () => {
   const { recorded } = await scene(stored("1"));
   expect(await paymentsSecret("payments/live")()).toEqual({ apiKey: "sk_1", webhookSecrets: ["whsec_1"] });
   expect(recorded).toHaveLength(2);
@@ -40,7 +41,7 @@ test("reads the named secret, by a signed request", async () => {
   expect(JSON.parse(recorded[0]?.body ?? "")).toMatchObject({ SecretId: "payments/live" });
 });
 
-test("asks once for many at the same time, and again after 5 minutes", async () => {
+test("many concurrent reads fetch the secret once, and it is fetched again after 5 minutes", async () => {
   const service = await scene(stored("1"));
   let nowMs = 0;
   const secret = paymentsSecret("payments", { nowMs: () => nowMs });
@@ -65,7 +66,7 @@ test("after a rotation the new API key is used within 5 minutes, and both webhoo
 });
 
 test.each<Trouble>([{ status: 400, type: "ThrottlingException" }, "silence"])(
-  "503 while the service has %j; the next call asks anew",
+  "a service with the fault %j causes a 503, and the next call asks again",
   async (trouble) => {
     const service = await scene(stored("1"), trouble);
     const secret = paymentsSecret("payments", { requestTimeoutMs: 200 });
@@ -77,17 +78,20 @@ test.each<Trouble>([{ status: 400, type: "ThrottlingException" }, "silence"])(
   },
 );
 
-test.each(["ResourceNotFoundException", "AccessDeniedException"])("%s is our own mistake: no 503", async (type) => {
-  const service = await scene(stored("1"), { status: 400, type });
-  const error = await thrownBy(paymentsSecret("payments")());
-  expect(error).toMatchObject({ name: type });
-  expect(error).not.toBeInstanceOf(Problem);
-  // One call for each version, and none is repeated.
-  expect(service.recorded.length).toBeLessThanOrEqual(2);
-});
+test.each(["ResourceNotFoundException", "AccessDeniedException"])(
+  "%s is our own mistake, so it causes no 503",
+  async (type) => {
+    const service = await scene(stored("1"), { status: 400, type });
+    const error = await thrownBy(paymentsSecret("payments")());
+    expect(error).toMatchObject({ name: type });
+    expect(error).not.toBeInstanceOf(Problem);
+    // One call for each version, and none is repeated.
+    expect(service.recorded.length).toBeLessThanOrEqual(2);
+  },
+);
 
 test.each(['sk_live_abc"', '{"api_key":"sk_live_abc"}', '{"api_key":"","webhook_secret":"sk_live_abc"}', ""])(
-  "a secret that holds %j gives an error that names the fault and not the content",
+  "the error for a secret with the content %j names the fault and does not show the content",
   async (value) => {
     await scene(value);
     const error = await thrownBy(paymentsSecret("payments")());

@@ -23,7 +23,7 @@ const intentOf = (status: string, more: object = {}) => ({
   ...more,
 });
 
-/** Stripe with one PaymentIntent. `create` is the answer to the charge; a cancelled one is remembered. */
+/** Stripe with one PaymentIntent. `create` is the answer to the charge, and `listed` has the known PaymentIntents. */
 async function scene(create: { status: number; body: object }, listed: object[] = []) {
   const { url, recorded } = await startLoopback(
     ({ method, path }: Recorded) => {
@@ -55,7 +55,7 @@ const declined = (code: string, status = "requires_payment_method") => ({
   },
 });
 
-test("a charge is one confirmed PaymentIntent without the payer, under the recharge's id", async () => {
+test("a charge is one PaymentIntent, confirmed without the payer, with the recharge's id as its idempotency key", async () => {
   const { payments, recorded } = await scene({ status: 200, body: intentOf("succeeded") });
   expect(await payments.charge({ ...input, startedAt: new Date() })).toMatchObject({ id: "pi_1", status: "succeeded" });
   expect(recorded[0]?.headers["idempotency-key"]).toBe("recharge/r1");
@@ -75,13 +75,13 @@ test.each([
   ["insufficient_funds", "failed", "The card does not have enough money."],
   ["lost_card", "failed", "The bank declined the payment."],
   ["authentication_required", "action_required", "The bank wants you to confirm the payment."],
-])("a charge that is declined by %s is cancelled, and then %s", async (code, status, reason) => {
+])("a charge that is declined with %s is cancelled, and its status is %s", async (code, status, reason) => {
   const { payments, calls } = await scene(declined(code));
   expect(await payments.charge({ ...input, startedAt: new Date() })).toMatchObject({ status, reason });
   expect(calls()).toEqual(["POST /v1/payment_intents", "POST /v1/payment_intents/pi_1/cancel"]);
 });
 
-test("a charge that was begun a day ago is looked for, because Stripe has forgotten its key", async () => {
+test("a charge that was begun a day ago is looked up, because Stripe has forgotten its idempotency key", async () => {
   const { payments, calls } = await scene({ status: 500, body: {} }, [intentOf("succeeded")]);
   const startedAt = new Date(Date.now() - 86_400_000);
   expect(await payments.charge({ ...input, startedAt })).toMatchObject({ id: "pi_1", status: "succeeded" });
@@ -120,7 +120,7 @@ test.each([
   [400, { type: "idempotency_error" }],
   [401, { type: "invalid_request_error" }],
   [403, { type: "invalid_request_error" }],
-])("a refusal after which the charge may exist or may succeed later is thrown: %s %j", async (status, error) => {
+])("an error is thrown if the charge may exist, or may succeed later: %s %j", async (status, error) => {
   const { payments } = await scene({ status, body: { error: { ...error, message: "No." } } });
   await expect(payments.charge({ ...input, startedAt: new Date() })).rejects.toThrow();
 });

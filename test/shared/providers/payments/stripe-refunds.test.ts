@@ -6,7 +6,7 @@ import { startLoopback } from "../loopback.ts";
 
 const secret = { apiKey: "sk_test_1", webhookSecrets: ["whsec_1"] };
 
-/** Stripe with one payment of ours, and its refunds, the newest first. */
+/** Stripe with one of our payments, and with its refunds, newest first. */
 async function scene(refunds: object[]) {
   const { url, recorded } = await startLoopback(
     ({ path }) => ({
@@ -26,7 +26,7 @@ async function scene(refunds: object[]) {
 const refund = (id: string, amount: number, status: string | null) => ({ id, object: "refund", amount, status });
 
 test.each(["charge.refunded", "charge.refund.updated", "refund.created", "refund.updated", "refund.failed"])(
-  "%s tells all refunds of the payment, oldest first, with those that failed",
+  "an event %s is read with all refunds of the payment, oldest first, including failed refunds",
   async (type) => {
     const statuses = ["failed", "canceled", "pending", "requires_action", "succeeded", null];
     const { payments, recorded } = await scene(statuses.map((status, index) => refund(`re_${index}`, 100, status)));

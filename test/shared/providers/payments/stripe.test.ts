@@ -33,7 +33,7 @@ async function scene(troubles: Trouble[] = [], options: StripeOptions = {}): Pro
   };
 }
 
-test("a checkout is a session of one line, which names the account and our reference", async () => {
+test("a checkout is a session with one line item, the account and our reference", async () => {
   const { payments, recorded } = await scene();
   const expiresAt = new Date(Date.now() + hourMs);
   const checkout = await payments.createCheckout(input({ expiresAt, cancelUrl: "https://app.example.com/no" }));
@@ -59,7 +59,7 @@ test("a checkout is a session of one line, which names the account and our refer
   });
 });
 
-test("every request has the key, the pinned version and the caller's idempotency key, and none tells of the last", async () => {
+test("every request has the API key, the pinned version and the caller's idempotency key, and no telemetry", async () => {
   const { payments, recorded } = await scene();
   await payments.createCheckout(input());
   await payments.createCheckout(input({ idempotencyKey: "key-2" }));
@@ -78,7 +78,7 @@ test("every request has the key, the pinned version and the caller's idempotency
 test.each([
   ["at once", 0, 31 * 60],
   ["in a week", 7 * 24 * hourMs, 24 * 3_600 - 60],
-])("an expiry %s is moved to where Stripe takes it", async (_what, aheadMs, seconds) => {
+])("an expiry %s is moved into the range that Stripe accepts", async (_what, aheadMs, seconds) => {
   const { payments, recorded } = await scene();
   const before = Math.floor(Date.now() / 1_000);
   const { expiresAt } = await payments.createCheckout(input({ expiresAt: new Date(Date.now() + aheadMs) }));
@@ -89,7 +89,7 @@ test.each([
   expect(expiresAt).toEqual(new Date(sent * 1_000));
 });
 
-test("the payer returns to the configured place when the checkout names none, and there must be one", async () => {
+test("the payer returns to the configured URL if the checkout has none, and one of the two is required", async () => {
   const { payments, recorded } = await scene([], { returnUrl: "https://app.example.com/back" });
   const { successUrl: _, ...without } = input();
   await payments.createCheckout(without);
@@ -99,7 +99,7 @@ test("the payer returns to the configured place when the checkout names none, an
 
 const apiError = { status: 500, error: { type: "api_error", message: "Oh no" } };
 
-test("a failure, a silence and a hang-up that pass make one checkout, under one idempotency key", async () => {
+test("a request that fails once, gets no answer once or loses its connection once still makes only one checkout", async () => {
   const scenes = await Promise.all([scene([apiError]), scene(["silence"]), scene(["hang-up"])]);
   await Promise.all(
     scenes.map(async ({ payments, recorded, sessions }) => {
@@ -110,7 +110,7 @@ test("a failure, a silence and a hang-up that pass make one checkout, under one 
   );
 });
 
-test("three attempts, then 503, while Stripe fails, is silent, talks nonsense or is not there", async () => {
+test("a 503 is thrown after three attempts if Stripe fails, does not answer, answers wrongly or cannot be reached", async () => {
   const nowhere = stripePayments(secret, { endpoint: new URL("http://127.0.0.1:1") });
   const gone = thrownBy(nowhere.getCheckout("cs_test_1"));
   const troubles: Trouble[] = [apiError, "silence", "hang-up", { status: 502, text: "<h1>Bad gateway</h1>" }];
@@ -128,12 +128,12 @@ test("three attempts, then 503, while Stripe fails, is silent, talks nonsense or
 
 test.each<[string, Trouble]>([
   ["a rate limit", { status: 429, error: { type: "invalid_request_error", code: "rate_limit" } }],
-  ["nonsense with 200", { status: 200, text: "<h1>Hello</h1>" }],
+  ["a wrong answer with 200", { status: 200, text: "<h1>Hello</h1>" }],
   [
     "a failure that Stripe says not to try again",
     { status: 500, error: { type: "api_error" }, headers: { "stripe-should-retry": "false" } },
   ],
-])("%s is 503 after one attempt", async (_what, trouble) => {
+])("%s causes a 503 after one attempt", async (_what, trouble) => {
   const { payments, recorded } = await scene([trouble]);
   expect(await thrownBy(payments.createCheckout(input()))).toMatchObject({ code: "upstream_unavailable" });
   expect(recorded).toHaveLength(1);
@@ -141,10 +141,14 @@ test.each<[string, Trouble]>([
 
 test.each<[string, Trouble, string]>([
   ["a wrong key", { status: 401, error: { type: "invalid_request_error" } }, "StripeAuthenticationError"],
-  ["a parameter it does not take", { status: 400, error: { type: "invalid_request_error" } }, "StripeInvalidRequest"],
+  [
+    "a parameter that Stripe does not accept",
+    { status: 400, error: { type: "invalid_request_error" } },
+    "StripeInvalidRequest",
+  ],
   ["a key used for something else", { status: 400, error: { type: "idempotency_error" } }, "StripeIdempotencyError"],
   ["a declined card", { status: 402, error: { type: "card_error", code: "card_declined" } }, "StripeCardError"],
-])("%s is no 503, and not tried again", async (_what, trouble, type) => {
+])("%s causes no 503, and is not tried again", async (_what, trouble, type) => {
   const { payments, recorded } = await scene([trouble]);
   const error = await thrownBy(payments.createCheckout(input()));
   expect(error).not.toBeInstanceOf(Problem);
@@ -184,7 +188,7 @@ test.each(["amount_too_small", "amount_too_large"] as const)(
   },
 );
 
-test("an open session is ended and cannot be paid any more, and any other stays as it is", async () => {
+test("`expireCheckout` ends an open session, and does not change other sessions", async () => {
   const { payments, sessions, recorded } = await scene();
   const { id } = await payments.createCheckout(input());
   await payments.expireCheckout(id);
@@ -197,7 +201,7 @@ test("an open session is ended and cannot be paid any more, and any other stays 
   expect(await thrownBy(payments.expireCheckout("cs_none"))).toMatchObject({ code: "not_found" });
 });
 
-test("a session that is paid at the moment when it is ended is no error", async () => {
+test("`expireCheckout` throws no error if the session is paid at the same moment", async () => {
   const refused = { status: 400, error: { type: "invalid_request_error", message: "Only open sessions expire." } };
   const { payments, sessions } = await scene();
   const { id } = await payments.createCheckout(input());
@@ -207,7 +211,7 @@ test("a session that is paid at the moment when it is ended is no error", async 
   expect(await thrownBy(other.payments.expireCheckout(open))).toBe("nothing");
 });
 
-test("a session that does not exist, or that we did not make, is not found", async () => {
+test("a session that does not exist, or that another product made, is `not_found`", async () => {
   const { payments, sessions, recorded } = await scene();
   sessions.set("cs_other", { id: "cs_other", object: "checkout.session", metadata: {} });
   expect(await thrownBy(payments.getCheckout("cs_none"))).toMatchObject({ code: "not_found" });
@@ -216,7 +220,7 @@ test("a session that does not exist, or that we did not make, is not found", asy
 });
 
 test.each(["", "cs_/../customers", "../balance", "cs_a?expand[]=customer", "cs_Ã©"])(
-  "%j is no session's id, and Stripe is not asked",
+  "%j is not the id of a session, and Stripe is not asked",
   async (id) => {
     const { payments, recorded } = await scene();
     expect(await thrownBy(payments.getCheckout(id))).toMatchObject({ code: "not_found" });
@@ -224,7 +228,7 @@ test.each(["", "cs_/../customers", "../balance", "cs_a?expand[]=customer", "cs_Ã
   },
 );
 
-test("a session is asked about twice at most, and not for long: a person waits for it", async () => {
+test("a session is asked about at most twice, because a person waits for the answer", async () => {
   const troubles: Trouble[] = ["silence", "hang-up", apiError];
   const scenes = await Promise.all(troubles.map((trouble) => scene([trouble, trouble, trouble])));
   await Promise.all(
@@ -235,7 +239,7 @@ test("a session is asked about twice at most, and not for long: a person waits f
   );
 });
 
-test("a rotated key is used from the next request on", async () => {
+test("a new API key is used from the next request on", async () => {
   const service = await startStripe();
   const keys = ["sk_test_old", "sk_test_old", "sk_test_new"];
   const payments = stripePayments(async () => ({ apiKey: keys.shift() ?? "", webhookSecrets: [] }), {

@@ -21,7 +21,7 @@ const at = (now: Date) => embeddedRegistrar(table, () => now);
 const afterDays = (days: number): Date => new Date(start.getTime() + days * 86_400_000);
 const newName = (beginning = "n"): string => `${beginning}${randomBytes(8).toString("hex")}.com`;
 
-/** A name that another registrar has until March 2027. */
+/** A name that is registered at another registrar until March 2027. */
 async function elsewhere(beginning?: string, given: Parameters<typeof registerElsewhere>[2] = {}): Promise<string> {
   const name = newName(beginning);
   const registration = { auth_code: authCode, nameservers, expires_at: "2027-03-05T00:00:00.000Z" };
@@ -31,7 +31,7 @@ async function elsewhere(beginning?: string, given: Parameters<typeof registerEl
 
 const transfer = (name: string, now = start, code = authCode) => at(now).transfer({ name, authCode: code, contact });
 
-test("a name elsewhere is transferred by its auth code, for a further year, with its nameservers", async () => {
+test("a name of another registrar is transferred by its auth code, for a further year, with its nameservers", async () => {
   const name = await elsewhere();
   expect(await at(start).transferOffer(name, authCode)).toEqual({ name, status: "transferable", price: 1_400 });
   const operation = await transfer(name);
@@ -72,7 +72,7 @@ test.each<[string, Parameters<typeof registerElsewhere>[2], object]>([
   expect(await delegationOf(table, name, () => start)).toEqual(nameservers);
 });
 
-test("a name that is free, ours, invalid or not sold is not transferred", async () => {
+test("a name that is free, ours, invalid or under an unsupported top-level domain is not transferred", async () => {
   const ours = newName();
   await at(start).register({ name: ours, contact });
   for (const [name, status] of [
@@ -86,7 +86,7 @@ test("a name that is free, ours, invalid or not sold is not transferred", async 
   }
 });
 
-test("a slow transfer takes five days; the present registrar keeps the name until then", async () => {
+test("a slow transfer takes five days, and the present registrar keeps the name until then", async () => {
   const name = await elsewhere("slow-");
   const running = await transfer(name);
   expect(running.state).toBe("running");
@@ -105,7 +105,7 @@ test("a slow transfer takes five days; the present registrar keeps the name unti
 test.each([
   ["transfer-refused-", "The present registrar refused the transfer."],
   ["transfer-fails-", "The registry did not transfer the name."],
-])("a name that begins with %s stays elsewhere as it was", async (beginning, reason) => {
+])("a name that begins with %s stays unchanged at the other registrar", async (beginning, reason) => {
   const name = await elsewhere(beginning);
   const { id } = await transfer(name);
   expect(await at(afterDays(1)).operation(id)).toEqual({ id, state: "failed", reason });
@@ -114,7 +114,7 @@ test.each([
   expect(await at(afterDays(1)).transferOffer(name, authCode)).toMatchObject({ status: "transferable" });
 });
 
-test("a lost answer leaves the transfer done, and asking again finds it", async () => {
+test("a transfer whose answer is lost is done, and is found by its name", async () => {
   const name = await elsewhere("lost-");
   await expect(transfer(name)).rejects.toMatchObject({ code: "upstream_unavailable" });
   expect(await at(start).findOperation(name, start, "transfer")).toMatchObject({ state: "succeeded" });
@@ -128,7 +128,7 @@ test("a silent registry transfers nothing", async () => {
   expect(await at(start).findOperation(name, start, "transfer")).toBeUndefined();
 });
 
-test("a name that an earlier version stored elsewhere has no code, and is not locked once it gets one", async () => {
+test("a name that an earlier version stored for another registrar has no code, and can be transferred once it has a code", async () => {
   const name = newName();
   await table.attempt({ put: { ...registeredNameKey(name), holder: "elsewhere", version: 1, nameservers } });
   expect(await at(start).transferOffer(name, "")).toEqual({ name, status: "auth_code_wrong" });
@@ -137,10 +137,10 @@ test("a name that an earlier version stored elsewhere has no code, and is not lo
   expect(await at(start).registration(name)).toMatchObject({ expiresAt: "2028-03-01T12:00:00.250Z", nameservers });
 });
 
-describe("another registrar takes a name of ours over", () => {
+describe("another registrar takes over a name", () => {
   const inTime = afterDays(60);
 
-  /** A name of ours since `start`, unlocked, and its auth code. */
+  /** An unlocked name that was registered here at `start`, and its auth code. */
   async function ours(beginning?: string): Promise<{ name: string; code: string }> {
     const name = newName(beginning);
     await at(start).register({ name, contact });
@@ -153,7 +153,7 @@ describe("another registrar takes a name of ours over", () => {
   const take = (name: string, auth_code: string, now = inTime) =>
     registerElsewhere(table, name, { auth_code }, () => now);
 
-  test("with its auth code, for a further year and with its nameservers; an operation tells it", async () => {
+  test("with its auth code, for a further year and with its nameservers, and an operation shows this", async () => {
     const { name, code } = await ours();
     expect(await take(name, code)).toBe(inTime.toISOString());
     expect(await at(inTime).registration(name)).toBeUndefined();
@@ -166,7 +166,7 @@ describe("another registrar takes a name of ours over", () => {
     expect((await at(afterDays(120)).registration(name))?.expiresAt).toBe("2029-03-01T12:00:00.250Z");
   });
 
-  test("after five days if it is slow; it is ours until then", async () => {
+  test("after five days if the name is slow, and the name is ours until then", async () => {
     const { name, code } = await ours("slow-");
     const from = afterDays(61);
     expect(await take(name, code, from)).toBe(afterDays(66).toISOString());
@@ -175,7 +175,7 @@ describe("another registrar takes a name of ours over", () => {
     expect(await at(afterDays(66)).registration(name)).toBeUndefined();
   });
 
-  test("not with another code, while it is locked, within 60 days, or in redemption", async () => {
+  test("but not with a wrong code, while the name is locked, in its first 60 days, or in redemption", async () => {
     const { name, code } = await ours();
     await expect(take(name, "another")).rejects.toThrow("The auth code is wrong.");
     await expect(take(name, code, afterDays(59))).rejects.toThrow("cannot be transferred before");

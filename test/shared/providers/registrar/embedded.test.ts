@@ -18,7 +18,7 @@ const after = (ms: number): Date => new Date(start.getTime() + ms);
 const at = (now: Date) => embeddedRegistrar(table, () => now);
 const register = (name: string, { now = start } = {}) => at(now).register({ name, contact });
 
-test("at least a dozen top-level domains are sold, each with a price and a renewal price", async () => {
+test("every top-level domain that is sold has a price and a renewal price", async () => {
   const tlds = await at(start).tlds();
   expect(tlds).toEqual(expect.arrayContaining(["com", "net", "org", "io", "dev", "co.uk", "online"]));
   for (const tld of tlds) {
@@ -39,9 +39,12 @@ test.each([
   expect(await at(start).offer(newName(beginning))).toMatchObject({ status });
 });
 
-test.each(["premium-abc.com", "abc.com", "a.com", "x1.com"])("%s is premium, at a price of its own", async (name) => {
-  expect(await at(start).offer(name)).toEqual({ name, status: "premium", price: 140_000, renewalPrice: 140_000 });
-});
+test.each(["premium-abc.com", "abc.com", "a.com", "x1.com"])(
+  "%s is a premium name with its own price",
+  async (name) => {
+    expect(await at(start).offer(name)).toEqual({ name, status: "premium", price: 140_000, renewalPrice: 140_000 });
+  },
+);
 
 test.each([
   ["localhost", "invalid"],
@@ -57,7 +60,7 @@ test.each([
   ["example.test", "unsupported_tld"],
   ["www.example.com", "unsupported_tld"],
   ["example.constructor", "unsupported_tld"],
-])("an offer of %j is %s", async (name, status) => {
+])("the offer for %j is %s", async (name, status) => {
   expect(await at(start).offer(name)).toMatchObject({ name, status });
 });
 
@@ -81,7 +84,7 @@ test("a name is registered at once, for a year", async () => {
   expect(await at(start).offer(name)).toEqual({ name, status: "unavailable" });
 });
 
-test("of many who register a name at once one does, and the others are refused", async () => {
+test("if a name is registered many times at once, one registration succeeds, and the others are refused", async () => {
   const name = newName();
   const all = await Promise.allSettled(Array.from({ length: 6 }, () => register(name)));
   const refused = all.flatMap((one) => (one.status === "rejected" ? [one.reason as unknown] : []));
@@ -89,12 +92,15 @@ test("of many who register a name at once one does, and the others are refused",
   for (const error of refused) expect(error).toBeInstanceOf(Refused);
 });
 
-test.each(["taken-", "reserved-", "refused-", "premium-"])("%s is refused, and nothing begins", async (beginning) => {
-  const name = newName(beginning);
-  await expect(register(name)).rejects.toThrow(Refused);
-  expect(await at(start).findOperation(name, start, "register")).toBeUndefined();
-  expect(await at(start).registration(name)).toBeUndefined();
-});
+test.each(["taken-", "reserved-", "refused-", "premium-"])(
+  "a name that begins with %s is refused, and no operation begins",
+  async (beginning) => {
+    const name = newName(beginning);
+    await expect(register(name)).rejects.toThrow(Refused);
+    expect(await at(start).findOperation(name, start, "register")).toBeUndefined();
+    expect(await at(start).registration(name)).toBeUndefined();
+  },
+);
 
 test.each(["localhost", "example.test", "a#b/c.com"])("%s cannot be registered", async (name) => {
   await expect(register(name)).rejects.toThrow(Refused);
@@ -106,7 +112,7 @@ test("a silent registry registers nothing", async () => {
   expect(await at(start).findOperation(name, start, "register")).toBeUndefined();
 });
 
-test("a slow name is registered after 30 seconds; who registers it until then joins the operation", async () => {
+test("a slow name is registered after 30 seconds, and a second request before that returns the same operation", async () => {
   const name = newName("slow-");
   const running = await register(name);
   expect(running).toEqual({ id: expect.any(String), state: "running" });
@@ -134,7 +140,7 @@ test("a failing name is not registered after 30 seconds, and can be tried again"
   expect(await at(after(60_000)).findOperation(name, start, "register")).toEqual(again);
 });
 
-test("a lost answer is 503 once: the name is registered, and its operation found by asking and by trying again", async () => {
+test("a lost answer is a 503, but the name is registered, and a look-up and a second request return its operation", async () => {
   const name = newName("lost-");
   await expect(register(name)).rejects.toMatchObject({ code: "upstream_unavailable" });
   const operation = await at(start).findOperation(name, start, "register");
@@ -143,18 +149,21 @@ test("a lost answer is 503 once: the name is registered, and its operation found
   expect(await at(start).registration(name)).toMatchObject({ phase: "registered" });
 });
 
-test("an operation that began before is not found, and none of another name", async () => {
+test("`findOperation` finds no operation that began before the given time, and none of another name", async () => {
   const name = newName();
   await register(name);
   expect(await at(start).findOperation(name, after(1), "register")).toBeUndefined();
   expect(await at(start).findOperation(newName(), start, "register")).toBeUndefined();
 });
 
-test.each(["", "/", "a.com", "a.com/", "a.com/2026#x", "a.com/#", "../a/b"])("%j is no operation", async (id) => {
-  await expect(at(start).operation(id)).rejects.toThrow("The operation does not exist");
-});
+test.each(["", "/", "a.com", "a.com/", "a.com/2026#x", "a.com/#", "../a/b"])(
+  "%j is not the id of an operation",
+  async (id) => {
+    await expect(at(start).operation(id)).rejects.toThrow("The operation does not exist");
+  },
+);
 
-test("after its end a name passes grace, redemption and pending deletion, to the millisecond, and is free then", async () => {
+test("after its end a name is in grace, in redemption and in pending deletion, to the millisecond, and is then free", async () => {
   const name = newName();
   await register(name);
   await at(start).setNameservers(name, nameservers);
@@ -196,7 +205,7 @@ test("a name has the statuses of EPP", async () => {
   ]);
 });
 
-test("a name that an earlier version had renewed every year is renewed until that is stopped", async () => {
+test("a name that an earlier version stored with automatic renewal is renewed every year until this is stopped", async () => {
   const name = newName();
   await register(name);
   await table.attempt({ update: registeredNameKey(name), set: { auto_renew: true }, if: { holder: "us" } });
@@ -225,12 +234,12 @@ describe("a renewal", () => {
   });
   const endOf = async (name: string, now = start) => (await at(now).registration(name))?.expiresAt;
 
-  test("has a price, and so has a restoration; a name that is not sold has none", async () => {
+  test("has a price, and so has a restoration; a name that is not sold has no price", async () => {
     expect(await at(start).fees(newName("n", "org"))).toEqual({ renewal: 1_500, restore: 8_000 });
     expect(await at(start).fees("example.test")).toBeUndefined();
   });
 
-  test("adds years to the end, once however often it is asked for", async () => {
+  test("adds years to the end, and a repeated request for the same end is refused", async () => {
     const name = newName();
     await register(name);
     const operation = await at(after(1)).renew(renewal(name, { years: 2 }));
@@ -243,7 +252,7 @@ describe("a renewal", () => {
     expect(await endOf(name, after(3))).toBe("2030-03-01T12:00:00.250Z");
   });
 
-  test("reaches ten years ahead at most", async () => {
+  test("can end at most ten years ahead", async () => {
     const name = newName();
     await register(name);
     await expect(at(start).renew(renewal(name, { years: 10 }))).rejects.toThrow("at most 10 years");
@@ -251,7 +260,7 @@ describe("a renewal", () => {
     expect(await endOf(name)).toBe("2036-03-01T12:00:00.250Z");
   });
 
-  test("in grace is a usual one; in redemption it is one with a restoration, and the name is delegated again", async () => {
+  test("needs no restoration in grace, and needs one in redemption, after which the name is delegated again", async () => {
     const name = newName();
     await register(name);
     await at(start).setNameservers(name, nameservers);
@@ -277,7 +286,7 @@ describe("a renewal", () => {
     await expect(at(new Date("2027-05-01T00:00:00Z")).renew(renewal(name))).rejects.toThrow(Refused);
   });
 
-  test("of a slow name takes 30 seconds, and a second request joins it", async () => {
+  test("of a slow name takes 30 seconds, and a second request returns the same operation", async () => {
     const name = newName("slow-");
     await register(name);
     const [begun, settled] = [after(60_000), after(90_000)];
@@ -290,7 +299,7 @@ describe("a renewal", () => {
     expect(await endOf(name, settled)).toBe("2028-03-01T12:00:30.250Z");
   });
 
-  test("whose answer is lost has happened, and is found", async () => {
+  test("whose answer is lost is done, and is found by its name", async () => {
     const name = newName("lost-");
     await expect(register(name)).rejects.toThrow();
     await expect(at(start).renew(renewal(name))).rejects.toMatchObject({ code: "upstream_unavailable" });
@@ -298,7 +307,7 @@ describe("a renewal", () => {
     expect(await endOf(name)).toBe("2028-03-01T12:00:00.250Z");
   });
 
-  test("is refused, fails, or gets no answer, as the name says, and changes nothing", async () => {
+  test("is refused, fails or gets no answer if the beginning of the name says so, and changes nothing", async () => {
     const [refused, fails, silent] = ["renewal-refused-", "renewal-fails-", "renewal-silent-"].map((one) =>
       newName(one),
     );
@@ -312,7 +321,7 @@ describe("a renewal", () => {
   });
 });
 
-test("nameservers are set, and the parent zone has them at once", async () => {
+test("new nameservers are in the parent zone at once", async () => {
   const name = newName();
   await register(name);
   expect(await delegationOf(table, name, () => start)).toBeUndefined();
@@ -321,7 +330,7 @@ test("nameservers are set, and the parent zone has them at once", async () => {
   expect(await delegationOf(table, name, () => start)).toEqual(nameservers);
 });
 
-test("a name is locked and its contact hidden from the beginning, and both can be changed", async () => {
+test("a new name is locked and its contact is hidden, and both can be changed", async () => {
   const name = newName();
   await register(name);
   expect(await at(start).registration(name)).toMatchObject({ statuses: ["clientTransferProhibited"], privacy: true });
@@ -332,7 +341,7 @@ test("a name is locked and its contact hidden from the beginning, and both can b
   expect(await at(start).registration(name)).toMatchObject({ statuses: ["clientTransferProhibited"], privacy: false });
 });
 
-test("a name has the contact of its registration until that is replaced", async () => {
+test("a name has the contact of its registration until this contact is replaced", async () => {
   const name = newName();
   await register(name);
   expect(await at(start).contact(name)).toEqual(contact);
@@ -345,7 +354,7 @@ test("a name has the contact of its registration until that is replaced", async 
   await expect(at(start).setContact(newName("contact-refused-"), moved)).rejects.toThrow(Refused);
 });
 
-test("a name of ours has an auth code, which stays the same, and no other name has it", async () => {
+test("each registered name has its own auth code, which stays the same", async () => {
   const [name, other] = [newName(), newName()];
   await Promise.all([register(name), register(other)]);
   const code = await at(start).authCode(name);
@@ -355,7 +364,7 @@ test("a name of ours has an auth code, which stays the same, and no other name h
   await expect(at(start).authCode(newName())).rejects.toThrow("not registered through this registrar");
 });
 
-test("a released name is free, with nothing of its holder; releasing a foreign name does nothing", async () => {
+test("a released name is free, and a later registration of the name has nothing of its former holder", async () => {
   const name = newName();
   await register(name);
   await at(start).setNameservers(name, nameservers);
@@ -367,7 +376,7 @@ test("a released name is free, with nothing of its holder; releasing a foreign n
   expect(await at(after(1)).registration(name)).toMatchObject({ nameservers: [] });
 });
 
-test("a foreign name is not changed, nor a name that is not ours yet", async () => {
+test("a name of another registrar is not changed, nor a name whose registration is still running", async () => {
   const [elsewhere, slow] = [newName(), newName("slow-")];
   await Promise.all([delegate(table, elsewhere, nameservers, () => start), register(slow)]);
   for (const name of [elsewhere, slow, newName()]) {
@@ -380,7 +389,7 @@ test("a foreign name is not changed, nor a name that is not ours yet", async () 
   expect((await at(after(30_000)).registration(slow))?.autoRenew).toBe(false);
 });
 
-test("a name that somebody else holds is unavailable, and delegated as they say", async () => {
+test("a name of another holder is unavailable, and has the nameservers that its holder sets", async () => {
   const name = newName("n", "test");
   expect(await delegationOf(table, name)).toBeUndefined();
   await delegate(table, name, ["ns.example.net"]);
@@ -394,7 +403,7 @@ test("a name that somebody else holds is unavailable, and delegated as they say"
   await expect(register(sold)).rejects.toThrow(Refused);
 });
 
-test("nobody else gets a name that is ours, or is about to be", async () => {
+test("no other holder can get a name that is registered here, or whose registration is running", async () => {
   const [ours, slow] = [newName(), newName("slow-")];
   await Promise.all([register(ours), register(slow)]);
   for (const name of [ours, slow]) {
@@ -411,7 +420,7 @@ test("without configuration each use is a 409 that names the feature", async () 
   }
 });
 
-test("an environment says who registers; another word is refused", async () => {
+test("`REGISTRAR` selects the registrar, and an unknown registrar is refused", async () => {
   const chosen = registrarOf(RegistrarEnvironment.parse({ REGISTRAR: "embedded" }))(table, () => start);
   const name = newName();
   await chosen.register({ name, contact });

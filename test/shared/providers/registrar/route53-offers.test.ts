@@ -19,7 +19,7 @@ test.each([
   ["DONT_KNOW", "unknown"],
   ["PENDING", "unknown"],
   ["SOMETHING_NEW", "unknown"],
-])("%s is an offer that is %s", async (given, status) => {
+])("the availability %s gives an offer with the status %s", async (given, status) => {
   const one = await scene();
   one.availability.set(name, given);
   const prices = status === "available" ? { price: 1_400, renewalPrice: 1_310 } : {};
@@ -29,11 +29,11 @@ test.each([
 test.each([
   ["example.test", "unsupported_tld"],
   ["localhost", "invalid"],
-])("an offer of %s is %s", async (name, status) => {
+])("the offer for %s is %s", async (name, status) => {
   expect(await (await scene()).registrar.offer(name)).toEqual({ name, status });
 });
 
-test("a registry in maintenance is unknown", async () => {
+test("the offer is `unknown` while the registry is in maintenance", async () => {
   const one = await scene();
   await one.registrar.offer("other.com");
   one.troubles.push(refusal("TLDInMaintenance"));
@@ -62,7 +62,7 @@ test("the fee for a name is the renewal price of the price list, and a restorati
   expect(callsOf(one)).toEqual(["ListPrices", "ListPrices"]);
 });
 
-test("the prices of a top-level domain are asked for once in an hour, by many at once too, and not kept of a failure", async () => {
+test("the prices of a top-level domain are fetched once in an hour, even for concurrent offers, and a failure is not cached", async () => {
   let now = since;
   const one = await scene([], { now: () => now });
   const names = ["a.com", "b.com", "c.co.uk", "d.com"];
@@ -78,7 +78,7 @@ test("the prices of a top-level domain are asked for once in an hour, by many at
   expect(await one.registrar.tlds()).toEqual(["co.uk", "com"]);
 });
 
-test("the top-level domains are all that have a price, asked for once in an hour", async () => {
+test("the top-level domains are all those with a price, and are cached", async () => {
   const one = await scene();
   for (let n = 0; n < 250; n++) {
     const amount = { Price: 1, Currency: "USD" };

@@ -10,7 +10,7 @@ import { bodyOf, callsOf, input, name, scene, since, unavailable } from "./route
 
 beforeEach(() => stubAws("eu-central-1"));
 
-test("a name is registered for one year, with one contact for all, who is not shown", async () => {
+test("a name is registered for one year, with one contact for all roles, and the contact is hidden", async () => {
   const one = await scene();
   expect(await one.registrar.register(input)).toEqual({ id: "operation-1", state: "running" });
   const detail = {
@@ -40,7 +40,7 @@ test("a name is registered for one year, with one contact for all, who is not sh
   });
 });
 
-test("an organization is a company; a state that is not there is not sent", async () => {
+test("a contact with an organization is sent as a company, and an empty state is not sent", async () => {
   const one = await scene();
   const company = { ...contact, organization: "Analytical Engines", state: "", country: "GB" };
   await one.registrar.register({ ...input, contact: company });
@@ -62,7 +62,7 @@ test.each([
   expect(bodyOf(one, 0)).toMatchObject({ RegistrantContact: { PhoneNumber: written } });
 });
 
-test("a phone number that is none is refused before anything is sent", async () => {
+test("an invalid phone number is refused before anything is sent", async () => {
   const one = await scene();
   const wrong = { ...input, contact: { ...contact, phone: "+999" } };
   await expect(one.registrar.register(wrong)).rejects.toThrow(Refused);
@@ -74,7 +74,7 @@ test.each([
   ["TLDRulesViolation", "rules of the registry"],
   ["DomainLimitExceeded", "No more names can be registered"],
   ["InvalidInput", "Its message: Zip code … is wrong for 111-222"],
-])("%s is a refusal, in a sentence", async (code, sentence) => {
+])("%s is a refusal with a sentence for people", async (code, sentence) => {
   const one = await scene([refusal(code, "Zip code 111122223333 is wrong\nfor 111-222")]);
   const error = await thrownBy(one.registrar.register(input));
   expect(error).toBeInstanceOf(Refused);
@@ -82,7 +82,7 @@ test.each([
   expect(callsOf(one)).toEqual(["RegisterDomain", "GetDomainDetail"]);
 });
 
-test("a refusal of a name that is ours by now is no refusal", async () => {
+test("a refusal does not count if the name is now ours, or if it is unknown whether it is ours", async () => {
   const one = await scene();
   one.domains.set(name, newDomain(name));
   expect(await thrownBy(one.registrar.register(input))).toMatchObject(unavailable);
@@ -96,17 +96,20 @@ test.each<[string, Fault]>([
   ["silence", "silence"],
   ["an answer that stops in the middle", "stall"],
   ["a hang-up", "hang-up"],
-  ["a failure inside", refusal("InternalFailure", "No", {}, 500)],
+  ["an internal failure", refusal("InternalFailure", "No", {}, 500)],
   ["a throttle", refusal("ThrottlingException")],
   ["too many operations at once", refusal("OperationLimitExceeded")],
   ["a registry in maintenance", refusal("TLDInMaintenance")],
-  ["an answer that is no JSON", { status: 200, body: "<h1>Hello</h1>" }],
+  ["an answer that is not JSON", { status: 200, body: "<h1>Hello</h1>" }],
   ["an answer without an operation", { status: 200, body: "{}" }],
-])("%s leaves a registration unknown, 503, and it is not sent twice", async (_what, trouble) => {
-  const one = await scene([trouble]);
-  expect(await thrownBy(one.registrar.register(input))).toMatchObject(unavailable);
-  expect(callsOf(one)).toEqual(["RegisterDomain"]);
-});
+])(
+  "after %s the result of a registration is unknown, a 503 is thrown, and the request is not sent again",
+  async (_what, trouble) => {
+    const one = await scene([trouble]);
+    expect(await thrownBy(one.registrar.register(input))).toMatchObject(unavailable);
+    expect(callsOf(one)).toEqual(["RegisterDomain"]);
+  },
+);
 
 test("a registration whose answer was lost is found by its name, and by registering again", async () => {
   const one = await scene(["lost"]);
@@ -118,7 +121,7 @@ test("a registration whose answer was lost is found by its name, and by register
   expect(await one.registrar.findOperation(name, since, "register")).toEqual({ ...running, state: "succeeded" });
 });
 
-test("a registration that runs is found also when Route 53 does not say which it is", async () => {
+test("a running registration is found even if Route 53 does not name its operation", async () => {
   const one = await scene();
   for (const other of ["a.com", "b.com", name]) await one.registrar.register({ ...input, name: other });
   one.troubles.push(refusal("DuplicateRequest"));
@@ -132,7 +135,7 @@ test("a registration that runs is found also when Route 53 does not say which it
   });
 });
 
-test("something else that runs for the name is 503", async () => {
+test("another running operation of the name causes a 503", async () => {
   const one = await scene();
   one.domains.set(name, newDomain(name));
   await one.registrar.release(name);
@@ -145,7 +148,7 @@ test.each([
   ["SUCCESSFUL", { state: "succeeded" }],
   ["FAILED", { state: "failed", reason: "It is taken in … now." }],
   ["ERROR", { state: "failed", reason: "It is taken in … now." }],
-])("an operation that is %s", async (Status, expected) => {
+])("an operation with the status %s is returned as %j", async (Status, expected) => {
   const one = await scene();
   const { id } = await one.registrar.register(input);
   Object.assign(one.operations[0] ?? {}, { Status, Message: "It is taken\nin 111122223333 now." });
@@ -153,7 +156,7 @@ test.each([
   expect(await one.registrar.findOperation(name, since, "register")).toEqual({ id, ...expected });
 });
 
-test("a failure without a message has a reason all the same, and a long one ends", async () => {
+test("a failure without a message has a reason, and a long message is cut", async () => {
   const one = await scene();
   const { id } = await one.registrar.register(input);
   Object.assign(one.operations[0] ?? {}, { Status: "FAILED" });
@@ -162,7 +165,7 @@ test("a failure without a message has a reason all the same, and a long one ends
   expect((await one.registrar.operation(id)).reason).toHaveLength(200);
 });
 
-test("the latest registration of the name since then is found, on any page, and nothing else", async () => {
+test("`findOperation` finds the latest registration of the name since a time, on any page, and no other operation", async () => {
   const one = await scene();
   const submit = (DomainName: string, Type = "REGISTER_DOMAIN"): number =>
     one.operations.push({

@@ -12,14 +12,14 @@ beforeEach(() => stubAws("eu-central-1"));
 const renewal: Renewing = { name, years: 2, expiresAt: "2027-01-02T03:04:05.500Z", restore: false };
 const running = { id: "operation-1", state: "running" };
 
-/** A registrar that has the name, in these troubles. */
+/** A registrar where the name is registered. The first requests have these faults. */
 async function ours(...troubles: Fault[]) {
   const one = await scene(troubles);
   one.domains.set(name, newDomain(name));
   return one;
 }
 
-test("a name is renewed for some years, if its registration ends in the year that we know", async () => {
+test("a renewal sends the number of years, and the year in which the registration ends now", async () => {
   const one = await ours();
   expect(await one.registrar.renew(renewal)).toEqual(running);
   expect(bodyOf(one, 0)).toEqual({ DomainName: name, DurationInYears: 2, CurrentExpiryYear: 2027 });
@@ -32,7 +32,7 @@ test.each([
   ["UnsupportedTLD", "cannot be renewed here"],
   ["TLDRulesViolation", "do not allow this renewal"],
   ["InvalidInput", "refuses this renewal. Its message: Not in …"],
-])("%s is a refusal, in a sentence", async (code, sentence) => {
+])("%s is a refusal with a sentence for people", async (code, sentence) => {
   const one = await ours(refusal(code, "Not in 111122223333"));
   const error = await thrownBy(one.registrar.renew(renewal));
   expect(error).toBeInstanceOf(Refused);
@@ -40,14 +40,14 @@ test.each([
   expect(callsOf(one)).toEqual(["RenewDomain", "GetDomainDetail"]);
 });
 
-test("a refusal of a name whose registration ends later by now is no refusal", async () => {
+test("a refusal does not count if the registration now ends later", async () => {
   const one = await ours();
   await one.registrar.renew(renewal);
   one.settle("operation-1");
   expect(await thrownBy(one.registrar.renew(renewal))).toMatchObject(unavailable);
 });
 
-test("a restoration is refused before anything is sent, because there is no call for it", async () => {
+test("a restoration is refused before anything is sent, because Route 53 has no call for a restoration", async () => {
   const one = await ours();
   await expect(one.registrar.renew({ ...renewal, restore: true })).rejects.toThrow(Refused);
   expect(one.recorded).toEqual([]);
@@ -58,11 +58,14 @@ test.each<[string, Fault]>([
   ["silence", "silence"],
   ["a throttle", refusal("ThrottlingException")],
   ["a registry in maintenance", refusal("TLDInMaintenance")],
-])("%s leaves a renewal unknown, 503, and it is not sent twice", async (_what, trouble) => {
-  const one = await ours(trouble);
-  expect(await thrownBy(one.registrar.renew(renewal))).toMatchObject(unavailable);
-  expect(callsOf(one)).toEqual(["RenewDomain"]);
-});
+])(
+  "after %s the result of a renewal is unknown, a 503 is thrown, and the request is not sent again",
+  async (_what, trouble) => {
+    const one = await ours(trouble);
+    expect(await thrownBy(one.registrar.renew(renewal))).toMatchObject(unavailable);
+    expect(callsOf(one)).toEqual(["RenewDomain"]);
+  },
+);
 
 test("a renewal whose answer was lost is found among the renewals of its name, and by renewing again", async () => {
   const one = await ours("lost");
@@ -73,14 +76,14 @@ test("a renewal whose answer was lost is found among the renewals of its name, a
   expect(await one.registrar.renew(renewal)).toEqual(running);
 });
 
-test("a registration that runs for the name is not taken for its renewal", async () => {
+test("a running registration of the name does not count as its renewal", async () => {
   const one = await scene();
   await one.registrar.register(input);
   one.domains.set(name, newDomain(name));
   expect(await thrownBy(one.registrar.renew(renewal))).toMatchObject(unavailable);
 });
 
-test("a failed renewal says so", async () => {
+test("a failed renewal has a reason", async () => {
   const one = await ours();
   const { id } = await one.registrar.renew(renewal);
   Object.assign(one.operations[0] ?? {}, { Status: "FAILED" });

@@ -10,7 +10,7 @@ export const since = new Date("2026-01-02T03:04:05Z");
 
 type Scene = DomainsService & { registrar: Registrar };
 
-/** A registrar at a service of its own that is in these troubles first, one for each request. */
+/** The registrar `route53`, with a service of its own. The first requests have these faults, one for each request. */
 export async function scene(troubles: Fault[] = [], options: Route53RegistrarOptions = {}): Promise<Scene> {
   const service = await startDomains(...troubles);
   return {
@@ -19,10 +19,10 @@ export async function scene(troubles: Fault[] = [], options: Route53RegistrarOpt
   };
 }
 
-/** The operations that the service was asked for. */
+/** The names of the calls to the service. */
 export const callsOf = ({ recorded }: Scene): string[] =>
   recorded.map(({ headers }) => String(headers["x-amz-target"]).replace("Route53Domains_v20140515.", ""));
-/** What it was sent with one of them. */
+/** The body of the call with this index. */
 export const bodyOf = ({ recorded }: Scene, index: number): unknown => JSON.parse(recorded.at(index)?.body ?? "null");
 
 export const unavailable = { code: "upstream_unavailable", status: 503, extras: { retry_after: 10 } };

@@ -43,7 +43,7 @@ test.each([
 test.each([
   ["UnsupportedTLD", "unsupported_tld"],
   ["InvalidInput", "invalid"],
-])("%s is an offer of a name that is %s", async (code, status) => {
+])("the error %s gives an offer with the status %s", async (code, status) => {
   const one = await scene([refusal(code), refusal(code)]);
   expect(await one.registrar.transferOffer(name, authCode)).toEqual({ name, status });
 });
@@ -65,7 +65,7 @@ test.each([
   ["UnsupportedTLD", "cannot be transferred here"],
   ["TLDRulesViolation", "do not allow this transfer"],
   ["InvalidInput", "refuses this transfer. Its message: Not in …"],
-])("%s is a refusal, in a sentence", async (code, sentence) => {
+])("%s is a refusal with a sentence for people", async (code, sentence) => {
   const one = await scene([refusal(code, "Not in 111122223333")]);
   const error = await thrownBy(one.registrar.transfer(transferring));
   expect(error).toBeInstanceOf(Refused);
@@ -73,7 +73,7 @@ test.each([
   expect(callsOf(one)).toEqual(["TransferDomain", "GetDomainDetail"]);
 });
 
-test("a refusal of a name that we have by now is no refusal", async () => {
+test("a refusal does not count if the name is now ours", async () => {
   const one = await scene([refusal("InvalidInput")]);
   one.domains.set(name, newDomain(name));
   expect(await thrownBy(one.registrar.transfer(transferring))).toMatchObject(unavailable);
@@ -84,12 +84,15 @@ test.each<[string, Fault]>([
   ["silence", "silence"],
   ["a throttle", refusal("ThrottlingException")],
   ["a registry in maintenance", refusal("TLDInMaintenance")],
-])("%s leaves a transfer unknown, 503, and it is not sent twice", async (_what, trouble) => {
-  const one = await scene([trouble]);
-  one.elsewhere.set(name, { authCode });
-  expect(await thrownBy(one.registrar.transfer(transferring))).toMatchObject(unavailable);
-  expect(callsOf(one)).toEqual(["TransferDomain"]);
-});
+])(
+  "after %s the result of a transfer is unknown, a 503 is thrown, and the request is not sent again",
+  async (_what, trouble) => {
+    const one = await scene([trouble]);
+    one.elsewhere.set(name, { authCode });
+    expect(await thrownBy(one.registrar.transfer(transferring))).toMatchObject(unavailable);
+    expect(callsOf(one)).toEqual(["TransferDomain"]);
+  },
+);
 
 test("a transfer whose answer was lost is found among the transfers of its name, and by asking again", async () => {
   const one = await scene(["lost"]);
@@ -101,7 +104,7 @@ test("a transfer whose answer was lost is found among the transfers of its name,
   expect(await one.registrar.transfer(transferring)).toEqual(running);
 });
 
-test("a failed transfer says why, or that it failed", async () => {
+test("a failed transfer has the reason of the registrar, or a general reason", async () => {
   const one = await scene();
   one.elsewhere.set(name, { authCode });
   const { id } = await one.registrar.transfer(transferring);
@@ -114,7 +117,7 @@ test("a failed transfer says why, or that it failed", async () => {
 });
 
 test.each(["TRANSFER_OUT_DOMAIN", "INTERNAL_TRANSFER_OUT_DOMAIN"])(
-  "%s is found as a transfer to others",
+  "an operation %s is found as a transfer to another registrar",
   async (Type) => {
     const one = await scene();
     const operation = {

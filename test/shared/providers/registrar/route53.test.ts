@@ -13,7 +13,7 @@ import { bodyOf, callsOf, name, scene, since, unavailable } from "./route53-scen
 
 beforeEach(() => stubAws("eu-central-1"));
 
-test("every request is AWS JSON 1.1, signed with SigV4 for us-east-1 wherever we are", async () => {
+test("every request is AWS JSON 1.1, signed with SigV4 for us-east-1 in every region", async () => {
   const { registrar, recorded } = await scene();
   await registrar.registration(name);
   expect(recorded).toMatchObject([
@@ -32,7 +32,7 @@ test("every request is AWS JSON 1.1, signed with SigV4 for us-east-1 wherever we
   ]);
 });
 
-test("a name of ours has its dates, statuses, renewal and nameservers; another one is none", async () => {
+test("a registered name has its dates, statuses, renewal and nameservers, and another name has no registration", async () => {
   const one = await scene([], { now: () => since });
   one.domains.set(name, newDomain(name));
   expect(await one.registrar.registration(name)).toEqual({
@@ -62,7 +62,7 @@ test.each([
   expect(await one.registrar.registration(name)).toMatchObject({ phase, statuses });
 });
 
-test("another refusal to tell of a name is an Error, not «not ours»", async () => {
+test("another refusal to show a name causes an error, and does not mean that the name is not ours", async () => {
   const one = await scene([refusal("InvalidInput", "Too many dots")]);
   expect(await thrownBy(one.registrar.registration(name))).toMatchObject({ name: "InvalidInput" });
 });
@@ -101,7 +101,7 @@ test("a name is unlocked and locked, and its contacts are shown and hidden", asy
 });
 
 test.each(["UnsupportedTLD", "TLDRulesViolation"])(
-  "where the registry has no lock (%s) nothing is locked",
+  "if the registry has no lock and no privacy (%s), a change of them is ignored",
   async (code) => {
     const one = await scene([refusal(code), refusal(code)]);
     one.domains.set(name, newDomain(name));
@@ -111,7 +111,7 @@ test.each(["UnsupportedTLD", "TLDRulesViolation"])(
   },
 );
 
-test("the auth code of a name is the registrar's; where names have none, that is a refusal", async () => {
+test("the auth code of a name comes from the registrar, and a name without auth codes is refused", async () => {
   const one = await scene();
   one.domains.set(name, newDomain(name));
   expect(await one.registrar.authCode(name)).toBe("code of example.com");
@@ -119,7 +119,7 @@ test("the auth code of a name is the registrar's; where names have none, that is
   expect(await thrownBy(one.registrar.authCode(name))).toBeInstanceOf(Refused);
 });
 
-test("all contacts of a name are replaced by one, which is read again as it was given", async () => {
+test("all contacts of a name are replaced by one contact, which can be read again unchanged", async () => {
   const one = await scene();
   one.domains.set(name, newDomain(name));
   expect(await one.registrar.contact(name)).toBeUndefined();
@@ -154,17 +154,17 @@ test("all contacts of a name are replaced by one, which is read again as it was 
 test.each([
   ["InvalidInput", "The registrar says: The city is unknown."],
   ["TLDRulesViolation", "The rules of the registry do not allow this contact."],
-])("a contact that is not taken (%s) is a refusal with its reason", async (code, message) => {
+])("a contact that the registrar does not accept (%s) is a refusal with a reason", async (code, message) => {
   const one = await scene([refusal(code, "The city is unknown.")]);
   expect(await thrownBy(one.registrar.setContact(name, contact))).toEqual(new Refused(message));
 });
 
-test("a change while another one runs is 503", async () => {
+test("a change while another change runs causes a 503", async () => {
   const one = await scene([refusal("DuplicateRequest")]);
   expect(await thrownBy(one.registrar.setNameservers(name, ["ns.example.net"]))).toMatchObject(unavailable);
 });
 
-test("a name is deleted, and a name that is deleted or being deleted changes nothing", async () => {
+test("`release` deletes a name, and does nothing for a name that is deleted or being deleted", async () => {
   const one = await scene();
   one.domains.set(name, newDomain(name));
   await one.registrar.release(name);
@@ -175,7 +175,7 @@ test("a name is deleted, and a name that is deleted or being deleted changes not
   expect(callsOf(one)).toEqual(["DeleteDomain", "DeleteDomain", "DeleteDomain", "GetOperationDetail"]);
 });
 
-test("a name that something else is done to is not released", async () => {
+test("a name with another running operation is not released, and the result is a 503", async () => {
   const one = await scene();
   one.domains.set(name, newDomain(name));
   await one.registrar.setNameservers(name, ["ns.example.net"]);
@@ -184,7 +184,7 @@ test("a name that something else is done to is not released", async () => {
 });
 
 test.each(["TLDRulesViolation", "UnsupportedTLD"])(
-  "where names cannot be deleted (%s) it is not renewed",
+  "if the name cannot be deleted (%s), `release` stops its automatic renewal",
   async (code) => {
     const one = await scene([refusal(code)]);
     one.domains.set(name, newDomain(name));
@@ -193,10 +193,10 @@ test.each(["TLDRulesViolation", "UnsupportedTLD"])(
   },
 );
 
-test("a temporary failure is not noticed; after three attempts it is 503", async () => {
+test("a temporary failure is tried again, and three failures cause a 503", async () => {
   const troubles: [string, Fault][] = [
     ["a throttle", refusal("ThrottlingException")],
-    ["a failure inside", refusal("InternalFailure", "No", {}, 500)],
+    ["an internal failure", refusal("InternalFailure", "No", {}, 500)],
     ["silence", "silence"],
     ["an answer that stops in the middle", "stall"],
     ["a hang-up", "hang-up"],
@@ -223,7 +223,7 @@ test.each([
   ["nothing", ""],
   ["other JSON", "[]"],
   ["fields of other types", '{"ExpirationDate":"soon","Prices":7,"Operations":{},"Availability":[],"Status":"?"}'],
-])("an answer of %s with 200 is 503, and believed to say nothing", async (_what, body) => {
+])("an answer with 200 and %s causes a 503", async (_what, body) => {
   const garbled = { status: 200, headers: { "content-type": "application/x-amz-json-1.1" }, body };
   const uses: ((registrar: Registrar) => Promise<unknown>)[] = [
     (registrar) => registrar.tlds(),
@@ -239,7 +239,7 @@ test.each([
   );
 });
 
-test("AccessDenied is our own mistake: no 503, and no second attempt", async () => {
+test("AccessDenied is our own mistake, so it causes no 503 and no second attempt", async () => {
   const one = await scene([refusal("AccessDeniedException")]);
   const error = await thrownBy(one.registrar.registration(name));
   expect(error).toMatchObject({ name: "AccessDeniedException" });
@@ -247,7 +247,7 @@ test("AccessDenied is our own mistake: no 503, and no second attempt", async () 
   expect(one.recorded).toHaveLength(1);
 });
 
-test("the SDK is not loaded before the first name, and is then found by the environment", () => {
+test("the SDK is loaded only at the first use of the registrar, and uses the endpoint in the environment", () => {
   const loading = loadingOf("registrar/factory.ts", {
     modules: /client-route-53|libphonenumber/,
     make: "provider.registrar({}, () => new Date())",

@@ -18,7 +18,7 @@ async function scene(...troubles: Trouble[]) {
   return { ...service, secrets: secretsOf({ SECRETS_KEY_ID: "key-1" }) };
 }
 
-test("KMS opens a sealed secret with the same context and no other", async () => {
+test("KMS opens a sealed secret only with the same context", async () => {
   const { secrets } = await scene();
   const sealed = await secrets.seal("whsec_Grüße", context);
   expect(sealed).toMatch(/^kms1:[A-Za-z0-9+/]+=*$/);
@@ -26,7 +26,7 @@ test("KMS opens a sealed secret with the same context and no other", async () =>
   await expect(secrets.open(sealed, { ...context, account_id: "a2" })).rejects.toThrow("cannot be opened");
 });
 
-test("asks KMS with the key, the context and a SigV4 signature", async () => {
+test("the calls of KMS have the context and a SigV4 signature, and only the encryption names the key", async () => {
   const { secrets, recorded } = await scene();
   await secrets.open(await secrets.seal("hush", context), context);
   const [encrypt, decrypt] = recorded;
@@ -46,14 +46,14 @@ test("asks KMS with the key, the context and a SigV4 signature", async () => {
     "x-amz-target": "TrentService.Decrypt",
     authorization: expect.stringMatching(/^AWS4-HMAC-SHA256 /),
   });
-  // Without a key, because the ciphertext names its own: a secret of a former key can be opened too.
+  // The call names no key, because the ciphertext names its key. So a secret of a former key can also be opened.
   expect(JSON.parse(decrypt?.body ?? "")).toEqual({
     CiphertextBlob: expect.any(String),
     EncryptionContext: context,
   });
 });
 
-test("a throttle that passes is not noticed", async () => {
+test("a call that is throttled once is sent again", async () => {
   const { secrets, recorded } = await scene({ status: 400, type: "ThrottlingException" });
   expect(await secrets.open(await secrets.seal("hush", context), context)).toBe("hush");
   expect(recorded).toHaveLength(3);
@@ -61,30 +61,30 @@ test("a throttle that passes is not noticed", async () => {
 
 test.each<[string, Trouble]>([
   ["throttles", { status: 400, type: "ThrottlingException" }],
-  ["fails inside", { status: 500, type: "KMSInternalException" }],
-  ["has no key at hand", { status: 500, type: "KeyUnavailableException" }],
-])("three attempts, then 503, while KMS %s", async (_what, trouble) => {
+  ["has an internal failure", { status: 500, type: "KMSInternalException" }],
+  ["cannot use the key now", { status: 500, type: "KeyUnavailableException" }],
+])("a 503 is thrown after three attempts if KMS %s", async (_what, trouble) => {
   const { secrets, recorded } = await scene(trouble, trouble, trouble, trouble);
   const error = await thrownBy(secrets.seal("hush", context));
   expect(error).toMatchObject({ code: "upstream_unavailable", status: 503, extras: { retry_after: 2 } });
   expect(recorded).toHaveLength(3);
 });
 
-test("three attempts, then 503, while KMS is silent", async () => {
+test("a 503 is thrown after three attempts if KMS does not answer", async () => {
   const { recorded } = await scene("silence", "silence", "silence", "silence");
   const error = await thrownBy(kmsSecrets("key-1", 30).open("kms1:AAAA", context));
   expect(error).toMatchObject({ code: "upstream_unavailable" });
   expect(recorded).toHaveLength(3);
 });
 
-test("503 where no key service listens", async () => {
+test("a 503 is thrown if KMS cannot be reached", async () => {
   vi.stubEnv("AWS_ENDPOINT_URL_KMS", "http://127.0.0.1:1");
   const error = await thrownBy(kmsSecrets("key-1").seal("hush", context));
   expect(error).toMatchObject({ code: "upstream_unavailable" });
 });
 
 test.each(["AccessDeniedException", "NotFoundException", "DisabledException"])(
-  "%s is our own mistake: no 503, and no second attempt",
+  "%s is our own mistake, so it causes no 503 and no second attempt",
   async (type) => {
     const { secrets, recorded } = await scene({ status: 400, type });
     const error = await thrownBy(secrets.seal("hush", context));
@@ -94,19 +94,19 @@ test.each(["AccessDeniedException", "NotFoundException", "DisabledException"])(
   },
 );
 
-test("a changed ciphertext does not open, and is not tried again", async () => {
+test("a wrong ciphertext cannot be opened, and the call is not repeated", async () => {
   const { secrets, recorded } = await scene();
   await expect(secrets.open("kms1:AAAA", context)).rejects.toThrow("cannot be opened");
   expect(recorded).toHaveLength(1);
 });
 
-test("a text that something else sealed is never sent to KMS", async () => {
+test("a text that was sealed without KMS is not sent to KMS", async () => {
   const { secrets, recorded } = await scene();
   await expect(secrets.open("aes1:AAAA", context)).rejects.toThrow("cannot be opened");
   expect(recorded).toEqual([]);
 });
 
-test("the SDK is not loaded before the first secret", () => {
+test("the SDK is loaded only at the first use of the secrets", () => {
   const loading = loadingOf("secrets/factory.ts", {
     modules: /client-kms/,
     make: 'provider.secretsOf({ SECRETS_KEY_ID: "key-1" })',

@@ -9,7 +9,7 @@ const newKey = () => randomBytes(32).toString("base64");
 const secrets = secretsOf({ SECRETS_KEY: newKey() });
 const context = { account_id: "a1", webhook_id: "w1" };
 
-test("opens any text that it sealed", async () => {
+test("every sealed text can be opened", async () => {
   const names = fc.dictionary(fc.string(), fc.string());
   await fc.assert(
     fc.asyncProperty(fc.string({ unit: "grapheme", minLength: 1 }), names, async (plaintext, context) => {
@@ -18,7 +18,7 @@ test("opens any text that it sealed", async () => {
   );
 });
 
-test("the order of the context's names means nothing", async () => {
+test("the order of the names in the context does not matter", async () => {
   const sealed = await secrets.seal("hush", { a: "1", b: "2", 10: "x", 9: "y" });
   expect(await secrets.open(sealed, { 9: "y", b: "2", 10: "x", a: "1" })).toBe("hush");
 });
@@ -30,17 +30,17 @@ test.each([
   [{ ...context, more: "" }],
   [{ account_id: "w1", webhook_id: "a1" }],
   [{ account_id: 'a1","webhook_id":"w1' }],
-])("does not open with the context %j", async (other) => {
+])("a sealed text cannot be opened with the context %j", async (other) => {
   const sealed = await secrets.seal("hush", context);
   await expect(secrets.open(sealed, other)).rejects.toThrow("cannot be opened");
 });
 
-test("does not open with another key", async () => {
+test("a sealed text cannot be opened with another key", async () => {
   const sealed = await secrets.seal("hush", context);
   await expect(secretsOf({ SECRETS_KEY: newKey() }).open(sealed, context)).rejects.toThrow("cannot be opened");
 });
 
-test("does not open when any byte was changed or its end was cut off", async () => {
+test("a sealed text cannot be opened if a byte was changed or its end was cut off", async () => {
   const sealed = await secrets.seal("hush", context);
   const bytes = Buffer.from(sealed.slice(5), "base64");
   const changed = [...bytes.keys()].map((index) => {
@@ -54,11 +54,11 @@ test("does not open when any byte was changed or its end was cut off", async () 
   }
 });
 
-test.each(["", "aes1:", "aes2:AAAA", "kms1:AAAA", "hush"])("does not open %j", async (text) => {
+test.each(["", "aes1:", "aes2:AAAA", "kms1:AAAA", "hush"])("%j cannot be opened", async (text) => {
   await expect(secrets.open(text, context)).rejects.toThrow("cannot be opened");
 });
 
-test("the same secret is never sealed to the same text, and no sealed text shows it", async () => {
+test("the same secret gives a different sealed text each time, and no sealed text shows the secret", async () => {
   const texts = await Promise.all(Array.from({ length: 100 }, () => secrets.seal("hush hush hush", context)));
   expect(new Set(texts.map((text) => text.slice(5, 21))).size).toBe(100);
   for (const text of texts) {
@@ -67,7 +67,7 @@ test("the same secret is never sealed to the same text, and no sealed text shows
   }
 });
 
-test("seals 1 to 4,096 bytes, as KMS does", async () => {
+test("a secret can have 1 to 4,096 bytes, as in KMS", async () => {
   const longest = "ü".repeat(2_048);
   expect(await secrets.open(await secrets.seal(longest, context), context)).toBe(longest);
   await expect(secrets.seal(`${longest}a`, context)).rejects.toThrow("1 to 4096 bytes");

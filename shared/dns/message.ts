@@ -18,7 +18,10 @@ type WireQuestion = { name: string; type: string; class: string };
 /** A record of class IN, with its name in the form of `wireName`. */
 export type WireRecord = Exclude<Answer, OptAnswer>;
 
-/** A record whose name `wireName` does not accept. `name` is as zone files write it, and `type` is its mnemonic. */
+/**
+ * A record whose name has a label with a dot, or with bytes that are not printable ASCII. `name` is as zone files write
+ * it, and `type` is its mnemonic or `UNKNOWN_<number>`.
+ */
 export type OddRecord = { name: string; type: string };
 
 export type Message = {

@@ -66,7 +66,9 @@ export const aheadOfZone = (name: string): { keys: Key[]; ranges: NonNullable<Ah
   ranges: [subzonesOf(name)],
 });
 
-/** A domain above or below this name that has a zone on the nameservers; undefined if there is none. */
+/**
+ * A domain above or below this name that has a zone on the nameservers, or should have one; undefined if there is none.
+ */
 async function neighbourOf(table: Reader, name: string): Promise<Noted | undefined> {
   const { partition, from, to, limit } = subzonesOf(name);
   const [above, below] = await Promise.all([

@@ -106,7 +106,7 @@ export function readMessage(bytes: Buffer): Message | undefined {
   };
 }
 
-/** The OPT record that we send. It has the length of the longest UDP message that we accept (RFC 6891 §6.1). */
+/** The OPT record that we send. It asks for UDP messages of at most `ednsBytes` (RFC 6891 §6.1). */
 export const ourEdns = (extendedRcode = 0): OptAnswer => ({
   type: "OPT",
   name: ".",

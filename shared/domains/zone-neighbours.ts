@@ -30,7 +30,10 @@ const mostSubdomains = 100;
 /** A domain whose zone is noted under the names above the domain's name. */
 type Noted = Pick<StoredDomain, "account_id" | "id" | "name">;
 
-/** The largest number of names above a domain under which its zone is noted. They share a transaction with others. */
+/**
+ * The largest number of names above a domain under which its zone is noted. These notes share a transaction with other
+ * writes.
+ */
 const mostParents = 20;
 
 /** The names under which the zone of a name is noted: the shortest of the names above it. */

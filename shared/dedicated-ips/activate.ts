@@ -10,7 +10,7 @@ import { addressTaken, holdWrite, isOf, isStock, planRelease, readHolders, type 
 
 /**
  * The members that change when a dedicated IP has passed its check. Each address stores the reverse name with which the
- * address passed, until the host gets another setup key.
+ * address passed. A host loses these names when it gets another setup key.
  */
 export const passedCheck = ({ addresses }: DnsCheck, now: Date) =>
   ({
@@ -33,8 +33,9 @@ export async function planFirmHold(table: Reader, ip: StoredIp): Promise<Write[]
 }
 
 /**
- * Takes over the addresses that a host has just proved. The present holders of these addresses are the rivals of the
- * host. A rival that loses an address returns to `pending_authorization`. All hosts publish their proof for an address
+ * Takes the addresses that a host has just proved from their present holders, the rivals of the host. The host does not
+ * hold the addresses yet (`planFirmHold`). A rival that loses one address loses all of its addresses. It returns to
+ * `pending_authorization`; a suspended rival does so once it is resumed. All hosts publish their proof for an address
  * at the same name, so `check` has the texts of a rival too. Throws 409 `ip_taken`:
  * - for an address in the operator's stock;
  * - for an address whose rival has a firm hold, and still publishes its proof or is suspended.

@@ -16,7 +16,7 @@ import { planRelease, planLoosening } from "./holder.ts";
 import { planRemoval, takeBackIp } from "./removal.ts";
 import { ipView } from "./view.ts";
 
-/** After this many failed checks in a row the dedicated IP is `degraded`. */
+/** After this many failed checks in a row, an active dedicated IP becomes `degraded`. */
 const failuresUntilDegraded = 2;
 /** How long a host can take to prove its addresses before its setup key expires, in milliseconds. */
 const proofTimeoutMs = 30 * dayMs;
@@ -25,9 +25,11 @@ const accountStatusOf = async (table: Reader, accountId: string): Promise<Accoun
   (await table.get(accountKey(accountId), StoredStatus))?.status;
 
 /**
- * Checks a dedicated IP that is due at the time `at`, and stores the result. Does not check a managed dedicated IP of a
- * closed account, but takes it back. If the dedicated IP is not due at this time, removes the task from the queue.
- * After an error the task stays in the queue.
+ * Checks a dedicated IP that is due at the time `at`, and stores the result.
+ * - A managed dedicated IP of a closed account is not checked, but taken back.
+ * - A dedicated IP whose status needs no check, such as `suspended`, only loses its due time.
+ * - If the dedicated IP is not due at this time, the task is removed from the queue.
+ * - After an error the task stays in the queue.
  */
 export async function advanceIp(accountId: string, id: string, at: string, context: IpContext): Promise<void> {
   const ip = await ipById(context.table, accountId, id);
@@ -65,7 +67,10 @@ type Progress = {
   verb?: IpVerb | undefined;
 };
 
-/** Stores the result of a check, unless another process has changed or checked the dedicated IP meanwhile. */
+/**
+ * Stores the result of a check. Stores nothing if the status, the due time or the setup key of the dedicated IP has
+ * changed since the dedicated IP was read.
+ */
 function storeResult(ip: StoredIp, { members, moreWrites, verb }: Progress, context: IpContext): Promise<void> {
   const { table, commit, now } = systemContext(context, ip.account_id);
   return commit(async () => {
@@ -87,9 +92,9 @@ const isUnchanged = (current: StoredIp | undefined, ip: StoredIp): current is St
   current?.status === ip.status && current.due_at === ip.due_at && current.key_hash === ip.key_hash;
 
 /**
- * Activates a managed dedicated IP whose address has the right reverse DNS, and captures its price. If the account was
- * closed meanwhile, does nothing: the next check takes the dedicated IP back. If the reverse DNS is not right after
- * `provisioningMs`, removes the dedicated IP.
+ * Activates a managed dedicated IP whose address has the right reverse DNS, and captures the price of its first days.
+ * If the account was closed meanwhile, changes nothing: the next check takes the dedicated IP back. If the reverse DNS
+ * is not right, schedules the next check. If it is still not right after `provisioningMs`, removes the dedicated IP.
  */
 async function provision(ip: StoredIp, check: DnsCheck, context: IpContext): Promise<void> {
   const { table, commit, now } = systemContext(context, ip.account_id);
@@ -112,7 +117,10 @@ async function provision(ip: StoredIp, check: DnsCheck, context: IpContext): Pro
   );
 }
 
-/** Stores the findings of a failed check, and schedules the next check. The waits grow from a minute to a day. */
+/**
+ * Stores the findings of a check that did not pass, and schedules the next check. The waits grow from a minute to a
+ * day.
+ */
 function scheduleRetry(ip: StoredIp, { addresses, message }: DnsCheck, context: IpContext): Promise<void> {
   const { failures } = ip;
   const due_at = nextCheckAt(failures, context.now());
@@ -120,7 +128,8 @@ function scheduleRetry(ip: StoredIp, { addresses, message }: DnsCheck, context: 
 }
 
 /**
- * Activates a host that proves its addresses. If another holder keeps one of the addresses, the host goes on waiting.
+ * Activates a host that proves its addresses. If another holder keeps one of the addresses, the host keeps its status,
+ * and is checked again later.
  */
 async function activateHost(ip: StoredIp, check: DnsCheck, context: IpContext): Promise<void> {
   try {
@@ -137,8 +146,9 @@ async function activateHost(ip: StoredIp, check: DnsCheck, context: IpContext): 
 const addressesOf = ({ addresses }: StoredIp): string[] => addresses.map(({ ip }) => ip);
 
 /**
- * Schedules the next check of a host that does not prove its addresses. After 30 days in the status `verifying`, a host
- * loses the addresses that it proved with an earlier key. Then the host has to be authorized again.
+ * Schedules the next check of a host that cannot become active. But if the host is still `verifying` 30 days after its
+ * setup key was issued, the key expires. Then the host loses the addresses that it proved with an earlier key, and has
+ * to be authorized again.
  */
 function awaitProof(ip: StoredIp, check: DnsCheck, context: IpContext): Promise<void> {
   const waitedMs = context.now().getTime() - Date.parse(ip.key_issued_at ?? ip.created_at);

@@ -33,8 +33,8 @@ export function aheadOfMove(
   expected: Expected,
 ): Ahead {
   const key = ipKey(account_id, id);
-  // Reads ahead once, for `readDomainIndexes`. The plan must read the domains again, after it has read that no other
-  // operation runs.
+  // Each domain is read ahead only once, for `readDomainIndexes`. The plan must read the domains again, after it has
+  // read that no other operation runs.
   const domains = refs.flatMap((ref) => aheadOfDomain(expected, account_id, ref).keys[0] ?? []);
   return { keys: [key, key, operationKey(account_id, id), ...domains] };
 }
@@ -43,6 +43,7 @@ export function aheadOfMove(
  * Assigns domains to a dedicated IP, or unassigns them: all of them or none.
  * - Skips domains that are assigned or unassigned already. `moved` has the ids of the domains that moved.
  * - Waits while another request moves domains of the same dedicated IP. Throws 503 `busy` after `patienceMs`.
+ * - Throws 404 if the dedicated IP was deleted meanwhile.
  * - Throws the errors of `readDomainIndexes` and `requireReassignable`.
  */
 export async function moveDomains(
@@ -142,7 +143,8 @@ async function tryToBegin(
 }
 
 /**
- * Moves all domains in one transaction, unless they have moved already. If the move is refused, drops the operation.
+ * Moves all domains in one transaction, unless they have moved already. If the move fails, drops the operation. But
+ * after a 5xx error the operation stays, because the domains may have moved.
  */
 async function moveAll(
   { ip, kind, indexes }: MoveRequest,

@@ -133,7 +133,7 @@ async function planActivated(ip: StoredIp, check: DnsCheck, context: Context) {
   };
 }
 
-/** Plans to store a failed check. Does not make an active host degraded; only the daily check does. */
+/** Plans to store a check that did not pass. An active host stays active: only the worker's check makes it degraded. */
 function planFailed(ip: StoredIp, { addresses, message }: DnsCheck, context: Context) {
   const isWaiting = ip.status === "verifying";
   const { after, writes } = ipUpdate(ip, {

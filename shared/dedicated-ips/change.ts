@@ -63,7 +63,8 @@ const maxTries = 5;
 
 /**
  * Runs a plan that resolves a hold. If another process has resolved the hold since the dedicated IP was read, runs the
- * plan again. The hold and the dedicated IP change in one transaction, so the next run sees both changes.
+ * plan again, five times in all at most. The hold and the dedicated IP change in one transaction, so the next run sees
+ * both changes.
  */
 export async function retryOnConflict<T>(plan: () => Promise<ChangePlan<T>>): Promise<ChangePlan<T>> {
   for (let tries = 1; ; tries++) {

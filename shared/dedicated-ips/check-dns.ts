@@ -7,8 +7,9 @@ import { setupName } from "./view.ts";
 /**
  * The result of checking one address.
  * - `failed`: something is missing or wrong.
- * - `unknown`: the DNS gave no answer.
+ * - `unknown`: the check could not be completed, for example because the DNS gave no answer.
  * - `texts`: all texts at `_setup` below the address's reverse name. They may contain the proofs of several hosts.
+ *   Present only if the proof of the checked host is among them.
  */
 type AddressCheck = {
   status: "passed" | "failed" | "unknown";
@@ -19,8 +20,8 @@ type AddressCheck = {
 };
 
 /**
- * The result of checking a dedicated IP: its status and message, the result for each address, and the published texts
- * by address.
+ * The result of checking a dedicated IP: the status and the message of the check, the result for each address, and the
+ * `texts` of each address.
  */
 export type DnsCheck = {
   status: AddressCheck["status"];

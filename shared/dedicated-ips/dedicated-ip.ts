@@ -77,7 +77,7 @@ export const DedicatedIp = z
     }),
     status: IpStatus.meta({
       description:
-        "Managed: `provisioning` → `active`. Your own host: `pending_authorization` → `verifying` → `active`. Both: `active` ⇄ `degraded`, `suspended` by us, and `releasing` during the deletion. Mail leaves from the dedicated IP only while it is `active`.",
+        "Managed: `provisioning` → `active`. Your own host: `pending_authorization` → `verifying` → `active`. Both: `active` ⇄ `degraded`, and `suspended` by us. No dedicated IP has the status `releasing` at present. Mail leaves from the dedicated IP only while it is `active`.",
     }),
     status_reason: z.string().nullable().meta({ description: "The reason for the status, for people." }),
     asn: z.int().nullable().meta({ description: "The autonomous system of the address. Null for your own host." }),
@@ -115,9 +115,9 @@ export type DedicatedIpWithDomains = z.output<typeof DedicatedIpWithDomains>;
 
 const StoredIpAddress = Address.omit({ setup_record: true }).extend({
   /**
-   * The reverse name of the address when the host last proved that it has the address. A check under another name
-   * fails, because the proof is public: a later owner of the address could copy the proof to another name. Absent until
-   * a check passes; earlier versions did not store the name.
+   * The reverse name of the address at the last check that passed. For a host, a check under another name fails,
+   * because the proof is public: a later owner of the address could copy the proof to another name. Absent until a
+   * check passes, and after the host gets a new setup key. Earlier versions did not store the name.
    */
   proved_name: z.string().optional(),
 });
@@ -149,7 +149,7 @@ export const StoredIp = DedicatedIp.omit({ ip_addresses: true }).extend({
   suspended_from: IpStatus.optional(),
   /** When the worker checks the dedicated IP next; null if no check is scheduled. */
   due_at: Timestamp.nullable(),
-  /** The number of failed checks in a row. */
+  /** The number of failed checks in a row. Before the activation, checks with the result `unknown` count too. */
   failures: z.int(),
   version: z.int(),
 });

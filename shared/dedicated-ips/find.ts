@@ -29,7 +29,8 @@ export const ipInPath: ResourceLookup<{ params: IpParams }, StoredIp> = {
 };
 
 /**
- * How many domains are read at most for a principal who has grants on only some domains. One call reads all of them.
+ * How many domains are read at most for a principal who has grants on only some domains. One call reads all of these
+ * domains.
  */
 const domainLimit = 20_000;
 
@@ -52,7 +53,7 @@ export async function domainsWithCapability(
 
 /**
  * Reads a dedicated IP. Undefined unless the principal holds one of `capabilities` on the account, or on a domain that
- * sends from the dedicated IP.
+ * sends from the dedicated IP. Throws the 422 of `domainsWithCapability`.
  */
 export async function findVisibleIp(
   { account_id, dedicated_ip_id }: IpParams,

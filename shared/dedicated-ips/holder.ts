@@ -5,9 +5,9 @@ import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 
 /*
- * Every address in the operator's stock has an item, and so has every address that a customer's host has proved. An
- * address that an account has only registered has no item, so that an account cannot block an address for other
- * accounts without proof.
+ * Every address in the operator's stock has an item. So has every address that a customer's host has proved, until the
+ * host loses or releases the address. An address that an account has only registered has no item, so that an account
+ * cannot block an address for other accounts without proof.
  *
  * Access patterns
  *   the holder of an address: the operator or a host of an account   IP#<address> / HOLDER
@@ -77,7 +77,8 @@ export const isOf = (holder: Holder | undefined, { account_id, id }: Owner): boo
   holder?.account_id === account_id && holder.dedicated_ip_id === id;
 
 /**
- * The write that gives a host a firm hold on an address. It fails if the holder has changed since `holder` was read.
+ * The write that gives a host a firm hold on an address. `holder` is the present holder: this host, or undefined. The
+ * write fails if the address has another holder by then.
  */
 export const holdWrite = (ip: string, { account_id, id }: Owner, holder: Holder | undefined): Write => ({
   put: { ...holderKey(ip), account_id, dedicated_ip_id: id, firm: true },

@@ -39,12 +39,13 @@ export async function readDomainIndexes(
 }
 
 /**
- * Returns the domains that have to move: the domains that are not assigned (or unassigned) already. Throws:
+ * Returns the domains that have to move: to assign domains, those that do not send from the dedicated IP; to unassign
+ * domains, those that do. Throws:
  * - 422 if a domain of `indexes` does not exist any more.
  *
  * When domains are assigned, also throws:
  * - 409 `ip_not_ready` if the status of the dedicated IP allows no domains;
- * - 409 `domain_not_ready` if a domain is not open, such as a deleted domain;
+ * - 409 `domain_not_ready` if a domain that has to move is not open, such as a deleted domain;
  * - 409 `domain_has_ip` if a domain sends from another dedicated IP.
  */
 export function requireReassignable(

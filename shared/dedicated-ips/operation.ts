@@ -7,10 +7,11 @@ import type { Key, Write } from "../table/writes.ts";
 import { operationQueue } from "./dedicated-ip.ts";
 
 /*
- * An operation assigns or unassigns up to 100 domains of a dedicated IP. Its first transaction changes all of the
- * domains, and has no room for other writes. Each further transaction settles a few domains: it writes their entries at
- * the dedicated IP, their SPF records, and the recorded changes. The operation stores the domains that are not settled.
- * While it runs, no other operation of the dedicated IP begins, and the dedicated IP cannot be deleted.
+ * An operation assigns up to 100 domains to a dedicated IP, or unassigns them. Its first transaction stores the
+ * operation. The second transaction changes all of the domains, and has no room for other writes. Each further
+ * transaction settles a few domains: it writes their entries at the dedicated IP, their SPF records, and the recorded
+ * changes. The operation stores the domains that are not settled. While the operation runs, no other operation of the
+ * dedicated IP begins, and the dedicated IP cannot be deleted.
  *
  * Access patterns
  *   the running operation of a dedicated IP   ACCOUNT#<id> / IP_OPERATION#<dedicated IP>

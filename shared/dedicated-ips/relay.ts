@@ -49,7 +49,10 @@ export type HostAccess = {
    * address. The certificate of the host must have this name.
    */
   relay_name?: string;
-  /** The login of our mail servers at the host. Undefined if an earlier version authorized the host without a login. */
+  /**
+   * The login of our mail servers at the host. Undefined without `secrets`, and if an earlier version authorized the
+   * host without a login.
+   */
   relay_login?: { user: string; password: string };
 };
 

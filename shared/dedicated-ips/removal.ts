@@ -128,7 +128,7 @@ export function aheadOfIpDeletion(accountId: string, id: string, { seen }: Expec
 
 /**
  * Deletes a dedicated IP. If a managed dedicated IP is `provisioning`, voids the hold on its price, and frees its
- * address. Otherwise nothing is refunded, and the address becomes `resting`. Throws:
+ * address. Any other managed dedicated IP is not refunded, and its address becomes `resting`. Throws:
  * - 404 if the dedicated IP was deleted meanwhile;
  * - 409 `ip_in_use` while domains send from the dedicated IP, or while an operation assigns or unassigns domains;
  * - 409 `ip_not_ready` for a suspended host, because the customer could add the host again without the suspension.

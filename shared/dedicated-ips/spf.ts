@@ -17,7 +17,10 @@ export async function sendersOf(
   return (ip?.addresses ?? []).map((address) => address.ip);
 }
 
-/** The edits that update the SPF record of a domain to its dedicated IP; none if the record is right already. */
+/**
+ * The edits that update the SPF record of a domain to its dedicated IP. None if the record is right already, or if the
+ * domain has no zone or no SPF record of ours.
+ */
 export async function spfEdits(table: Reader, domain: StoredDomain): Promise<RecordEdit[]> {
   const { account_id, id } = domain;
   const [senders, records, zone] = await Promise.all([

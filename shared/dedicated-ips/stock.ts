@@ -195,8 +195,12 @@ export const takeWrites = ({ ip, option_id }: StockHolder, owner: { account_id: 
 ];
 
 /**
- * The state of an address after its dedicated IP was deleted: `free` if no mail was sent from the address. Otherwise
- * the operator decides when the address becomes free again.
+ * The state of an address after its dedicated IP was removed:
+ * - `free`: the dedicated IP was still `provisioning`, so no mail was sent from the address;
+ * - `faulty`: the reverse DNS of the address did not become right in time;
+ * - `resting`: all other cases.
+ *
+ * The operator decides when a `faulty` or `resting` address becomes free again.
  */
 export type ReleasedState = Extract<StockHolder["state"], "free" | "resting" | "faulty">;
 

@@ -38,7 +38,10 @@ const addressView = ({ key_hash }: StoredIp, address: StoredIpAddress): Dedicate
       : { name: setupName(address.rdns), type: "TXT", value: key_hash },
 });
 
-/** The view of a dedicated IP for a caller. Only a caller who may see all domains of the account sees their number. */
+/**
+ * The view of a dedicated IP for a caller. `domain_count` is null for a caller who may not see all domains of the
+ * account.
+ */
 export const ipViewFor = (ip: StoredIp, { permissions }: Pick<Context, "permissions">): DedicatedIp => ({
   ...ipView(ip),
   domain_count: covers(permissions, "domain.view", []) ? ip.domain_count : null,
@@ -101,7 +104,7 @@ async function domainsOf(
 export const DedicatedIpDetail = DedicatedIpWithDomains.extend({
   reputation: Reputation,
   warm_up: WarmUp.nullable().meta({
-    description: "The warm-up. Null for your own host, and when the warm-up is over.",
+    description: "The warm-up. Null for your own host, before the warm-up begins, and when the warm-up is over.",
   }),
 }).meta({ id: "DedicatedIpDetail", description: "A dedicated IP with its domains, its reputation and its warm-up." });
 type DedicatedIpDetail = z.output<typeof DedicatedIpDetail>;

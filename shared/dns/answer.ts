@@ -41,8 +41,8 @@ export type Delegation =
 export type Resolver = {
   /**
    * The records of a name and type at the end of the chain of CNAMEs. Each message also counts against the budget
-   * `within`, which limits several questions together. The delegation of a domain is looked up once for all questions
-   * of a budget.
+   * `within`, which limits several questions together. A question uses the delegations that earlier questions of the
+   * same budget found.
    */
   resolve: (name: string, type: AnsweredRecord["type"], within?: Budget) => Promise<DnsAnswer>;
   /** The delegation according to the parent's nameservers; the name's own nameservers are not asked. */
@@ -52,14 +52,14 @@ export type Resolver = {
 /** A resolver that also finds the delegations inside a zone, and transfers whole zones. */
 export type ZoneResolver = Resolver & {
   /**
-   * The NS records of the delegation inside the zone `parent` to which a name belongs. They are at the name itself or at
-   * a name above it. Otherwise the name belongs to `parent`: it is an `alias` if it has a CNAME, `absent` if it does not
-   * exist, and `none` if it has other records. The name's own nameservers are not asked.
+   * The NS records of the delegation inside the zone `parent` to which a name belongs. They are at the name itself or
+   * at a name above it. Otherwise the name belongs to `parent`: it is an `alias` if it has a CNAME, `absent` if it does
+   * not exist, and `none` if it has other records. The name's own nameservers are not asked.
    */
   cut: (name: string, parent: string, within?: Budget) => Promise<DnsAnswer | { status: "alias" }>;
   /**
    * All records of a zone, from the first nameserver that transfers the zone (AXFR). Undefined if no nameserver
-   * transfers the zone, or if the name is not delegated. Takes some seconds at most.
+   * transfers the zone, or if the parent zone gives no referral to the nameservers. Takes some seconds at most.
    */
   transfer: (name: string) => Promise<ZoneTransfer | undefined>;
 };

@@ -57,7 +57,7 @@ export function zoneOf({ zone: name, nameservers }: Referral, settings: AddressS
   };
 }
 
-/** The cached zones of top-level domains. Each zone is kept for its TTL, but for an hour at most. */
+/** A cache of zones. */
 export type ZoneCuts = {
   /** The cached zone that is nearest to a name. */
   find: (name: string) => Zone | undefined;
@@ -69,8 +69,9 @@ const maxKept = 500;
 const longestMs = 3_600_000;
 
 /**
- * Opens a cache for the zones of top-level domains. Delegations of domains are not cached, because a customer who
- * changes a delegation wants to see the result at once. Asking the registry takes only one query.
+ * Opens a cache for the zones of top-level domains. Each zone is kept for its TTL, but for an hour at most. The cache
+ * has room for 500 zones. Delegations of domains are not cached, because a customer who changes a delegation wants to
+ * see the result at once. Asking the registry takes only one query.
  */
 export function openZoneCuts(nowMs: () => number): ZoneCuts {
   const cachedZones = new Map<string, { zone: Zone; untilMs: number }>();
@@ -92,7 +93,7 @@ export function openZoneCuts(nowMs: () => number): ZoneCuts {
 
 /**
  * Opens a cache for several questions that belong together, such as the questions of one import. The cache also keeps
- * the zones of domains, so that the registry of a domain is asked only once.
+ * the zones of domains, so that not every question asks the registry of a domain.
  */
 export function openSharedCuts(topLevel: ZoneCuts): ZoneCuts {
   const domains = new Map<string, Zone>();

@@ -21,7 +21,8 @@ const afterHebrew: Context = {
 };
 
 /**
- * The characters that are allowed only in a context (RFC 5892 appendix A). The converter checks the joiners (A.1, A.2).
+ * The characters that are allowed only in a context (RFC 5892 appendix A). The converter checks the joiners (A.1, A.2),
+ * and `uLabelFault` the Arabic digits (A.8, A.9).
  */
 const contexts: Record<string, Context> = {
   "\u00b7": { rule: "between two l", holds: (label, index) => label[index - 1] === "l" && label[index + 1] === "l" },

@@ -40,7 +40,7 @@ function characterFault(label: string): string | undefined {
   return `${quoteText(foreign)} is not allowed in names. Use letters, digits, hyphens and dots only`;
 }
 
-/** Converts a label that has letters outside ASCII, or begins with `xn--`, to its A-label. */
+/** Converts a label that has characters outside ASCII, or begins with `xn--`, to its A-label. */
 function readInternationalised(label: string): Reading {
   const symbol = symbols.exec(label)?.[0];
   if (symbol !== undefined) return { fault: notAllowed(symbol) };
@@ -90,7 +90,7 @@ function readLabel(label: string, { underscores }: LabelOptions): Reading {
   };
 }
 
-/** Reads the labels of a name and joins them, or explains what is wrong with the first invalid label. */
+/** Reads the labels of a name and joins them. Explains the first invalid label, or that the name is too long. */
 export function readLabels(labels: readonly string[], options: LabelOptions): Reading {
   const values: string[] = [];
   for (const label of labels) {

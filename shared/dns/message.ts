@@ -18,7 +18,10 @@ type WireQuestion = { name: string; type: string; class: string };
 /** A record of class IN, with its name in the form of `wireName`. */
 export type WireRecord = Exclude<Answer, OptAnswer>;
 
-/** A record whose name `wireName` does not accept. `name` is as zone files write it, and `type` is its mnemonic. */
+/**
+ * A record whose name has a label with a dot, or with bytes that are not printable ASCII. `name` is as zone files write
+ * it, and `type` is its mnemonic or `UNKNOWN_<number>`.
+ */
 export type OddRecord = { name: string; type: string };
 
 export type Message = {
@@ -103,7 +106,7 @@ export function readMessage(bytes: Buffer): Message | undefined {
   };
 }
 
-/** The OPT record that we send. It has the length of the longest UDP message that we accept (RFC 6891 §6.1). */
+/** The OPT record that we send. It asks for UDP messages of at most `ednsBytes` (RFC 6891 §6.1). */
 export const ourEdns = (extendedRcode = 0): OptAnswer => ({
   type: "OPT",
   name: ".",

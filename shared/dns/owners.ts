@@ -2,7 +2,10 @@
 export type RecordOwner = { labels: readonly Buffer[]; type: number };
 
 const headerBytes = 12;
-/** How many labels and pointers of one name are read. A name has 127 labels at most, so a longer chain is a circle. */
+/**
+ * How many labels and pointers of one name are read. A name has 127 labels at most, so a longer chain is malformed,
+ * such as a circle.
+ */
 const mostSteps = 255;
 
 /**

@@ -151,10 +151,10 @@ function suffixOf(text: string): string {
 /**
  * Opens a resolver that asks from the root down (RFC 1034 §5.3.3), by UDP and TCP, and caches the delegations of
  * top-level domains.
- * - Only authoritative answers are used.
+ * - Only authoritative answers and referrals are used.
  * - Servers at addresses that are not public are not asked, except `roots` and `known`.
- * - If there is no usable answer within `timeoutMs`, the result is `unknown`. The result of `transfer` is then
- *   undefined.
+ * - If there is no usable answer within `timeoutMs` and `maxQueries`, the result is `unknown`. The result of `transfer`
+ *   is then undefined.
  */
 export function openResolver(options: ResolverOptions = {}): ZoneResolver {
   const { roots = ianaRoots, known = [], route = (address) => ({ address, port: 53 }) } = options;

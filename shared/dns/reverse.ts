@@ -77,8 +77,9 @@ export function addressAt(name: string): string | undefined {
 
 /**
  * Finds the name of an address and checks whether the name has an A or AAAA record with the address, compared by value.
+ * - If the address has more than three names, only the alphabetically first three are checked.
  * - Of several confirmed names, the alphabetically first is used.
- * - The names are looked up first, and then the addresses of all names at the same time.
+ * - The names are looked up first, and then the addresses of all checked names at the same time.
  * - Throws if the text is not an address, but never because of a DNS answer.
  */
 export async function forwardConfirmed(resolver: Pick<Resolver, "resolve">, ip: string): Promise<ReverseState> {

@@ -26,7 +26,8 @@ export type RecordType = z.output<typeof RecordType>;
 
 /**
  * The data of one record, by its type. Names are absolute: A-labels in lower case without a final dot. Text is in one
- * piece; it is split into character-strings of 255 bytes (RFC 1035 §3.3.14) only for the wire.
+ * piece. Only its written forms, such as the wire format, have character-strings of at most 255 bytes (RFC 1035
+ * §3.3.14).
  */
 export type RecordData =
   | { type: "A" | "AAAA"; address: string }

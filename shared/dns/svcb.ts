@@ -172,8 +172,7 @@ const uint16s = (bytes: Buffer): number[] =>
 
 /**
  * Reads the parameters of an SVCB or HTTPS record in presentation format (RFC 9460 §2.1), in any order. The result is
- * ordered by the keys, as the wire format requires. A fault is a sentence without its period, which names the
- * parameter.
+ * ordered by the keys, as the wire format requires. A fault is a text for people without its final period.
  */
 export function readSvcParams(text: string): { params: SvcParam[] } | { fault: string } {
   if (!text.isWellFormed()) return { fault: "The value has half of a surrogate pair, which is not a character" };

@@ -32,8 +32,8 @@ async function askServer(endpoint: Endpoint, question: Question, zone: string, w
 }
 
 /**
- * Looks up the addresses of a nameserver, from the root or the cached top-level domain on. An alias is not accepted
- * (RFC 2181 §10.3).
+ * Looks up the addresses of a nameserver, from the root or the nearest cached zone on. An alias is not accepted (RFC
+ * 2181 §10.3).
  */
 async function lookUpHost(host: string, walk: Walk): Promise<Endpoint[]> {
   const { resolver, lookups } = walk;
@@ -81,8 +81,9 @@ async function askZone(zone: Zone, question: Question, walk: Walk): Promise<Outc
 }
 
 /**
- * Asks from the root down, by referrals, until the outcome is not a referral. `zone` is the zone whose servers gave the
- * outcome. A referral to a zone for which `isEnd` is true ends the walk too, and such a zone is not taken from the cache.
+ * Asks from the root or the nearest cached zone down, by referrals, until the outcome is not a referral. `zone` is the
+ * zone whose servers gave the outcome. A referral to a zone for which `isEnd` is true ends the walk too, and such a
+ * zone is not taken from the cache.
  */
 export async function walkDown(
   question: Question,

@@ -231,13 +231,14 @@ export const StoredDomain = Domain.omit({
    */
   was_verified: z.boolean().optional(),
   /**
-   * The checks that have passed at least once, for an external domain only. Other checks may fail without a fault,
-   * because the customer has not set up their records yet. A failure of `proof` is always a fault.
+   * For an external domain: the checks that passed, or ended with a warning, at least once. A failure of any other
+   * check is no fault, because the customer has not set up its record yet. But a failure of `proof` is always a fault.
    */
   seen_right: z.array(BrokenRecord).default([]),
   /**
    * Present while our nameservers still serve the zone of an external domain. `gone_at` is the time at which a check
-   * first found that the parent zone delegates the name elsewhere; null until then.
+   * first found that the parent zone does not delegate the name to us any more. Null while the parent zone still
+   * delegates the name to us.
    */
   handover: z.object({ gone_at: Timestamp.nullable() }).nullable().default(null),
   spf_includes: z.array(z.string()).default([]),

@@ -112,11 +112,12 @@ async function readRows(table: Reader, accountId: string, ids?: readonly string[
  * A sorted page of the domains that fulfil a filter, among the domains of the account or of one workspace. Undefined if
  * more than `limit` domains would have to be filtered or sorted.
  *
- * Reads the ids of the domains before their rows:
- * - A condition on names reads the account's pointers from names to ids.
- * - A workspace reads its references to domains. If all rows of the account cost less, these rows are read instead.
+ * Reads the ids of the domains before their rows, from one of these sources or both, whichever costs less:
+ * - for a condition on names or an order by name, the account's pointers from names to ids;
+ * - for a workspace, the workspace's references to domains.
  *
- * If the ids alone decide which domains are on the page, only the rows of these domains are read.
+ * Reads the rows without ids if all rows of the account cost less. If the ids alone decide which domains are on the
+ * page, only the rows of these domains are read.
  */
 export async function filteredDomains(
   moment: Moment,

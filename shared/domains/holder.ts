@@ -87,8 +87,8 @@ export async function readHolders(table: Reader, names: readonly string[]): Prom
 }
 
 /**
- * The account and domain that are registering or transferring a name. Undefined if no domain is doing so, or if an
- * earlier version of this product began the registration.
+ * The claim to register or transfer a name. The domain of the claim may have been deleted since. Undefined if there is
+ * no claim, or if an earlier version of this product began the registration.
  */
 export const readBuyer = (table: Reader, name: string): Promise<StoredBuyer | undefined> =>
   table.get(buyerKey(name), StoredBuyer);

@@ -36,10 +36,13 @@ export const parentNames = (name: string): string[] => {
   return labels.slice(1, -1).map((_, index) => labels.slice(index + 1).join("."));
 };
 
-/** Top-level names for special use (RFC 6761 and its registry). The list of public suffixes has only some of them. */
+/**
+ * Top-level names under which nobody can register a domain: the names for special use (RFC 6761 and its registry),
+ * `internal` and `arpa`. The list of public suffixes has only some of them.
+ */
 const specialUse = new Set(["test", "example", "invalid", "localhost", "local", "onion", "internal", "alt", "arpa"]);
 
-/** Whether a canonical name is under a special-use top-level name, and so is not on the public internet. */
+/** Whether the top-level name of a canonical name is one of `specialUse`. */
 export const isSpecialUse = (name: string): boolean => specialUse.has(name.split(".").at(-1) ?? "");
 
 function canonicalName(given: string): string {

@@ -114,7 +114,7 @@ export type RegistrarRequest = z.output<typeof RegistrarRequest>;
 /** The state of a purchase, from the hold on the money to its capture or release. */
 export const Purchase = RegistrarRequest.extend({
   batch_id: z.string(),
-  /** The amount held, in minor units. */
+  /** The price without VAT, in minor units. The hold also covers the VAT. */
   price: z.int(),
   /**
    * The former `deletes_at` of a domain that had lost this name. The domain gets this time back as its `deletes_at` if
@@ -128,14 +128,15 @@ export type Purchase = z.output<typeof Purchase>;
 
 /**
  * The state of a renewal, from the hold on the money to its capture or release. One hold covers `price` and
- * `restore_fee`. If the price of an automatic renewal could not be held, the renewal is stored as `voided`.
+ * `restore_fee`, with their VAT. If the price of an automatic renewal could not be held, or the registry gave no price,
+ * the renewal is stored as `voided`.
  */
 export const Renewal = RegistrarRequest.extend({
   id: z.string(),
   years: z.int(),
-  /** The price of all years, in minor units. */
+  /** The price of all years without VAT, in minor units. */
   price: z.int(),
-  /** The price of the restoration, in minor units; 0 for a name that is not in redemption. */
+  /** The price of the restoration without VAT, in minor units; 0 for a name that is not in redemption. */
   restore_fee: z.int(),
   /** The end of the registration before the renewal. */
   from: Timestamp,
@@ -151,7 +152,7 @@ export type Renewal = z.output<typeof Renewal>;
 export const Transfer = RegistrarRequest.extend({
   id: z.string(),
   batch_id: z.string(),
-  /** The amount held, in minor units. */
+  /** The price without VAT, in minor units. The hold also covers the VAT. */
   price: z.int(),
   /** The sealed auth code. Absent once the transfer is over. */
   sealed_auth_code: z.string().optional(),

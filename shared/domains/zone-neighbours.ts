@@ -30,7 +30,10 @@ const mostSubdomains = 100;
 /** A domain whose zone is noted under the names above the domain's name. */
 type Noted = Pick<StoredDomain, "account_id" | "id" | "name">;
 
-/** The largest number of names above a domain under which its zone is noted. They share a transaction with others. */
+/**
+ * The largest number of names above a domain under which its zone is noted. These notes share a transaction with other
+ * writes.
+ */
 const mostParents = 20;
 
 /** The names under which the zone of a name is noted: the shortest of the names above it. */
@@ -66,7 +69,9 @@ export const aheadOfZone = (name: string): { keys: Key[]; ranges: NonNullable<Ah
   ranges: [subzonesOf(name)],
 });
 
-/** A domain above or below this name that has a zone on the nameservers; undefined if there is none. */
+/**
+ * A domain above or below this name that has a zone on the nameservers, or should have one; undefined if there is none.
+ */
 async function neighbourOf(table: Reader, name: string): Promise<Noted | undefined> {
   const { partition, from, to, limit } = subzonesOf(name);
   const [above, below] = await Promise.all([

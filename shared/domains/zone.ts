@@ -34,7 +34,10 @@ export const StoredZone = z.object({
   domain_id: z.string(),
   name: z.string(),
   nameservers: z.array(z.string()),
-  /** Whether the nameservers should have the zone. False until the domain is active, and after it is deleted. */
+  /**
+   * Whether the nameservers should have the zone. False until the domain is active, after it is deleted, and after an
+   * external domain has left our nameservers.
+   */
   wanted: z.boolean(),
   /** The reference with which the zone is created at the provider; the domain's id if absent. */
   reference: z.string().optional(),

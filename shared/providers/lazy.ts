@@ -1,8 +1,8 @@
 import { absenceOf, type Feature } from "../core/features.ts";
 
 /**
- * A provider that is loaded by its first call, because most functions never call the provider. `calls` names every
- * method of the provider. Each method returns a promise.
+ * A provider that is not loaded at import, because most functions never call the provider. Each call of a method runs
+ * `load` first. `calls` names every method of the provider. Each method returns a promise.
  */
 export const lazy = <T extends object>(calls: Readonly<Record<keyof T, true>>, load: () => Promise<T>): T =>
   Object.fromEntries(

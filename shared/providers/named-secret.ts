@@ -60,8 +60,10 @@ function kept<T>(read: () => Promise<T>, nowMs: () => number): () => Promise<T> 
 /**
  * Returns a function that reads a secret in Secrets Manager, by its name or ARN, and parses the secret's text with
  * `parse`.
- * - The secret is fetched at the first call and every 5 minutes, so a rotated secret is in use after at most 5 minutes.
- * - A failure is not cached: throws 503 `upstream_unavailable`, or the original error when the mistake is ours.
+ * - A fetched secret is used for 5 minutes, so a rotated secret is in use after at most 5 minutes. The first call after
+ *   this time fetches the secret again.
+ * - A failure is not cached: throws 503 `upstream_unavailable` when Secrets Manager is unavailable, and otherwise the
+ *   original error.
  * - When `parse` throws, the error describes the expected text by `shape`, and contains nothing of the secret.
  */
 export function namedSecret<T>(

@@ -75,7 +75,7 @@ export const DnsSetup = z
   .meta({ id: "DnsSetup", description: "The records to publish for a domain, with their values in the public DNS." });
 export type DnsSetup = z.output<typeof DnsSetup>;
 
-/** The items that `domainInPath` and `dnsSetup` read. */
+/** The items that `domainInPath` and `dnsSetup` read, except the domain's dedicated IP. */
 export function aheadOfDnsSetup(accountId: string, name: string, expected: Expected): Ahead {
   const { keys, ...ahead } = aheadOfDomain(expected, accountId, name);
   const id = expectedDomainId(expected.seen, accountId, name);

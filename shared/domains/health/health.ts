@@ -159,8 +159,9 @@ export async function mailChecks(
 const healthMs = 4_500;
 
 /**
- * Checks a domain in the public DNS, and fetches its MTA-STS policy. All checks run at the same time, and take less than
- * 5 seconds. A check that has no answer by then is `unknown`.
+ * Checks a domain in the public DNS, and fetches its MTA-STS policy. All checks run at the same time, and take less
+ * than 5 seconds. A check without an answer by then is `unknown`. But if only the look-ups of the SPF record could not
+ * be counted, the check of SPF is a warning.
  */
 export async function healthOf(
   domain: StoredDomain,

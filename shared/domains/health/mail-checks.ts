@@ -28,8 +28,8 @@ export type Check = {
 };
 
 /**
- * The domain to check. One DNS question takes 4 seconds at most. The further steps of a check, such as the look-ups of an
- * SPF record, end with `budget`.
+ * The domain to check. One DNS question takes 4 seconds at most. The further steps of a check, such as the look-ups of
+ * an SPF record, end with `budget`.
  */
 export type HealthQuestion = { resolver: Resolver; domain: string; budget?: Budget | undefined };
 
@@ -157,7 +157,7 @@ export async function checkText(
 
 /**
  * Checks the record for reports on TLS connections (RFC 8460). A domain without `tls_report_email` may have a record
- * that its owner made. A domain without any record gets a warning.
+ * that its owner made. Such a domain gets a warning if it has no record.
  */
 export async function checkTlsRpt(
   asked: HealthQuestion,
@@ -200,7 +200,7 @@ export async function checkBlocklists({ resolver, domain }: HealthQuestion, zone
   return { name, status: "unknown", message: "A blocklist does not answer." };
 }
 
-/** The items that `domainInPath` and `expectedRecords` read. */
+/** The items that `domainInPath` and `expectedRecords` read, except the domain's dedicated IP. */
 export function aheadOfHealth(accountId: string, name: string, expected: Expected): Ahead {
   const { keys, ...ahead } = aheadOfDomain(expected, accountId, name);
   const id = expectedDomainId(expected.seen, accountId, name);

@@ -28,7 +28,10 @@ type Fetched = { text: string } | { fault: string } | { unknown: string };
 
 type Source = { secure: boolean; address: string; port: number; host: string };
 
-/** The server that has the policy of a domain. A server without a public address is never asked. */
+/**
+ * The server that has the policy of a domain. Except for `MTA_STS_SERVER`, a server without a public address is never
+ * asked.
+ */
 async function policySource({
   domain,
   resolver,
@@ -132,7 +135,7 @@ const off = "MTA-STS is off. With MTA-STS, senders use only safe connections. To
 
 /**
  * Checks that senders find the MTA-STS policy of a domain, and that the policy allows our mail hosts. A domain without
- * `mta_sts_mode` may have a policy elsewhere. A domain without any policy gets a warning.
+ * `mta_sts_mode` may have a policy elsewhere. Such a domain gets a warning if it has no policy.
  */
 export async function checkMtaSts(
   asked: HealthQuestion,

@@ -11,7 +11,7 @@ const delegationFaults = ["not_checked", "not_registered", "not_delegated", "oth
 
 /** The result of checking how the parent zone delegates a name. */
 type DelegationState = {
-  /** Whether the name is delegated to our nameservers only; undefined if the check failed. */
+  /** Whether the name is delegated to our nameservers only; undefined if this could not be checked. */
   verified: boolean | undefined;
   observed: string[];
   fault: (typeof delegationFaults)[number] | null;
@@ -66,7 +66,7 @@ type ProofFault = z.output<typeof ProofFault>;
 
 /** The result of looking for the record that proves a name. */
 type RecordState = {
-  /** Whether the record is there; undefined if the check failed. */
+  /** Whether the record is there; undefined if this could not be checked. */
   verified: boolean | undefined;
   /** The texts at the record's name. */
   observed: string[];

@@ -51,7 +51,7 @@ export const advanceTransfer = (domain: StoredDomain, work: DomainWork): Promise
  * - if the transfer was over before;
  * - if the transfer failed, but another process has advanced it meanwhile.
  *
- * Throws 503 while the zone of a domain that had lost its name is being removed.
+ * After a success, throws 503 while the zone of a domain that had lost its name is being removed.
  */
 function conclude(domain: Transferring, conclusion: Conclusion, work: DomainWork): Promise<StoredDomain | undefined> {
   const { table, commit, now } = systemWriter(work, domain.account_id);

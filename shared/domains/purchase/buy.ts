@@ -15,7 +15,7 @@ import type { ErrorCode, OrderType } from "./results.ts";
 
 /**
  * A name to buy. `price` is the agreed price without VAT, in minor units. A name to transfer also has its sealed auth
- * code.
+ * code, once `OrderKind.prepare` has sealed the code.
  */
 export type Wanted = { name: string; price: number; sealed_auth_code?: string | undefined };
 
@@ -32,7 +32,7 @@ type Obstacle = "domain_exists" | "domain_taken" | "domain_not_ready";
 /**
  * Thrown for a name that cannot be bought.
  * - `domain_exists`: the account has the name already.
- * - `domain_taken`: another account has the name.
+ * - `domain_taken`: another account has the name, or another domain is registering or transferring the name.
  * - `domain_not_ready`: a domain of the account has lost the name, and cannot get it back yet.
  */
 export class NameTaken extends Error {

@@ -15,7 +15,8 @@ import { refuse, type Wanted } from "./buy.ts";
 
 /*
  * A name has one holder among all accounts (shared/domains/holder.ts). While a name is being registered or transferred,
- * one domain has the claim to it. The claim ends in one of two ways: the domain becomes the holder, or its order fails.
+ * one domain has the claim to it. The claim ends when the domain becomes the holder, or when its order fails. A claim
+ * of a deleted domain counts as over.
  */
 
 /**

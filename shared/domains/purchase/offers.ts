@@ -109,8 +109,8 @@ const concurrency = 20;
 
 /**
  * Calls `quote` for each name directly under a public suffix, for 20 names at a time. Returns the quotes in the order
- * of the names. A name is `unchecked` if its call fails, or has no result before `budgetMs` have passed in all. Any
- * other name is `not_registrable`.
+ * of the names. A name that is not directly under a public suffix is `not_registrable`. A name is `unchecked` if its
+ * call fails, or has no result before `budgetMs` have passed in all.
  */
 export async function askQuotes<Reason extends string>(
   names: readonly string[],
@@ -139,7 +139,10 @@ export async function askQuotes<Reason extends string>(
   );
 }
 
-/** The top-level domains that the registrar sells; undefined if the registrar does not answer within `budgetMs`. */
+/**
+ * The top-level domains that the registrar sells; undefined if the call of the registrar fails, or has no answer within
+ * `budgetMs`.
+ */
 export async function tldsOf(
   registrar: Registrar,
   { budgetMs, log }: Patience,

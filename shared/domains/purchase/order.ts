@@ -58,14 +58,15 @@ export const orderIdOf = (accountId: string, name: string, { keyId, now }: Pick<
  * Places an order of names: holds their prices and starts their registrations or transfers. `read` makes the answer of
  * the route from the results.
  * - If the wallet does not cover all names, this buys none of them and opens a checkout. The order continues once the
- *   checkout is paid.
+ *   checkout is paid. If the balance falls while names are being bought, the checkout is only for the names that the
+ *   wallet does not cover any more.
  * - A repeat with the same idempotency key finds the names that were bought, even if their domains were deleted since.
  *
  * Throws:
- * - 409 `quote_changed` if the names cost more than `max_total`;
+ * - 409 `quote_changed` if the names cost more than `max_total`, and no earlier attempt bought a name;
  * - 409 `other_currency` if the account does not pay in the registrar's currency;
  * - 409 `payments_unavailable` if a checkout is needed, and the deployment takes no payments;
- * - 503 if the registrar gives no price at all;
+ * - 503 if the registrar does not answer (`priceOrder`);
  * - 503 if the payment provider does not answer, and no name was bought.
  */
 export async function placeOrder<Answer>(
@@ -113,8 +114,11 @@ type PricedOrder = {
 };
 
 /**
- * Asks for the prices of an order's names. Throws 409 `quote_changed` or `other_currency`, and 503 if the registrar
- * gives no price at all.
+ * Asks for the prices of an order's names. Throws:
+ * - 409 `quote_changed` as `withinAgreed` does;
+ * - 409 `other_currency` if the account does not pay in the registrar's currency;
+ * - 503 if the registrar answers about none of the free names. But if another name is taken, or an earlier attempt
+ *   bought a name, the free names fail as `unchecked` instead.
  */
 export async function priceOrder(order: Order, context: Context): Promise<PricedOrder> {
   const { kind, accountId, batchId, names } = order;
@@ -270,7 +274,8 @@ const newBatch = (
 });
 
 /**
- * Opens a checkout for the amount that the wallet lacks for the `unpaid` names. Undefined if there are no such names.
+ * Opens a checkout for the amount that the wallet lacks for the `unpaid` names, but at least for `leastPayment`.
+ * Undefined if there are no such names.
  *
  * The payment provider may be unavailable (503) after other names were bought. Then the `unpaid` names fail, and this
  * returns undefined, so that the caller gets an answer about the other names.

@@ -8,8 +8,8 @@ import { priceOrder, totalCharge, type Order } from "./order.ts";
 import { boughtAs, orderAnswer, result, type OrderAnswer } from "./results.ts";
 
 /**
- * The answer that `placeOrder` would give now, with its costs. Buys nothing, and opens no checkout: names that the
- * wallet does not cover are `payment_required`, without an address to pay. Throws as `priceOrder` does.
+ * The answer that `placeOrder` would give now, with its costs. Buys nothing, and opens no checkout. If the wallet does
+ * not cover all names, the names are `payment_required`, without an address to pay. Throws as `priceOrder` does.
  */
 export async function previewOrder<Answer>(
   order: Order,

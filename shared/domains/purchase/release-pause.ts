@@ -20,7 +20,7 @@ const Released = z.object({ at: Timestamp });
 /** How long the end of a registration is stored, in seconds. It is read for a few minutes only. */
 const releaseKeptSeconds = 86_400;
 
-/** The write that records that a registration has been released and deleted. */
+/** The write that records when the registration of a name was released. */
 export const releasedWrite = (name: string, now: Date): Write => ({
   put: { ...releasedKey(name), at: now.toISOString(), ttl: Math.ceil(now.getTime() / 1_000) + releaseKeptSeconds },
 });

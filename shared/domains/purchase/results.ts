@@ -97,8 +97,8 @@ export const resultOfOwn = (domain: StoredDomain, permissions: Permissions): Nam
   result("failed", shownId(domain, permissions), "domain_exists");
 
 /**
- * The result for a name that an earlier attempt of the same order bought. It stays the same after the registration or
- * the transfer has ended. `domain` is undefined if the domain was deleted.
+ * The result for a name that this attempt or an earlier attempt of the order bought. The result stays the same after
+ * the registration or the transfer has ended. `domain` is undefined if the domain was deleted.
  */
 export const resultOfEarlier = (
   type: OrderType,

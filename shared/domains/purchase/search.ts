@@ -107,8 +107,9 @@ function candidates(query: string, tlds: readonly string[], isChosen: boolean): 
 }
 
 /**
- * Searches for a name, or suggests names for a keyword, with availability and prices. Returns at most 20 results after
- * about `budgetMs`. A name is `unchecked` if the registrar does not answer for this name in this time.
+ * Searches for a name, or suggests names for a keyword, with availability and prices. Returns at most 20 results. The
+ * calls of the registrar take `budgetMs` at most. A name is `unchecked` if the registrar does not answer for this name
+ * in this time.
  */
 export async function searchDomains(
   accountId: string,

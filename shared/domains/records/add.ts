@@ -88,8 +88,8 @@ export async function openForRemoval(table: Reader, accountId: string, domainId:
 }
 
 /**
- * Reads a domain and its zone for a transaction that adds or changes records. Throws the errors of `openForRemoval`, and
- * 409 `dns_external` if our nameservers do not serve the records.
+ * Reads a domain and its zone for a transaction that adds or changes records. Throws the errors of `openForRemoval`,
+ * and 409 `dns_external` if our nameservers do not serve the records.
  */
 export async function openDomain(table: Reader, accountId: string, domainId: string): Promise<OpenDomain> {
   const { domain, zone } = await openForRemoval(table, accountId, domainId);

@@ -1,7 +1,7 @@
 import { type ParsedRecord, dataOf } from "./record.ts";
 import { isSpf } from "./spf.ts";
 
-/** A record that excludes the new record, with the reason as one sentence for a person. */
+/** A record that excludes the new record, with the reason as a text for people. */
 type Conflict = {
   kind: "duplicate" | "cname" | "ns" | "spf" | "dmarc" | "null_mx";
   /** The id of the record in the way. */

@@ -6,11 +6,11 @@ import { recordsIn, type StoredRecord } from "./stored-record.ts";
 
 type Existing = ParsedRecord & { id: number };
 
-/** A delegation that excludes a record, with the reason as one sentence for a person. */
+/** A delegation that excludes a record, with the reason as a text for people. */
 type Obstacle = {
   /** The full name that is delegated, or that the new record would delegate. */
   delegation: string;
-  /** The ids of the records in the way, lowest first. */
+  /** The ids of the records in the way. */
   ids: number[];
   message: string;
 };
@@ -47,7 +47,8 @@ function underneath(name: string, found: readonly Existing[], zone: string): Obs
  * The delegation that excludes a record from a zone (RFC 1034 §4.2.1); undefined when there is none.
  * - A record below a delegated name is excluded, unless the record is the address of a nameserver of the delegated
  *   name.
- * - An NS record that delegates a name is excluded while other records are below the name.
+ * - An NS record that delegates a name is excluded while other records are below the name. An address of the record's
+ *   own nameserver may be there.
  * - A further NS record of a delegated name is never excluded.
  * - `others` must include the records that `recordsAround` reads, and not the record itself.
  */

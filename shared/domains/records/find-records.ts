@@ -23,11 +23,12 @@ export type FoundRecords = {
 };
 
 /**
- * Finds the records of a zone in the public DNS. If a nameserver of the zone transfers the zone, finds all records.
- * Otherwise finds the records at the usual names, and at the names in the zone to which these records point. For a name
- * in a delegation, these are the NS records of the delegation. Only a transfer finds records of the types HTTPS, SVCB,
- * SSHFP and TLSA. Records of DNSSEC are left out, because they belong to the former nameservers. Takes some 15 seconds at
- * most.
+ * Finds the records of a zone in the public DNS. Takes some 15 seconds at most.
+ * - If a nameserver of the zone transfers the zone, finds all records.
+ * - Otherwise finds the records at the usual names, and at the names in the zone to which these records point. If a
+ *   name belongs to a delegation, finds the NS records of the delegation instead.
+ * - Only a transfer finds records of the types HTTPS, SVCB, SSHFP and TLSA.
+ * - Records of DNSSEC are left out, because they belong to the former nameservers.
  */
 export async function findRecords(resolver: ZoneResolver, zone: string): Promise<FoundRecords> {
   const transferred = await resolver.transfer(zone);
@@ -47,7 +48,10 @@ const oddName = "The name has characters that names here cannot have. Use letter
 
 const isRecordType = (type: string): boolean => RecordType.safeParse(type).success;
 
-/** The reason why a zone here cannot have a transferred record; undefined for a type that is left out, such as SOA. */
+/**
+ * The reason why a zone here cannot have a transferred record. Undefined for a record that a zone here can have, and
+ * for a type that is left out, such as SOA.
+ */
 function reasonAgainst(wire: WireRecord, record: ParsedRecord | undefined): string | undefined {
   if (!record) return isRecordType(wire.type) ? "The data of the record cannot be read" : undefined;
   // `parseRecord` would read a name `@` as the zone itself, and backslashes and quotation marks as escapes.
@@ -145,7 +149,8 @@ const askEach = (name: string, types: readonly Asked[], lookup: Lookup): Promise
   Promise.all(types.map((type) => askFor(name, type, lookup)));
 
 /**
- * The answers about a name. Asks in this order, and stops at the first that exists:
+ * The answers about a name. For the zone itself, asks for the usual types. For any other name, asks in this order, and
+ * stops at the first that exists:
  * - the NS records of the delegation to which the name belongs, with the addresses if the name is one of its
  *   nameservers. A delegation that would hide records of our mail cannot be kept, so this step skips it.
  * - the CNAME of the name
@@ -199,8 +204,8 @@ const distinct = (records: readonly ParsedRecord[]): ParsedRecord[] => [
 ];
 
 /*
- * Names that zones usually have. They are looked up if the nameservers of a zone do not transfer the zone. A name
- * without records costs one question.
+ * Names that zones usually have. They are looked up if the nameservers of a zone do not transfer the zone. A name that
+ * does not exist costs one question.
  */
 
 /** Hosts of web sites, mail, remote access and well-known products. */

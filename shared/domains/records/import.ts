@@ -18,7 +18,10 @@ import { reservedFor } from "./system-records.ts";
 import { quoted } from "./values.ts";
 import { longestShown, readZoneFile } from "./zone-file.ts";
 
-/** How many records, and how many skipped entries, an answer shows at most. An answer shows fewer records if the records are large. */
+/**
+ * How many records, and how many skipped entries, an answer shows at most. An answer shows fewer records if the records
+ * are large.
+ */
 const shownAtMost = 100;
 
 const Skipped = z

@@ -23,7 +23,10 @@ export function mtaStsPolicy(mode: MtaStsMode): string {
 export const mtaStsText = (mode: MtaStsMode): string =>
   `v=STSv1; id=${hash("sha256", mtaStsPolicy(mode)).slice(0, 20)}`;
 
-/** The mode and the hosts of a policy; undefined if the text is not a policy with all fields (RFC 8461 §3.2). */
+/**
+ * The mode and the hosts of a policy (RFC 8461 §3.2). Undefined if `version`, `mode` or `max_age` is missing or
+ * invalid. `mx` may be missing.
+ */
 export function readPolicy(text: string): { mode: MtaStsMode; hosts: string[] } | undefined {
   const fields = text.split(/\r?\n/).map((line) => line.split(":").map((part) => part.trim()));
   const valuesOf = (name: string): string[] => fields.flatMap(([key, value = ""]) => (key === name ? [value] : []));

@@ -75,7 +75,7 @@ function commonFault(text: string, zone: string): string | undefined {
 
 /**
  * Reads the full name of a host (RFC 1123 §2.1) into lower-case A-labels without a final dot.
- * - With `underscores`, any name except a wildcard is accepted, as for the target of a CNAME.
+ * - With `underscores`, the labels may have underscores, as in the target of a CNAME.
  * - Names are never relative to the zone; `zone` serves only for hints in messages.
  */
 export function readHostName(text: string, { zone, underscores }: { zone: string; underscores: boolean }): Reading {

@@ -33,7 +33,7 @@ export type RecordInput = { name: string; type: RecordType; value: string } & {
   [Member in keyof Members]?: Members[Member] | undefined;
 };
 
-/** The reason why one member is invalid, as a sentence without its period. */
+/** The reason why one member is invalid, as a text for people without its final period. */
 export type RecordFault = { member: "name" | "value" | keyof Members; message: string };
 
 /** The host name in a record's value; the root, `.`, becomes the empty name. */
@@ -97,8 +97,8 @@ export function rrsetsOf(records: readonly ParsedRecord[], zone: string): RRset[
 export const rrsetLimits = { records: 400, bytes: 12_000 };
 
 /**
- * Explains why the RRset of a record would be too large, as a sentence without its period; undefined if the RRset fits.
- * `others` may have records of other names and types, and must not include the record itself.
+ * Explains why the RRset of a record would be too large, as a text for people without its final period; undefined if
+ * the RRset fits. `others` may have records of other names and types, and must not include the record itself.
  */
 export function sizeFault(record: ParsedRecord, others: readonly ParsedRecord[]): string | undefined {
   const set = [record, ...others.filter(({ name, type }) => name === record.name && type === record.type)];

@@ -10,15 +10,18 @@ const maxQueries = 100;
 
 /**
  * The cost of one term of an SPF record: how many look-ups receivers make for the term, and how many of these find
- * nothing. A term with a `fault` makes receivers reject the whole record. A term is `unknown` if the DNS gave no
- * answer.
+ * nothing. A term with a `fault` makes receivers reject the whole record. An include or a redirect is `unknown` if the
+ * DNS gave no answer about its record. Other terms are never `unknown`.
  */
 type TermCost = { term: string; lookups: number; voids: number; fault?: string; unknown?: string };
 
 /** The state of the count for a record. `lookups` is the number of look-ups so far. Above 10, the DNS is not asked. */
 type Walk = { resolver: Resolver; budget: Budget; lookups: number };
 
-/** The name in a term, or the domain of the record if the term has no name. Undefined for a name with a macro. */
+/**
+ * The name in a term, or the domain of the record if the term has no name. Undefined for a name with a macro, and for
+ * `ptr`.
+ */
 function targetOf({ name, isModifier, value }: Term, domain: string): string | undefined {
   const spec = isModifier ? value : value.replace(/^:/, "").replace(name === "a" || name === "mx" ? /\/.*$/ : /$/, "");
   if (spec.includes("%") || name === "ptr") return undefined;
@@ -77,12 +80,12 @@ export type SpfLookups = { fault: SpfFault } | { unknown: string } | { lookups: 
 /**
  * Counts the look-ups that receivers make for the SPF record of a domain (RFC 7208 §4.6.4). The included records are
  * resolved term by term.
- * - Faults are more than 10 look-ups, more than 2 look-ups that find nothing, a circle, and an include without an SPF
- *   record.
- * - Counting stops at the first fault, and asks for at most 10 names.
+ * - Faults are more than 10 look-ups, more than 2 look-ups that find nothing, a circle, and an include whose name does
+ *   not have one valid SPF record.
+ * - Counting stops at the first fault, and once it has counted more than 10 look-ups.
  * - A term with a macro counts 1.
- * - `own` is the name of the product's own include. This include counts at least 1, even if it is faulty or cannot be
- *   read. No fault names this include.
+ * - `own` is the name of the product's own include. This include counts at least 1, and exactly 1 if it is faulty or
+ *   cannot be read. This include is never the `term` of a fault.
  * - Counting takes 8 seconds at most, and no longer than the budget `within` allows.
  */
 export async function countLookups(

@@ -181,8 +181,8 @@ export function lackingSpfTerms(text: string, terms: readonly string[]): string[
 /**
  * Makes one SPF record that has the mechanisms of all `records`, and all `terms`. Receivers reject a domain that has
  * several SPF records, so the first record gets the missing terms. The missing terms stand before `all` and before
- * modifiers, which receivers evaluate last (RFC 7208 §4.6.2). Mechanisms after `all` are left out, because receivers
- * never reach them.
+ * modifiers, which receivers evaluate last (RFC 7208 §4.6.2). The result has the `all` and the modifiers of the first
+ * record only. Mechanisms after `all` are left out, because receivers never reach them.
  */
 export function withSpfTerms(records: readonly string[], terms: readonly string[]): string {
   const [first = [], ...others] = records.map(effectiveTerms);

@@ -18,8 +18,8 @@ export function zoneWork(name: string): ZoneWork {
 }
 
 /**
- * Syncs a zone after a commit. Returns the new state of the zone, or undefined if the sync fails. A failure is only
- * logged, because the commit has made the zone due, and the worker will sync it.
+ * Syncs a zone after a commit. Returns the last known state of the zone. Undefined if the sync fails, or if the domain
+ * has no zone. A failure is only logged, because the commit has made the zone due, and the worker will sync it.
  */
 export async function syncNow(
   { account_id, id }: { account_id: string; id: string },

@@ -13,7 +13,10 @@ import { recordsIn } from "./stored-record.ts";
 
 export type ZoneWork = { table: Table; dns: Dns; now: () => Date; log: Log };
 
-/** How long a lease lasts, in milliseconds. All calls to the provider in one round, with retries, take less. */
+/**
+ * How long a lease lasts, in milliseconds. The calls to the provider in one round usually take much less, even with
+ * retries.
+ */
 const leaseMs = 120_000;
 /** A round begins only if the lease lasts at least this much longer, in milliseconds. */
 const leastLeaseMs = 60_000;

@@ -128,7 +128,8 @@ function inFull(name: Word, origin: string): string {
 const pair = /^([a-z0-9-]+=)"(.*)"$/s;
 
 /**
- * Joins words to a text. If the text cannot be unquoted, it keeps its quotes, so that `parseRecord` reports the fault.
+ * Joins words to a text. If the text cannot be unquoted, or is in quotes twice, it keeps its quotes, so that
+ * `parseRecord` reports the fault.
  */
 function joinedText(words: readonly Word[]): string {
   const strings = words.flatMap((word) => pair.exec(word)?.slice(1) ?? [word]);
@@ -277,6 +278,7 @@ type ZoneFile = {
  *   that are not offered, and entries that cannot be read.
  * - A file of more than 1 MiB of UTF-8 is not read at all. The only skipped entry says so.
  * - Only the first 5,000 entries are read. If there are more, the last skipped entry says so.
+ * - Nothing after a wrong `$ORIGIN` is read. The last skipped entry says so.
  * - Names are in normal form; values and TTLs may be wrong.
  */
 export function readZoneFile(text: string, zone: string): ZoneFile {

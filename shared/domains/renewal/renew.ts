@@ -211,7 +211,8 @@ const isOtherCurrency = (error: unknown): error is Problem =>
 const isUnpaid = (error: unknown): error is Problem => error instanceof Problem && error.code === "insufficient_funds";
 
 /**
- * Begins the automatic renewal of a domain for a year, except for a closed account, whose money stays. Stores a failed renewal, with an event:
+ * Begins the automatic renewal of a domain for a year. Does nothing for a closed account, whose money stays. Stores a
+ * failed renewal, with an event:
  * - if the wallet does not cover the price;
  * - if the account does not pay in the registrar's currency;
  * - if the registry gives no price.

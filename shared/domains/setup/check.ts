@@ -33,7 +33,10 @@ const failuresUntilDegraded = 2;
  */
 const failuresUntilLoosened = checkWaitsMs.length + 3;
 
-/** Checks the proof of a domain's name, and its mail records. */
+/**
+ * Checks the proof of a domain's name. If the domain is active or degraded, also checks its mail records. An `expired`
+ * domain is not checked; only its next due time is stored.
+ */
 export async function advanceChecks(domain: StoredDomain, work: DomainWork): Promise<void> {
   if (domain.status === "expired")
     return void (await storeResult(domain, { due_at: inAboutADay(work.now()) }, {}, work));
@@ -85,7 +88,7 @@ export async function checkRegistration(domain: StoredDomain, work: DomainWork):
 async function noteDeparture(found: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> {
   const { account_id, id, version } = found;
   const { table, commit, now } = systemWriter(work, account_id);
-  // The hold stays firm only if the last checks saw the proof of the name.
+  // The hold stays firm only if the domain is active or degraded, so that an earlier check saw the proof of the name.
   await setFirm(found, found.status === "active" || found.status === "degraded", work);
   return commit(async () => {
     const domain = await domainById(table, account_id, id);

@@ -68,8 +68,8 @@ export const maySeeMailboxes = (domain: StoredDomain, permissions: Permissions):
   covers(permissions, "mailbox.view", scopesOfDomain(domain));
 
 /**
- * The API view of a domain with the records and mailboxes that the principal may see. A list whose count is 0 is not
- * read.
+ * The API view of a domain, with the first 100 records and mailboxes if the principal may see them. A list whose count
+ * is 0 is not read.
  */
 export async function domainDetail(
   domain: StoredDomain,

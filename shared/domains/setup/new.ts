@@ -19,7 +19,7 @@ type DomainOwner = { accountId: string; workspaceId: string; now: Date };
 /**
  * Plans new domains in a workspace. `claim` makes the writes that give a name to its domain. The default writes require
  * that no account has the name. The transaction fails with:
- * - the error of `taken` if another account has one of the names;
+ * - the error of `taken`, or of the writes of `claim`, if another account has one of the names;
  * - the error of `exists` if this account has one of the names;
  * - 422 if the workspace is gone.
  */
@@ -65,7 +65,7 @@ export async function planNewDomains(
   };
 }
 
-/** The members that all new domains have in common. */
+/** The members of a new domain. `NewDomain` can replace some of them. */
 const blank = (accountId: string, workspaceId: string, now: Date) =>
   ({
     account_id: accountId,

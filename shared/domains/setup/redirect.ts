@@ -13,7 +13,10 @@ const example = "Write a full address such as https://www.example.com/";
 /** The characters that RFC 3986 does not allow, and that browsers silently replace or drop. */
 const replacedCharacters = /[\s\\<>"^`{|}]/u;
 
-/** Explains why the target of a redirect is invalid, in one sentence without its period; undefined if it is valid. */
+/**
+ * Explains why the target of a redirect is invalid, as a text for people without its final period; undefined if it is
+ * valid.
+ */
 function fault(given: string): string | undefined {
   const odd = replacedCharacters.exec(given)?.[0];
   const unseen = textFault(given);
@@ -54,8 +57,8 @@ const targetHost = (url: string): string => new URL(url).hostname.replace(/\.$/,
 /**
  * Throws 422 `redirect_loop` if the target of a redirect is the domain itself, its `www`, or another domain here whose
  * redirect leads back to the domain. Also throws if the redirect begins a chain of more than 10 redirects. Domains of
- * other accounts count only while they are in use, and are not named. `url` is null for no redirect. A redirect that
- * does not change is not checked.
+ * other accounts count only while they are in use, and only the first target is named. `url` is null for no redirect. A
+ * redirect that does not change is not checked.
  */
 export async function requireNoLoop(table: Reader, domain: StoredDomain, url: string | null): Promise<void> {
   const { account_id, name, redirect_url } = domain;

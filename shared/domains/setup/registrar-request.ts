@@ -51,8 +51,8 @@ const isOver = async (table: Reader, name: string, id: string): Promise<boolean>
   (await table.get(operationKey(name, id), z.object({}))) !== undefined;
 
 /**
- * The result of a request: the registration, or why the request failed. `operation` is absent if the registrar refused
- * the request, or shows the registration but no operation.
+ * The result of a request: the registration, or why the request failed. `operation` is absent if no operation of the
+ * registrar belongs to the result, such as after a refusal.
  */
 export type Conclusion = ({ registration: Registration } | { failed: string }) & { operation?: RegistrarOperation };
 
@@ -76,7 +76,10 @@ export type RequestKind<D extends StoredDomain> = {
    * request; undefined if the registrar does not show the name.
    */
   effect: (domain: D, work: DomainWork) => Promise<Registration | "absent" | undefined>;
-  /** Ends the request. Returns the new state of the domain, or undefined if another process has ended the request. */
+  /**
+   * Ends the request. Returns the new state of the domain, or undefined if another process has ended or advanced the
+   * request.
+   */
   conclude: (domain: D, conclusion: Conclusion, work: DomainWork) => Promise<StoredDomain | undefined>;
   /**
    * Ends a request whose operation succeeded, although another registrar has taken the name over since. Absent for
@@ -263,7 +266,12 @@ async function look<D extends StoredDomain>(kind: RequestKind<D>, domain: D, wor
   }
 }
 
-/** Acts on the state of an operation: waits while the operation runs, and otherwise ends the request. */
+/**
+ * Acts on the state of an operation:
+ * - while the operation runs, or its effect is not shown yet, waits;
+ * - if the operation succeeded, but had no effect within `certainMs`, asks the registrar again;
+ * - otherwise ends the request.
+ */
 async function settleOperation<D extends StoredDomain>(
   kind: RequestKind<D>,
   domain: D,

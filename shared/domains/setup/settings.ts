@@ -59,7 +59,9 @@ const ReportEmail = readable(z.string().max(1_000), readReportEmail);
 const reportEmailForm =
   "At most 254 characters, with a public domain name. The part before the @ can have only the letters a to z, digits and the characters `$ ' * + - . _ ~`. The address is stored in lower case, with the domain in Punycode.";
 
-/** The schema of a name whose SPF record is included: any name except a wildcard, in lower-case A-labels. */
+/**
+ * The schema of a name whose SPF record is included: a full name, which may have underscores, in lower-case A-labels.
+ */
 const SpfInclude = readable(z.string(), (given) => readHostName(given, { zone: "example.com", underscores: true }));
 
 /** The settings of a domain that customers can change. */

@@ -132,7 +132,10 @@ async function planObstacle(
   return { value, writes, changes: [change(domainKind, "updated", domain.id, { before, after: shown })] };
 }
 
-/** The checks of the mail records that a verification needs; none for a domain that has no fault and can send. */
+/**
+ * The checks of the mail records that a verification needs: none unless the domain is degraded, or is external and
+ * cannot send yet.
+ */
 async function checkMail(
   domain: StoredDomain,
   { table, resolver }: Pick<Context, "table"> & { resolver: Resolver },

@@ -60,7 +60,10 @@ function applied(rrsets: readonly RRset[], change: ZoneChange): RRset[] {
   return rrsets.filter((_, index) => index !== place);
 }
 
-/** Throws for changes that Route 53 would refuse. */
+/**
+ * Throws for three kinds of changes that Route 53 would refuse: a name outside the zone, the removal of the NS records
+ * at the apex, and other records beside a CNAME.
+ */
 function requireValid(zone: string, changes: readonly ZoneChange[], after: readonly RRset[]): void {
   for (const change of changes) {
     const { name, type } = ownerOf(change);

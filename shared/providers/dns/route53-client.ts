@@ -36,7 +36,7 @@ export function requireValue<T>(value: T | undefined): T {
   return value;
 }
 
-/** Runs the work. Throws 503 when Route 53 is unavailable, and the original error when the mistake is ours. */
+/** Runs the work. Throws 503 when Route 53 is unavailable, and otherwise the original error. */
 export async function callRoute53<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -15,8 +15,8 @@ const limitEntries = 10;
 
 /**
  * Publishes to an EventBridge bus: Source `hosted-mail`, DetailType the event's type, Resources `<type>/<id>`, Detail
- * the event. An event over 256 KB is published without `data` and `previous_data`, with `truncated: true`. Logs the
- * number and the error codes of the events in each call that failed.
+ * the event. An event whose entry has more than 256 KiB is published without `data` and `previous_data`, with
+ * `truncated: true`. If events of a call are not published, logs their number and their error codes.
  */
 export function eventBridgePublisher(busName: string, log: Pick<Log, "error">): EventPublisher {
   const client = new EventBridgeClient({
@@ -35,7 +35,7 @@ export function eventBridgePublisher(busName: string, log: Pick<Log, "error">): 
       if (refused.length > 0)
         log.error("events not published", { count: refused.length, codes: distinct(outcome.codes) });
       failed.push(...refused);
-      // The whole call failed, so the remaining calls would fail too.
+      // The whole call failed. The remaining calls are not tried, because they would probably fail too.
       if (outcome.isOut) return [...failed, ...[...entries.keys()].slice((indexes.at(-1) ?? 0) + 1)];
     }
     return failed;

@@ -37,7 +37,7 @@ const Absence = z.object({ $metadata: z.object({ httpStatusCode: z.literal(404) 
  * - The AWS role needs GetObject, PutObject and AbortMultipartUpload. For `exists` it also needs ListBucket: without
  *   ListBucket, S3 answers 403 for a missing file.
  * - A URL is valid no longer than the credentials that sign it.
- * - An attempt ends after `requestTimeoutMs`, a call after three attempts.
+ * - An attempt ends after `requestTimeoutMs`. Each request to S3 has three attempts at most.
  */
 export function s3Files(bucket: string, requestTimeoutMs = 5_000): Files {
   let client: Promise<S3Client> | undefined;

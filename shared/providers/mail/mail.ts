@@ -29,7 +29,7 @@ export const domainOf = (address: string): string => address.slice(address.lastI
 
 /**
  * A mail to one person. A repeat has the same `id`, and so the same Message-ID, by which mail programs recognise the
- * repeat.
+ * repeat. SES sets a new Message-ID for each repeat.
  */
 export type Letter = { id: string; to: string; subject: string; text: string; html: string };
 
@@ -52,7 +52,10 @@ export const automaticMailHeaders: Readonly<Record<string, string>> = {
   "X-Auto-Response-Suppress": "All",
 };
 
-/** The Message-ID of a letter (RFC 5322 §3.6.4), the same each time the letter is sent. */
+/**
+ * The Message-ID of a letter (RFC 5322 §3.6.4), the same each time the letter is sent. SES does not use this
+ * Message-ID.
+ */
 export const messageIdOf = ({ id }: Pick<Letter, "id">, sender: MailSender): string =>
   `<${id}@${domainOf(sender.address)}>`;
 

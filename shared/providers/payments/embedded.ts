@@ -126,7 +126,10 @@ const isSameCheckout = (kept: StoredCheckout, input: CheckoutInput): boolean =>
   kept.amount === input.amount &&
   kept.currency === input.currency;
 
-/** Stores a new checkout, or returns the checkout with the same key. Throws if that checkout has another input. */
+/**
+ * Stores a new checkout, or returns the checkout with the same key. Throws if that checkout has another reference,
+ * account, amount or currency.
+ */
 function addCheckout(table: Table, input: CheckoutInput, now: Date): Promise<StoredCheckout> {
   return table.commit(async () => {
     const claim = idempotencyKey(input.idempotencyKey);

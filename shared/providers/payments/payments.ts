@@ -90,8 +90,8 @@ export type ChargeInput = {
   /** The text on the payer's receipt. */
   description: string;
   /**
-   * When the first attempt was made. The provider forgets idempotency keys after a day. Then the charge is searched for
-   * at the provider.
+   * When the first attempt was made. The provider forgets idempotency keys after a day. So if the first attempt is
+   * almost a day old, the charge is searched for at the provider.
    */
   startedAt: Date;
 };
@@ -179,7 +179,7 @@ export type Payments = {
   createCheckout: (input: CheckoutInput) => Promise<Checkout>;
   /**
    * Reads the event in the unchanged body of a webhook.
-   * - Undefined for a type of event that we do not use, and for a payment that is not ours.
+   * - Undefined for an event that we do not use, such as an event about a payment that is not ours.
    * - Throws 400 `malformed_request` if the signature is not from the provider, or if its time is more than 5 minutes
    *   away from `now`.
    */

@@ -76,8 +76,8 @@ const forged = (): Problem =>
   new Problem("malformed_request", "The webhook has no signature of the payment provider from the last 5 minutes.");
 
 /**
- * Whether the time in a `stripe-signature` header is missing or too far in the future. The SDK refuses old signatures,
- * but accepts signatures from the future, which would stay valid for longer.
+ * Whether the header `stripe-signature` does not have exactly one time, or has a time too far in the future. The SDK
+ * refuses old signatures, but accepts signatures from the future, which would stay valid for longer.
  */
 function isAhead(header: string, now: Date): boolean {
   const times = header.split(",").flatMap((part) => /^t=(\d{1,12})$/.exec(part)?.[1] ?? []);
@@ -131,10 +131,11 @@ export type Lookups = {
 
 /**
  * Reads a Stripe webhook (https://docs.stripe.com/webhooks/signature, scheme v1).
- * - Undefined for other types of events, for a session that is complete but not paid yet, and for an object that is not
- *   ours.
+ * - Undefined for other types of events, for a session that is complete but not paid yet, for a dispute that is only an
+ *   inquiry, and for an object that is not ours.
+ * - Undefined for a refund, a dispute or a removed card that we cannot read.
  * - Throws 400 `malformed_request` for an invalid signature.
- * - Throws an Error for an object of ours that we cannot read, so that Stripe sends the event again.
+ * - Throws an Error for a session or a charge of ours that we cannot read, so that Stripe sends the event again.
  */
 export async function readPaymentEvent(
   body: string,

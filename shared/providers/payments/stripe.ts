@@ -191,8 +191,11 @@ async function orUndefined<T>(work: Promise<T>): Promise<T | undefined> {
 /**
  * Takes payments by Stripe Checkout (sessions of mode `payment` with one line), and from cards that were saved by
  * sessions of mode `setup` (PaymentIntents). All attempts of a request (at most three) have the same Idempotency-Key.
- * If Stripe refuses the amount of a checkout, this throws `AmountRefused`. If Stripe refuses a charge, the charge is
- * `failed`. If Stripe refuses any other request, the mistake is ours, and this throws an Error.
+ * When Stripe refuses a request:
+ * - For the amount of a checkout, this throws `AmountRefused`.
+ * - A charge becomes `failed`.
+ * - For an object that Stripe does not have, this throws 404.
+ * - In all other cases the mistake is ours, and this throws an Error.
  */
 export function stripePayments(secret: () => Promise<PaymentsSecret>, options: StripeOptions = {}): Payments {
   let connected: { apiKey: string; client: Promise<Stripe> } | undefined;

@@ -97,7 +97,7 @@ export type NameState =
   | { status: "running"; name: OurName }
   | { status: "ours"; name: OurName; expiresAt: Date; phase: Registration["phase"] };
 
-/** The stored name; undefined for a name that never had a holder. */
+/** The stored name. Undefined for a name that never had a holder, or that we released. */
 export const getName = (table: Table, name: string): Promise<StoredName | undefined> =>
   table.get(registeredNameKey(name), StoredName);
 
@@ -259,7 +259,7 @@ function planDeparture(name: string, ours: Ours, given: Partial<Elsewhere>, now:
 
 /**
  * Registers a name at another registrar, or changes its registration there. Members that are not given do not change.
- * - Without nameservers the name is not delegated.
+ * - A new name without nameservers is not delegated.
  * - While the name is transferred to us, only its nameservers can change.
  * - If the auth code of a name of ours is given, the name is transferred to the other registrar. The name keeps its
  *   nameservers.
@@ -302,7 +302,10 @@ export function registerElsewhere(
   });
 }
 
-/** Registers a name elsewhere with these nameservers, or changes the nameservers of a registered name. */
+/**
+ * Registers a name elsewhere with these nameservers, or changes the nameservers of a name that is registered elsewhere.
+ * Throws as `registerElsewhere` does.
+ */
 export const delegate = async (
   table: Table,
   name: string,

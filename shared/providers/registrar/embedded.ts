@@ -329,8 +329,9 @@ function releaseName(table: Table, name: string, now: Date): Promise<void> {
  * A registry and registrar in the table. No money moves. The beginning of a name decides the result:
  * - `taken-`: unavailable; `reserved-`: reserved; `premium-`, and a first label of up to 3 characters: premium.
  * - `silent-`: the registry does not answer, and does not register or transfer the name.
- * - `refused-`: refused.
- * - `slow-`: registered and renewed after 30 seconds; `fails-`: the registration fails after 30 seconds.
+ * - `refused-`: the registration is refused.
+ * - `slow-`: a registration, a renewal and a change of the contact take 30 seconds. `fails-`: the registration fails
+ *   after 30 seconds.
  * - `lost-`: registered, renewed and transferred, but the answer is lost; the registry answers when asked again.
  * - `renewal-silent-`: the registry does not answer to a renewal. `renewal-refused-`: a renewal is refused.
  *   `renewal-fails-`: a renewal fails after 30 seconds. The registration of these names succeeds at once.

@@ -49,8 +49,8 @@ export type Fees = { renewal: number; restore?: number };
  * - `transferable`: `price` is in minor units of `registrarCurrency`, and includes a further year. `price` is absent if
  *   the registry gives no price.
  * - `too_soon`: the name can be transferred from `transferableAt` on (RFC 3339), if the registry gives this time.
- * - `refused`: `reason` says why, as a sentence for people.
- * - `ours`: we have the name, or are registering it.
+ * - `refused`: `reason` says why, as a text for people. `reason` is absent if the registrar gives none.
+ * - `ours`: we have the name, or are registering or transferring it.
  * - `unknown`: the registry does not answer.
  */
 export type TransferOffer = {
@@ -81,11 +81,12 @@ export type Transferring = { name: string; authCode: string; contact: Contact };
 
 /**
  * An operation of the registrar on a name. The operation is running or over. `reason` says why a `failed` operation
- * failed, as a sentence for people. `reason` may be absent.
+ * failed, as a text for people. `reason` may be absent.
  */
 export type RegistrarOperation = { id: string; state: "running" | "succeeded" | "failed"; reason?: string };
 /**
- * The kinds of operations. Another registrar begins a `transfer_out`, which transfers a name of ours to that registrar.
+ * The kinds of operations that `findOperation` finds. Another registrar begins a `transfer_out`, which transfers a name
+ * of ours to that registrar.
  */
 export type OperationKind = "register" | "renew" | "transfer" | "transfer_out";
 
@@ -192,5 +193,5 @@ export type Registrar = {
 
 export type Renewing = { name: string; years: number; expiresAt: string; restore: boolean };
 
-/** Thrown when the registrar refuses a request. The message is a sentence for people. */
+/** Thrown when the registrar refuses a request. The message is a text for people. */
 export class Refused extends Error {}

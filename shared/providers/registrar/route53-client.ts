@@ -63,7 +63,7 @@ const passingErrors = new Set(["OperationLimitExceeded", "TLDInMaintenance", "Du
 /** The code of a Route 53 error; empty when `error` is not an Error. */
 export const codeOf = (error: unknown): string => (error instanceof Error ? error.name : "");
 
-/** Runs the work. Throws 503 when the registrar is unavailable, and the original error when the mistake is ours. */
+/** Runs the work. Throws 503 when the registrar is unavailable, and otherwise the original error. */
 export async function callRegistrar<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -75,7 +75,8 @@ export async function callRegistrar<T>(work: () => Promise<T>): Promise<T> {
 const longestReason = 200;
 
 /**
- * A message of Route 53 as a sentence for people, without the number of our AWS account, which the message may contain.
+ * A message of Route 53 as a text for people, of at most 200 characters. Leaves out the number of our AWS account,
+ * which the message may contain.
  */
 export function sentenceOf(message: string): string {
   const plain = message

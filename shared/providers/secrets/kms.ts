@@ -19,7 +19,10 @@ async function newClient(requestTimeoutMs: number): Promise<KMSClient> {
 
 const brokenSeals = new Set(["InvalidCiphertextException", "IncorrectKeyException"]);
 
-/** The error for the caller: 503 when KMS is unavailable, the original error when the mistake is ours. */
+/**
+ * The error for the caller: 503 when KMS is unavailable, `sealBroken` for a text that KMS cannot open, and otherwise
+ * the original error.
+ */
 function kmsFailure(error: unknown): unknown {
   if (error instanceof Error && brokenSeals.has(error.name)) return sealBroken(error);
   if (!isTransient(error)) return error;

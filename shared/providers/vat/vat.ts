@@ -1,8 +1,8 @@
 import * as z from "zod";
 
 /**
- * The answer of a register of VAT ids. `unavailable`: the register did not answer in time, or cannot ask the id's
- * country now.
+ * The answer of a register of VAT ids. `unavailable`: the register gave no usable answer in time, or cannot ask the
+ * id's country now.
  */
 export type VatAnswer = "valid" | "invalid" | "unavailable";
 

@@ -178,12 +178,8 @@ test("the provider is asked at most once in four seconds, even if many pages pol
 
 test("if the provider fails, the page says `pending`, and the worker tries again later", async () => {
   const scene = await paidScene();
-  const troubles = [
-    new Problem("upstream_unavailable", "No answer.", { retry_after: 1 }),
-    new Error("a wrong key"),
-    new Problem("not_found", "None."),
-  ];
-  for (const trouble of troubles.slice(0, 2)) {
+  const troubles = [new Problem("upstream_unavailable", "No answer.", { retry_after: 1 }), new Error("a wrong key")];
+  for (const trouble of troubles) {
     const payments = { ...noCards, getCheckout: () => Promise.reject(trouble) };
     expect(await scene.page({ payments })).toBe("pending");
     scene.clock.ms += 5 * minutes;

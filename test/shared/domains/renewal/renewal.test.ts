@@ -117,15 +117,13 @@ describe("a renewal", () => {
     expect(await wallet(account)).toEqual(paid);
   });
 
-  test("adds and removes no other members of its domain, and the checks of the domain continue", async () => {
+  test("changes no other members of its domain, and the checks of the domain continue", async () => {
     const { account, name } = await renewing();
     const before = await storedAs(account, name);
     const after = await renewed(account, name);
     const changed = new Set(["renewal", "registration", "due_at", "updated_at", "version"]);
-    expect(Object.keys(after).filter((key) => !changed.has(key))).toEqual(
-      Object.keys(before).filter((key) => !changed.has(key)),
-    );
-    expect(after).toMatchObject({ status: before.status, failures: before.failures });
+    const kept = (domain: object) => Object.fromEntries(Object.entries(domain).filter(([key]) => !changed.has(key)));
+    expect(kept(after)).toEqual(kept(before));
     await lookWith(account, name);
     expect(await storedAs(account, name)).toMatchObject({ status: "active" });
   });

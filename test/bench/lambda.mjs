@@ -3,7 +3,8 @@ import { pathToFileURL } from "node:url";
 
 /*
  * The process of one Lambda. Its arguments are the file of its module, a name for the workspaces that it adds, and the
- * folder of V8's compile cache, if the process uses this cache. The process answers each order of its parent with these values:
+ * folder of V8's compile cache, if the process uses this cache. The process answers each order of its parent with these
+ * values:
  * - `loadMs`: the milliseconds of loading the module
  * - `ms`: the milliseconds of each request
  * - `cpuMs`: the processor's milliseconds since the last answer. The first answer counts from the start of the loading.

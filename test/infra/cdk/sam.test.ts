@@ -14,7 +14,7 @@ import { synthesize } from "./synthesis.ts";
 
 /*
  * `sam local start-api -t cdk.out/hosted-mail-dev.template.json` reads these parts of a template:
- * - of a function: its runtime, its handler, and in `aws:asset:path` the folder of its code, which lies beside the template
+ * - of a function: its runtime, its handler, and in `aws:asset:path` the folder of its code, beside the template
  * - of the gateway: the method and the path of each route, and the logical id of its function in a URI of a fixed form
  */
 const template = synthesize(lambdas);

@@ -11,26 +11,29 @@ import { root, type Figure, type Options, type Result } from "./harness.ts";
 const file = join(import.meta.dirname, "budgets.json");
 
 /**
- * Prices in dollars for a million, in us-east-1 on demand: the first tier without free tiers. Our notes of 2026-11-21
- * have them from these pages: aws.amazon.com/dynamodb/pricing/on-demand (rates of November 2024), /lambda/pricing,
- * /api-gateway/pricing, /cloudwatch/pricing, /eventbridge/pricing.
+ * The prices of a million read units, write units and events in dollars, in us-east-1 on demand. They are the prices of
+ * the first tier, without free tiers. Noted on 2026-11-21 from these pages: aws.amazon.com/dynamodb/pricing/on-demand
+ * (rates of November 2024), /lambda/pricing, /api-gateway/pricing, /cloudwatch/pricing, /eventbridge/pricing.
  */
 const prices = { readUnit: 0.125, writeUnit: 0.625, event: 1 };
-/** The price of a request: an HTTP API's call of up to 512 KB, Lambda's request, and a log line of 400 bytes. */
+/**
+ * The price of a million requests in dollars. A request is a call of an HTTP API (up to 512 KB), a request of Lambda,
+ * and a log line of 400 bytes.
+ */
 const perRequest = 1 + 0.2 + 400e-9 * 0.5e6;
-/** The price of a millisecond of an Arm function with half a gigabyte. */
+/** The price of a million milliseconds of an Arm function with half a gigabyte, in dollars. */
 const perMs = (0.5 * 13.3334) / 1000;
 
 /**
- * Dollars for a million requests: for the table alone, and for everything that a request uses. The model is that a warm
- * request takes 4 ms, and 4 ms for each call of the table, one after another.
+ * The dollars for a million requests: for the table alone, and for everything that a request uses. The model: a warm
+ * request takes 4 ms, and 4 ms more for each call of the table. The calls run one after another.
  */
 function dollarsPerMillion({ reads, writes, calls, events }: Cost): { table: number; all: number } {
   const table = reads * prices.readUnit + writes * prices.writeUnit;
   return { table, all: table + perRequest + (4 + 4 * calls) * perMs + events * prices.event };
 }
 
-/** The most sequential round trips of a GET, a list and a write. One route stands for each. */
+/** The largest allowed numbers of sequential round trips, for one GET, one list and one write. */
 const tripBars = { "workspaces.get": 1, "workspaces.list": 2, "workspaces.add": 2 };
 
 /**

@@ -21,8 +21,8 @@ async function mediansOf<Name extends string>(rounds: number, variants: Record<N
 }
 
 /**
- * Measures the milliseconds that code mode adds to its calls. It reads a program, checks it and runs it; the calls
- * alone are measured beside it.
+ * Measures the milliseconds that code mode adds to its calls, when it parses, checks and runs a program. Also measures
+ * the same calls without code mode.
  */
 export async function run({ quick }: Options): Promise<Result> {
   const rounds = quick ? 21 : 201;

@@ -11,7 +11,7 @@ import { newEvents, race, startLambda, type Answer } from "./contestant.ts";
 import { median, newFolder, ratioOf, type Options, type Result } from "./harness.ts";
 import { bundlePeers } from "./peers.ts";
 
-/** The bars: the floor, and Express with the same SDK, both bundled and unbundled. */
+/** The bars: for a handler with only the SDK (`bare SDK`), and for Express, bundled and unbundled. */
 const bars: Record<string, object> = {
   "bare SDK": { bar: 1 },
   Express: { bar: 0.5 },
@@ -21,7 +21,7 @@ const bars: Record<string, object> = {
 const firstOf = ({ ms: [first = Number.NaN] }: Answer): number => first;
 const bothOf = (answer: Answer): number => answer.loadMs + firstOf(answer);
 
-/** Measures cold starts of the read of one workspace, and of the same read with other frameworks. */
+/** Measures cold starts of the read of one workspace, and of the same read in the peers (`peers.ts`). */
 export async function run({ quick }: Options): Promise<Result> {
   await using folder = await newFolder();
   const code = join(folder.path, "bundles/read/index.js");

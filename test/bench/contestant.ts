@@ -34,8 +34,8 @@ export function startLambda(file: string, args: readonly string[] = [], env: Rec
 }
 
 /**
- * Makes all runners answer in turns, `times` requests in each round. One more round before these warms everything up,
- * and compares the answers to a read. Throws if an answer differs from the first.
+ * Makes all runners answer in turns, `times` requests in each round. Before these rounds, one round of `warmUp`
+ * requests warms the runners up. If the answers to a read differ in this round, `race` throws.
  */
 export async function race(
   runners: Record<string, (times: number) => Promise<Answer>>,

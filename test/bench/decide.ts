@@ -10,7 +10,7 @@ import { newMember, newServiceAccount, newSuperAdmin, newUser, type Account } fr
 import type { Figure, Result } from "./harness.ts";
 import { newScene } from "./scene.ts";
 
-/** A route with a `run` that reads nothing. A call of it measures the authorization alone. */
+/** A copy of a route whose `run` reads nothing. A call of the copy uses the table for the authorization alone. */
 const deciding = (route: Route): Route => ({ ...route, output: Empty, run: async () => ({}) });
 const requests = {
   "read one workspace": deciding(get),
@@ -19,12 +19,12 @@ const requests = {
 };
 const groupCount = 20;
 
-/** Most callers are typical. Typical callers have a bar. */
+/** A caller of the API. `isTypical` is set if most callers are of this kind. Only typical callers have a bar. */
 type Caller = { name: string; isTypical?: true; authenticate: () => Promise<Principal> };
 
 /**
- * Measures the read units of authenticating and deciding a request, by caller. The reads of the route itself are not
- * counted.
+ * Measures the read units for authenticating each caller, and for authorizing its requests. The reads of the route
+ * itself are not counted.
  */
 export async function run(): Promise<Result> {
   const { account, table, context, measure } = await newScene();

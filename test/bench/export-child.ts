@@ -6,7 +6,7 @@ import { filesOf } from "../../shared/providers/files/factory.ts";
 import { TableClient } from "../../shared/table/client.ts";
 import { openTable } from "../../shared/table/table.ts";
 
-// Runs the export of its arguments. Prints the milliseconds, the bytes of the file, and the peak memory of the process.
+// Runs the export with the id in the arguments. Prints its milliseconds, the bytes of the file, and the peak memory.
 const [accountId = "", id = ""] = process.argv.slice(2);
 const { TABLE_NAME = "", FILES_DIR = "" } = process.env;
 const table = openTable(new TableClient(), TABLE_NAME);

@@ -16,7 +16,7 @@ export type Row = Record<string, string | number>;
 
 /**
  * The options of the command line.
- * - `quick`: fewer rounds and rows. They show that a suite works, and are not published.
+ * - `quick`: measures fewer rounds and rows. The results show only that a suite works, and are not published.
  * - `write`: writes the budgets instead of comparing with them.
  */
 export type Options = { quick: boolean; write: boolean };
@@ -34,7 +34,7 @@ export const median = (values: readonly number[]): number => quantile(values, 0.
 
 export const sum = (values: readonly number[]): number => values.reduce((total, one) => total + one, 0);
 
-/** The median of each round's ratio. A slow moment of the machine falls on both sides of it. */
+/** The median of the rounds' ratios. A slow moment of the machine slows both values of a round, and not their ratio. */
 export const ratioOf = (ours: readonly number[] = [], theirs: readonly number[] = []): number =>
   median(ours.map((value, round) => value / (theirs[round] ?? Number.NaN)));
 

@@ -2,10 +2,13 @@ import { createRequire, enableCompileCache, flushCompileCache } from "node:modul
 import { pathToFileURL } from "node:url";
 
 /*
- * The process of one Lambda. Its arguments are its module, a name for the workspaces that it adds, and the folder of
- * V8's compile cache, if it loads from one. It answers each order of its parent with these values: the milliseconds of
- * loading and of each request, the processor's milliseconds since the order before (in the first answer, since before
- * loading), and the last response.
+ * The process of one Lambda. Its arguments are the file of its module, a name for the workspaces that it adds, and the
+ * folder of V8's compile cache, if the process uses this cache. The process answers each order of its parent with these
+ * values:
+ * - `loadMs`: the milliseconds of loading the module
+ * - `ms`: the milliseconds of each request
+ * - `cpuMs`: the processor's milliseconds since the last answer. The first answer counts from the start of the loading.
+ * - `statusCode` and `body` of the last response
  */
 const [file, name, cache] = process.argv.slice(2);
 if (cache) enableCompileCache(cache);

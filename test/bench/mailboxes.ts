@@ -18,8 +18,8 @@ import { newScene } from "./scene.ts";
 const perDomain = 200;
 
 /**
- * Measures mailboxes in an account of 100,000 over 500 domains: pages, one addition, 100 additions at once, and the
- * export.
+ * Measures an account with 100,000 mailboxes in 500 domains: pages, searches, one addition, 100 additions at once, and
+ * the export.
  */
 export async function run({ quick }: Options): Promise<Result> {
   const { account, accountId, table, recorded: context, measure } = await newScene();
@@ -113,8 +113,8 @@ async function measureSearch(): Promise<Figure[]> {
 }
 
 /**
- * Runs an export in a process of its own with the heap of a small Lambda, so that its memory is the memory of the
- * export alone.
+ * Runs an export in a process of its own, so that the measured memory is the memory of the export alone. The process
+ * has the heap of a small Lambda.
  */
 function runExport(accountId: string, exportId: string): { ms: number; bytes: number; kibibytes: number } {
   const args = ["--max-old-space-size=128", join(import.meta.dirname, "export-child.ts"), accountId, exportId];

@@ -15,11 +15,11 @@ const file = join(import.meta.dirname, "../../bench.json");
 
 const usage = `npm run bench [-- suite… [document] [--quick] [--write]]
 
-Without a suite: all of them, and docs/benchmarks.md is written. Suites: ${suites.join(", ")}.
-  document  writes docs/benchmarks.md, its tables and its pictures from what bench.json holds
-  --quick   fewer rounds, to see that it works
-  --write   budgets: what is measured becomes the budget that npm test compares with
-            scale: docs/scale.md is written
+Without a suite, runs all suites and writes docs/benchmarks.md. Suites: ${suites.join(", ")}.
+  document  writes docs/benchmarks.md, its tables and its pictures from the results in bench.json
+  --quick   measures fewer rounds, to see that a suite works
+  --write   budgets: the measured costs become the budgets that npm test compares with
+            scale: writes docs/scale.md
 `;
 
 /** The results in bench.json. Empty if there is no file. */

@@ -12,8 +12,9 @@ export type Results = {
 
 const docs = join(import.meta.dirname, "../../docs");
 
-/** The pictures of docs/benchmarks.md: a column of a table as bars. `only` chooses rows by their second column. */
+/** The members that the pictures of the suite `warm` share. */
 const requests = { suite: "warm", column: "Requests a second", only: /^(?:authenticates|only)/ };
+/** The pictures of docs/benchmarks.md: a column of a table as bars. `only` chooses rows by their second column. */
 const pictures = [
   { file: "cold", suite: "cold", table: "Medians of the programs", column: "Both ms", only: /./ },
   { file: "warm-get", table: "GET", ...requests },
@@ -36,7 +37,7 @@ function tableOf(rows: readonly Row[]): string {
   return [line(Object.keys(first)), line(sides), ...rows.map((row) => line(Object.values(row)))].join("\n");
 }
 
-/** Draws bars as SVG. The longest bar has the width of the picture. The bars of this API are green. */
+/** Draws bars as SVG. The longest bar is 400 units wide. The bars of this API are green. */
 export function pictureOf(rows: readonly Row[], column: string): string {
   const most = Math.max(...rows.map((row) => Number(row[column])));
   const bars = rows.map((row, index) => {

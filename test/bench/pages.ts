@@ -17,8 +17,8 @@ const pageSize = 25;
 const rounds = 5;
 
 /**
- * Measures pages, an addition and a deletion in accounts of up to 100,000 workspaces. Of these, 10 % are deleted at
- * random.
+ * Measures pages, an addition and a deletion in accounts of up to 100,000 workspaces. Before, about 10 % of the
+ * workspaces are deleted at random.
  */
 export async function run({ quick }: Options): Promise<Result> {
   const sizes: Awaited<ReturnType<typeof measureSize>>[] = [];
@@ -33,7 +33,9 @@ export async function run({ quick }: Options): Promise<Result> {
 const entries = 100_000;
 const perTransaction = 80;
 
-/** Measures pages of 100 in an audit log with 100,000 entries on one day, in bursts of 80 a millisecond. */
+/**
+ * Measures pages of 100 in an audit log with 100,000 entries on one day. Every minute has 80 entries at one instant.
+ */
 async function measureJournal(): Promise<Figure[]> {
   const { accountId, table, plain, measure } = await newScene();
   const startMs = Date.parse("2100-03-01T00:00:00Z");
@@ -134,7 +136,7 @@ async function measureSize(rows: number) {
 
 type Template = Awaited<ReturnType<typeof addWorkspace>>;
 
-/** Adds rows like `template` through the list itself, and deletes some of them, many in one transaction. */
+/** Adds rows like `template` to its list, and deletes some of them. A transaction adds or deletes up to 90 rows. */
 async function fill(table: Table, template: Template, rows: number): Promise<void> {
   const list = workspacesOf(template.account_id);
   const ordinals = Array.from({ length: rows - 1 }, (_, index) => index + 1);

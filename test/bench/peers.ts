@@ -8,7 +8,8 @@ import { root } from "./harness.ts";
 
 const sources = join(import.meta.dirname, "peers");
 /**
- * The folder is beside the project's own packages, where no tool of the project looks. The SDK is the project's own.
+ * The folder of the peers and their packages. It is in node_modules, where no tool of the project looks. The peers use
+ * the AWS SDK of the project.
  */
 const installed = join(root, "node_modules/.cache/bench-peers");
 
@@ -41,8 +42,8 @@ const recommended: Peer[] = [
   { framework: "nest", label: "NestJS", options: { ...modules, external: optional } },
 ];
 /**
- * Peers of cold starts only: the floor, which is a handler with a client; frameworks unbundled; and frameworks bundled
- * like ours.
+ * Peers that are compared only in cold starts: handlers with only an SDK client, Express unbundled, and frameworks that
+ * are bundled like our code.
  */
 const coldOnly: Peer[] = [
   { framework: "bare", label: "bare SDK", options: modules },
@@ -55,8 +56,8 @@ const coldOnly: Peer[] = [
 const warmOnly: Peer[] = [{ framework: "none", label: "no framework", options: ours }];
 
 /**
- * The work of a peer for a request: `bare` makes only the calls for the answer, `same` as many calls as ours, and
- * `verified` also verifies the token.
+ * The work of a peer for a request. `bare` makes only the calls of the table for the answer. `same` makes as many calls
+ * as our code. `verified` also verifies the token.
  */
 export const works = ["verified", "same", "bare"] as const;
 export type Work = (typeof works)[number];

@@ -8,9 +8,9 @@ import type { Demo } from "../../infra/local/seed/demo.ts";
 import { root } from "./harness.ts";
 
 /**
- * Starts `npm start` of a checkout with its data in a folder, and waits for its first 200. Has its URL, its demo, its
- * process id, and the lines that it reports. The process ends when its variable goes out of scope. Throws if it does
- * not start.
+ * Starts `npm start` in a checkout, with its data in `dataDir`, and waits for the first 200. Returns the URL, the demo
+ * accounts, the process id, and a function for reports. The process ends when the variable goes out of scope. Throws if
+ * the product does not start.
  */
 export async function startProduct(dataDir: string, env: Record<string, string> = {}, checkout = root) {
   const child = spawn("npm", ["start", "--silent"], {

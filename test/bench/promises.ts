@@ -35,8 +35,8 @@ export async function run({ quick }: Options): Promise<Result> {
 }
 
 /**
- * A context whose caller sends a request every `everyMs` by the limiter's clock, which is five a second or two a
- * minute.
+ * A context whose caller sends one request every `everyMs` milliseconds by the limiter's clock. This is five requests a
+ * second, or two a minute.
  */
 function limited({ table, context }: Scene, everyMs: 200 | 30_000): InvocationContext {
   const memory = newLimiterMemory();

@@ -43,7 +43,7 @@ const prices = {
 /** The cost of one call. `calls` are the calls of the table, which decide its duration. */
 type Unit = Pick<Cost, "reads" | "writes" | "calls" | "events">;
 
-/** One kind of work. `aDay` is how often a mailbox causes it on a day, and `requests` the API requests of each time. */
+/** One kind of work. A mailbox causes it `aDay` times a day. Each time, it takes `requests` requests of the API. */
 type Work = Unit & { name: string; aDay: number; requests: number };
 
 const mailRoute = (reads: number, writes: number, calls: number): Unit => ({ reads, writes, calls, events: 0 });
@@ -78,11 +78,11 @@ const peak = 3;
 const bytesOfMailbox = 12_000;
 const bytesOfLogLine = 400;
 const queriesOfDomain = 30_000;
-/** The units of an account's daily runs and invoice of a month. */
+/** The table units that an account's daily runs and its invoice use in a month. */
 const billing = { reads: 15 * days, writes: 8 * days + 78 };
 
 const sum = (of: (work: Work) => number): number => works.reduce((total, work) => total + work.aDay * of(work), 0);
-/** A warm request takes 4 ms, and 4 ms for each call of the table. */
+/** The milliseconds of a work. A warm request takes 4 ms, and 4 ms more for each call of the table. */
 const msOf = ({ requests, calls }: Work): number => (requests === 1 ? 4 + 4 * calls : 4 * requests + 4 * calls);
 
 /**

@@ -10,10 +10,11 @@ import { startProduct } from "./product.ts";
 
 /** The number of requests at a time. */
 const workers = 8;
-/** The owners of each of the two accounts. There are enough owners that none reaches a rate limit. */
+/** The number of owners of each of the two accounts. With so many owners, no owner reaches a rate limit. */
 const ownersEach = 53;
 /**
- * The seconds before memory counts. Like DynamoDB, the engine remembers the token of each transaction for ten minutes.
+ * The seconds before the memory counts. Like DynamoDB, the engine remembers the token of each transaction for ten
+ * minutes, so its memory grows at first.
  */
 const warmUpSeconds = 660;
 
@@ -44,7 +45,7 @@ export async function run({ quick }: Options): Promise<Result> {
   const work = async (): Promise<void> => {
     while (elapsed() < end) await load.next();
   };
-  // A collection makes the process smaller for a while. So none happens while its memory counts.
+  // A forced garbage collection makes the process smaller for a while. So none is forced while the memory counts.
   const early = pause(500 * warmUp).then(() => liveHeap(product));
   await Promise.all([observe(), ...Array.from({ length: workers }, work)]);
   const live = (await liveHeap(product)) - (await early);
@@ -127,7 +128,7 @@ async function newOwners({ baseUrl, demo }: Product): Promise<Owner[]> {
 }
 
 /**
- * A request by its method and path, with the status of the right answer if that is no success. `{account}` is the
+ * A request by its method and path. `status` is the expected status if the right answer is an error. `{account}` is the
  * owner's account, `{id}` the id that the step created, and `{unique}` a UUID of the step.
  */
 type Call = { request: string; body?: object; token?: string; status?: number };
@@ -137,7 +138,9 @@ const account = "/v1/public/accounts/{account}";
 const code = 'workspaces.list(account_id="{account}")\ndomains.list(account_id="{account}")\nme.get()';
 const program = { request_id: "{unique}", session_id: "soak", code };
 
-/** Steps of requests that belong together. Three quarters of all requests are reads. Each step undoes its writes. */
+/**
+ * Steps of requests that belong together. About three quarters of all requests only read. Each step undoes its writes.
+ */
 const steps: readonly Call[][] = [
   ...families.map((family) => [{ request: `GET ${account}/${family}?page=1&page_size=25` }]),
   [{ request: "GET /v1/public/me" }],
@@ -160,7 +163,7 @@ const steps: readonly Call[][] = [
 ];
 
 /**
- * Runs the steps, by all owners in turn. `next` runs the next step. `times` are the milliseconds of each request so
+ * Runs the steps. The owners take turns. `next` runs the next step. `times` are the milliseconds of each request so
  * far, `mix` counts the requests by name, and `unexpected` lists wrong answers.
  */
 function newLoad(baseUrl: string, owners: readonly Owner[]) {

@@ -7,8 +7,8 @@ import { median, newFolder, quantile, ratioOf, sum, type Figure, type Options, t
 import { bundlePeers, works, type Work } from "./peers.ts";
 
 /**
- * The three requests. Each has the minimum of our requests a second, as a multiple of the fastest peer with the least
- * work.
+ * The three requests. `atLeast` is the bar for the ratio of our requests a second to those of the fastest peer with the
+ * least work (`bare`).
  */
 const requests = [
   { title: "GET", route: "get", atLeast: 1 },

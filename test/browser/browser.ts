@@ -10,7 +10,10 @@ const executablePath = "/usr/bin/chromium";
 
 /** Whether there is a browser to test with. */
 export const hasBrowser = existsSync(executablePath);
-if (!hasBrowser) process.stdout.write(`skips: no ${executablePath}; Debian's package chromium has it\n`);
+if (!hasBrowser)
+  process.stdout.write(
+    `The browser tests are skipped: there is no ${executablePath}. Debian's package chromium has it.\n`,
+  );
 
 const args = [
   "--headless",
@@ -28,8 +31,8 @@ export type Product = {
   browser: Browser;
   base: string;
   /**
-   * The page of the tests of a file, blank, without the listeners and routes of the last test. A page of each test
-   * would be three times as expensive, because each starts a process of Chromium.
+   * Returns the page that all tests of a file share. It is blank, and has no listeners or routes of the test before. A
+   * new page for each test would take three times as long, because each page starts a process of Chromium.
    */
   openPage: (options?: PageOptions) => Promise<Page>;
   close: () => Promise<void>;
@@ -58,7 +61,7 @@ export async function openProduct(localPaths: GatewayOptions["localPaths"] = [])
   };
 }
 
-/** What axe finds in a page: the rule, and the first element that breaks it. */
+/** The problems that axe finds in a page: the rule, and the first element that breaks the rule. */
 export async function findingsOf(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);
   return page.evaluate<string[]>(`axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>

@@ -12,7 +12,7 @@ const resultPath = "**/billing/checkout/result*";
 const token = `${"0".repeat(36)}.${"A".repeat(22)}`;
 const address = `/checkout?account_id=a&checkout_token=${token}`;
 
-/** What the API says of a checkout, with what a test says of it. */
+/** The answer of the API about a checkout. `more` has the members that a test changes. */
 const resultOf = (more: object) => ({
   json: {
     status: "paid",
@@ -26,7 +26,7 @@ const resultOf = (more: object) => ({
   },
 });
 
-/** A page with what its browser complained about. */
+/** Opens a page. `complaints` collects the errors in the console of the browser. */
 async function newPage(options: { width?: number } = {}) {
   const page = await product.openPage(options);
   const complaints: string[] = [];
@@ -45,7 +45,7 @@ describe.skipIf(!hasBrowser)("the pages of a checkout", { timeout: 60_000 }, () 
     };
   }, 60_000);
 
-  test("lead from the top-up over a declined card, a confirmed payment and its result to the return URL", async () => {
+  test("lead from a top-up through a declined card and a confirmed payment to the result, and then to the return URL", async () => {
     const { page, base, complaints } = await newPage();
     const account = await newAccount();
     const return_url = "https://app.example.com/wallet?tab=1";
@@ -88,7 +88,7 @@ describe.skipIf(!hasBrowser)("the pages of a checkout", { timeout: 60_000 }, () 
     expect(await page.getByRole("link").getAttribute("href")).toContain("status=pending");
   });
 
-  test("the result page asks again while the payment is pending or the server is silent, then leads on by itself", async () => {
+  test("the result page asks again while the payment is pending or the server fails, then goes to the return URL by itself", async () => {
     const { page, base } = await newPage();
     const answers = [{ status: 503, body: "{}" }, "abort", resultOf({ status: "pending", message: "Wait." })] as const;
     let asked = 0;
@@ -131,7 +131,7 @@ describe.skipIf(!hasBrowser)("the pages of a checkout", { timeout: 60_000 }, () 
     ["a declined payment", resultOf({ status: "failed", message: "Nothing." }), "Payment declined", 1],
     ["an expired page", resultOf({ status: "expired", message: "Nothing." }), "Payment page expired", 1],
     ["a saved card", resultOf({ purpose: "payment_method" }), "Your payment method is saved", 1],
-    ["a URL that runs", resultOf({ dashboard_url: "javascript:alert(1)" }), "Your payment has arrived", 0],
+    ["a `javascript:` URL", resultOf({ dashboard_url: "javascript:alert(1)" }), "Your payment has arrived", 0],
     ["an unknown link", { status: 404, json: {} }, "This link is not valid", 0],
     ["the page of a proxy", { status: 404, body: "<p>Blocked</p>" }, "We do not know the result yet", 0],
   ] as const)("the result page says what %s means", async (_, answer, title, links) => {
@@ -142,7 +142,7 @@ describe.skipIf(!hasBrowser)("the pages of a checkout", { timeout: 60_000 }, () 
     expect(await page.getByRole("link").count()).toBe(links);
   });
 
-  test("a person who leaves the page for a card is told that no card was saved, and sees that a new request runs", async () => {
+  test("a person who leaves the card page is told that no card was saved, and sees that a new check runs", async () => {
     const { page, base } = await newPage();
     await page.route(resultPath, (route) => route.fulfill(resultOf({ status: "pending", purpose: "payment_method" })));
     await page.goto(`${base}${address}&status_hint=cancelled`);

@@ -12,7 +12,7 @@ afterAll(() => product?.close());
 const searchBox = { name: "Search" } as const;
 
 describe.skipIf(!hasBrowser)("the documentation site", { timeout: 60_000 }, () => {
-  test("tries an operation with one's token, and asks nobody else for anything", async () => {
+  test("sends a request with the reader's token, and sends no request to another server", async () => {
     const account = await newAccount({ name: "Shown in the page" });
     const { openPage, base } = product;
     const page = await openPage({ width: 390 });
@@ -26,7 +26,7 @@ describe.skipIf(!hasBrowser)("the documentation site", { timeout: 60_000 }, () =
     await page.getByText(/^200 .* ms$/).waitFor();
     expect(await page.getByRole("region", { name: "Answer" }).innerText()).toContain("Shown in the page");
 
-    // The next operation knows the token and the account, and sends its example.
+    // The page of the next operation knows the token and the account, and sends its example.
     await page.goto(`${base}/docs/reference/workspaces.add`);
     expect(await page.getByLabel("account_id").inputValue()).toBe(account.id);
     await page.getByRole("button", { name: "Send POST" }).click();
@@ -65,7 +65,7 @@ describe.skipIf(!hasBrowser)("the documentation site", { timeout: 60_000 }, () =
     expect(bodies).toEqual([null]);
   });
 
-  test("works where the browser stores nothing, and with any fragment", async () => {
+  test("works if the browser stores nothing, and with any fragment in the address", async () => {
     const { browser, base } = product;
     const context = await browser.newContext();
     const page = await context.newPage();
@@ -92,7 +92,7 @@ describe.skipIf(!hasBrowser)("the documentation site", { timeout: 60_000 }, () =
     expect(await page.getByRole("dialog").count()).toBe(0);
   });
 
-  test("remembers the language of the samples, which the keyboard chooses", async () => {
+  test("remembers the language of the samples that the reader chose with the keyboard", async () => {
     const { openPage, base } = product;
     const page = await openPage({ width: 1_280 });
     await page.goto(`${base}/docs/reference/mailboxes.add`);
@@ -156,7 +156,7 @@ describe.skipIf(!hasBrowser)("the documentation site", { timeout: 60_000 }, () =
     await context.close();
   });
 
-  test("answers a browser at an unknown path with a page that leads on", async () => {
+  test("answers a browser at an unknown path with 404, and with a page that says so", async () => {
     const { openPage, base } = product;
     const page = await openPage();
     for (const path of ["/nope", "/docs/nope", "/docs/reference/nope"]) {

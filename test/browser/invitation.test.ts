@@ -16,7 +16,7 @@ let product: Product;
 const viewing = { roles: [{ role_key: "viewer" }] };
 const pictures = process.env["PICTURES"];
 
-/** Keeps a picture of the page, where the environment says so. */
+/** Saves a picture of the page if the environment variable `PICTURES` has a folder. */
 async function picture(page: Page, name: string): Promise<void> {
   if (pictures === undefined) return;
   mkdirSync(pictures, { recursive: true });
@@ -37,7 +37,7 @@ async function newPage(options: { width?: number; colorScheme?: "light" | "dark"
 const members = async (account: Account): Promise<string[]> =>
   (await asOwner(account, "GET", "members")).items.map(({ email }: { email: string }) => email);
 
-/** Says who one is at the embedded issuer. */
+/** Signs in at the embedded issuer with an e-mail address. */
 async function signInAs(page: Page, email: string): Promise<void> {
   await page.getByRole("heading", { name: "Who are you?" }).waitFor();
   await page.getByLabel("E-mail").fill(email);
@@ -55,7 +55,7 @@ describe.skipIf(!hasBrowser)("the page of an invitation", { timeout: 60_000 }, (
     return product.close;
   }, 60_000);
 
-  test("shows the inviter and the offered access, and gives the access after signing in, with the secrets in no address", async () => {
+  test("shows the inviter and the offered access, gives the access after the sign-in, and puts no secret into an address", async () => {
     const account = await newAccount({ name: "Acme Mail" });
     const email = stranger("ada");
     const { token } = await invited(account, { email, ...viewing, message: "Welcome to the team!" });
@@ -91,7 +91,7 @@ describe.skipIf(!hasBrowser)("the page of an invitation", { timeout: 60_000 }, (
     expect(complaints).toEqual([]);
   });
 
-  test("tells somebody with another address so, and lets them sign in as the invited person", async () => {
+  test("tells a person who signs in with another address, and lets them sign in as the invited person", async () => {
     const account = await newAccount({ name: "Acme Mail" });
     const email = stranger("ada");
     const { token } = await invited(account, { email, account_owner: true });
@@ -146,7 +146,7 @@ describe.skipIf(!hasBrowser)("the page of an invitation", { timeout: 60_000 }, (
     expect(await members(account)).not.toContain(revoked);
   });
 
-  test("refuses a code that somebody else began to sign in with", async () => {
+  test("refuses the code of a sign-in that did not begin in this browser", async () => {
     const { page, base, asked } = await newPage();
     await page.goto(`${base}/invitation?code=stolen&state=stolen`);
     await heading(page, "This sign-in did not begin here");

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => product?.close());
 
-/** Which words of some elements are cut in two, half on one line and half on the next; run in the browser. */
+/** A script for the browser. It finds the words that are cut in two, half on one line and half on the next. */
 const cutWords = (selector: string, word: RegExp): string => `(() => {
   const cut = [];
   for (const element of document.querySelectorAll(${JSON.stringify(selector)})) {
@@ -25,11 +25,11 @@ const cutWords = (selector: string, word: RegExp): string => `(() => {
   return cut;
 })()`;
 
-/** A longer word may have to be, on a phone. */
+/** Looks at words of 2 to 29 characters. A longer word may have to be cut on a phone. */
 const inPages = cutWords("main", /(?<![\w.])[\w.]{2,29}(?![\w.])/g);
 
 test.skipIf(!hasBrowser)(
-  "no word is cut in two on a page with tables, from a phone to a wide screen",
+  "no word of up to 29 characters is cut in two on a page with tables, from a phone to a wide screen",
   { timeout: 300_000 },
   async () => {
     const { openPage, base } = product as Product;
@@ -59,7 +59,7 @@ test.skipIf(!hasBrowser)("a block of code is copied by its button", { timeout: 6
   );
 });
 
-/** One page of each kind: text, tables, pictures, operations with much and with little, and the applications. */
+/** One page of each kind: text, tables, pictures, long and short operations, the playground, and an unknown page. */
 const kinds = [
   "/docs",
   "/docs/overview",
@@ -77,7 +77,7 @@ const kinds = [
 ];
 
 test.skipIf(!hasBrowser)(
-  "every kind of page fits a phone of 320 pixels and a wide screen, and axe has no finding in light and dark",
+  "every kind of page fits a dark phone of 320 pixels and a light wide screen, and axe finds no problem",
   { timeout: 300_000 },
   async () => {
     const { openPage, base } = product as Product;
@@ -107,22 +107,26 @@ test.skipIf(!hasBrowser)(
   },
 );
 
-test.skipIf(!hasBrowser)("pages are found by the keyboard and by the list of pages", { timeout: 60_000 }, async () => {
-  const { openPage, base } = product as Product;
-  const phone = await openPage({ width: 390, height: 900 });
-  await phone.goto(`${base}/docs/errors#not_found`);
-  expect(await phone.locator("h3:target").innerText()).toContain("not_found");
-  await phone.goto(`${base}/docs/overview`);
-  await phone.keyboard.press("Tab");
-  expect(await phone.evaluate("document.activeElement.textContent")).toBe("Skip to the text");
-  await phone.focus("summary");
-  await phone.keyboard.press("Enter");
-  await phone.getByRole("link", { name: "Webhooks", exact: true }).first().click();
-  expect(await phone.locator("h1").innerText()).toContain("Webhooks");
+test.skipIf(!hasBrowser)(
+  "a reader finds pages with the keyboard and in the list of pages",
+  { timeout: 60_000 },
+  async () => {
+    const { openPage, base } = product as Product;
+    const phone = await openPage({ width: 390, height: 900 });
+    await phone.goto(`${base}/docs/errors#not_found`);
+    expect(await phone.locator("h3:target").innerText()).toContain("not_found");
+    await phone.goto(`${base}/docs/overview`);
+    await phone.keyboard.press("Tab");
+    expect(await phone.evaluate("document.activeElement.textContent")).toBe("Skip to the text");
+    await phone.focus("summary");
+    await phone.keyboard.press("Enter");
+    await phone.getByRole("link", { name: "Webhooks", exact: true }).first().click();
+    expect(await phone.locator("h1").innerText()).toContain("Webhooks");
 
-  const desk = await openPage({ width: 1280, height: 900 });
-  await desk.goto(`${base}/docs`);
-  await desk.getByRole("link", { name: "Docs", exact: true }).click();
-  await desk.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Pagination" }).click();
-  expect(await desk.locator('.pages [aria-current="page"]').innerText()).toBe("Pagination");
-});
+    const desk = await openPage({ width: 1280, height: 900 });
+    await desk.goto(`${base}/docs`);
+    await desk.getByRole("link", { name: "Docs", exact: true }).click();
+    await desk.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Pagination" }).click();
+    expect(await desk.locator('.pages [aria-current="page"]').innerText()).toBe("Pagination");
+  },
+);

@@ -8,12 +8,15 @@ import { hasBrowser, openProduct, type Product } from "./browser.ts";
 
 let product: Product;
 
-/** What the local runtime gives away, as far as a page reads it. */
+/** The demo tokens that the local runtime gives to the page, with only the members that the page reads. */
 const demo = { accounts: [] as object[], super_admin: { token: "super" } };
 
 type Options = { width?: number; colorScheme?: "light" | "dark"; user?: Pick<User, "token"> };
 
-/** The playground, with a token in it if there is a user, and what the browser had to complain about. */
+/**
+ * Opens the playground, and fills in the token of `user`. `asked` collects the requests of the page, and `complaints`
+ * the errors in the browser.
+ */
 async function openPlayground({ width = 1_000, colorScheme = "light", user }: Options = {}) {
   const { base, openPage } = product;
   const page = await openPage({ width, height: 800, colorScheme });
@@ -28,7 +31,7 @@ async function openPlayground({ width = 1_000, colorScheme = "light", user }: Op
 }
 
 const program = (page: Page) => page.getByRole("textbox", { name: "Program" });
-/** Pastes a program in place of the one that is there. */
+/** Replaces the program in the editor by a pasted program. */
 async function write(page: Page, text: string): Promise<void> {
   await program(page).press("Control+a");
   await page.keyboard.press("Delete");
@@ -60,7 +63,7 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     return product.close;
   }, 60_000);
 
-  test("runs a program and lists its calls, its score and its time, under a policy without inline scripts and styles", async () => {
+  test("runs a program, lists its calls, score and time, and has a policy that forbids inline scripts and styles", async () => {
     const account = await newAccount();
     const { page, base, asked, complaints, response } = await openPlayground({ user: account.owner });
     expect(response?.headers()["content-security-policy"]).not.toContain("unsafe");
@@ -82,7 +85,7 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     expect([page.url(), complaints]).toEqual([`${base}/docs/playground`, []]);
   });
 
-  test("takes slashes in a program, and opens the search by one elsewhere", async () => {
+  test("takes a slash in a program as text, and opens the search if a slash is typed elsewhere", async () => {
     const { page } = await openPlayground();
     await program(page).press("Control+a");
     await page.keyboard.type("7 // 2");
@@ -98,7 +101,7 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     expect(asked.filter((one) => one.startsWith("POST"))).toEqual([]);
   });
 
-  test("keeps the token nowhere", async () => {
+  test("does not store the token", async () => {
     const { owner } = await newAccount();
     const { page } = await openPlayground({ user: owner });
     await program(page).press("Control+Enter");
@@ -126,7 +129,7 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     expect(await names(account)).toEqual([]);
   });
 
-  test("marks where a program is wrong, says how to mend it and leads there, until it is changed", async () => {
+  test("marks the mistake in a program, says how to mend it and leads to its line, until the program is changed", async () => {
     const { owner } = await newAccount();
     const { page } = await openPlayground({ user: owner });
     await write(page, 'me.get()\nworkspaces.lst(account_id="…")');
@@ -143,7 +146,7 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     expect(await program(page).getAttribute("aria-invalid")).toBe("false");
   });
 
-  test("completes functions and their parameters by keyboard, and can be undone", async () => {
+  test("completes functions and their parameters by keyboard, and can undo the completions", async () => {
     const { owner } = await newAccount();
     const { page } = await openPlayground({ user: owner });
     await write(page, "");
@@ -171,7 +174,7 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     expect(await textOf(page)).toBe("me.get()");
   });
 
-  test("completes nothing in texts and comments, and ends a line with Enter", async () => {
+  test("completes nothing in texts and comments, and ends a line with Enter even while it shows completions", async () => {
     const { page } = await openPlayground();
     await write(page, "");
     await program(page).pressSequentially('x = "work');
@@ -186,7 +189,7 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     expect(await textOf(page)).toBe("workspaces.list(\n  ");
   });
 
-  test("is left by Escape, then Tab, and names its completions to screen readers", async () => {
+  test("lets the keyboard leave the editor with Escape and Tab, and names its completions to screen readers", async () => {
     const { page, complaints } = await openPlayground();
     await write(page, "");
     await program(page).pressSequentially("tags.lis");
@@ -211,7 +214,7 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     expect(await textOf(page)).toBe("accounts.list().items[0].name");
   });
 
-  test("sends the same again when no answer came, and nothing is done twice", async () => {
+  test("can send the same request again if no answer came, and the calls are not made twice", async () => {
     const account = await newAccount();
     const { page } = await openPlayground({ user: account.owner });
     await page.route(
@@ -243,7 +246,7 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     await status(page, "No valid credential. Paste an access token above");
   });
 
-  test("offers the demo's tokens where the product runs on one's own machine", async () => {
+  test("offers the demo's tokens if the product runs on the user's own machine", async () => {
     const account = await newAccount();
     const holder = { token: account.owner.token };
     demo.accounts.push({ name: "Acme", owner: holder, viewer: { token: "v" }, service_account: { token: "s" } });
@@ -260,7 +263,7 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     [320, "light"],
     [320, "dark"],
     [1_200, "dark"],
-  ] as const)("fits a screen of %d pixels, %s", async (width, colorScheme) => {
+  ] as const)("fits a screen of %d pixels with %s colours", async (width, colorScheme) => {
     const { owner } = await newAccount();
     const { page } = await openPlayground({ user: owner, width, colorScheme });
     await write(page, `functions.search(query="${"very ".repeat(30)}")\nme.gt(${"x".repeat(300)}=1)`);
@@ -271,7 +274,7 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     expect(await page.evaluate(overflow)).toBe(0);
   });
 
-  test("is reached from the reference", async () => {
+  test("has a link on the first page of the documentation", async () => {
     const { base, openPage } = product;
     const page = await openPage();
     await page.goto(`${base}/docs`);

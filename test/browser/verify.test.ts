@@ -10,7 +10,7 @@ const verifyPath = "/v1/public/forwarding/verify";
 
 let product: Product;
 
-/** A new page of the product's, with what it asked for and what the browser had to complain about. */
+/** Opens a page. `asked` collects its requests, and `complaints` the errors in the console of the browser. */
 async function newPage(options: { width?: number } = {}) {
   const { base, openPage } = product;
   const page = await openPage(options);
@@ -27,7 +27,7 @@ const outcomeOf = async (page: Page, text: string): Promise<string> => {
   return outcome.innerText();
 };
 
-/** A rule that waits for its recipient, and the token they were sent. */
+/** A rule that waits for its recipient, and the token in the mail to the recipient. */
 async function waiting() {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
@@ -42,7 +42,7 @@ describe.skipIf(!hasBrowser)("the page that a mail's link opens", { timeout: 60_
     return product.close;
   }, 60_000);
 
-  test("confirms by its button, not by being opened, and keeps the token to itself", async () => {
+  test("confirms by its button, not when it is opened, and puts the token into no address", async () => {
     const { token, state } = await waiting();
     const { page, base, asked, complaints } = await newPage();
     const response = await page.goto(`${base}/verify#${token}`);
@@ -76,7 +76,7 @@ describe.skipIf(!hasBrowser)("the page that a mail's link opens", { timeout: 60_
     expect(await state()).toBe("verified");
   });
 
-  test("says that a used link is not valid any more, also to somebody who comes by the next link in the same tab", async () => {
+  test("says that a used link is not valid any more, and accepts another link in the same tab", async () => {
     const [used, fresh] = [await waiting(), await waiting()];
     const { page, base } = await newPage();
     await page.goto(`${base}/verify#${used.token}`);
@@ -93,10 +93,10 @@ describe.skipIf(!hasBrowser)("the page that a mail's link opens", { timeout: 60_
   });
 
   test.each([
-    ["is not there", "abort", "We got no answer from our server"],
-    ["is broken", { status: 503, contentType: "application/problem+json", body: "{}" }, "wrong on our side"],
-    ["has had enough", { status: 429, headers: { "retry-after": "600" }, body: "{}" }, "Try again in 10 minutes"],
-  ] as const)("says what is the matter where the API %s, and can be tried again", async (_, answer, text) => {
+    ["does not answer", "abort", "We got no answer from our server"],
+    ["answers 503", { status: 503, contentType: "application/problem+json", body: "{}" }, "wrong on our side"],
+    ["answers 429", { status: 429, headers: { "retry-after": "600" }, body: "{}" }, "Try again in 10 minutes"],
+  ] as const)("explains what is wrong if the API %s, and lets the person try again", async (_, answer, text) => {
     const { token, state } = await waiting();
     const { page, base } = await newPage();
     await page.route(`**${verifyPath}`, (route) => (answer === "abort" ? route.abort() : route.fulfill(answer)), {
@@ -111,7 +111,7 @@ describe.skipIf(!hasBrowser)("the page that a mail's link opens", { timeout: 60_
     expect(await state()).toBe("verified");
   });
 
-  test("does not tell somebody whose answer was lost that it did not work", async () => {
+  test("says that the first try probably worked, if the answer to it was lost", async () => {
     const { token, state } = await waiting();
     const { page, base } = await newPage();
     await page.route(
@@ -138,7 +138,7 @@ describe.skipIf(!hasBrowser)("the page that a mail's link opens", { timeout: 60_
     expect(asked.filter((one) => one.startsWith("POST"))).toEqual([]);
   });
 
-  test("is reached from the mail in the outbox", async () => {
+  test("has a link in the mail that the outbox shows", async () => {
     const { rule, token } = await waiting();
     const { page, base, complaints } = await newPage();
     const [asking] = await mailsTo(rule.target_email);

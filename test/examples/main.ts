@@ -16,7 +16,8 @@ const before = await readFile(file, "utf8");
 /** Calls every operation, and returns the examples as JSON. */
 async function record(): Promise<string> {
   mock.timers.enable({ apis: ["Date"], now: start });
-  // Loaded after the examples of new operations are there. Before the modules that read the environment.
+  // Imported now, because the file must have examples of new operations first. The surroundings must start before the
+  // modules that read the environment are imported.
   const { startSurroundings } = await import("../support/surroundings.ts");
   const tearDown = await startSurroundings();
   try {

@@ -33,7 +33,7 @@ async function exampleAccount(): Promise<Account> {
   return { id, name, clientId: client.id, owner };
 }
 
-/** Values of members that name nothing. */
+/** For each member, a value that names nothing. */
 const missing: Record<string, unknown> = {
   domain: "missing.example",
   mailbox: "nobody@example.com",
@@ -59,8 +59,8 @@ async function notFound(route: Route, example: Example, token: string): Promise<
 const wrongValues: readonly unknown[] = [1_000, "not valid", "", -1, []];
 
 /**
- * The first answer of 422 that names one place, for a wrong value of one member: a member of the example's body or
- * query, or another one of the query, or the last one of the path.
+ * Returns the first answer 422 that names only the member with the wrong value. Tries the members of the example's body
+ * and query, then the other members of the query, then the members of the path.
  */
 async function invalid(route: Route, example: Example, token: string): Promise<unknown> {
   const [body, query, path] = [route.body, route.query, route.params].map(({ shape }) => Object.keys(shape));
@@ -78,7 +78,7 @@ async function invalid(route: Route, example: Example, token: string): Promise<u
   return (await request(route.http.method, `${route.http.path}?color=blue`, { token })).body;
 }
 
-/** The same call again, answered with a file. */
+/** Makes the same call again, and returns its answer as a file. Undefined if the operation has no file. */
 async function fileOf(route: Route, example: Example, token: string): Promise<string | undefined> {
   const { file } = route.http;
   if (!file) return undefined;

@@ -7,7 +7,7 @@ export type KnownIds = readonly (readonly [id: string, kind: string])[];
 
 const uuid = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
-/** Other names of the same kinds. */
+/** Names in members, each with its kind. */
 const sameKinds: Record<string, string> = {
   authorization: "grant",
   access: "grant",
@@ -33,7 +33,10 @@ function kindOf(member: string, parent: string, family: string): string {
   return sameKinds[kind] ?? kind;
 }
 
-/** Finds the kind of each id in a value, in the order in which the ids appear. An id inside a text is of the family. */
+/**
+ * Finds the kind of each id in a value, in the order in which the ids appear. An id inside a text has the kind of the
+ * family.
+ */
 function kindsIn(value: Json, family: string, known: KnownIds): Map<string, string> {
   const kinds = new Map(known);
   const unsure = new Map<string, string>();

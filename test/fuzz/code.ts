@@ -7,7 +7,7 @@ import { anyProgram, names, randomOf } from "../support/code-programs.ts";
 
 export type Found = { programs: number; parsed: number; ran: number; slowestMs: number; slowest: string };
 
-/** What calls answer here: a page, a thing and a list of texts in one. */
+/** The answers of the calls, in turn: an object that is a page and a resource in one, null, and an empty page. */
 const answer = (index: number): unknown =>
   [
     { id: "a", name: "b", email: "c", status: "active", tags: ["x"], items: [{ id: "d" }, { id: "e" }] },
@@ -22,8 +22,9 @@ const surroundings = {
 };
 
 /**
- * Reads `count` programs, and runs those without a mistake with calls that answer anything. Throws what is not the
- * language's own error, with the program it comes of. A slow program is read again, as it may not be its fault.
+ * Parses and checks `count` generated programs, and runs the programs without a mistake. Their calls get fixed answers.
+ * Throws if an error is not an error of the language, and names the program. A slow program is measured up to three
+ * times again, because the machine may have been slow.
  */
 export async function fuzzCode(count: number, seed: number): Promise<Found> {
   const random = randomOf(seed);
@@ -43,7 +44,7 @@ export async function fuzzCode(count: number, seed: number): Promise<Found> {
 }
 
 function timeOf(program: string, found?: Found): number {
-  // Of the processor, as other programs of the machine are not its fault.
+  // Measures processor time, because the other programs of the machine must not count.
   const before = process.threadCpuUsage();
   try {
     const parsed = parseProgram(program);

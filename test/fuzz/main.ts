@@ -3,10 +3,11 @@ import { fuzzCode } from "./code.ts";
 
 const usage = `Usage: npm run fuzz [-- count [seed]]
 
-Throws programs at code mode, a million unless it is said, and tells what came of it. Exits 1 where a bar is missed.`;
+Runs generated programs in code mode, a million if no count is given, and prints the results.
+Exits with 1 if a program is too slow, or if the heap is too large.`;
 const [count = 1_000_000, seed = Date.now() % 1_000_000] = readWords(usage, 2).map((word) => {
   if (/^\d{1,9}$/.test(word)) return Number(word);
-  process.stderr.write(`"${word}" is no whole number.\n${usage}\n`);
+  process.stderr.write(`"${word}" is not a whole number.\n${usage}\n`);
   return process.exit(2);
 });
 const [slowMs, heapMiB] = [50, 400];

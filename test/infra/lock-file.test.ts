@@ -19,7 +19,7 @@ test("only packages for one platform are in the lock file without a hash", async
   }
 });
 
-test("hashes that the registry knows are added; versions, other hashes and packages it does not know stay", async () => {
+test("hashes that the registry knows are added; versions, other hashes, and packages unknown to the registry stay", async () => {
   const packages = {
     "": { version: "0.1.0" },
     "node_modules/here": { version: "1.0.0", integrity: "sha512-here" },

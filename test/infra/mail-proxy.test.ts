@@ -11,11 +11,13 @@ import { newAccount, type Account } from "../support/world.ts";
 import { hasNginx, proxyName, startProxy, startRelay } from "./mail-proxy.ts";
 
 if (!hasNginx)
-  process.stdout.write("skips: no nginx with its mail module; Debian's packages nginx and libnginx-mod-mail have it\n");
+  process.stdout.write(
+    "The tests of the mail proxy are skipped: nginx or its mail module is missing (Debian: nginx, libnginx-mod-mail).\n",
+  );
 
 type Started<T> = Awaited<T>;
 
-describe.skipIf(!hasNginx)("a real mail proxy by the files in docs/mail-servers.md", () => {
+describe.skipIf(!hasNginx)("a real mail proxy with the files in docs/mail-servers.md", () => {
   let relay: Started<ReturnType<typeof startRelay>>;
   let imap: Started<ReturnType<typeof startImap>>;
   let gateway: Started<ReturnType<typeof startGateway>>;
@@ -57,7 +59,7 @@ describe.skipIf(!hasNginx)("a real mail proxy by the files in docs/mail-servers.
     await imap.stop();
   });
 
-  /** Sends a mail as a mail program does, by STARTTLS unless said otherwise; answers whether it was let in. */
+  /** Sends a mail as a mail program does, by STARTTLS or, if `secure`, by TLS. Returns whether the mail was sent. */
   async function sends(user: string, pass: string, secure = false): Promise<"sent" | "refused"> {
     const { submission, smtps } = proxy.ports;
     const transport = createTransport({
@@ -82,18 +84,18 @@ describe.skipIf(!hasNginx)("a real mail proxy by the files in docs/mail-servers.
     }
   }
 
-  test("sends by the mailbox's password, by its address and by an alias", async () => {
+  test("sends mail with the mailbox's password, if the login is the address or an alias", async () => {
     expect(await sends(mailbox.email, mailbox.password)).toBe("sent");
     expect(await sends(`countess@${domain}`, mailbox.password)).toBe("sent");
     expect(relay.mails.at(-1)).toMatchObject({ from: mailbox.email, to: ["bob@example.net"] });
   });
 
-  test("sends by TLS from the first byte, too", async () => {
+  test("also sends mail by TLS from the first byte", async () => {
     expect(await sends(mailbox.email, mailbox.password, true)).toBe("sent");
     expect(await sends(mailbox.email, `${mailbox.password}x`, true)).toBe("refused");
   });
 
-  test("takes not even the right password before STARTTLS", async () => {
+  test("does not accept even the right password before STARTTLS", async () => {
     const { submission: port } = proxy.ports;
     const auth = { user: mailbox.email, pass: mailbox.password };
     const asIs = { host: "127.0.0.1", port, secure: false, ignoreTLS: true, auth, forceAuth: true };
@@ -103,7 +105,7 @@ describe.skipIf(!hasNginx)("a real mail proxy by the files in docs/mail-servers.
   const readsMail = (user: string, password: string, by = proxy) =>
     imapLogin({ port: by.ports.imaps, ca: by.ca, servername: proxyName }, { user, password });
 
-  test("reads mail by the mailbox's password, which the server behind gets with the mailbox's own address", async () => {
+  test("lets a user read mail with the mailbox's password, and gives the IMAP server the mailbox's own address", async () => {
     const { email: user, password } = mailbox;
     expect(await readsMail(user, password)).toMatch(/^OK/);
     expect(await readsMail(`countess@${domain}`, password)).toMatch(/^OK/);
@@ -113,7 +115,7 @@ describe.skipIf(!hasNginx)("a real mail proxy by the files in docs/mail-servers.
     ]);
   });
 
-  test("reads no mail by a wrong password, or by a master password", async () => {
+  test("lets nobody read mail with a wrong password, or with a master password", async () => {
     const master = await send("POST", "credentials", { name: "reader", generate: true });
     expect(await readsMail(mailbox.email, `${mailbox.password}x`)).toBe(
       "NO [AUTHENTICATIONFAILED] Invalid login or password",
@@ -126,7 +128,7 @@ describe.skipIf(!hasNginx)("a real mail proxy by the files in docs/mail-servers.
     expect(imap.logins).toEqual([]);
   });
 
-  test("lets nobody in when the API's address has another certificate", async () => {
+  test("lets nobody in if the API's address has another certificate", async () => {
     const misled = await startProxy(gateway.port, process.env["MAIL_SECRET"] ?? "", proxy.ca);
     try {
       const { email: user, password } = mailbox;
@@ -144,7 +146,7 @@ describe.skipIf(!hasNginx)("a real mail proxy by the files in docs/mail-servers.
     }
   });
 
-  test("has nothing to say to another program on its machine, which does not know the secret", async () => {
+  test("tells nothing to another program on its machine that does not know the secret", async () => {
     const hop = `http://127.0.0.1:${proxy.ports.hop}`;
     const headers = { "auth-protocol": "imap", "auth-user": mailbox.email, "auth-pass": mailbox.password };
     const answer = await fetch(`${hop}/internal/mail/auth`, { headers });
@@ -152,14 +154,14 @@ describe.skipIf(!hasNginx)("a real mail proxy by the files in docs/mail-servers.
     expect((await fetch(`${hop}/internal/mail/recipient?address=${mailbox.email}`)).status).toBe(404);
   });
 
-  test("refuses a wrong password, a user that does not exist, and one of no domain of ours", async () => {
+  test("refuses a wrong password, a user that does not exist, and a user of an unknown domain", async () => {
     expect(await sends(mailbox.email, `${mailbox.password}x`)).toBe("refused");
     expect(await sends(`nobody@${domain}`, mailbox.password)).toBe("refused");
     expect(await sends("ada@example.net", mailbox.password)).toBe("refused");
   });
 
   test.each(["account", "workspace", "domain"])(
-    "sends by a master password of the %s until it is deleted",
+    "sends mail with a master password of the %s until the master password is deleted",
     async (scope) => {
       const { workspace_id } = await send("GET", `domains/${domain}`);
       const narrowed = { account: {}, workspace: { workspace_id }, domain: { domain } }[scope];
@@ -190,7 +192,7 @@ describe.skipIf(!hasNginx)("a real mail proxy by the files in docs/mail-servers.
     expect(await sends(mailbox.email, mailbox.password)).toBe("sent");
   });
 
-  test("takes the old password no more once it is rotated", async () => {
+  test("does not accept the old password after a rotation", async () => {
     await send("POST", `mailboxes/${mailbox.id}/rotate-password`);
     expect(await sends(mailbox.email, mailbox.password)).toBe("refused");
     const { password } = await send("POST", `mailboxes/${mailbox.id}/reveal-credentials`);

@@ -27,7 +27,7 @@ export const proxyName = "mail.example.com";
 
 type Mail = { from: string; to: string[]; text: string };
 
-/** A real SMTP server that takes all mail, as a relay behind the proxy does. */
+/** A real SMTP server that accepts all mail, as a relay behind the proxy does. */
 export async function startRelay(): Promise<{ port: number; mails: Mail[]; stop: () => Promise<void> }> {
   const mails: Mail[] = [];
   const server = new SMTPServer({
@@ -125,8 +125,8 @@ export type MailProxy = {
 };
 
 /**
- * Starts nginx's mail proxy by the files in docs/mail-servers.md, with other addresses, ports and paths. The proxy asks
- * a gateway about logins. `trusted` is a certificate to trust instead of the API's.
+ * Starts nginx's mail proxy with the files in docs/mail-servers.md, but with other addresses, ports and paths. The
+ * proxy asks a gateway about logins. `trusted` is a certificate to trust instead of the API's.
  */
 export async function startProxy(gatewayPort: number, key: string, trusted?: string): Promise<MailProxy> {
   const folder = await mkdtemp(join(tmpdir(), "nginx-"));

@@ -2,7 +2,7 @@ import { lambdas, workers } from "../../infra/entry-points.ts";
 import { only, spec, synthesize } from "./cdk/synthesis.ts";
 import { payments } from "./provider-grants.ts";
 
-/** The stack of the whole product, with a function beside that has no access to the table. */
+/** The stack of the whole product, and one additional function that has no access to the table. */
 export const template = synthesize(
   [...lambdas, spec("dns_records.search", { access: "none" })],
   payments,
@@ -33,7 +33,7 @@ export const grantsOf = (functionId: string): unknown[][] =>
       ]),
   );
 
-/** The logical id of a Lambda's function. */
+/** The logical id of the function of a Lambda, from its name. */
 export const idOf = (name: string): string =>
   `${name
     .split(/[._]/)

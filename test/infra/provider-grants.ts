@@ -24,7 +24,7 @@ export const onSecret = (name: string) => [
   },
 ];
 
-/** The grant to send mail by SES with these resources of it. */
+/** The grant to send mail with this resource of SES. */
 export const onSes = (...resources: string[]) => {
   const arns = resources.map((resource) => ({
     "Fn::Join": [

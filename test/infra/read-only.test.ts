@@ -8,7 +8,7 @@ import { examples } from "../support/examples.ts";
 import { hookCalls } from "../support/table-calls.ts";
 import { newAccount, newServiceAccount } from "../support/world.ts";
 
-/** A call of the table: its command, and of what kind the item is where it names one. */
+/** A call of the table: its command, and the kind of the item if the call names an item by its key. */
 type Call = { command: string; kind: string | undefined };
 const recorded = new AsyncLocalStorage<Call[]>();
 
@@ -22,7 +22,7 @@ hookCalls(({ operation, input }, next) => {
 const reads = new Set(["GetItem", "BatchGetItem", "Query"]);
 
 test.each(routes.filter(({ access, capability }) => access === "read" && capability !== null))(
-  "$name writes nothing but that it was called: its caller's bucket and the use of a token, by single updates",
+  "$name writes only the rate-limit bucket of its caller and the last use of the token, by one update each",
   async (route) => {
     const account = await newAccount();
     const example = (await examples[route.name]?.(account)) ?? {};

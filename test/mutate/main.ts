@@ -12,14 +12,16 @@ import { openWarm, type Warm } from "./warm.ts";
 
 const help = `npm run mutate -- <file or folder> … [--sample N] [--seed S] [--near]
 
-Makes one small mistake after another in the sources below shared/ that are named, runs the tests that should notice, and
-lists the mistakes that no test noticed. Each is either a missing test or equivalent to what was written: name those in
-test/mutate/equivalents.ts. It works on a copy of the project, which has all of the mistakes in it, each with a switch, and
-in one process, which runs the tests again and again.
+Makes one small mistake after another in the named sources below shared/. For each mistake, runs the tests that should
+notice it. Then lists the mistakes that no test noticed. For such a mistake a test is missing, or the changed code does
+the same as the original. In the second case, add the mistake to test/mutate/equivalents.ts.
 
-  --sample N    tries N mistakes of each file, chosen by the seed, and not all
-  --seed S      chooses the same mistakes again
-  --near        leaves out the slow tests, which take a minute each for a mistake that no other test notices`;
+The command works on a copy of the project, which has all mistakes in it, each with a switch. One process runs the tests
+again and again.
+
+  --sample N    tries only N mistakes of each file, chosen by the seed
+  --seed S      the same seed chooses the same mistakes (1)
+  --near        leaves out the slow tests. Each takes a minute for each mistake that no other test notices`;
 
 type Named = Mutant & { file: string };
 type Tried = Named & { id: number };
@@ -36,7 +38,7 @@ const { values, positionals } = parseArgs({
 
 const root = resolve(import.meta.dirname, "../..");
 
-/** The files that the words of the command line stand for. */
+/** The sources that the command line names: files, and all files in folders. */
 const filesOf = (words: readonly string[]): string[] =>
   words.flatMap((word) => (word.endsWith(".ts") ? [word] : globSync(`${word}/**/*.ts`, { cwd: root }).toSorted()));
 
@@ -52,7 +54,7 @@ async function chosen(file: string): Promise<Named[]> {
 
 const leftOut = new Set(["node_modules", ".git", "cdk.out", ".data"]);
 
-/** A copy of the project that shares its packages. */
+/** Copies the project. The copy uses the same node_modules. */
 async function copyProject(): Promise<string> {
   const copy = await mkdtemp(join(tmpdir(), "hosted-mail-mutate-"));
   await cp(root, copy, { recursive: true, filter: (path) => !leftOut.has(basename(path)) });
@@ -71,20 +73,20 @@ async function writeSwitches(copy: string, tried: readonly Tried[]): Promise<voi
 type Seen = { tookMs: number; reached: ReadonlySet<number> };
 
 /**
- * What each file of tests reaches, and how long it takes. A mistake is noticed only by tests that pass without it:
- * throws.
+ * Runs each test file without a mistake. Returns its time, and the mistakes whose places it runs. Throws if a test
+ * fails, because only a test that passes without a mistake can notice the mistake.
  */
 async function look(warm: Warm, tests: Iterable<string>): Promise<Map<string, Seen>> {
   const seen = new Map<string, Seen>();
   for (const file of tests) {
     const { passed, tookMs, reached } = await warm.run(file);
-    if (!passed) throw new Error(`Not all tests pass as they are: npm run vitest -- ${file}`);
+    if (!passed) throw new Error(`A test fails without any mistake: npm run vitest -- ${file}`);
     seen.set(file, { tookMs, reached: new Set(reached) });
   }
   return seen;
 }
 
-/** Notices mistakes by the tests that reach them, quick ones first, and those that noticed many before. */
+/** Finds a test file that notices a mistake, among the test files that run its place. */
 class Judge {
   readonly #warm: Warm;
   readonly #testsOf: ReadonlyMap<string, string[]>;
@@ -97,7 +99,10 @@ class Judge {
     this.#seen = seen;
   }
 
-  /** Those of its own name first. */
+  /**
+   * Sorts test files. The test file with the name of the source is first. Quick files, and files that noticed many
+   * mistakes before, come early.
+   */
   #inOrder(file: string, tests: readonly string[]): string[] {
     const own = `test/${file.replace(/\.ts$/, ".test.ts")}`;
     const costOf = (test: string): number =>
@@ -106,13 +111,14 @@ class Judge {
   }
 
   /**
-   * The test file that notices a mistake. What a mistake leaves behind in the process must not be taken for the next
-   * one: a file that failed has to pass without it, or it is tried again in a new process.
+   * Returns the test file that notices a mistake. A mistake can leave state in the process, which makes later tests
+   * fail. So the file that failed must pass without the mistake. If it does not, the mistake is tried again in a new
+   * process.
    */
   async noticedBy(mutant: Tried): Promise<string | undefined> {
     const tests = this.#testsOf.get(mutant.file) ?? [];
     const reaching = tests.filter((test) => this.#seen.get(test)?.reached.has(mutant.id));
-    // What is run once in the life of a process is reached by the first test that comes by.
+    // If code runs only once in the life of a process, only the first test file that loads the code seems to reach it.
     const isOnce = mutant.isStatic || reaching.length === 1;
     if (!isOnce) {
       const failing = await this.#failing(mutant, reaching);
@@ -145,7 +151,7 @@ async function judge(copy: string, files: readonly string[], tried: readonly Tri
     }
     const seen = await look(warm, new Set([...tests.values()].flat()));
     const tookMs = [...seen.values()].reduce((sum, one) => sum + one.tookMs, 0);
-    console.log(`${seen.size} files of tests pass without a mistake, in ${Math.round(tookMs / 1000)} s`);
+    console.log(`${seen.size} test files pass without a mistake, in ${Math.round(tookMs / 1000)} s`);
     const deciding = new Judge(warm, tests, seen);
     const survivors: Tried[] = [];
     for (const [index, mutant] of tried.entries()) {
@@ -171,7 +177,7 @@ async function main(): Promise<void> {
   process.env["TEST_SEED"] ??= "1";
   const files = filesOf(positionals);
   const rounds = (await Promise.all(files.map(chosen))).flatMap((list) => list.map((one, round) => ({ one, round })));
-  // One of each file, and then another one: a run that is broken off has tried some of all.
+  // One mistake of each file, then the next one of each file. So a run that is stopped early has tried some of each.
   const all = rounds.toSorted((a, b) => a.round - b.round).map(({ one }, id) => ({ ...one, id }));
   const tried = all.filter((one) => !equivalents.has(nameOf(one)));
   const copy = await copyProject();

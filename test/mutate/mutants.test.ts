@@ -20,13 +20,13 @@ const source = `
 `;
 const inputs = [undefined, 0, 1, 2, 3].flatMap((a) => [undefined, 1, 2].map((b) => [a, b]));
 
-/** What the source answers to each input; the choice is in force from the beginning. */
+/** Returns the answers of `judge` to all inputs, as JSON. The mistake `chosen` is in force from the beginning. */
 function answersOf(text: string, chosen?: number): string {
   const told = `${stripTypeScriptTypes(text)}; JSON.stringify(inputs.map(([a, b]) => judge(a, b)))`;
   return runInNewContext(told, { inputs, isMutant: (id: number) => id === chosen }) as string;
 }
 
-test("a source with switches is right while none is chosen, and makes exactly the mistake that is", () => {
+test("a source with switches works like the original, and with a chosen mistake like a source with this mistake", () => {
   const mutants = mutantsOf(source).map((mutant, id) => ({ ...mutant, id }));
   const switched = withSwitches(source, mutants);
   const right = answersOf(source);
@@ -37,7 +37,7 @@ test("a source with switches is right while none is chosen, and makes exactly th
   expect(mutants.filter(({ isStatic }) => isStatic).map(({ from }) => from)).toEqual(["2"]);
 });
 
-test("every listed equivalent is a mistake that its file can have", () => {
+test("every mistake in the list of equivalents is possible in its file", () => {
   const stale = [...equivalents].filter((key) => {
     const [file = "", name] = key.split(/: (.*)/s);
     const source = readFileSync(resolve(import.meta.dirname, "../..", file), "utf8");

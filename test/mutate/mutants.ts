@@ -4,21 +4,21 @@ import { join } from "node:path";
 import type TypeScript from "./typescript-6/node_modules/typescript/lib/typescript.js";
 
 const require = createRequire(join(import.meta.dirname, "typescript-6/package.json"));
-// The compiler as a library: TypeScript 7 has none.
+// The compiler as a library. TypeScript 7 does not have it, so this is TypeScript 6.
 const ts = require("typescript") as typeof TypeScript;
 const { SyntaxKind } = ts;
 
 type Range = { start: number; end: number };
-/** One small mistake in a file: what stands in place of the text from `start` to `end`. */
+/** One small mistake in a file: `to` replaces the text from `start` to `end`. */
 export type Mutant = Range & {
   line: number;
   from: string;
   to: string;
-  /** The expression around it, right and wrong: what it goes by, whatever its line. */
+  /** The name of the mistake: the expression around it, right and wrong. It does not depend on the line. */
   name: string;
-  /** The expression around it that stands for the right code and for the mistake, whichever is chosen while it runs. */
+  /** The expression that gets the switch. When it runs, the switch chooses the right code or the mistake. */
   host: Range;
-  /** Whether it is run once, when the file is loaded. */
+  /** Whether the code runs only once, when the file is loaded. */
   isStatic: boolean;
 };
 
@@ -49,7 +49,7 @@ const methods: Readonly<Record<string, string>> = {
   floor: "ceil",
 };
 
-/** The whole of a chain of members and calls that a node is the beginning of. */
+/** The whole chain of members and calls that begins with a node. */
 function chainFrom(node: TypeScript.Node): TypeScript.Node {
   const { parent } = node;
   const goesOn =
@@ -60,7 +60,7 @@ function chainFrom(node: TypeScript.Node): TypeScript.Node {
   return goesOn && parent.expression === node ? chainFrom(parent) : node;
 }
 
-/** What stands in place of a node, as ranges of the file and their replacements; its host is itself if not said. */
+/** The mistakes at a node: `to` replaces the text of `of`. `host` gets the switch. Without it, `of` gets the switch. */
 function replacements(node: TypeScript.Node): { of: TypeScript.Node; to: string; host?: TypeScript.Node }[] {
   if (ts.isBinaryExpression(node)) {
     const others = operators[node.operatorToken.kind] ?? [];
@@ -90,7 +90,7 @@ function replacements(node: TypeScript.Node): { of: TypeScript.Node; to: string;
   return [];
 }
 
-/** Types and words for people: no test has to notice a change of them. */
+/** Whether a node gets no mistake: types, imports, descriptions and log lines. No test has to notice their changes. */
 const isLeftAlone = (node: TypeScript.Node): boolean =>
   ts.isTypeNode(node) ||
   ts.isImportDeclaration(node) ||
@@ -108,7 +108,7 @@ export function mutantsOf(source: string): Mutant[] {
   const rangeOf = (node: TypeScript.Node): Range => ({ start: node.getStart(file), end: node.getEnd() });
   const visit = (node: TypeScript.Node, isStatic: boolean): void => {
     if (isLeftAlone(node)) {
-      // What a schema is described by ends the chain that says what it takes.
+      // A description is the end of a chain. The rest of the chain says what the schema accepts, and gets mistakes.
       if (ts.isCallExpression(node)) visit(node.expression, isStatic);
       return;
     }
@@ -126,14 +126,14 @@ export function mutantsOf(source: string): Mutant[] {
 }
 
 /**
- * The source with all of these mistakes in it. `globalThis.isMutant` is asked with the number of a mistake whenever its
- * place is run, and chooses: the code is right where it answers false.
+ * The source with all of these mistakes in it. Whenever the place of a mistake runs, it calls `globalThis.isMutant`
+ * with the number of the mistake. If the result is false, the right code runs.
  */
 export function withSwitches(source: string, numbered: readonly (Mutant & { id: number })[]): string {
   const hosts = [...Map.groupBy(numbered, ({ host }) => `${host.start} ${host.end}`).values()]
-    // Outer ones first.
+    // Outer hosts first.
     .toSorted(([a], [b]) => (a && b ? a.host.start - b.host.start || b.host.end - a.host.end : 0));
-  /** The text of a range, with the switches of the hosts in it from a place of the list on. */
+  /** The text of a range, with switches for the hosts inside it. `first` is the index of the first host that counts. */
   const textOf = ({ start, end }: Range, first: number): string => {
     const parts: string[] = [];
     let at = start;

@@ -1,6 +1,6 @@
 /*
- * Loaded before anything else by the process that runs the tests: which of the mistakes in its sources is chosen, and
- * which of their places have been run.
+ * The process that runs the tests loads this module before anything else. The module knows which mistake is chosen, and
+ * the places of which mistakes have run.
  */
 declare global {
   var isMutant: (id: number) => boolean;

@@ -3,7 +3,7 @@ import { dirname, join, resolve } from "node:path";
 
 const root = resolve(import.meta.dirname, "../..");
 
-/** Tests that notice mistakes in all of the core, and take a minute. */
+/** Slow test files. They notice mistakes in the whole core, and take a minute. */
 export const slow: readonly string[] = [
   "test/routes.test.ts",
   "test/tenants.test.ts",
@@ -14,7 +14,7 @@ export const slow: readonly string[] = [
   "test/functions/code/callable-functions.test.ts",
 ];
 
-/** Folders and files of tests that are about a source besides those of its own name. */
+/** Further test folders and files for sources, besides those with the name of the source. */
 const further: Readonly<Record<string, readonly string[]>> = {
   "shared/http/authorize.ts": [
     "test/functions/auth/authorizations",
@@ -51,7 +51,7 @@ const further: Readonly<Record<string, readonly string[]>> = {
   "shared/table": ["test/shared/changes", "test/functions/workspaces", "test/functions/audit"],
 };
 
-/** The tests that are about a file and what is around it. */
+/** The test files and folders for a source and its neighbours. */
 export function testsOf(file: string): string[] {
   const near = [
     `test/${file.replace(/\.ts$/, ".test.ts")}`,

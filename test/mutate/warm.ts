@@ -3,26 +3,26 @@ import { join } from "node:path";
 
 import { createVitest, ForksPoolWorker, type PoolOptions, type PoolWorker, type Reporter } from "vitest/node";
 
-// The surroundings of the tests are started here, and load sources as well.
+// The surroundings of the tests start in this process. They load sources with switches too.
 import "./switch.ts";
 import type { Reached, Switch } from "./switch.ts";
 
 type Request = Parameters<PoolWorker["send"]>[0];
 type Heard = (message: unknown) => void;
 
-/** How long one file of tests may take: a mistake that makes it take longer is noticed. */
+/** The longest time of a test file, in milliseconds. A mistake that makes a file take longer counts as noticed. */
 const limitMs = 180_000;
 
-/** What one run of a file of tests showed, and the mistakes whose places it ran. */
+/** The result of one run of a test file. `reached` has the mistakes whose places ran. */
 type Run = { passed: boolean; tookMs: number; reached: number[] };
 
-/** Runs files of tests in one process, which has everything loaded and has one mistake at a time, or none. */
+/** Runs test files in one process, which has everything loaded. The process has one mistake at a time, or none. */
 export type Warm = {
-  /** The files of tests below these paths. */
+  /** The test files below these paths. */
   testsBelow: (paths: readonly string[]) => Promise<string[]>;
-  /** Runs one file, with a mistake or without; it is given up at the first test that fails. */
+  /** Runs one test file, with a mistake or without one. The run stops at the first test that fails. */
   run: (file: string, mutant?: number) => Promise<Run>;
-  /** Ends the process: the next file is run by a new one. */
+  /** Ends the process. A new process runs the next file. */
   cool: () => Promise<void>;
   close: () => Promise<void>;
 };
@@ -30,10 +30,10 @@ export type Warm = {
 /** The process of the tests, which stays from one run of vitest to the next. */
 class Keeper {
   child: ChildProcess | undefined;
-  /** What the process is told when it starts. */
+  /** The message that the process gets when it starts. */
   chosen: Switch = { mutant: undefined };
 
-  /** Tells it which mistake it has from here on, and answers the mistakes whose places it ran so far. */
+  /** Tells the process which mistake it has now. Returns the mistakes whose places ran since the last call. */
   async tell(chosen: Switch): Promise<number[]> {
     this.chosen = chosen;
     const { child } = this;
@@ -61,7 +61,7 @@ class Keeper {
   }
 }
 
-/** Vitest's own process for tests, but for its end: the first one is kept, and taken for every further run. */
+/** Vitest's own process for tests, but it does not end. The first process is kept, and does every further run. */
 class Kept extends ForksPoolWorker {
   readonly #keeper: Keeper;
   readonly #isNew: boolean;
@@ -97,7 +97,7 @@ class Kept extends ForksPoolWorker {
 
   override async stop(): Promise<void> {}
 
-  /** What would end the process, or start it a second time, is answered in its place. */
+  /** Sends a message. If the message would end the process or start it again, answers the message itself. */
   override send(message: Request): void {
     const type = message.type === "stop" ? "stopped" : message.type === "start" && !this.#isNew ? "started" : undefined;
     if (type === undefined) return super.send(message);
@@ -132,7 +132,7 @@ export async function openWarm(copy: string): Promise<Warm> {
     const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specificationsOf(file));
     clearTimeout(timer);
     const tookMs = performance.now() - start;
-    // What vitest answers holds the modules of earlier runs as well.
+    // The result of vitest also has the modules of earlier runs.
     const tests = testModules.find(({ moduleId }) => moduleId === join(copy, file));
     const passed = unhandledErrors.length === 0 && tests?.state() === "passed";
     return { passed, tookMs, reached: await keeper.tell({ mutant: undefined }) };

@@ -3,7 +3,7 @@ import type { Table } from "../../shared/table/table.ts";
 import { currencyOf, newId, silent, type Scene } from "./billing-scene.ts";
 import type { World } from "./world.ts";
 
-/** The world of the preparation of a schedule. No call fails in it, and `watch` and `note` do nothing. */
+/** The world in which a schedule is prepared. No call fails, and `watch` and `note` do nothing. */
 export const worldBefore = (table: Table, now: Date, peek: World["peek"]): World => ({
   table,
   now: () => now,

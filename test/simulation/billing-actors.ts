@@ -104,7 +104,7 @@ export const deliver: Act = async (scene, world, random) => {
 };
 
 /**
- * Asks the provider about checkouts, as the worker does, or earlier, as a product does at its start.
+ * Asks the provider about due checkouts, as the worker does. Sometimes also asks about open checkouts that are not due.
  */
 export const ask: Act = async (scene, world, random) => {
   if (scene.askingMistake === "nobody-asks") return;
@@ -119,14 +119,13 @@ export const topUp: Act = async (scene, world, random, accountId) => {
     const payments = providerOf(scene, world, created);
     await createTopup(accountId, amount, contextOf(scene, world, accountId), { payments, publicUrl: "http://here" });
   } catch (error) {
-    // No process works on these checkouts any more, and some of them may not be stored. The provider has them all the
-    // same.
+    // The product may not have stored these checkouts. The provider has them, so a payer can pay them.
     for (const checkout of created) checkout.given = true;
     throw error;
   }
 };
 
-/** Posts until there is an answer. A refusal for want of money must have been right at some moment in between. */
+/** Posts to a wallet. If the answer is `insufficient_funds`, the money was too little at some moment of the call. */
 async function post(scene: Scene, world: World, accountId: string, posting: Posting): Promise<void> {
   const amount = "amount" in posting ? (posting.amount ?? 0) : 0;
   let wasShort = false;

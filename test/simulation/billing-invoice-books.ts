@@ -17,14 +17,15 @@ type Books = {
   state: BillingState | undefined;
   accruals: Map<Day, Accrual>;
   invoices: StoredInvoice[];
-  /** The payment taken for each invoice, by the number of the invoice. */
+  /** The amount that was taken for each invoice, by the number of the invoice. */
   taken: Map<string, number>;
   /** The balance of the ledger account `vat`. */
   owedVat: number;
-  /** The part of each entry of `revenue` that belongs to a purchase, by the ordinal of the entry. */
+  /** The amount of each entry of `revenue`, by its ordinal. The amount is 0 if the entry belongs to no purchase. */
   bought: Map<number, number>;
   /**
-   * The plans of the account, as its events said. Empty if the changes came all at once: their order is not known then.
+   * The plans of the account, as its events said. Empty if one call of `check` got all changes, because then their
+   * order is not known.
    */
   plans: { plan_id: PlanId | null; from: Day }[];
 };
@@ -32,11 +33,11 @@ type Books = {
 /**
  * The rules of invoices:
  * - Invoices are numbered without gaps. They never change, except when they are paid.
- * - One movement pays the total of an invoice. The lines of an invoice add up to the total, and are the cost of the
- *   recorded days.
- * - No day is on two invoices. Every settled day that costs money is on an invoice.
- * - The ledger owes the VAT of the invoices, and each settled purchase is on one invoice.
- * - A day is recorded once, on the plan that the events said.
+ * - The lines and the VAT of an invoice add up to its total. The lines for usage are the cost of the recorded days.
+ * - One movement pays for an invoice. Its amount is the total without the purchases, which were paid before.
+ * - No day is on two invoices. The settled days of a month that are on no invoice cost at most one cent.
+ * - The ledger owes the VAT of all invoices. The settled purchases and the purchases on invoices have the same sum.
+ * - A day is recorded once, on the plan that the events named for this day.
  */
 export function invoiceInvariant(accountId: string): Invariant {
   const books: Books = {
@@ -53,7 +54,7 @@ export function invoiceInvariant(accountId: string): Invariant {
     const own = changes.filter(({ key }) => key.PK === `ACCOUNT#${accountId}`);
     const isFirst = books.state === undefined;
     const fresh = own.flatMap((change) => note(books, change));
-    // Changes that come all at once are not in their order: events of one millisecond have none.
+    // If one call gets all changes, their order is not known: events of the same millisecond have no order.
     if (isFirst && books.state && own.some(({ key }) => key.SK === "ACCOUNT")) books.plans = [];
     for (const invoice of fresh) checkInvoice(books, invoice);
     if (books.state && own.some(({ key }) => /^(BILLING|ACCRUAL|LIST#invoices|LEDGER#MOVEMENT)/.test(key.SK))) {
@@ -115,7 +116,7 @@ function checkPlan({ plans: changes }: Books, accrual: Accrual): void {
   const told = changes.findLast(({ from }) => from <= day)?.plan_id;
   // A managed IP without a plan is paid on the default plan. Nothing else is used without a plan.
   if (told === null && plan_id === defaultPlan && mailboxes + sent_mails === 0) return;
-  // All simulated IPs are charged by the day. A day without service has only sent mails, and keeps its plan.
+  // All simulated IPs are charged by the day. A day with sent mails and no service may keep the plan of the account.
   const hasService = dedicated_ips > 0 || mailboxes > 0 || sent_mails === 0;
   if (told && plans[told].needsDedicatedIp && dedicated_ips === 0 && (hasService || plan_id !== told))
     return mustHold(plan_id === defaultPlan, () => `${day} was recorded on ${plan_id} without a dedicated IP`);
@@ -143,8 +144,8 @@ function checkInvoice({ accountId, accruals }: Books, invoice: StoredInvoice): v
 }
 
 /**
- * Checks that the ledger owes the VAT of all invoices, and that each purchase up to `revenue_entries` was paid on one
- * invoice.
+ * Checks that the ledger owes the VAT of all invoices. Checks that the invoices have the same sum of purchases as the
+ * first `revenue_entries` entries of `revenue`.
  */
 function checkVat({ invoices, owedVat, bought }: Books, state: BillingState): void {
   const vat = invoices.reduce((sum, invoice) => sum + vatTotal(invoice), 0);
@@ -167,19 +168,19 @@ function checkState(books: Books, state: BillingState): void {
       number === numberOf(newSeries(accountId), ordinal + 1),
       () => `invoice ${ordinal + 1} has the number ${number}`,
     );
-    mustHold(period_start > end, () => `${number} is from ${period_start}, the one before to ${end}`);
+    mustHold(period_start > end, () => `${number} begins on ${period_start}, and the one before ends on ${end}`);
     end = period_end;
     const paid = status === "paid" && dueOf(invoice) > 0 ? dueOf(invoice) : undefined;
     mustHold(taken.get(number) === paid, () => `${number} is ${status}, and ${taken.get(number)} was taken for it`);
   }
   mustHold(taken.size <= invoices.length, () => "an invoice was paid that is not there");
-  mustHold(end < state.settle_from, () => `an invoice is to ${end}, and ${state.settle_from} is not settled`);
+  mustHold(end < state.settle_from, () => `an invoice ends on ${end}, and ${state.settle_from} is not settled`);
   mustHold(state.settle_from <= state.accrue_from, () => `${state.settle_from} is settled before it is recorded`);
   mustHold(state.invoices === invoices.length, () => `${invoices.length} invoices, not ${state.invoices}`);
   const open = [...invoices.entries()].flatMap(([ordinal, { status }]) => (status === "open" ? [ordinal] : []));
   mustHold(open.join() === state.open.join(), () => `${open.join()} are open, not ${state.open.join()}`);
   const owes = open.length > 0 || state.owed > 0;
-  mustHold(owes === (state.due_since !== undefined), () => `due since ${state.due_since}: ${open.join()}`);
+  mustHold(owes === (state.due_since !== undefined), () => `due since ${state.due_since}, and open are ${open.join()}`);
   checkDays(state, [...accruals.values()], invoices, currencyOf(accountId));
 }
 

@@ -8,9 +8,11 @@ import type { Change } from "../support/memory-table.ts";
 import { mustHold, type Invariant } from "./world.ts";
 
 /**
- * The queue has the next day of every account after every commit, and no day of a closed account. The queue may also
- * have days that are closed already. The worker removes these. An account that is closed while amounts are held stays
- * in the queue at least until nothing is held, and then until the worker removes it.
+ * The rules of the queue of days that the worker must bill, after every commit:
+ * - The queue has the next day of every open account. It may also have days that are billed already. The worker removes
+ *   these.
+ * - The queue has no day of a closed account, unless amounts were held when the account was closed. Then the account
+ *   stays in the queue at least until nothing is held. After that, the worker removes it.
  */
 export function queueInvariant(accountId: string): Invariant {
   const queued = new Set<string>();

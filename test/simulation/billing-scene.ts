@@ -45,11 +45,11 @@ export type Scene = {
   aheadMs: number;
   checkouts: Checkout[];
   /**
-   * The events of the provider. `isKnown` is true when the product has answered the event, or when the event is lost.
-   * The provider does not repeat it after that.
+   * The events of the provider. `isKnown` is true if the product has answered the event, or if the event is lost. The
+   * end of the schedule delivers the other events first.
    */
   events: { event: PaymentEvent; isKnown: boolean; isLost?: boolean }[];
-  /** Whether accounts get managed IPs. No plan is cancelled then. */
+  /** Whether accounts get managed IPs. */
   hasIps?: boolean;
   askingMistake?: AskingMistake | undefined;
   /**
@@ -152,7 +152,7 @@ export const providerOf = (scene: Scene, world: World, created: Checkout[]): Pay
 });
 
 /**
- * The table without the due checkouts of other modules. They have their own calendar and their own payment provider.
+ * The table without the due checkouts of other modules. Other modules have another calendar and another provider.
  */
 const withOwnCheckouts = ({ accounts }: Scene, table: Table): Table => ({
   ...table,
@@ -173,7 +173,7 @@ const withOwnClosings = ({ accounts }: Scene, table: Table): Table => ({
   },
 });
 
-/** A table that reads every account by its key without a currency. */
+/** The table, but an account that is read by its key has no currency. */
 const withoutCurrencies = (table: Table): Table => ({
   ...table,
   get: (key, schema) =>
@@ -185,10 +185,7 @@ const withoutCurrencies = (table: Table): Table => ({
       : table.get(key, schema),
 });
 
-/**
- * Runs the worker over all shards. A planted mistake takes each account
- * out of the queue before its days are closed.
- */
+/** Runs the worker over all shards, with the mistake that is planted (`closingMistake`). */
 export async function sweepDays(scene: Scene, world: World): Promise<void> {
   const own = withOwnClosings(scene, world.table);
   const table = scene.closingMistake === "default-currency" ? withoutCurrencies(own) : own;
@@ -225,7 +222,9 @@ export function askingOf(scene: Scene, world: World): AskContext {
   };
 }
 
-/** Whether the webhook of a checkout is lost. This happens only while the product still asks about the checkout. */
+/**
+ * Whether the webhook of a checkout is lost. A webhook is lost only while the product still asks about its checkout.
+ */
 function isLost({ accountId, reference, stands }: Checkout, scene: Scene, world: World, random: Random): boolean {
   const topup = world.peek(topupKey(accountId, reference));
   const ageMs = nowOf(scene, world)().getTime() - Date.parse(String(topup?.["created_at"]));
@@ -247,7 +246,7 @@ export function visitCheckout(scene: Scene, world: World, random: Random): void 
     { type: "failed" as const, weight: 2 },
     { type: "expired" as const, weight: 2 },
   ]).type;
-  // A lost payment is followed by no other event. Another event would make the product stop asking.
+  // After a lost payment, the next event is a payment too. Another event would make the product stop asking.
   const type = wasPaid && ofIt.every(({ isLost }) => isLost) ? "paid" : drawn;
   const lost = isLost(checkout, scene, world, random);
   if (checkout.stands !== "paid")

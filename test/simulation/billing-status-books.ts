@@ -13,16 +13,18 @@ type Books = {
   state: BillingState | undefined;
   available: number;
   totals: Map<number, number>;
-  /** The last status that the operator gave to the account. Nothing else changes a suspended account. */
+  /**
+   * The last status from the operator. Undefined if billing has changed a status that was not `suspended` since then.
+   */
   operator: "suspended" | "active" | "closed" | undefined;
   /** Whether the changes were seen from the first one, so that the acts of the operator are known. */
   isFromStart: boolean;
 };
 
 /**
- * The status of an account follows its debt. Without debt it is active. It is past due from the moment at which the
- * wallet cannot pay the oldest invoice. It is suspended when that lasts longer than the grace. A status that the
- * operator set to suspended or closed stays.
+ * The status of an account follows its debt. Without debt, the account is active. It is past due once the wallet cannot
+ * pay the oldest invoice. It is suspended `graceDays` days after the debt became due, or later. If the operator set the
+ * status to suspended or closed, this status stays.
  */
 export function accountStatusInvariant(accountId: string): Invariant {
   const books: Books = {
@@ -38,7 +40,7 @@ export function accountStatusInvariant(accountId: string): Invariant {
     const { account: before } = books;
     for (const change of own) note(books, change);
     const { account } = books;
-    // Changes that come all at once are not in their order: events of one millisecond have none.
+    // If one call gets all changes, their order is not known: events of the same millisecond have no order.
     if (before === undefined && (books.state || account?.version !== 1)) books.isFromStart = false;
     if (!account || own.every(({ key }) => key.SK !== "ACCOUNT" && key.SK !== "BILLING")) return;
     if (before && before.status !== account.status) checkStep(books, before, account);

@@ -12,7 +12,7 @@ type Books = {
   movements: Map<string, StoredMovement>;
   entries: Map<string, Entry>;
   rows: Map<string, StoredTransaction>;
-  /** The instant at which each listed transaction first appeared. */
+  /** The effective instant of each listed transaction, by the ordinal of the transaction. */
   places: Map<number, string>;
   topups: Map<string, StoredTopup>;
   listed: number;
@@ -22,8 +22,8 @@ type Books = {
 const minorOf = (amount: string): number => Number(amount.replace(".", ""));
 
 /**
- * The transactions of a wallet are its movements, one for one. Their amounts add up to the balance. Every credit of a
- * top-up belongs to a paid checkout, happens once, and has an amount that the provider told.
+ * Each movement of a wallet has one transaction. The amounts of the transactions add up to the balance. Every credit of
+ * a top-up belongs to a paid checkout, happens once, and has an amount that the provider reported.
  */
 export function walletInvariant(scene: Scene, accountId: string): Invariant {
   const books: Books = {
@@ -102,7 +102,10 @@ function checkMovement({ movements, rows, entries }: Books, id: string): void {
   const wanted = [status, money(amount), direction, movement.reference].join();
   mustHold(told === wanted, () => `the transaction of ${id} says ${told} and not ${wanted}`);
   if (status !== "settled") return;
-  mustHold(row.balance_after === money(entry?.balance_after ?? NaN), () => `${id}: ${row.balance_after} is not so`);
+  mustHold(
+    row.balance_after === money(entry?.balance_after ?? NaN),
+    () => `${id}: the balance ${row.balance_after} is not that of its entry`,
+  );
 }
 
 function checkSums({ rows, balance, listed }: Books): void {

@@ -139,7 +139,7 @@ async function quiet(scene: Scene, world: World): Promise<void> {
   mustHold(commits === 0, () => `everything was done, and done again it made ${commits} commits`);
 }
 
-/** Asks about all open checkouts, also before they are due. Asks about none with the mistake `nobody-asks`. */
+/** Asks about all open checkouts, also before they are due. With the mistake `nobody-asks`, does nothing. */
 async function askAll(scene: Scene, world: World): Promise<void> {
   if (scene.askingMistake === "nobody-asks") return;
   await sweepCheckouts(askingOf(scene, world), { early: true });

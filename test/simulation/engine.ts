@@ -49,7 +49,7 @@ export async function simulate(options: Options): Promise<Outcome> {
   // Random choices of the product must come from the seed as well.
   const chance = random.fork();
   Math.random = () => chance.below(2 ** 31) / 2 ** 31;
-  // Most errors here are answers. Their stacks take half of the time that an error costs.
+  // Most errors here are expected answers. A stack trace would double the time that an error takes.
   if (!options.trace) Error.stackTraceLimit = 0;
   const [alone, ...others] = options.modules;
   const { VAT, PLAN_PRICES } = process.env;
@@ -132,7 +132,7 @@ async function runSchedule({ modules, steps, bug, trace }: Options, random: Rand
     }
   };
 
-  /** Starts a process, or lets one go on to its next await. Returns the process, or undefined if it died. */
+  /** Starts a process, or lets a waiting process go on or die. Returns the process, or undefined if it died. */
   const move = (): Process | undefined => {
     const ready = waiting.filter(({ from }) => from <= outcome.steps);
     if (processes.length < weather.processes && random.chance(ready.length === 0 ? 1 : 0.3)) {

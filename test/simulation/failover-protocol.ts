@@ -34,8 +34,9 @@ export type Planet = {
   requireLease: (region: Region) => void;
   /** Sends a request to a provider. Its effect comes later, even if the caller is dead by then. */
   call: (effect: () => void) => Promise<void>;
-  /** The charges at the payment provider and the operations at the registrar, by the ids that callers chose. */
+  /** The charges at the payment provider, by the ids of the callers' requests. */
   charges: Map<string, number>;
+  /** The operations at the registrar, by the ids of the callers' requests. */
   operations: Map<string, { name: string; price: number; isDone: boolean }>;
   bug: FailoverBug | undefined;
   note: (line: string) => void;
@@ -78,8 +79,8 @@ const post = (
   });
 
 /**
- * Fulfils the wish of a caller in the region that writes the account, or finishes it after an interruption. Called
- * again after each failure.
+ * Fulfils the wish of a caller in the region that writes the account. After a death or a `NotWriter`, the next call
+ * finishes the wish.
  */
 export async function perform(planet: Planet, intent: Intent, random: Random): Promise<void> {
   await planet.turn("is routed");
@@ -111,8 +112,8 @@ export async function perform(planet: Planet, intent: Intent, random: Random): P
 
 /**
  * Makes `east` ready to write the account. The copy in `east` can lack items of the last seconds, and can have half of
- * a transaction. So the ledger is made anew from the records of the providers. If it dies at any step, it can be called
- * again.
+ * a transaction. So the ledger is made anew from the records of the providers. If the process dies at any step, another
+ * call does all of the work again.
  */
 export async function takeOver(planet: Planet): Promise<void> {
   if (planet.bug === "torn-ledger") return;

@@ -18,8 +18,8 @@ import { createTrace } from "./trace.ts";
 import { mustHold } from "./world.ts";
 
 /**
- * The time that a process may act without hearing from the directory, and the longest time of a call to a provider, in
- * steps.
+ * `leaseSteps` is the number of steps that `west` may act without contact to the directory. `callSteps` is the largest
+ * number of steps that a call to a provider takes.
  */
 const [leaseSteps, callSteps] = [20, 30];
 
@@ -35,8 +35,9 @@ type Options = {
 
 /**
  * Runs one schedule of an account whose writer region fails. Callers top up and buy names in `west`. The table of
- * `west` is copied to `east` item by item, and late. At some step `west` is cut off, and goes on or dies. `east` takes
- * over. Processes die at any step. In the end every caller has an answer, and the providers and the ledger must agree.
+ * `west` is copied to `east` item by item, and late. In most runs `west` is cut off at some step, and `east` takes
+ * over. In half of these runs all processes die at this step, and start again. In some runs processes also die at other
+ * steps. In the end every caller must have an answer, and the providers and the ledger must agree.
  */
 export async function simulateFailover({ seed, steps, bug, trace }: Options): Promise<Outcome> {
   const random = createRandom(seed);
@@ -54,7 +55,7 @@ export async function simulateFailover({ seed, steps, bug, trace }: Options): Pr
   }
 }
 
-/** Top-ups of 10 to 30, and purchases of names for 5 to 15 each, so that the money is not enough for every name. */
+/** Top-ups of 10 to 30, and purchases of names for 5 to 15 each. The money may not be enough for every name. */
 const newIntents = (random: Random): Intent[] => [
   ...[1, 2, 3].map((number) => ({ kind: "topup" as const, id: `t${number}`, amount: random.between(10, 30) })),
   ...[1, 2, 3, 4].map((number) => ({
@@ -75,7 +76,7 @@ function createGlobe(
   const directory = { writer: "west" as Region | undefined, isCut: false, leaseUntil: leaseSteps };
   const processes: Process[] = [];
   const effects: { at: number; effect: () => void }[] = [];
-  /** The items on their way from one table to the other. A global table copies each item by itself. */
+  /** The changes that are not copied from `west` to `east` yet. A global table copies each item by itself. */
   const copies: Change[] = [];
   let isCopying = true;
   let current: Process | undefined;
@@ -142,7 +143,7 @@ function createGlobe(
     process.restart();
   };
 
-  /** Applies one item to the other table. Items of one key are applied in their order. */
+  /** Copies one change to the table of `east`. Changes of the same key are copied in their order. */
   const copyOne = (): void => {
     const [picked] = [random.pick(copies)];
     const first = copies.findIndex(({ key }) => key.PK === picked.key.PK && key.SK === picked.key.SK);

@@ -22,7 +22,7 @@ type Books = {
 /**
  * The rules of dedicated IPs:
  * - An address belongs to one dedicated IP at most. An active host holds all of its addresses.
- * - A taken address of the stock belongs to a dedicated IP. A free one can be claimed.
+ * - A taken address of the stock belongs to a dedicated IP. A free address of the stock is offered.
  * - A managed dedicated IP is paid once, when it becomes ready, or never.
  * - A domain sends from an existing dedicated IP of its account.
  * - A dedicated IP with a due time is in the queue.
@@ -111,8 +111,8 @@ function checkStock({ holders, free, lives, rows }: Books): void {
 }
 
 /**
- * Checks the hold of a managed dedicated IP. It is captured once the IP is ready. It is voided if the IP was given back
- * before.
+ * Checks the hold of a managed dedicated IP. The hold is captured once the IP is ready. If the IP is deleted before it
+ * is ready, the hold is voided.
  */
 function checkMoney(
   { holds, rows }: Books,

@@ -14,8 +14,8 @@ import { mustHold, type World } from "./world.ts";
 const mostRounds = 300;
 
 /**
- * Runs the worker until no dedicated IP is being provisioned and no assignment is open. Then counts, places and records
- * must agree.
+ * Runs the worker until no dedicated IP is being provisioned and no assignment is open. Then the domains must agree
+ * with the counts of the IPs, with the IPs' lists of domains, and with the SPF records.
  */
 export async function restOfIps(scene: IpScene, world: World, random: Random): Promise<void> {
   scene.isCalm = true;
@@ -50,7 +50,7 @@ async function checkPlaces({ rows, domains }: IpScene, { table }: World): Promis
     const { PK, SK } = ipDomainKey(account_id, id);
     const places = (await table.between(PK, SK, `${SK}~`)).map((row) => row["domain_id"]);
     mustHold(domain_count === own.length, () => `${id} counts ${domain_count} of ${own.length} domains`);
-    mustHold(String(places) === String(own.toSorted()), () => `${id} has places of others, or lacks some`);
+    mustHold(String(places) === String(own.toSorted()), () => `${id} lists other domains than its own`);
   }
 }
 

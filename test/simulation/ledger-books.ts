@@ -24,7 +24,7 @@ type Books = {
  * - A stored balance is the sum of its entries and open holds.
  * - All debits together are equal to all credits.
  * - No limited account is overdrawn.
- * - A hold is resolved once, and stays so.
+ * - A hold is resolved at most once.
  */
 export function ledgerInvariant(ledger: Ledger): Invariant {
   const books: Books = {

@@ -47,7 +47,7 @@ async function ask(world: World, ledger: Ledger, operations: readonly Operation[
 const isRefusal = (error: unknown): error is Error =>
   error instanceof Overdrawn || error instanceof MovementConflict || error instanceof RangeError;
 
-/** Asks until there is an answer, at most four times, as a caller whose answers get lost. */
+/** Asks again as long as the answer is unknown, four times at most. A caller whose answers get lost does the same. */
 export async function insist(world: World, ledger: Ledger, operations: readonly Operation[]): Promise<Answer> {
   for (let asked = 1; ; asked++) {
     const answer = await ask(world, ledger, operations);
@@ -99,7 +99,7 @@ function bookNow({ peek }: World, ledger: Ledger, operations: readonly Operation
   };
 }
 
-/** Checks that the answered movement is the requested one. It may have been done before. */
+/** Checks that the answer has the requested movement. An earlier call may have made the movement. */
 function checkAnswer(asked: Operation | undefined, { kind, movement }: Done): void {
   const wanted =
     asked && "debit" in asked

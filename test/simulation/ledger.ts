@@ -14,7 +14,7 @@ import { mustHold, type Actor, type Module, type World } from "./world.ts";
 type Scene = {
   ledger: Ledger;
   wallets: readonly string[];
-  /** The largest top-up. With a small one, actors compete for the last of the money. */
+  /** The largest amount of a top-up. If it is small, actors compete for the rest of the money. */
   most: number;
   asked: Operation[];
   holds: string[];
@@ -100,8 +100,8 @@ function hold(scene: Scene, random: Random, world: World): Operation {
 }
 
 /**
- * Resolves a hold that is pending, mostly. By its turn, another process may have resolved it. Sometimes the hold is
- * never made.
+ * Resolves a hold, in most cases a pending hold. Another process may resolve the same hold first. Sometimes the hold
+ * was never made.
  */
 function resolve(scene: Scene, random: Random, { peek }: World): Operation {
   const pending = scene.holds.slice(-30).filter((id) => peek(movementKey(scene.ledger, id))?.["status"] === "pending");
@@ -123,7 +123,8 @@ function misuse(scene: Scene, random: Random): Operation {
 }
 
 /**
- * Asks for several operations in one transaction: new ones, repeated ones, and ones on a hold of the same transaction.
+ * Asks for several operations in one transaction. One operation can resolve a hold of the same transaction, or use the
+ * id of another operation.
  */
 async function several(scene: Scene, world: World, random: Random): Promise<void> {
   const makes: readonly Make[] = [topUp, spend, hold, resolve, misuse];
@@ -133,7 +134,7 @@ async function several(scene: Scene, world: World, random: Random): Promise<void
   await askFor(scene, world, operations);
 }
 
-/** Reads the last entries of an account. None may be missing, and they must lead up to the balance one by one. */
+/** Reads the last entries of an account. No entry may be missing, and the entries must add up to the balance. */
 async function read({ ledger, wallets }: Scene, { table }: World, random: Random): Promise<void> {
   try {
     const account = random.pick([...wallets, "revenue", "outside"]);

@@ -71,7 +71,7 @@ const transfer: Act = (scene, world, random, accountId) => {
   return send(scene, world, random, request);
 };
 
-/** Sends a request again, as a caller that got no answer. */
+/** Sends a request again, as a caller without an answer does. */
 const transferAgain: Act = async (scene, world, random) => {
   if (scene.requests.length > 0) await send(scene, world, random, random.pick(scene.requests.slice(-3)));
 };
@@ -140,7 +140,7 @@ function resolverFor(
   { account_id, name }: Pick<StoredDomain, "account_id" | "name">,
 ): Resolver {
   const proof = { status: "delegated" as const, nameservers: nameserversOf(account_id) };
-  // A name with a registration here is delegated as the product says.
+  // If the name is registered with us, the resolver finds no delegation.
   const isOurs = tenureOf(scene.registry, name, nowOf(scene, world)().getTime()) !== undefined;
   const delegation = async () => (!isOurs && random.chance(0.4) ? proof : { status: "none" as const });
   return { ...lifeWorkOf(scene, world, random).resolver, delegation };
@@ -169,9 +169,9 @@ const leave: Act = async (scene, world, random) => {
   const { registry } = scene;
   const nowMs = nowOf(scene, world)().getTime();
   const ours = namesOf(scene).flatMap((name) => tenureOf(registry, name, nowMs) ?? []);
-  // The owner gets the auth code from the product, so the transfer to us is over by then. A name does not leave on the
-  // day of its transfer to us: ICANN says 60 days. The product relies on a time that is longer than the difference of
-  // two clocks.
+  // The owner needs the auth code from the product, and gets it only after the transfer to us is over. A name does not
+  // leave within a day after its transfer to us. ICANN demands 60 days. The product only needs a time that is longer
+  // than the difference between two clocks.
   const staying = ours.filter(
     ({ fromMs, toMs, holdId }) => toMs === Infinity && nowMs - fromMs > dayMs && isCaptured(scene, holdId),
   );
@@ -197,8 +197,8 @@ const renew: Act = async (scene, world, random) => {
 };
 
 /**
- * Renews a name at the registrar's console, as an operator does, until the renewal succeeds. The product learns of it
- * only from the registrar.
+ * Renews a name at the registrar's console, as an operator does. The renewal always succeeds. The product learns of the
+ * renewal only from the registrar.
  */
 const renewByHand: Act = async (scene, world, random) => {
   const { registry } = scene;
@@ -241,8 +241,8 @@ const restore: Act = async (scene, world, random) => {
 };
 
 /**
- * Whether the registrar runs no operation, and the product knows the end of each registration. Otherwise the worker has
- * work to do, and no time passes that would change a registration before the worker's look.
+ * Whether no transfer and no renewal of a domain is open, and the product knows the end of each registration. Otherwise
+ * the worker has work to do. Then time must not pass so far that a registration changes before the worker sees it.
  */
 function isIdle({ registry, facts }: LifeScene, nowMs: number): boolean {
   const rows = [...facts.rows.values()];
@@ -255,8 +255,8 @@ function isIdle({ registry, facts }: LifeScene, nowMs: number): boolean {
 }
 
 /**
- * Moves the clock on by seconds, hours or a day, or until something is due. If the registrar runs no operation, also by
- * weeks, or until a registration changes.
+ * Moves the clock on by a second to a day, or until a task is due. If `isIdle` is true, also moves it on by 35 or 100
+ * days, or until a registration changes.
  */
 const time: Act = async (scene, world, random) => {
   const nowMs = nowOf(scene, world)().getTime();

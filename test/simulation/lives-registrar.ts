@@ -142,7 +142,10 @@ function transfer(place: Place, name: string, authCode: string, nowMs: number): 
   return stateOf(operation, nowMs);
 }
 
-/** Checks that a transfer or a renewal is paid for, once for each payment. Its price is held until then. */
+/**
+ * Checks that the price of a transfer or a renewal is held, and that no operation with this hold has succeeded yet.
+ * Returns the id of the hold.
+ */
 function requirePaid({ scene, world }: Place, row: StoredDomain | undefined, kind: "transfer" | "renew"): string {
   mustHold(row !== undefined, () => `a registrar is asked to ${kind}, and nobody asked for it`);
   const { account_id, name } = row;
@@ -173,7 +176,7 @@ function renew(place: Place, { name, years, expiresAt, restore }: Renewing, nowM
   return stateOf(operation, nowMs);
 }
 
-/** Gives a name back. Only the domain that paid for the name does that, once its account deletes the domain. */
+/** Gives a name back. Checks that the domain that paid for the name is `releasing`. */
 function release({ scene, world }: Place, name: string, nowMs: number): true {
   const tenure = tenureOf(scene.registry, name, nowMs);
   if (!tenure) return true;

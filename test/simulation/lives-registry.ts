@@ -38,13 +38,13 @@ export type Tenure = {
   nameservers: readonly string[];
 };
 
-/** Our registrar, and all other registrars. One of them always has a name. */
+/** Our registrar, and all other registrars. Each name is always registered at one of them. */
 export type LifeRegistry = {
   prices: Map<string, number>;
   tenures: Tenure[];
   operations: LifeOperation[];
   behindMs: number;
-  /** `blind` is how often the registrar does not show a name that it has. */
+  /** `blind` is how often the registrar does not show a name that it has, from 0 (never) to 1. */
   mood: Registry["mood"] & { blind: number };
 };
 
@@ -89,7 +89,7 @@ export const runningOf = (
 ): LifeOperation | undefined =>
   operations.find((one) => one.name === name && one.kind === kind && isRunning(one, nowMs));
 
-/** Begins the tenure of a name, for a year and more. It begins when the transfer ends. */
+/** Adds the tenure of a name. It begins when the transfer ends, and lasts more than a year. */
 export function beginTenure({ tenures }: LifeRegistry, random: Random, transfer: LifeOperation): void {
   const { name, holdId, settlesMs, shownMs } = transfer;
   const termMs = settlesMs + random.pick([366, 400, 700]) * dayMs;

@@ -67,7 +67,7 @@ function openOf({ facts }: LifeScene): string[] {
   return [...rows.map(({ name, status }) => `${name} ${status}`), ...batches.map(({ id }) => id)];
 }
 
-/** Checks that every name of ours at the registrar is in the account that paid for it, as long as it is registered. */
+/** Checks that every name that the registrar has for us is shown by the domain that paid for the name. */
 function checkTenures({ registry, facts, ...scene }: LifeScene, world: World): void {
   const nowMs = nowOf(scene, world)().getTime();
   for (const name of registry.prices.keys()) {
@@ -90,7 +90,7 @@ function checkTenures({ registry, facts, ...scene }: LifeScene, world: World): v
   }
 }
 
-/** Checks that every domain with a registration has it at the registrar, and that its auth code is deleted. */
+/** Checks that the auth code of every domain is deleted, and that every registered domain is at the registrar. */
 function checkRows({ registry, facts, ...scene }: LifeScene, world: World): void {
   const nowMs = nowOf(scene, world)().getTime();
   for (const row of facts.rows.values()) {

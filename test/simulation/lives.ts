@@ -23,7 +23,7 @@ const around = Object.keys(lifeMistakes).map((name): [string, Bug] => [name, () 
 
 const isLifeRow = (write: Write): boolean => isDomainRow(keyOf(write).SK);
 
-/** Names of two accounts that are transferred here and away, renewed, left to expire, deleted and restored. */
+/** Two accounts whose names are transferred here and away, renewed, left to expire, deleted and restored. */
 export const livesModule: Module = {
   name: "lives",
   bugs: {

@@ -8,11 +8,11 @@ import { bugs, modules, modulesWith } from "./modules.ts";
 const usage = `npm run simulate -- [options]
   --seed N       the first seed (1)
   --steps M      steps of each schedule (500)
-  --schedules K  how many, each with the next seed (1)
-  --module NAME  one part alone: ${modules.map(({ name }) => name).join(", ")}; or failover, which is of two regions
+  --schedules K  the number of schedules, each with the next seed (1)
+  --module NAME  one module alone: ${modules.map(({ name }) => name).join(", ")}; or failover, which has two regions
   --bug NAME     plant a mistake: ${Object.keys(bugs).join(", ")}; in failover: ${failoverBugs.join(", ")}
   --trace        print every step
-  --help         this
+  --help         print this text
 `;
 
 function readOptions() {
@@ -39,7 +39,7 @@ function readOptions() {
     const mistakes: readonly string[] = isFailover ? failoverBugs : Object.keys(bugs);
     if (bug !== undefined && !mistakes.includes(bug)) throw new Error(`There is no mistake ${bug}.`);
     const isKnown = module === undefined || isFailover || modules.some(({ name }) => name === module);
-    if (!isKnown) throw new Error(`There is no part ${module}.`);
+    if (!isKnown) throw new Error(`There is no module ${module}.`);
     return { ...numbers, module, bug, trace };
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n${usage}`);
@@ -59,9 +59,9 @@ let reportedAt = 0;
 function reportFailure(seed: number, { steps: at, tail, violation, digest }: Outcome): void {
   const part = `${module === undefined ? "" : ` --module ${module}`}${bug === undefined ? "" : ` --bug ${bug}`}`;
   const replay = `--seed ${seed} --steps ${steps}${part} --trace`;
-  if (!trace) write(`\n… the last of its trace:\n${tail.join("\n")}`);
+  if (!trace) write(`\n… the last lines of the trace:\n${tail.join("\n")}`);
   write(`\nSeed ${seed} failed at step ${at} (trace ${digest.toString(16)}): ${violation?.message}`);
-  write(`Schedules before it: ${seed - first}. Replay: npm run simulate -- ${replay}`);
+  write(`Schedules before this one: ${seed - first}. Replay: npm run simulate -- ${replay}`);
 }
 
 /** Runs the schedule of a seed. */

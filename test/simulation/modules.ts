@@ -6,7 +6,10 @@ import { purchasesModule } from "./purchases.ts";
 import { rechargesModule } from "./recharges.ts";
 import type { Bug, Module } from "./world.ts";
 
-/** The modules that are simulated together. The modules whose worker looks at all domains rest after the others. */
+/**
+ * The modules that are simulated together. They rest in this order. `purchases` rests after the other modules with
+ * domains, because it checks that no domain of any module is due.
+ */
 export const modules: readonly Module[] = [
   ledgerModule,
   ipsModule,

@@ -3,7 +3,7 @@ import type { World } from "./world.ts";
 /** Thrown by a process that is dead. None of its calls has an effect any more. */
 export class Death extends Error {}
 
-/** The world of a process that dies after a number of its transactions. It does not learn of the last one. */
+/** The world of a process that dies after `commits` transactions. It does not learn that the last one succeeded. */
 export function mortal(world: World, commits: number): World {
   let left = commits;
   const alive = async <T>(call: () => Promise<T>): Promise<T> => {

@@ -1,7 +1,7 @@
 import type { Change } from "../support/memory-table.ts";
 import type { Invariant } from "./world.ts";
 
-/** Whether a change concerns one of some accounts: in its partition, in a queue, or in an item that names it. */
+/** Whether a change concerns one of the accounts: by its partition, by its sort key, or by its `account_id`. */
 const isOf = (accounts: readonly string[], { key, before, after }: Change): boolean =>
   accounts.some((id) => {
     const owner = (after ?? before)?.["account_id"];

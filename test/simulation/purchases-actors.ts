@@ -97,7 +97,7 @@ const work: Act = async (scene, world, random) => {
 export const doDue = ({ queue, accountId, id, at }: Due, work: DomainWork): Promise<void> =>
   queue === "PURCHASE_DUE" ? continueBatch(accountId, id, at, work) : advanceDomain(accountId, id, at, work);
 
-/** Sends a purchase whose process dies after one of its transactions. Sends the purchase again a while later. */
+/** Sends a purchase whose process may die after its first or second transaction. Later sends the purchase again. */
 const buyTwice: Act = async (scene, world, random, accountId) => {
   const order = { ...drawOrder(scene, random, accountId), ...newOrder(scene, true) };
   try {
@@ -105,13 +105,13 @@ const buyTwice: Act = async (scene, world, random, accountId) => {
   } catch (error) {
     if (!(error instanceof Death)) throw error;
   }
-  // By then, no request holds the key any more. The worker may run in between.
+  // After 31 seconds, no request holds the idempotency key any more. The worker may run before the repeat.
   scene.aheadMs += random.between(31_000, 3_600_000);
   for (let run = random.below(3); run > 0; run--) await work(scene, world, random, accountId);
   await buyTruly(scene, world, random, order);
 };
 
-/** Connects a name that an account may have. Sometimes the parent zone delegates it to the account. */
+/** Connects a name for an account. Sometimes the parent zone delegates the name to this account. */
 const connect: Act = (scene, world, random, accountId) =>
   connectOne(scene, world, random, { accountId, name: random.pick([...scene.registry.listings.keys()]) });
 
@@ -134,7 +134,7 @@ function resolverFor(scene: PurchaseScene, world: World, random: Random, account
   return { ...workOf(scene, world, random).resolver, delegation };
 }
 
-/** One account connects a name, and another one buys it. */
+/** One account connects a name, and another account buys the name. */
 const contend: Act = async (scene, world, random, accountId) => {
   const free = freeNames(scene);
   if (free.length === 0) return;
@@ -174,7 +174,7 @@ const restore: Act = async (scene, world, random) => {
   await restoreDomain(found, contextOf(scene, world, account_id), resolverFor(scene, world, random, account_id));
 };
 
-/** One account gives a name up, and another one waits for it. */
+/** One account deletes a domain, and another account buys its name. */
 const passOn: Act = async (scene, world, random) => {
   const rows = [...scene.facts.rows.values()].filter(({ status }) => status !== "pending_registration");
   if (rows.length === 0) return;
@@ -185,7 +185,7 @@ const passOn: Act = async (scene, world, random) => {
   await work(scene, world, random, other);
 };
 
-/** Moves a domain to the other workspace, at any moment. */
+/** Moves a domain to one of the two workspaces of its account, at any moment. */
 const move: Act = async (scene, world, random) => {
   const rows = [...scene.facts.rows.values()];
   if (rows.length === 0) return;
@@ -205,7 +205,7 @@ const renew: Act = async (scene, world, random) => {
   await renewDomain(found, renewal, contextOf(scene, world, found.account_id), registrarOf(scene, world, random));
 };
 
-/** Lets a payer pay, delivers the provider's events, or both. */
+/** Lets a payer act on a payment page, in most cases. Then delivers one of the provider's events. */
 export const pay: ActIn<Scene> = async (scene, world, random, accountId) => {
   if (random.chance(0.7)) visitCheckout(scene, world, random);
   if (scene.events.length > 0) await deliver(scene, world, random, accountId);

@@ -8,7 +8,7 @@ import { batchOf, boughtBy } from "./purchases-facts.ts";
 import type { Order, PurchaseScene } from "./purchases-scene.ts";
 import { mustHold, type World } from "./world.ts";
 
-/** Whether the key of an order still stands for this order. */
+/** Whether the product still keeps the key of an order: for a day after its first request. */
 export const isKept = (scene: PurchaseScene, world: World, { sentMs }: Order): boolean =>
   nowOf(scene, world)().getTime() - sentMs < dayMs;
 
@@ -28,7 +28,7 @@ export function checkReplay({ tag }: Order, answer: PurchaseAnswer, known: Purch
 
 type Seen = { taken: Set<string>; own: Set<string>; leastAvailable: number };
 
-/** Notes the states during a purchase that can make a refusal right: taken names, own names, and the least money. */
+/** Notes what can make a refusal right during a purchase: taken names, own names, and the least available money. */
 export function witness(world: World, { accountId, names }: Order) {
   const seen: Seen = { taken: new Set(), own: new Set(), leastAvailable: Infinity };
   const unwatch = world.watch(() => {

@@ -13,7 +13,7 @@ import { mustHold, type World } from "./world.ts";
 
 type Sent = { answer: PurchaseAnswer; replayed: boolean };
 
-/** The names that no account has bought. */
+/** The names that no account has bought or is buying. */
 export function freeNames({ registry, facts }: PurchaseScene): string[] {
   const rows = [...facts.rows.values()].filter(({ purchase }) => purchase && purchase.stage !== "voided");
   return [...registry.listings.keys()].filter((name) => !rows.some((row) => row.name === name));
@@ -25,7 +25,7 @@ const namesOfOthers = ({ facts }: PurchaseScene, accountId: string): string[] =>
     .filter(({ purchase, account_id, is_open }) => !purchase && is_open && account_id !== accountId)
     .map(({ name }) => name);
 
-/** Draws an order of one to six names, some of them twice in the list, with or without a limit to its total. */
+/** Draws an order of one to six names. A name can be in the list twice. Some orders have a limit to their total. */
 export function drawOrder(scene: PurchaseScene, random: Random, accountId: string): Order {
   const [free, connected] = [freeNames(scene), namesOfOthers(scene, accountId)];
   const some = connected.length > 0 && random.chance(0.4) ? connected : free;
@@ -35,7 +35,7 @@ export function drawOrder(scene: PurchaseScene, random: Random, accountId: strin
   return { accountId, names, most, ...newOrder(scene, random.chance(0.5)) };
 }
 
-/** The members that tell an order from others. */
+/** The members that distinguish an order from other orders. */
 export function newOrder(scene: PurchaseScene, isKeyed = false): Pick<Order, "tag" | "key" | "keyId" | "sentMs"> {
   const tag = newId(scene, "tag");
   return { tag, key: isKeyed ? `key-${tag}` : undefined, keyId: undefined, sentMs: Infinity };
@@ -56,7 +56,8 @@ export const buyThese = (
 ): Promise<void> => buyTruly(scene, world, random, { accountId, names, most: undefined, ...newOrder(scene) });
 
 /**
- * Sends the wishes of an order in a new order. This is a buyer without an answer and without a key, or another buyer.
+ * Sends the names of an earlier order in a new order without a key. A buyer without an answer and a key does this, or
+ * another buyer.
  */
 export async function buyAgain(scene: PurchaseScene, world: World, random: Random, accountId: string): Promise<void> {
   if (scene.orders.length === 0) return;
@@ -109,8 +110,8 @@ export async function send(scene: PurchaseScene, world: World, random: Random, o
 }
 
 /**
- * Checks that a request with a key is the same purchase for a day. No process uses a key for longer, not even a process
- * that was stopped meanwhile.
+ * Checks that a repeat with the same key is the same purchase for a day. A request that uses a key for longer than a
+ * day ends here, because in the product no process does this, not even a process that was paused.
  */
 function requireSame(scene: PurchaseScene, world: World, order: Order, keyId: string | undefined): void {
   const isOther = order.keyId !== undefined && order.keyId !== keyId;

@@ -22,19 +22,20 @@ type Pointer = z.output<typeof Pointer>;
 
 type Books = {
   rows: Map<string, StoredDomain>;
-  /** The holder of a name: the one among all accounts, and the one in each account. */
+  /** The items that lead from a name to a domain: its holder, its buyer, and its domain in each account. */
   pointers: Map<string, Pointer>;
   due: Set<string>;
-  /** The counts that the heads of lists have, and the counts of their rows. */
+  /** The count in the head of each list. */
   heads: Map<string, number>;
+  /** The number of rows of each list. */
   counts: Map<string, number>;
   workspaces: Map<string, number>;
 };
 
 /**
  * The rules of names:
- * - A name belongs to one domain of one account, and that domain claims it. A failed domain has no name.
- * - A name has one buyer. Before the registration, the buyer takes the name from nobody.
+ * - A name is claimed by one domain of one account. A failed domain claims no name.
+ * - A name has one buyer at most. Before the registration, the buyer takes the name from nobody.
  * - Only a domain that is being released has a time of deletion.
  * - A domain with a due time is in the queue at that time.
  * - The head of a list counts its rows, and a workspace counts its domains.
@@ -116,8 +117,8 @@ function noteRow(books: Books, place: string, row: StoredDomain): void {
 const isClaimed = (row: StoredDomain): boolean => row.status !== "failed" && !isDetached(row);
 
 /**
- * Checks a lost name. Its new domain is registered, or delegated to its account; a domain that is only being bought
- * takes no name. Without a new domain, the registration ended or the account deleted the domain.
+ * Checks a domain that lost its name. Either a `pending_delegation` domain of another account has the name now. Or no
+ * domain has the name, because its registration ended or the account deleted the domain.
  */
 function checkLost({ pointers, rows }: Books, { name, account_id, status_reason }: StoredDomain): void {
   const isGivenUp = status_reason?.includes("registration of the name ended") || status_reason?.includes("was deleted");

@@ -94,7 +94,7 @@ function note(facts: Facts, { key, before, after }: Change): void {
 function noteChange({ continued }: Facts, { id, type, resource_id, after }: StoredChange): void {
   if (type !== "domain_purchase.continued") return;
   const known = continued.get(resource_id);
-  // At the end, all changes are seen a second time.
-  mustHold(known === undefined || known.id === id, () => `the purchase ${resource_id} was gone on with twice`);
+  // At the end, new invariants see all items a second time.
+  mustHold(known === undefined || known.id === id, () => `the purchase ${resource_id} was continued twice`);
   continued.set(resource_id, { id, results: (after?.["results"] ?? []) as Results });
 }

@@ -52,7 +52,7 @@ export function registrarOf(scene: PurchaseScene, world: World, random: Random):
   const asking = async <T>(what: string, look: () => T, often = 0.1): Promise<T> => {
     const { silent, slow } = registry.mood;
     const mood = { silent: silent * often, slow: slow * often };
-    // A call gets lost less often than its answer does. The caller only sends such a call again.
+    // A call gets lost less often than its answer, because the caller only sends a lost call again.
     await travel(what, { ...mood, silent: mood.silent / 4 });
     const answer = look();
     await travel(`answer to ${what}`, mood);
@@ -171,7 +171,10 @@ function renew({ scene, world, random }: Place, { name, years, expiresAt }: Rene
   return stateOf(renewal, nowMs);
 }
 
-/** Checks that a renewal is paid for, once for each payment. Its price is held until then. */
+/**
+ * Checks that the price of a renewal is held, and that no renewal with this hold has succeeded yet. Returns the id of
+ * the hold.
+ */
 function requirePaid({ facts, registry }: PurchaseScene, { peek }: World, name: string): string {
   const row = [...facts.rows.values()].find((one) => one.name === name && isRenewing(one));
   mustHold(row?.renewal !== undefined, () => `${name} is renewed, and nobody asked for it`);
@@ -183,7 +186,7 @@ function requirePaid({ facts, registry }: PurchaseScene, { peek }: World, name: 
   return hold_id;
 }
 
-/** Checks that a registration is paid for. Its price is held until the name is registered. */
+/** Checks that the price of a registration is held. */
 function requireHeld({ facts }: PurchaseScene, { peek }: World, { tag, name }: { tag: string; name: string }): void {
   const batch = batchOf(facts, tag);
   mustHold(batch !== undefined, () => `${name} is registered for ${tag}, which is no purchase`);
@@ -194,7 +197,7 @@ function requireHeld({ facts }: PurchaseScene, { peek }: World, { tag, name }: {
   );
 }
 
-/** Gives a name back. Only the domain that has the name does that. */
+/** Gives a name back. Checks that the domain that bought the name is `releasing`. */
 function release({ scene, random, world }: Place, name: string, nowMs: number): true {
   const operation = scene.registry.operations.find((one) => one.name === name && isOurs(one, nowMs));
   if (!operation || operation.goneMs < Infinity) return true;

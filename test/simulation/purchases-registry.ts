@@ -8,15 +8,15 @@ export type Registered = {
   name: string;
   tag: string;
   begunMs: number;
-  /** The instant from which a search finds it. */
+  /** The instant from which a search finds the operation. */
   foundMs: number;
   settlesMs: number;
   outcome: "succeeded" | "failed";
-  /** The instant from which it is shown among our names. */
+  /** The instant from which the registrar shows the name among our names. */
   shownMs: number;
-  /** The instant from which it is not ours any more, after it was given back. */
+  /** The instant from which the name is not ours any more, after it was given back. */
   goneMs: number;
-  /** How long it lasts without a renewal. */
+  /** How long the registration lasts without a renewal, in milliseconds. */
   termMs: number;
   nameservers: readonly string[];
 };
@@ -34,9 +34,9 @@ export type Registry = {
   operations: Registered[];
   renewals: Renewed[];
   listings: Map<string, Listing>;
-  /** The names that changed without an act of ours. */
+  /** The names whose status and price were drawn again (`unsettle`). */
   unsettled: Set<string>;
-  /** How far the registrar's clock is behind ours. */
+  /** How far the registrar's clock is behind ours, in milliseconds. */
   behindMs: number;
   mood: Mood & { refusing: number };
 };
@@ -50,13 +50,13 @@ const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
 
 /**
- * The time after the start of a process in which its calls may still arrive. The platform has surely ended the process
- * by then.
+ * The time after the start of a process in which its calls may still arrive, in milliseconds. After this time the
+ * platform has surely ended the process.
  */
 export const lifetimeMs = minuteMs;
-/** The time after the start of a registration from which a search surely finds it. */
+/** The longest time from the start of an operation until a search finds it, in milliseconds. */
 const foundWithinMs = 9 * minuteMs;
-/** The longest time by which a name can lag behind its operation. */
+/** The longest time from the end of an operation until the registrar shows the result, in milliseconds. */
 const lagMs = 10 * minuteMs;
 
 export function newRegistry(random: Random): Registry {
@@ -80,7 +80,7 @@ const drawPrice = (random: Random): number => random.pick([900, 1_200, random.be
 
 const often = <T>(random: Random, rare: T, common: T, chance: number): T => (random.chance(chance) ? rare : common);
 
-/** Draws when and how an operation ends, and when that is shown. */
+/** Draws when and how an operation ends, and when the registrar shows the result. */
 export function drawCourse(registry: Pick<Registry, "behindMs">, random: Random, nowMs: number) {
   const longest = random.pick([0, 0, 0, 10 * secondMs, 5 * minuteMs, 6 * 60 * minuteMs]);
   const settlesMs = nowMs + random.between(0, longest);
@@ -159,12 +159,12 @@ export function offerOf(registry: Registry, name: string, nowMs: number): Offer 
   return { name, status, price, renewalPrice: price };
 }
 
-/** Gives a name back. Sometimes the registry takes a while for it. */
+/** Gives a name back. Sometimes the name stays ours for a while. */
 export function giveBack(operation: Registered, random: Random, nowMs: number): void {
   operation.goneMs = nowMs + often(random, random.below(lagMs), 0, 0.3);
 }
 
-/** Changes a name at random: another price, another owner of a free name, or no answer for a while. */
+/** Draws a new status and a new price for a random name. Returns a line for the trace. */
 export function unsettle({ listings, unsettled }: Registry, random: Random): string {
   const name = random.pick([...listings.keys()]);
   const status = random.weighted([

@@ -15,8 +15,8 @@ import type { Random } from "./random.ts";
 import { mustHold, type World } from "./world.ts";
 
 /**
- * Delivers the provider's events, and runs the worker until every purchase is over. Then all rules must hold, and must
- * keep holding.
+ * Delivers the provider's events, and runs the worker until every purchase is over. Then all rules must hold, and a
+ * repeat of the events and of the worker must commit nothing.
  */
 export async function rest(scene: PurchaseScene, world: World, random: Random): Promise<void> {
   scene.registry.mood = calm;
@@ -68,7 +68,7 @@ function openOf({ facts }: PurchaseScene): string[] {
 }
 
 /**
- * Checks that every name of a purchase at the registrar was paid once, and is in its account until it is given back.
+ * Checks that every name that was registered for a purchase is paid, and is in the account until it is given back.
  */
 function checkNames({ registry, facts }: PurchaseScene, { peek }: World): void {
   for (const { name, tag, outcome, goneMs } of registry.operations.filter((one) => one.outcome === "succeeded")) {
@@ -83,8 +83,8 @@ function checkNames({ registry, facts }: PurchaseScene, { peek }: World): void {
 }
 
 /**
- * Checks that every paid purchase is registered, once for each payment, and that no finished purchase has a pending
- * hold.
+ * Checks that every purchase is over, paid or free again, and that the number of paid names is the number of registered
+ * names.
  */
 function checkMoney({ registry, facts }: PurchaseScene): void {
   for (const { name, purchase, status } of facts.lives.values()) {
@@ -107,7 +107,10 @@ function checkRenewals({ registry, facts }: PurchaseScene, { peek }: World): voi
   }
 }
 
-/** Checks that every order had a result, at once or after its payment. */
+/**
+ * Checks that no order bought a name twice, that every begun registration is over, and that every paid order was
+ * continued.
+ */
 function checkOutcomes(scene: PurchaseScene): void {
   const { answers, facts } = scene;
   for (const { tag, names } of scene.orders) {
@@ -125,14 +128,14 @@ function checkOutcomes(scene: PurchaseScene): void {
   for (const { id, status, purchase_batch_id: batchId } of facts.topups.values()) {
     if (status !== "paid" || batchId === undefined) continue;
     const { results = [] } = facts.continued.get(batchId) ?? {};
-    mustHold(results.length > 0, () => `the top-up ${id} is paid, and its purchase ${batchId} is not gone on with`);
+    mustHold(results.length > 0, () => `the top-up ${id} is paid, and its purchase ${batchId} is not continued`);
     for (const result of results) checkContinued(scene, batchId, result);
   }
 }
 
 type Result = { domain_name: string; status: string; error_code: string | null };
 
-/** Checks that every name that waited for its payment was bought, unless something prevented it meanwhile. */
+/** Checks the result of a name that waited for its payment: it was bought, or the reason of the refusal is true. */
 function checkContinued(
   { facts, registry }: PurchaseScene,
   batchId: string,
@@ -143,7 +146,7 @@ function checkContinued(
   mustHold((bought !== undefined) === (status === "pending_registration"), () => `${name} is said to be ${status}`);
   if (error_code === "quote_changed") {
     const isSo = registry.unsettled.has(name) || registry.operations.some((one) => one.name === name);
-    mustHold(isSo, () => `${name} was said to be had no more, and could be had all the time`);
+    mustHold(isSo, () => `${name} was said to have changed, and was free at the same price all the time`);
   }
   if (error_code === "domain_exists") {
     const batch = [...facts.batches.values()].find(({ id }) => id === batchId);

@@ -10,7 +10,7 @@ import type { Random } from "./random.ts";
 import type { World } from "./world.ts";
 
 /**
- * The wishes of one purchase. Its contact has the tag, so the registry can say for which purchase a name is registered.
+ * One purchase, as its buyer wants it. The contact has the tag, so the registrar knows for which purchase a name is.
  */
 export type Order = {
   accountId: string;
@@ -19,7 +19,7 @@ export type Order = {
   most: number | undefined;
   /** The idempotency key of its requests. Undefined if they have none. */
   key: string | undefined;
-  /** The id that the product made of the key, as of the last request. */
+  /** The id that the product made from the key at the last request. */
   keyId: string | undefined;
   /** The time of its first request. */
   sentMs: number;

@@ -52,7 +52,10 @@ const work: Act = async (scene, world) => {
   world.note(`recharges: ${done} of ${due}`);
 };
 
-/** Decides a charge, enters a card, or refunds, disputes or decides a payment. */
+/**
+ * Tries one act of the bank or of a payer: enters a card, decides the pending charges, makes a refund, makes a refund
+ * fail, opens a dispute, or decides a dispute.
+ */
 export function bank(scene: RechargeScene, random: Random): void {
   const open = scene.setups.filter(({ status }) => status === "open");
   const pending = scene.charges.filter(({ status }) => status === "processing");
@@ -84,7 +87,10 @@ export function settle(scene: RechargeScene, random: Random): void {
   }
 }
 
-/** The payments that the bank can take back, and the rest of each: succeeded charges and paid checkouts. */
+/**
+ * The succeeded charges and paid checkouts that can be refunded or disputed. `left` is the part of the amount that is
+ * not refunded.
+ */
 function payments({ charges, checkouts, refunds, disputes }: RechargeScene) {
   return [
     ...charges.filter(({ status }) => status === "succeeded"),

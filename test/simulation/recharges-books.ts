@@ -19,8 +19,9 @@ type Books = {
   movements: Map<string, StoredMovement>;
   /** How many events said that each recharge is over. */
   ends: Map<string, number>;
-  /** How often the wallet became low, and how many events said so. */
+  /** How often the wallet became low. */
   lows: number;
+  /** How many events said that the wallet is low. */
   lowsTold: number;
   notices: Set<string>;
   /** The recharges whose page was paid. */
@@ -32,8 +33,8 @@ type Books = {
  * - A recharge is credited once, with the amount of a charge that succeeded at the provider.
  * - An account has one recharge at a time. A recharge that begins keeps the month within the cap and the count that the
  *   customer has set at that time.
- * - One event tells the end of a recharge. One event tells each crossing of the threshold, each coming date, and the
- *   limit of each month.
+ * - One event tells the end of a recharge, and one event tells each crossing of the threshold. At most one event tells
+ *   each coming date, and the limit of each month.
  * - The debt of the account is the debt in the ledger.
  * - A recharge whose page was paid is confirmed.
  */

@@ -45,13 +45,13 @@ export type RechargeScene = Scene & {
   chargeMistake: ChargeMistake | undefined;
 };
 
-/** Sends an event, for the first time or again. */
+/** Adds an event that the provider sends. With `canBeLost`, the event is lost with a probability of 0.3. */
 export function tell(scene: RechargeScene, event: ProviderEvent, canBeLost = false): void {
   const isLost = canBeLost && scene.chance.chance(0.3);
   scene.told.push({ event, isKnown: isLost, isLost });
 }
 
-/** Sends the report of a charge in its present state. */
+/** Adds an event with the present state of a charge. */
 export function tellCharge(scene: RechargeScene, charge: Charge): void {
   const { id: chargeId, reference, accountId, amount, currency, status } = charge;
   const isSucceeded = status === "succeeded";

@@ -176,7 +176,10 @@ async function workOff(scene: RechargeScene, world: World): Promise<void> {
   await sweepRecharges(work);
 }
 
-/** Checks that every succeeded charge is credited, and that all returned money is out of the wallet. */
+/**
+ * Checks that every succeeded charge is credited. Checks that every refund and every dispute has left the wallet,
+ * unless the refund failed or the dispute was won.
+ */
 async function checkBooked({ accounts, charges, refunds, disputes }: RechargeScene, { table }: World): Promise<void> {
   const movement = async (id: string): Promise<number> => {
     const found = await Promise.all(

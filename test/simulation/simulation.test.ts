@@ -15,7 +15,7 @@ vi.setConfig({ testTimeout: 240_000 });
 
 type Search = { modules: readonly Module[]; schedules: number; steps: number; from?: number };
 
-/** The first schedule that finds a violation; undefined when none of them does. */
+/** Returns the first schedule with a violation. Undefined if no schedule has one. */
 async function findViolation(
   { modules, schedules, steps, from = 1 }: Search,
   bug?: string,
@@ -67,7 +67,7 @@ test.for(sampleOf(Object.keys(bugs), 7, "bugs"))(
 /** The seeds of schedules in which a process dies before the answer to a registration or a transfer. */
 const rareSchedules: Readonly<Record<string, readonly number[]>> = { lives: [1213], purchases: [1104] };
 
-test("schedules cover their purpose: they commit, refuse, fail, die, and resolve holds in every way", async () => {
+test("the schedules reach every case: commits, refusals, failures, deaths, and all ways to resolve a hold", async () => {
   const lines: string[] = [];
   let deaths = 0;
   let commits = 0;
@@ -128,14 +128,14 @@ test("schedules cover their purpose: they commit, refuse, fail, die, and resolve
   }
 });
 
-test("the same seed makes the same schedule, and another one another", async () => {
+test("the same seed makes the same schedule, and another seed makes another schedule", async () => {
   const digestOf = async (seed: number) => (await simulate({ modules, seed, steps: 300 })).digest;
   const first = await digestOf(7);
   expect(await digestOf(7)).toBe(first);
   expect(await digestOf(8)).not.toBe(first);
 });
 
-test("branches of one process are interleaved with everyone, and die with it", async () => {
+test("parallel branches of a process interleave with other processes, and die with their process", async () => {
   const ends: string[] = [];
   const both = async ({ table, pause }: World) => {
     const raise = (SK: string) => table.attempt({ update: { PK: "P", SK }, add: { count: 1 } });
@@ -182,7 +182,7 @@ test("a failure is printed with the command that replays it to the same end", as
   expect(replayed.out.length).toBeGreaterThan(endOf(found.out)?.length ?? 0);
 });
 
-test("a run without a failure exits 0, and a run with invalid arguments exits 2", async () => {
+test("a run without a failure exits with 0, and a run with invalid arguments exits with 2", async () => {
   expect(await run(["--schedules", "3"])).toMatchObject({ code: 0, out: expect.stringContaining("no violation") });
   expect(await run(["--bug", "none such"])).toMatchObject({ code: 2, out: expect.stringContaining("balance-version") });
 });

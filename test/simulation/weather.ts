@@ -1,7 +1,7 @@
 import type { Random } from "./random.ts";
 
 /**
- * How rough a schedule is. Each schedule draws its own weather, so some run long without a fault and others have many.
+ * How rough a schedule is. Each schedule draws its own weather, so some schedules have no fault and others have many.
  */
 type Weather = { processes: number; fault: number; death: number; clock: number; longestMs: number };
 

@@ -34,15 +34,18 @@ export type World = {
 /** The work of a process, from its start to its end. If `run` throws, that is a violation. */
 export type Actor = { name: string; weight: number; run: (world: World, random: Random) => Promise<void> };
 
-/** A rule of the committed items. `check` gets the changes of each commit, in their order, and throws a `Violation`. */
+/**
+ * A rule of the committed items. `check` gets the changes after each commit. Throws a `Violation` if the rule is
+ * broken.
+ */
 export type Invariant = { name: string; check: (changes: readonly Change[]) => void };
 
-/** A planted mistake: the writes whose condition is dropped. */
+/** A planted mistake. Returns whether the mistake drops the condition of a write. */
 export type Bug = (write: Write) => boolean;
 
 /**
- * One part of the product in the simulation. `open` makes its state for a schedule, which its actors share. It gets the
- * planted mistake, because some mistakes are in the world around the product.
+ * One part of the product in the simulation. `open` makes the state that the actors of a schedule share. `open` gets
+ * the planted mistake, because some mistakes are in the world around the product.
  */
 export type Module = {
   name: string;
@@ -58,7 +61,7 @@ export type Module = {
     actors: readonly Actor[];
     /** Makes the items that exist before the schedule begins. */
     prepare?: (world: World) => Promise<void>;
-    /** Runs after the schedule, without faults. Throws if something is not over or not right. */
+    /** Runs after the schedule, without faults. Throws if some work stays open, or if a rule does not hold. */
     quiet?: Actor["run"];
     /** Makes invariants that have seen no change. A second set sees the whole table at once at the end. */
     invariants: () => readonly Invariant[];

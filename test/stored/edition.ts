@@ -9,12 +9,12 @@ import type { Item } from "../../shared/table/writes.ts";
 import type { Example } from "../support/examples.ts";
 
 /**
- * One call of a route by the owner of its account, and the answer to it in the edition that stored the rows; writes
- * have none.
+ * A call of a route by the owner of an account. `answer` is the answer of the edition that stored the rows. A write has
+ * no answer.
  */
 export type FrozenCall = { route: string; args: Example; ownerId: string; answer?: unknown };
 
-/** What the frozen rows are about, for readers that are not routes. */
+/** Values in the frozen rows, for the tests that do not read the rows through routes. */
 export type Facts = {
   email: string;
   password: string;
@@ -28,10 +28,10 @@ export type Facts = {
   feedbackId: string;
 };
 
-/** Everything an edition of the product stored, and calls that read and change it. */
+/** All rows that an edition of the product stored, and calls that read and change the rows. */
 export type Edition = {
   frozenAt: string;
-  /** What the rows' secrets are sealed with; made for the tests. */
+  /** The key that seals the secrets in the rows. It was made for the tests. */
   secretsKey: string;
   superAdminId: string;
   calls: FrozenCall[];
@@ -62,7 +62,7 @@ const fileOf = (name: string): string => join(folder, `${name}.json.gz`);
 export const readEdition = (name: string): Edition =>
   JSON.parse(gunzipSync(readFileSync(fileOf(name))).toString(), fromText) as Edition;
 
-/** The SHA-256 of an edition's file: a frozen edition never changes. */
+/** The SHA-256 of an edition's file. The file of a frozen edition must never change. */
 export const digestOf = (name: string): string =>
   createHash("sha256")
     .update(readFileSync(fileOf(name)))
@@ -85,10 +85,13 @@ export async function allItems(client: DynamoDBDocumentClient, table: string): P
   return items;
 }
 
-/** An item without the instant at which the table drops it; the time to live of a DNS record, in seconds, stays. */
+/**
+ * An item without its `ttl`, if this is the time at which the table deletes the item. The `ttl` of a DNS record is a
+ * short time in seconds, and stays.
+ */
 const lasting = ({ ttl, ...item }: Item): Item => (Number(ttl) < 1e9 ? { ...item, ttl } : item);
 
-/** Puts items into a table, without the instants at which the table itself would drop them. */
+/** Puts items into a table, without the times at which the table would delete them. */
 export async function putItems(client: DynamoDBDocumentClient, table: string, items: readonly Item[]): Promise<void> {
   for (let from = 0; from < items.length; from += 25) {
     const requests = items.slice(from, from + 25).map((item) => ({ PutRequest: { Item: lasting(item) } }));

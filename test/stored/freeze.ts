@@ -11,7 +11,7 @@ import { storeEverything } from "./scene.ts";
 
 const name = process.env["EDITION"];
 
-test("freezes what this edition stores", { timeout: 300_000 }, async () => {
+test("freezes the rows that this edition stores", { timeout: 300_000 }, async () => {
   if (!name || !/^[a-z0-9-]+$/.test(name)) throw new Error("Name the edition: EDITION=second-edition");
   await useOwnTable();
   const secretsKey = randomBytes(32).toString("base64");

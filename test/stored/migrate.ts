@@ -17,16 +17,19 @@ type Migrated = {
   changed: Item[];
   /** How many runs died before the migrations were finished. */
   deaths: number;
-  /** A run after the end, and one after all migrations began again: both have nothing to do. */
+  /**
+   * The results of a run after all migrations, and of a run after all migrations were done a second time. Both runs
+   * must write nothing.
+   */
   repeated: MigrationsSwept[];
 };
 
-/** The most calls of a run before it dies. A run that tries one account makes fewer. */
+/** The largest number of table calls before a run dies. A run that migrates one account makes fewer calls. */
 const longestLife = 40;
 
 /**
- * Migrates the rows of an edition in memory, from a time on. The process dies after one call, then after two, and so
- * on, and goes on where it was.
+ * Migrates the rows of an edition in memory. `from` is the time of the first run. The runs die after one call of the
+ * table, after two calls and so on, up to `longestLife`. Each run continues where the run before it died.
  */
 export async function migrate(items: readonly Item[], from: Date): Promise<Migrated> {
   const store = createMemoryStore();
@@ -37,7 +40,7 @@ export async function migrate(items: readonly Item[], from: Date): Promise<Migra
   let at = from.getTime();
   const table = openMemoryTable(store);
   const sweep = (by: Table): Promise<MigrationsSwept> => {
-    // Later than the end of the claim of a process that died.
+    // After seven minutes, the claim of a process that died has ended.
     at += 7 * minuteMs;
     const context = { table: by, now: () => new Date(at), log: createLog("silent", {}), requestId: randomUUID() };
     return sweepMigrations(context, { pageSize: 1, atOnce: 1, most: 100_000 });

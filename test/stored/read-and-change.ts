@@ -47,8 +47,8 @@ const replaceItems = (items: readonly Item[]): Promise<void> =>
 const formerAdvice = new Set(["name=_mta-sts", "name=_smtp._tls"]);
 
 /**
- * Reads and changes the rows of an edition. Each edition has a file of tests, and so a process, because a process has
- * one table and one key for secrets.
+ * Registers the tests that read and change the rows of an edition. Each edition has its own test file, and so its own
+ * process, because a process has one table and one key for secrets.
  */
 export function readAndChange(name: string): void {
   const { frozenAt, secretsKey, superAdminId, calls, facts, items } = readEdition(name);
@@ -59,7 +59,7 @@ export function readAndChange(name: string): void {
 
   beforeAll(async () => {
     process.env["SECRETS_KEY"] = secretsKey;
-    // A row that cannot be read is a 500. Its reason is only in the log.
+    // If a row cannot be read, the answer is 500, and only the log has the reason.
     process.env["LOG_LEVEL"] = "error";
     await useOwnTable();
     await replaceItems(items);
@@ -71,15 +71,15 @@ export function readAndChange(name: string): void {
     process.env["LOG_LEVEL"] = LOG_LEVEL;
   });
 
-  test.each(reads.map((call) => [call.route, call] as const))("are read by %s", async (_, call) => {
+  test.each(reads.map((call) => [call.route, call] as const))("the stored rows are read by %s", async (_, call) => {
     const answer = await answerTo(call);
     answers.set(call, answer);
     const [before, now] = [identitiesIn(call.answer), identitiesIn(answer)];
     expect([...before].filter((identity) => !now.has(identity) && !formerAdvice.has(identity))).toEqual([]);
   });
 
-  describe("after their migration", () => {
-    // All days of the edition are over then, so the index of each has come to its end.
+  describe("after their migration, the stored rows", () => {
+    // After 60 days, all days of the edition are over, so the index of each day is complete.
     const migrated = migrate(items, new Date(Date.parse(frozenAt) + 60 * dayMs));
 
     beforeAll(async () => replaceItems((await migrated).changed));
@@ -102,7 +102,7 @@ export function readAndChange(name: string): void {
       expect([affected.length > 0, wrong]).toEqual([true, []]);
     });
 
-    test("are in their present form, whenever the process died, and further runs write nothing", async () => {
+    test("have their present form, whenever a run died, and further runs write nothing", async () => {
       const { rows, deaths, repeated } = await migrated;
       expect(deaths).toBeGreaterThan(50);
       expect(repeated.map(({ failed, rows: written, unfinished }) => ({ failed, written, unfinished }))).toEqual([
@@ -119,7 +119,7 @@ export function readAndChange(name: string): void {
     });
   });
 
-  test("are read by mail servers, name servers, the registry and payers", async () => {
+  test("mail servers, name servers, the registrar and the payment provider can use the stored rows", async () => {
     const table = testTable();
     expect(await logsIn(facts.email, facts.password, "imap")).toBe(true);
     expect(await logsIn(facts.email, facts.masterPassword)).toBe(true);
@@ -135,7 +135,7 @@ export function readAndChange(name: string): void {
     expect(await getStored(table, facts.unpaidCheckoutId)).toMatchObject({ id: facts.unpaidCheckoutId });
   });
 
-  test("are read and changed by the operator, and seen by a super admin", async () => {
+  test("the operator can read and change the stored rows, and a super admin can list accounts", async () => {
     const table = testTable();
     const { token } = newUser({ sub: superAdminId });
     const { body } = await request("GET", "/v1/public/accounts?page_size=100", { token });
@@ -145,17 +145,20 @@ export function readAndChange(name: string): void {
     expect(Object.keys(own.classes).toSorted()).toEqual(["search", "sensitive"]);
   });
 
-  test.each(writes.map((call) => [call.route, call] as const))("can be changed by %s", async (_, call) => {
-    await expect(answerTo(call)).resolves.toBeDefined();
-    expect(routeOf(call).http.method).not.toBe("GET");
-  });
+  test.each(writes.map((call) => [call.route, call] as const))(
+    "the stored rows can be changed by %s",
+    async (_, call) => {
+      await expect(answerTo(call)).resolves.toBeDefined();
+      expect(routeOf(call).http.method).not.toBe("GET");
+    },
+  );
 
-  test("are taken up by the workers", { timeout: 180_000 }, async () => {
+  test("the workers process the stored rows without a failure", { timeout: 180_000 }, async () => {
     for (const days of [1, 2]) {
       setClockAhead(Date.parse(frozenAt) - Date.now() + days * 86_400_000);
       const swept = [await sweepDomains(domainWork("test")), await sweepIps(ipContext("test"))];
       expect(swept.map(({ failed }) => failed)).toEqual([0, 0]);
-      // Rejects when one fails.
+      // Rejects if a delivery fails.
       await sweepDeliveries(openWork("test"));
       const closed = await sweepBilling({
         table: testTable(),

@@ -50,7 +50,7 @@ const send = ({ id, owner }: Account, path: string, body: unknown, headers: Reco
 
 type Scene<F extends keyof Facts> = { account: Account; facts: Pick<Facts, F> };
 
-/** An account with what the product's own work leaves behind. */
+/** An account with rows of many kinds: members, roles, purchases, a dedicated IP, a program, an export, feedback. */
 async function busy(): Promise<Scene<"boughtName" | "feedbackId">> {
   const account = await funded(await newRoomyAccount(), 1_000_000);
   const group = await newGroup(account, "Support");
@@ -80,7 +80,7 @@ async function busy(): Promise<Scene<"boughtName" | "feedbackId">> {
   return { account, facts: { boughtName: bought, feedbackId: decided.id } };
 }
 
-/** An account whose mailbox people and programs log in to. */
+/** An account with mailboxes, forwarding, and passwords with which people and programs log in. */
 async function mailing(): Promise<Scene<"domain" | "email" | "password" | "masterPassword" | "appPassword">> {
   const account = await newRoomyAccount();
   const { name } = await active(account);
@@ -141,7 +141,7 @@ async function moving(): Promise<Account> {
   return account;
 }
 
-/** An account of which mail servers have reported usage, deliveries and a bounce. */
+/** An account for which mail servers have reported usage, a delivery and a bounce. */
 async function reported(): Promise<Account> {
   const { account, mailbox } = await sceneWithMailbox();
   const mine = of(account, mailbox);
@@ -161,7 +161,7 @@ async function reported(): Promise<Account> {
   return account;
 }
 
-/** An account that bought more than it had, and paid for it by a checkout. */
+/** An account that bought two names without money in its wallet. One checkout is paid, and one is not. */
 async function paidByCheckout(): Promise<Scene<"unpaidCheckoutId">> {
   const account = await newRoomyAccount();
   const { body } = await purchase(account, [uniqueName("paid")]);
@@ -172,7 +172,7 @@ async function paidByCheckout(): Promise<Scene<"unpaidCheckoutId">> {
   return { account, facts: { unpaidCheckoutId } };
 }
 
-/** An account with an invoice that is paid and one that is not. */
+/** An account with a paid invoice, an unpaid invoice and a credit note. */
 async function invoiced(): Promise<Account> {
   const account = await newRoomyAccount();
   const { name } = await connected(account);
@@ -223,7 +223,7 @@ async function recharged(): Promise<Account> {
   return account;
 }
 
-/** An account whose name another account proved. */
+/** An account whose domain name another account has proved. */
 async function outdone(): Promise<Account> {
   const [account, rival] = [await newRoomyAccount(), await newRoomyAccount()];
   const { name } = await connected(account);
@@ -241,20 +241,24 @@ const callOf = async (route: Route, account: Account): Promise<FrozenCall> => ({
   ownerId: account.owner.id,
 });
 
-/** Statistics are of a domain or of a dedicated IP, although neither parameter is required by itself. */
+/**
+ * Whether a route reads, and needs only the id of an account. `statistics.get` also needs a domain or a dedicated IP,
+ * although its schema requires neither.
+ */
 const takesAccountAlone = ({ name, http: { method }, params, query }: Route): boolean =>
   method === "GET" &&
   Object.keys(params.shape).join() === "account_id" &&
   query.safeParse({}).success &&
   name !== "statistics.get";
 
-/** Every read of an account that needs nothing but its id. */
+/** Calls of all reads that need only the id of an account. */
 const readsOf = ({ id, owner }: Account): FrozenCall[] =>
   routes.filter(takesAccountAlone).map(({ name }) => ({ route: name, args: { account_id: id }, ownerId: owner.id }));
 
 /**
- * Stores rows of every kind: each route's example is prepared, but not called when it writes, and the product's own
- * work is done. Answers the calls that read and change them, reads first and answered, and what else there is to read.
+ * Stores rows of every kind. It prepares the example of each route, but calls only the reads. It also does the
+ * product's own work. Returns the calls that read and change the rows: first the reads with their answers, then the
+ * writes. Also returns the facts for the other tests.
  */
 export async function storeEverything(): Promise<{ calls: FrozenCall[]; facts: Facts }> {
   const calls: FrozenCall[] = [];
@@ -279,7 +283,7 @@ export function routeOf({ route: name }: FrozenCall): Route {
 
 const isRead = (call: FrozenCall): boolean => routeOf(call).http.method === "GET";
 
-/** Makes a call, as the owner it is of. Throws when it does not succeed, with the errors that it logged. */
+/** Makes a call as its owner. Returns the body. If the call fails, throws with the answer and the logged errors. */
 export async function answerTo(call: FrozenCall): Promise<unknown> {
   const route = routeOf(call);
   const lines: string[] = [];

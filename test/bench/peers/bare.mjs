@@ -2,7 +2,7 @@ import { GetItemCommand } from "@aws-sdk/client-dynamodb";
 
 import { client, members, ordinalOf, rowKey, TableName } from "./table.mjs";
 
-/** The floor of cold starts: a client, one GetItem, and JSON. */
+/** The smallest handler for cold starts: a client, one GetItem, and JSON. */
 export async function handler({ pathParameters: { account_id, workspace_id } }) {
   const { PK, SK } = rowKey(account_id, ordinalOf(workspace_id));
   const Key = { PK: { S: PK }, SK: { S: SK } };

@@ -13,8 +13,8 @@ import { keyOf, members, ordinalOf, client as plain, rowKey, TableName } from ".
 /*
  * The work of the routes that all frameworks serve, without a framework. `bare` makes only the table's calls for the
  * answer: a GetItem; a Query beside the GetItem of the list's total; a GetItem of the list's head, whose next ordinal
- * the new id carries, and a TransactWriteItems. `same` makes as many calls and writes as the product. It does not look
- * at the other results, so it authorizes no caller. `cold` is the one route of a cold start.
+ * the new id carries, and a TransactWriteItems. `same` makes as many calls and writes as the product. But it ignores
+ * the items that the product authorizes by, so it authorizes no caller. `cold` is the one route of a cold start.
  */
 
 const client = DynamoDBDocumentClient.from(plain, { marshallOptions: { removeUndefinedValues: true } });

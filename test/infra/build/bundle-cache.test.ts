@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { bundleOnce } from "../../../infra/build/bundle-cache.ts";
 import { newFolder } from "../../support/folder.ts";
 
-/** A project with one source and one package, and a bundling of both that counts how often it is made. */
+/** A project with sources and a package. `run` bundles a source and the package, and each bundle has its number. */
 function scene() {
   const folder = newFolder();
   const put = (path: string, content: string): void => {
@@ -32,7 +32,7 @@ function scene() {
     return metafile;
   };
   let runs = 0;
-  /** Bundles into a new folder: what is there then, and what it says of its inputs. */
+  /** Bundles into a new folder. Returns the text of the bundle, and the inputs in its report. */
   const run = async (options: unknown = {}, meanwhile = (): void => {}) => {
     const out = join(folder, "out", String((runs += 1)));
     const making = async () => {
@@ -48,7 +48,7 @@ function scene() {
 
 const input = { bytes: 3, imports: [] };
 
-test("unchanged inputs copy the last bundles, with their report", async () => {
+test("if the inputs are unchanged, the last bundles are copied, with their report", async () => {
   const { run } = scene();
   const first = await run();
   expect(await run()).toEqual(first);
@@ -57,13 +57,13 @@ test("unchanged inputs copy the last bundles, with their report", async () => {
 
 test.each([
   ["a source", "functions/me.ts", "two"],
-  ["a new source", "shared/other.ts", "one"],
+  ["the list of sources", "shared/other.ts", "one"],
   ["the code that bundles", "infra/build.ts", "two"],
   ["a file of a package", "node_modules/zod/lib/index.js", "two"],
-  ["what a package calls its main file", "node_modules/zod/package.json", "{}"],
+  ["the main file of a package", "node_modules/zod/package.json", "{}"],
   ["the lock file", "package-lock.json", '{"a":1}'],
   ["the compiler's options", "tsconfig.json", "{}"],
-])("%s that changes is bundled again, and kept", async (_, path, content) => {
+])("after a change of %s, the bundles are made again and kept", async (_, path, content) => {
   const { put, run } = scene();
   await run();
   put(path, content);
@@ -71,20 +71,20 @@ test.each([
   expect((await run()).text).toBe("bundle 2");
 });
 
-test("a package inside of a source folder is in no bundle, so its change changes nothing", async () => {
+test("a package inside a source folder is in no bundle, so after a change of it the last bundles are copied", async () => {
   const { put, run } = scene();
   await run();
   put("infra/cdk/node_modules/cdk/index.js", "two");
   expect((await run()).text).toBe("bundle 1");
 });
 
-test("other options are bundled again", async () => {
+test("with other options, the bundles are made again", async () => {
   const { run } = scene();
   await run({ format: "cjs" });
   expect((await run({ format: "esm" })).text).toBe("bundle 2");
 });
 
-test("a bundling during which a source changed is not kept", async () => {
+test("bundles are not kept if a source changed while they were made", async () => {
   const { put, run } = scene();
   await run({}, () => put("functions/me.ts", "two"));
   put("functions/me.ts", "one");

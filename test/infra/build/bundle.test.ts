@@ -26,12 +26,15 @@ const lambdas = [
   { name: "workspaces.list", file: "functions/workspaces/list.ts" },
 ];
 
-/** A bundling that several tests look at, and none changes. */
+/** The folder of the bundles that several tests read, and that no test changes. */
 const shared = join(folder, "shared");
 let bundled: ReturnType<typeof bundleLambdas> | undefined;
 const sharedBundles = () => (bundled ??= bundleLambdas(lambdas, shared));
 
-/** Another bundling of the same Lambdas: elsewhere, in another order, with assets, and over one of another Lambda. */
+/**
+ * The folder of other bundles of the same Lambdas: made in another order, with assets, and beside the bundle of a
+ * Lambda that is no longer in the list.
+ */
 const other = join(folder, "other", "elsewhere");
 let bundledAgain: ReturnType<typeof bundleLambdas> | undefined;
 const otherBundles = () => (bundledAgain ??= bundleOver());
@@ -59,7 +62,7 @@ test.each(["cjs", "esm"] as const)("a bundle in %s needs nothing but Node", asyn
   }
 });
 
-test("the AWS SDK's client of the table lies beside the bundle, and is loaded when the lane does not answer", async () => {
+test("the AWS SDK's client of the table is in no bundle, but in a file beside it that the bundle can load", async () => {
   const { outputs } = await sharedBundles();
   const inBundles = Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs));
   expect(inBundles.filter((input) => /@aws-sdk\/(?:client|lib)-dynamodb/.test(input))).toEqual([]);
@@ -67,7 +70,7 @@ test("the AWS SDK's client of the table lies beside the bundle, and is loaded wh
   expect(execFileSync(process.execPath, ["-e", sender], { cwd: shared, encoding: "utf8" })).toBe("function");
 });
 
-describe("the modules that Lambda loads", () => {
+describe("the module that Lambda loads", () => {
   const load = async (env: Record<string, string>, before = "") => {
     await sharedBundles();
     const program = `${before} import("./me.get/init.mjs").then(({ handler }) => process.stdout.write(typeof handler))`;
@@ -93,17 +96,17 @@ describe("the modules that Lambda loads", () => {
     expect(asked).toEqual(["DynamoDB_20120810.GetItem", "DynamoDB_20120810.GetItem"]);
   });
 
-  test("compiles no schema, because to compile it takes longer than to interpret it once", async () => {
+  test("compiles no schema, because compiling a schema takes longer than interpreting it once", async () => {
     const report = 'globalThis.Function = function () { process.stdout.write("compiles, "); };';
     expect(await load({}, report)).toBe("function");
   });
 
-  test("has its handler even if the environment is wrong, so that the first request says it", async () => {
+  test("has its handler even if the environment is wrong, so the first request can report the mistake", async () => {
     expect(await load({})).toBe("function");
   });
 });
 
-test("every worker is bundled, and its bundle opens nothing and needs no environment to be loaded", async () => {
+test("the bundle of every worker loads without an environment, and opens no resource when it loads", async () => {
   const outdir = join(folder, "workers");
   const { outputs } = await bundleLambdas(workers, outdir);
   const program = [
@@ -117,7 +120,7 @@ test("every worker is bundled, and its bundle opens nothing and needs no environ
   expect(located).toEqual([]);
 });
 
-test("the bundled download makes the same PDF of an invoice as its source, of the fonts beside it, wherever it runs", async () => {
+test("the bundled download makes the same PDF as its source, with the fonts beside it, in any working directory", async () => {
   const [outdir, name] = [join(folder, "invoices"), "billing.invoices.download"];
   await bundleLambdas([{ name, file: download }], outdir, { assets: async () => ({ [name]: invoiceAssets }) });
   const account = await newAccount();
@@ -137,7 +140,7 @@ test("the bundled download makes the same PDF of an invoice as its source, of th
   expect(readFileSync(written, "utf8")).toBe(body);
 });
 
-test("the same sources give the same bytes, so that nothing unchanged is deployed again", async () => {
+test("the same sources give the same bytes, so an unchanged function is not deployed again", async () => {
   await Promise.all([sharedBundles(), otherBundles()]);
   const files = ["index.js", "init.mjs", "package.json", "table-sdk.js"];
   for (const { name } of lambdas) {
@@ -175,7 +178,7 @@ test("meta.json lists the inputs of each bundle, and the DynamoDB SDK comes as E
   expect(inputs.filter((input) => /client-dynamodb\/dist-cjs/.test(input))).toEqual([]);
 });
 
-test("zod is not wrapped in a bundle, because no file with schemas is imported dynamically, which would load slower", async () => {
+test("no bundle wraps zod in a function, because a wrapped zod loads slower", async () => {
   await sharedBundles();
   const { outputs } = JSON.parse(readFileSync(join(shared, "meta.json"), "utf8"));
   const bundles = Object.entries<{ inputs: Record<string, { bytesInOutput: number }> }>(outputs);
@@ -196,7 +199,7 @@ test("an unused schema is not in a Lambda's bundle, and a used one is", async ()
   });
 });
 
-test("only a route that takes names from outside carries the list of public suffixes", async () => {
+test("of several routes, only those that take names from outside carry the list of public suffixes", async () => {
   const routes =
     "domains/add domains/list domains/get dns-records/add dns-records/import mailboxes/add forwarding/add " +
     "dedicated-ips/domains/assign credentials/add auth/groups/list webhooks/delete";

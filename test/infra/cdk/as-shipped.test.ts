@@ -27,7 +27,7 @@ const secrets = {
   "mail/origin": JSON.stringify({ first: "o".repeat(32) }),
 };
 
-/** All that a stage can have. The registrar and the DNS provider are the embedded ones. */
+/** The settings of a stage that uses everything. The registrar and the DNS provider are the embedded ones. */
 const settings = {
   issuers: JSON.stringify([issuerConfig]),
   registrar: "embedded",
@@ -54,12 +54,12 @@ const settings = {
 
 const publisher = functionId("workers.publish_changes");
 const functions = [...lambdas, ...workers, originAuthorizer, web];
-/** The functions that run as shipped this time. The publisher always does, because it leads to the workers. */
+/** The functions that run as shipped in this run. The publisher is always one, because it calls the workers. */
 const shipped = new Set([...sampleOf(functions, 20, "as shipped").map(({ name }) => functionId(name)), publisher]);
 const isShipped = ({ name }: { name: string }): boolean => shipped.has(functionId(name));
 const sources = new Map(functions.map((one) => [functionId(one.name), one]));
 
-/** The addresses of the name servers of this machine, as the test's own process has them. */
+/** The environment variables with the addresses of this machine's name servers, from the test's own process. */
 const nameServers = (): Record<string, string> =>
   Object.fromEntries(
     Object.entries(process.env).filter((entry): entry is [string, string] => /^DNS_(?!PROVIDER)/.test(entry[0])),
@@ -92,7 +92,7 @@ beforeAll(async () => {
 }, 240_000);
 afterAll(() => product?.stop());
 
-/** A person's token of the deployed issuer. */
+/** A token of the user, signed for the issuer of the deployment. */
 function tokenOf({ token }: User): string {
   const [header = {}, payload = {}] = token
     .split(".", 2)
@@ -124,7 +124,7 @@ async function callExample(route: Route): Promise<string | undefined> {
   return status === route.http.status || isWithoutStripe ? undefined : `${route.name}: ${status} ${text}`;
 }
 
-/** A route whose example causes an event that a worker waits for. */
+/** For each worker of events, a route whose example causes an event for the worker. */
 const causes: Record<string, string> = {
   "workers.dispatch_event": "tags.add",
   "workers.send_verification": "forwarding.add",
@@ -134,7 +134,7 @@ const causes: Record<string, string> = {
   "workers.watch_wallets": "billing.alerts.update",
 };
 
-test("the smoke test finds the product well", { timeout: 240_000 }, async () => {
+test("the smoke test of the deployment succeeds", { timeout: 240_000 }, async () => {
   const account = await newRoomyAccount();
   const scene = new Scene({ url: product.base, token: tokenOf(account.owner) });
   const outcomes: CheckResult[] = [];
@@ -150,7 +150,7 @@ test("the smoke test finds the product well", { timeout: 240_000 }, async () => 
 const isMissing = ({ name }: { name: string }): boolean =>
   isShipped({ name }) && !product.lambda.started.has(functionId(name));
 
-test("every other route answers its example", { timeout: 600_000 }, async () => {
+test("every shipped route that the smoke test did not call answers its example", { timeout: 600_000 }, async () => {
   const waitedFor = new Set(workers.filter((one) => isShipped(one)).map(({ name }) => causes[name]));
   const failed: (string | undefined)[] = [];
   for (const route of routes) {
@@ -160,7 +160,7 @@ test("every other route answers its example", { timeout: 600_000 }, async () => 
   expect(failed.filter((one) => one !== undefined)).toEqual([]);
 });
 
-test("every other function answers a request", { timeout: 240_000 }, async () => {
+test("every other shipped function for requests answers a request", { timeout: 240_000 }, async () => {
   const all = {
     ...requests,
     "workers.payment_webhook": async () => stripeEvent("whsec_1"),
@@ -176,11 +176,11 @@ test("every other function answers a request", { timeout: 240_000 }, async () =>
   expect(failed).toEqual([]);
 });
 
-test("who goes around the edge is refused", async () => {
+test("a request that goes around the edge is refused", async () => {
   expect((await fetch(`${product.originBase}/v1/public/me`)).status).toBe(403);
 });
 
-test("every worker runs", { timeout: 240_000 }, async () => {
+test("every shipped worker runs, and no worker fails", { timeout: 240_000 }, async () => {
   const account = await newAccount();
   const id = await product.unheard(() => queuedExport(account));
   const type = "mailbox_export.requested";
@@ -199,10 +199,10 @@ test("no function did anything that its role denies", () => {
   expect(product.aws.problems).toEqual([]);
 });
 
-test.runIf(isExhaustive)("every right was needed by a function", () => {
+test.runIf(isExhaustive)("functions use every right, except the right to abort an upload", () => {
   if (process.arch !== "arm64")
     process.stdout.write(`The bundles ran on ${process.arch}, and not on arm64 as on Lambda.\n`);
   process.stdout.write(`Rights that nothing used in this run:\n${product.rights.unused().join("\n")}\n`);
-  // An upload is only given up when S3 fails in the middle of it.
+  // An upload is aborted only if S3 fails in the middle of the upload.
   expect(product.rights.unusedByAll()).toEqual(["files s3:AbortMultipartUpload"]);
 });

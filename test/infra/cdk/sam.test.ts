@@ -13,9 +13,9 @@ import { type LambdaSpec, lambdas, requestsTo } from "../../../infra/entry-point
 import { synthesize } from "./synthesis.ts";
 
 /*
- * What `sam local start-api -t cdk.out/hosted-mail-dev.template.json` reads of a template: for a function its runtime,
- * its handler, and in `aws:asset:path` the folder of its code, beside the template; for the gateway each route's method
- * and path, and the logical id of its function in a URI of this very form.
+ * `sam local start-api -t cdk.out/hosted-mail-dev.template.json` reads these parts of a template:
+ * - of a function: its runtime, its handler, and in `aws:asset:path` the folder of its code, beside the template
+ * - of the gateway: the method and the path of each route, and the logical id of its function in a URI of a fixed form
  */
 const template = synthesize(lambdas);
 const functions = template.findResources("AWS::Lambda::Function");
@@ -48,7 +48,7 @@ test("the folder of a function's code lies beside the template, and has the hand
 });
 
 test.each(lambdas)(
-  "$name is a function of a runtime that SAM has, under the name that a person would guess",
+  "$name is a function with a runtime that SAM has, and its logical id follows from its name",
   (spec) => {
     expect(functions[functionId(spec.name)]).toMatchObject({
       Properties: { Runtime: "nodejs24.x", Handler: "init.handler", Environment: { Variables: expect.any(Object) } },
@@ -59,7 +59,7 @@ test.each(lambdas)(
 
 type Operation = Record<string, { payloadFormatVersion: string; uri: { "Fn::Sub": string } }>;
 
-test("every trigger is a route of payload 2.0 whose URI leads to its function, and the last resort is `$default`", () => {
+test("every trigger is a route of payload 2.0 whose URI leads to its function, and the route of the fallback is `$default`", () => {
   const [{ Properties }] = Object.values(template.findResources("AWS::ApiGatewayV2::Api")) as [
     { Properties: { Body: { openapi: string; paths: Record<string, Record<string, Operation>> } } },
   ];

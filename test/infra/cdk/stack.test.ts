@@ -19,7 +19,7 @@ test("100 functions and the workers fit into one stack with room to grow", () =>
   expect(JSON.stringify(hundred.toJSON(), null, 1).length).toBeLessThan(700_000);
 });
 
-test("the table keeps its data: recoverable, encrypted, protected, kept when the stack goes", () => {
+test("the table has point-in-time recovery, encryption and deletion protection, and outlives the stack", () => {
   expect(table).toMatchObject({
     DeletionPolicy: "Retain",
     UpdateReplacePolicy: "Retain",
@@ -65,7 +65,7 @@ test("settings that make an environment larger than Lambda allows are refused", 
   );
 });
 
-test("both log groups forget after the configured days", () => {
+test("both log groups delete their lines after the configured days", () => {
   const groups = synthesize([spec("me.get")], { logRetentionDays: "90" }).findResources("AWS::Logs::LogGroup");
   expect(Object.values(groups).map((group) => group["Properties"].RetentionInDays)).toEqual([90, 90]);
 });
@@ -84,11 +84,11 @@ test.each(["Errors", "Throttles"])("one alarm watches the %s of all functions to
       EvaluationPeriods: 1,
     }),
   ]);
-  // With a dimension it would be the metric of one function.
+  // With a dimension, the alarm would watch only one function.
   expect(watching[0]).not.toHaveProperty("Dimensions");
 });
 
-test("a deployment says where the API, the bus and the table are", () => {
+test("the outputs of the stack name the API, the bus, the table, the bucket, the key and the log groups", () => {
   expect(Object.keys(hundred.findOutputs("*")).toSorted()).toEqual([
     "AccessLogGroup",
     "ApiId",

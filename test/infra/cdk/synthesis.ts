@@ -27,7 +27,7 @@ export const manySpecs = (count: number): LambdaSpec[] =>
     }),
   );
 
-// The packages of the CDK are those of infra/cdk, which tests reach through its modules only.
+// Tests reach the CDK's packages only through the modules of infra/cdk.
 export type Stack = ReturnType<typeof addStack>;
 
 /** A resource of a template. */
@@ -62,9 +62,9 @@ export class Template {
 }
 
 /**
- * The templates of the stacks that hold `specs`, by the stacks' names, and those of their nested stacks, synthesized
- * for real, cdk-nag included, over bundles of one line. `plant` adds to the main stack what a test wants to be found.
- * There are no workers unless given.
+ * Synthesizes the stacks with `specs` for real, with cdk-nag, over bundles of one line. Returns the template of the
+ * main stack, the templates of all stacks by name, and the templates of nested stacks. `plant` adds resources to the
+ * main stack that a check must find.
  */
 export function synthesizeAll(
   specs: readonly LambdaSpec[],
@@ -103,11 +103,11 @@ export const synthesize = (...given: Parameters<typeof synthesizeAll>): Template
 /** The logical id of the only resource of a type, and the resource. */
 export function only(template: Template, type: string): [string, Resource] {
   const [found, ...others] = Object.entries(template.findResources(type));
-  if (found === undefined || others.length > 0) throw new Error(`The template has not exactly one ${type}`);
+  if (found === undefined || others.length > 0) throw new Error(`The template does not have exactly one ${type}`);
   return found;
 }
 
-/** The class of a construct that the stack has, for a test that plants another one. */
+/** The class of a construct in the stack. A test uses the class to plant another construct. */
 // oxlint-disable-next-line typescript/no-explicit-any -- a construct's class cannot be named without the CDK's types
 export function classOf(stack: Stack, name: string): new (...given: any[]) => unknown {
   const found = stack.node.findAll().find((construct) => construct.constructor.name === name);

@@ -16,7 +16,7 @@ process.env["CDK_VALIDATION"] = "false";
 const folder = mkdtempSync(join(tmpdir(), "unchanged-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-// All that has files beside its code, and a few that have none.
+// All functions that have files beside their code, and a few functions without such files.
 const names = [
   "docs",
   "fallback",
@@ -27,7 +27,7 @@ const names = [
 ];
 const wanted = <T extends { name: string }>(specs: readonly T[]) => specs.filter(({ name }) => names.includes(name));
 
-/** Bundles and synthesizes in a place of its own; answers all that a deployment reads, by its name. */
+/** Bundles and synthesizes in its own folder. Returns the files that a deployment reads, by name. */
 async function synthesis(place: string, specs: "in order" | "in reverse"): Promise<Record<string, string>> {
   const bundles = join(folder, place, "bundles");
   const all = [...wanted(lambdas), ...wanted(workers), originAuthorizer, secretRotator, web];
@@ -42,7 +42,7 @@ async function synthesis(place: string, specs: "in order" | "in reverse"): Promi
   return Object.fromEntries(files.map((name) => [name, readFileSync(join(folder, place, "out", name), "utf8")]));
 }
 
-test("when nothing changed there is nothing to deploy: templates and the hashes of assets are the same, wherever and whenever", async () => {
+test("the same sources give the same templates and hashes of assets, in any folder and at any time, so nothing is deployed", async () => {
   const first = await synthesis("first", "in order");
   const second = await synthesis("second/elsewhere", "in reverse");
   expect(Object.keys(first).length).toBe(4);

@@ -57,7 +57,7 @@ const environment = (env: Record<string, string> = {}) => ({
   ...env,
 });
 
-/** With the token and the address in the environment. */
+/** The environment variables with the address of the product and the token of the owner. */
 const asOwner = () => ({ HOSTED_MAIL_BASE_URL: product.base, HOSTED_MAIL_TOKEN: account.owner.token });
 
 async function hostedMail(args: readonly string[], { input, env = asOwner() }: Settings = {}): Promise<Result> {
@@ -77,7 +77,7 @@ describe("logging in", () => {
   const env = {};
   const configFile = () => join(folder, "config/hosted-mail/config.json");
 
-  test("stores a token that the API accepts, for its owner only, and logging out removes it", async () => {
+  test("stores a token that the API accepts, in a file that only the user can read, and logging out removes the token", async () => {
     const baseUrl = `${product.base}/v1/public/`;
     const input = `${account.owner.token}\n`;
     const refused = await hostedMail(["login", "--token-stdin", "--base-url", baseUrl], { input: "sat_no", env });
@@ -103,7 +103,7 @@ describe("logging in", () => {
     });
   });
 
-  test("stores no token of an address that answers something else than JSON", async () => {
+  test("stores no token for an address that does not answer with JSON", async () => {
     const server = createServer((_, response) => response.setHeader("content-type", "text/html").end("<p>Sign in</p>"));
     const base = `http://127.0.0.1:${await portOf(server)}`;
     onTestFinished(() => void server.close());
@@ -125,7 +125,7 @@ describe("logging in", () => {
     });
   });
 
-  test("of several accounts one has to be chosen", async () => {
+  test("requires a choice of the account if the token has several accounts", async () => {
     const owner = newUser();
     const [first, second] = [await newAccount({ owner, name: "First" }), await newAccount({ owner, name: "Second" })];
     const input = owner.token;
@@ -160,7 +160,7 @@ describe("a function", () => {
     expect(deleted).toMatchObject({ code: 0, stdout: "{}\n" });
   });
 
-  test("that lists prints all pages as one document, or a line for each item, or as many as are wanted", async () => {
+  test("that lists prints all pages as one document; --jsonl prints one line for each item, and --limit limits the items", async () => {
     const own = await newAccount();
     const env = { ...asOwner(), HOSTED_MAIL_TOKEN: own.owner.token };
     const tags = new HostedMail({ baseUrl: product.base, token: own.owner.token }).tags;
@@ -172,18 +172,15 @@ describe("a function", () => {
     expect(JSON.parse((await hostedMail(["webhooks", "list"], { env })).stdout)).toEqual([]);
   });
 
-  test.skipIf(!existsSync("/usr/bin/script"))(
-    "prints a table on a terminal, without the terminal's commands in it",
-    async () => {
-      await client.tags.add({ account_id: account.id, name: "Blue" });
-      const words = `${command} tags list`;
-      const { stdout } = await run("script", ["-qec", words, "/dev/null"], { env: environment(asOwner()) });
-      const [head, row] = lines(stdout);
-      expect(head).toMatch(/^NAME +.*ID/);
-      expect(row).toMatch(/^Blue +/);
-      expect(stdout).not.toContain("\u001b");
-    },
-  );
+  test.skipIf(!existsSync("/usr/bin/script"))("prints a table on a terminal, without control sequences", async () => {
+    await client.tags.add({ account_id: account.id, name: "Blue" });
+    const words = `${command} tags list`;
+    const { stdout } = await run("script", ["-qec", words, "/dev/null"], { env: environment(asOwner()) });
+    const [head, row] = lines(stdout);
+    expect(head).toMatch(/^NAME +.*ID/);
+    expect(row).toMatch(/^Blue +/);
+    expect(stdout).not.toContain("\u001b");
+  });
 });
 
 describe("an error", () => {
@@ -199,14 +196,14 @@ describe("an error", () => {
     [["domains", "get", "nope.example"], 1, "not_found: "],
     [["tags", "add", "--name", ""], 1, "validation_failed: --name: "],
     [["dns", "import"], 2, "Give a zone file, or --public-dns."],
-  ] as const)("%j is one line, with what to do", async (args, code, message) => {
+  ] as const)("of %j is one line that says what is wrong", async (args, code, message) => {
     const failed = await hostedMail(args);
     expect(failed).toMatchObject({ code, stdout: "", stderr: expect.stringContaining(message) });
     expect(failed.stderr).toMatch(/^hosted-mail: /);
     expect(lines(failed.stderr)).toHaveLength(1);
   });
 
-  test("without an answer exits with 4", async () => {
+  test("because of a missing answer exits with 4", async () => {
     const server = createServer((request) => request.socket.destroy());
     const port = await portOf(server);
     onTestFinished(() => void server.close());
@@ -234,7 +231,7 @@ test("every function of the API is a command", () => {
   expect(missing).toEqual([]);
 });
 
-test("every command has a help with an example, and --version is the package's", async () => {
+test("the help of a command has an example, and --version prints the version of the package", async () => {
   const { version } = JSON.parse(readFileSync(join(cliFolder, "package.json"), "utf8"));
   expect((await hostedMail(["--version"])).stdout).toBe(`${version}\n`);
   expect((await hostedMail(["--help"])).stdout).toMatch(/Examples:[^]*Exit codes: 0 done/);
@@ -249,14 +246,14 @@ test("every command has a help with an example, and --version is the package's",
   }
 });
 
-test("help of a command is the help that its --help shows, and a group without functions names its commands", async () => {
+test("`help` prints the same text for a command as its --help, and describes a group by its commands", async () => {
   const shown = await hostedMail(["help", "domains", "list"]);
   expect(shown).toMatchObject({ code: 0, stderr: "" });
   expect(shown.stdout).toBe((await hostedMail(["domains", "list", "--help"])).stdout);
   expect((await hostedMail(["help", "domains"])).stdout).toMatch(/auth-code +Commands: create$/m);
 });
 
-test("options of every command stand before the command too", async () => {
+test("the options that every command has can also stand before the command", async () => {
   expect((await hostedMail(["--help"])).stdout).toContain("--profile <name>");
   const owner = newUser();
   await newAccount({ owner });
@@ -294,7 +291,7 @@ describe("imports", () => {
     ["E-Mail,First name,Last name,Team", ...rows].join("\n").replace("E-Mail", "Email");
 
   test(
-    "mailboxes of a file, 100 in a request, and writes what failed with the reasons",
+    "mailboxes of a file, 100 in a request, and writes the failed rows with the reasons",
     { timeout: 60_000 },
     async () => {
       const many = Array.from({ length: 101 }, (_, index) => `p${index}@${domain},Pat,${index},Blue`);
@@ -325,7 +322,7 @@ describe("imports", () => {
     },
   );
 
-  test("the other mailboxes of a file with quotas and names that are not valid, and tells the lines", async () => {
+  test("the valid rows of a file, and reports the line of each row with a wrong quota, name or address", async () => {
     const long = "x".repeat(101);
     const file = [
       "email,first_name,last_name,quota_allowed",
@@ -376,7 +373,7 @@ describe("imports", () => {
     }
   });
 
-  test("no mailbox of a file without its columns", async () => {
+  test("no mailbox of a file without the required columns", async () => {
     await writeFile(join(folder, "odd.csv"), "email,name\na@b.c,A");
     const failed = await hostedMail(["mailboxes", "import", "odd.csv"]);
     expect(failed).toMatchObject({ code: 2, stderr: expect.stringContaining("Missing: first_name, last_name.") });
@@ -400,7 +397,7 @@ describe("imports", () => {
     expect(failed).toMatchObject({ code: 2, stderr: expect.stringContaining("latin.csv is not UTF-8.") });
   });
 
-  test("exits with 3 if the token is not valid any more, and with 1 if the report cannot be written", async () => {
+  test("no mailbox with an invalid token and exits with 3, and exits with 1 if the report cannot be written", async () => {
     await writeFile(join(folder, "some.csv"), csv(`r@${domain},Ria,R,`, "nobody,No,Mail,"));
     const args = ["mailboxes", "import", "some.csv", "--account", account.id];
     const stopped = await hostedMail(args, { env: { ...asOwner(), HOSTED_MAIL_TOKEN: "sat_no" } });
@@ -428,7 +425,7 @@ describe("imports", () => {
     expect(JSON.parse(again.stdout)).toMatchObject({ created_count: 0, skipped_count: 2 });
   });
 
-  test("no zone from a file without any record, which is a failure", async () => {
+  test("no zone from a file without any record, and exits with 1", async () => {
     await writeFile(join(folder, "odd-zone.txt"), "email,name\nann@example.com,Ann\n");
     const failed = await hostedMail(["dns", "import", "odd-zone.txt", "--domain", domain]);
     expect(failed).toMatchObject({ code: 1, stderr: expect.stringContaining("No record was imported. Line 1: ") });

@@ -18,7 +18,7 @@ import { portOf } from "../../support/listen.ts";
 type Seen = { method: string; url: string; headers: Record<string, unknown>; body: unknown };
 type Reply = { status?: number; headers?: Record<string, string>; body?: unknown } | "hang" | "drop";
 
-/** A client of a server that answers one after the other, and the requests that came. */
+/** A client of a server that gives the replies one after another. `seen` has the requests to the server. */
 async function connected(...replies: Reply[]) {
   const seen: Seen[] = [];
   const server = createServer((request, response) => {
@@ -109,7 +109,7 @@ describe("a request", () => {
     },
   );
 
-  test("is sent although nobody waits for its answer, but only once", async () => {
+  test("is sent even before its answer is awaited, and only once", async () => {
     const { client, seen } = await connected();
     const sent = client.tags.delete({ account_id, tag_id: "t" });
     await Promise.all([sent, sent.withResponse(), sent]);
@@ -118,7 +118,7 @@ describe("a request", () => {
 });
 
 describe("an Idempotency-Key", () => {
-  test("is on every POST, another for each call, and the same for its repeats", async () => {
+  test("is on every POST, differs between calls, and stays the same when a call is repeated", async () => {
     const { client, seen } = await connected(busy, "drop");
     await client.tags.add({ account_id, name: "one" });
     await client.tags.add({ account_id, name: "one" });
@@ -135,7 +135,7 @@ describe("an Idempotency-Key", () => {
     expect(seen.map(({ headers }) => headers["idempotency-key"])).toEqual([undefined]);
   });
 
-  test("can be given, and an error tells it", async () => {
+  test("can be given, and an error contains it", async () => {
     const { client } = await connected({ status: 409, body: { code: "tag_name_taken" } });
     const error = await client.tags.add({ account_id, name: "n" }, { idempotencyKey: "mine" }).catch((one) => one);
     expect(error).toMatchObject({ status: 409, idempotencyKey: "mine" });
@@ -162,7 +162,7 @@ describe("an error", () => {
     expect((error as Error).message).toBe("422 validation_failed: body.name: Too short (request r-2)");
   });
 
-  test("of something on the way that answers no JSON is an ApiError too", async () => {
+  test("from a proxy that does not answer with JSON is an ApiError too", async () => {
     const { client } = await connected({ status: 403, headers: { "content-type": "text/html" }, body: "no" });
     await expect(client.me.get()).rejects.toMatchObject({ status: 403, code: "unknown" });
   });
@@ -172,23 +172,26 @@ describe("an error", () => {
     ["application/json", "{", "JSON that is not valid"],
     ["application/json", "", "JSON that is not valid"],
     [undefined, "", "no content type, not JSON"],
-  ])("of a success that is not JSON (%s %j) names the address, and is not repeated", async (type, body, found) => {
-    let times = 0;
-    const fetch = () => {
-      times += 1;
-      const headers = type === undefined ? {} : { "content-type": type };
-      return Promise.resolve(new Response(new TextEncoder().encode(body), { headers }));
-    };
-    const client = new HostedMail({ baseUrl: "http://127.0.0.1:1", token: "t", fetch });
-    const error = await client.tags.delete({ account_id, tag_id: "t" }).catch((one: unknown) => one);
-    expect(error).toBeInstanceOf(HostedMailError);
-    expect((error as Error).message).toBe(
-      `DELETE http://127.0.0.1:1/v1/public/accounts/a/tags/t answered ${found}. Check the address of the API.`,
-    );
-    expect(times).toBe(1);
-  });
+  ])(
+    "because of a successful answer that is not JSON (%s %j) names the address, and the request is not repeated",
+    async (type, body, found) => {
+      let times = 0;
+      const fetch = () => {
+        times += 1;
+        const headers = type === undefined ? {} : { "content-type": type };
+        return Promise.resolve(new Response(new TextEncoder().encode(body), { headers }));
+      };
+      const client = new HostedMail({ baseUrl: "http://127.0.0.1:1", token: "t", fetch });
+      const error = await client.tags.delete({ account_id, tag_id: "t" }).catch((one: unknown) => one);
+      expect(error).toBeInstanceOf(HostedMailError);
+      expect((error as Error).message).toBe(
+        `DELETE http://127.0.0.1:1/v1/public/accounts/a/tags/t answered ${found}. Check the address of the API.`,
+      );
+      expect(times).toBe(1);
+    },
+  );
 
-  test("is no answer of a type that Accept names, and every other type is an error", async () => {
+  test("does not come from an answer whose type is in Accept, but comes from every other type", async () => {
     const csv = { headers: { "content-type": "text/csv; charset=utf-8" }, body: "a" };
     const html = { headers: { "content-type": "text/html" }, body: "a" };
     const { client } = await connected(csv, csv, csv, html);
@@ -197,7 +200,7 @@ describe("an error", () => {
     await expect(client.audit.list({ account_id }, { headers: { Accept: "text/csv" } })).rejects.toThrow("text/html");
   });
 
-  test("without an answer is a ConnectionError with the reason", async () => {
+  test("because of a missing answer is a ConnectionError with the reason", async () => {
     const client = new HostedMail({ baseUrl: "http://127.0.0.1:1", token: "t", retries: 0 });
     const error = await client.me.get().catch((one: unknown) => one);
     expect(error).toBeInstanceOf(ConnectionError);
@@ -205,7 +208,7 @@ describe("an error", () => {
     expect((error as Error).cause).toBeInstanceOf(TypeError);
   });
 
-  test("after the time of a try is a TimeoutError, and the next try can succeed", async () => {
+  test("because of a try that takes too long is a TimeoutError, and the next try can succeed", async () => {
     let hangs = 2;
     const fetch = (_: string, { signal }: RequestInit): Promise<Response> =>
       hangs-- > 0
@@ -288,21 +291,21 @@ describe("a list", () => {
     },
   });
 
-  test("is read by for await as far as it is asked for, in pages of 100", async () => {
+  test("is read by `for await` only as far as the loop runs, in pages of 100", async () => {
     const { client, seen } = await connected(pageOf(1, 100, 250), pageOf(2, 100, 250));
     let count = 0;
     for await (const _ of client.tags.list({ account_id })) if (++count === 150) break;
     expect(seen.map(({ url }) => url.split("?")[1])).toEqual(["page_size=100&page=1", "page_size=100&page=2"]);
   });
 
-  test("ends where it ends, and begins at the page that is asked for", async () => {
+  test("begins at the requested page, and ends after the last page", async () => {
     const { client, seen } = await connected(pageOf(2, 10, 30), pageOf(3, 10, 30));
     const ids = [];
     for await (const { id } of client.tags.list({ account_id, page: 2, page_size: 10 })) ids.push(id);
     expect([ids.length, seen.length]).toEqual([20, 2]);
   });
 
-  test("that is awaited is one page, which leads to the next", async () => {
+  test("that is awaited is one page, which can read the next page", async () => {
     const { client, seen } = await connected(pageOf(1, 10, 15), pageOf(2, 10, 15));
     const first = await client.tags.list({ account_id, page_size: 10 });
     expect([first.total, first.hasNextPage, Object.keys(first)]).toEqual([
@@ -326,7 +329,7 @@ describe("a list", () => {
 });
 
 describe("a program", () => {
-  test("that fails is a CodeError with its place, and its request can be repeated", async () => {
+  test("that fails throws a CodeError with the place, and a request that got 503 is repeated", async () => {
     const error = { code: "unknown_function", message: "There is no me.gett.", line: 2, column: 1 };
     const { client, seen } = await connected(busy, {
       body: { request_id: "r-3", status: "failed", responses: [], error },
@@ -340,7 +343,7 @@ describe("a program", () => {
     expect(seen.map(({ body }) => body)).toEqual([seen[1]?.body, { ...(seen[0]?.body as object), session_id: "s" }]);
   });
 
-  test("has a random request_id, which is also its session, and an error tells it for a repeat", async () => {
+  test("has a random request_id, which is also its session, and an error contains the id for a repeat", async () => {
     const error = { code: "not_found", message: "There is no such tag.", line: 1, column: 1 };
     const failed = (request_id: string): Reply => ({ body: { request_id, status: "failed", responses: [], error } });
     const { client, seen } = await connected("drop", { status: 504, body: {} }, failed("r-4"));
@@ -355,7 +358,7 @@ describe("a program", () => {
     expect(seen.map(({ body }) => body)).toEqual([sent, sent, sent]);
   });
 
-  test("with an idempotencyKey has a request_id that depends on the key alone, if it has no other", async () => {
+  test("with an idempotencyKey and without a request_id gets a request_id that depends only on the key", async () => {
     const { base, seen } = await connected();
     const idempotencyKey = "k".repeat(255);
     for (const options of [{}, {}, { request_id: "mine" }, { idempotencyKey: "other" }]) {

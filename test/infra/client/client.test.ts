@@ -17,11 +17,12 @@ const root = resolve(import.meta.dirname, "../../..");
 const run = promisify(execFile);
 const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");
 
-/** Another Node than the one that runs the tests: the one of the system. */
+/** The Node of the system. It is not the Node that runs the tests. */
 const otherNode = ["/usr/bin/node", "/usr/local/bin/node"].find((file) => existsSync(file));
-if (otherNode === undefined) process.stdout.write("skips: no second Node to run the client with\n");
+if (otherNode === undefined)
+  process.stdout.write("The client runs in only one Node: there is no second Node on this machine.\n");
 
-/** A project of somebody else's, with the packed package installed. */
+/** The folder of a user's project, in which the packed package is installed. */
 let project: string;
 let installed: string;
 let packed: { name: string; filename: string; files: { path: string }[]; unpackedSize: number };
@@ -42,7 +43,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => rm(project, { recursive: true, force: true }));
 
-/** What the compiler says of programs that use the package. */
+/** The errors of the compiler for programs that use the package. */
 async function complaintsOf(programs: Record<string, string>, ...flags: readonly string[]): Promise<string> {
   for (const [name, text] of Object.entries(programs)) await writeFile(join(project, name), text);
   try {
@@ -62,7 +63,7 @@ describe("the package", () => {
     expect(statSync(join(clientFolder, "index.mjs")).mtimeMs).toBe(before);
   });
 
-  test("could be published: a name, a version, a licence, types, and nothing it depends on", () => {
+  test("can be published: it has a name, a version, a licence and types, and no dependencies", () => {
     const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
     const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
     expect(manifest).toMatchObject({ name: "@hosted-mail/client", version, license: "MIT", sideEffects: false });
@@ -118,7 +119,7 @@ describe("the package", () => {
     expect(await complaintsOf({ "program.mts": program, "program.cts": old }, ...forNode)).toBe("");
   });
 
-  test("needs nothing of Node: its types are right in a browser's project", { timeout: 60_000 }, async () => {
+  test("needs nothing of Node, and its types are right in a project for browsers", { timeout: 60_000 }, async () => {
     const program = `
       import { HostedMail } from "@hosted-mail/client";
       export const name = new HostedMail({ baseUrl: "https://api.example.com" }).me.get().then(({ id }) => id);
@@ -130,7 +131,7 @@ describe("the package", () => {
     expect(text).not.toMatch(/\bBuffer\b|\brequire\(|from "node:|^import /m);
   });
 
-  test("is used in the documents as it can be used", { timeout: 60_000 }, async () => {
+  test("has types with which the examples in the documents compile", { timeout: 60_000 }, async () => {
     const guides = globSync("docs/guide-*.md", { cwd: root });
     const files = ["docs/client.md", "docs/domains.md", ...guides, "infra/client/package/README.md"];
     const blocks = files.map((file) =>

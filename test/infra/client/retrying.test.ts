@@ -5,7 +5,7 @@ import { retrying } from "../../../infra/client/package/retrying.ts";
 
 type Reply = number | Error;
 
-/** Sends to a server that answers one after the other, and counts what came. */
+/** A server that gives the replies one after another. `sent` counts the requests. */
 function serverOf(replies: readonly Reply[], retryAfter = "0") {
   const left = [...replies];
   let times = 0;
@@ -26,17 +26,17 @@ const soon = (): string => new Date(Date.now() + 400).toUTCString();
 
 describe("requests that are repeated", () => {
   test.each([
-    ["a GET or a POST with a key that is refused for now", true, [429, 503], 3],
-    ["a request without a key that did nothing as there were too many", false, [429], 2],
-    ["a POST with a key whose first request found no answer, and still runs", true, [gone, 409], 3],
-    ["a POST with a key that something on the way gave up", true, [502, 504], 3],
+    ["a GET, or a POST with a key, that got 429 or 503", true, [429, 503], 3],
+    ["a request without a key that got 429, and so had no effect", false, [429], 2],
+    ["a POST with a key whose first request got no answer, and still runs", true, [gone, 409], 3],
+    ["a POST with a key that a proxy answered with 502 or 504", true, [502, 504], 3],
   ] as const)("%s", async (_, isSafe, replies, times) => {
     const { ask, sent } = serverOf(replies);
     expect(await ask(isSafe)).toBe(200);
     expect(sent()).toBe(times);
   });
 
-  test("an answer with a date to come back at", async () => {
+  test("a request whose answer has a date in Retry-After", async () => {
     const { ask, sent } = serverOf([429], soon());
     expect(await ask(false)).toBe(200);
     expect(sent()).toBe(2);
@@ -45,23 +45,23 @@ describe("requests that are repeated", () => {
 
 describe("requests that are not repeated", () => {
   test.each([
-    ["a PATCH without a key, of which nobody knows what it did", false, 503],
-    ["a PATCH without a key that meets another", false, 409],
-    ["what is refused for good", true, 404],
-    ["a failure of ours", true, 500],
+    ["a PATCH without a key that got 503, and may have had an effect", false, 503],
+    ["a PATCH without a key that got 409", false, 409],
+    ["a request that got 404", true, 404],
+    ["a request that got 500", true, 500],
   ] as const)("%s", async (_, isSafe, status) => {
     const { ask, sent } = serverOf([status]);
     expect(await ask(isSafe)).toBe(status);
     expect(sent()).toBe(1);
   });
 
-  test("a PATCH without a key that found no answer", async () => {
+  test("a PATCH without a key that got no answer", async () => {
     const { ask, sent } = serverOf([gone]);
     await expect(ask(false)).rejects.toBe(gone);
     expect(sent()).toBe(1);
   });
 
-  test("a failure for another reason than the connection", async () => {
+  test("a request that failed for another reason than the connection", async () => {
     const { ask, sent } = serverOf([new TypeError("no token")]);
     await expect(ask(true)).rejects.toThrow("no token");
     expect(sent()).toBe(1);
@@ -76,7 +76,7 @@ describe("requests that are not repeated", () => {
     },
   );
 
-  test("after the last allowed try: the last answer is returned", async () => {
+  test("a request whose last allowed try has failed: the last answer is returned", async () => {
     const { ask, sent } = serverOf([503, 503, 503, 200]);
     expect(await ask(true)).toBe(503);
     expect(sent()).toBe(3);
@@ -111,7 +111,7 @@ test("no wait is longer than the longest wait, with and without Retry-After", as
   expect(Math.max(...waits)).toBe(1_500);
 });
 
-test("a conflict that waiting does not mend is the answer at once", async () => {
+test("a 409 to the first try is returned at once", async () => {
   let times = 0;
   const send = async () => ({ response: new Response("{}", { status: (times += 1) > 0 ? 409 : 200 }) });
   await retrying(send, { retries: 2, longestWaitMs: 1000, isSafeToRepeat: true, signal: undefined });

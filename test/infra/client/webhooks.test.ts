@@ -14,7 +14,7 @@ test.each([
   ["a string", body, current],
   ["bytes", new TextEncoder().encode(body), current],
   ["an ArrayBuffer, with several secrets", new TextEncoder().encode(body).buffer, [old, current]],
-])("the event of a delivery is returned, from %s", async (_, sent, secret) => {
+])("`verify` returns the event of a delivery, from %s", async (_, sent, secret) => {
   const headers = sign([current], "msg_1", new Date(), body);
   expect(await webhooks.verify(sent, headers, secret)).toEqual(event);
   expect(await webhooks.verify(sent, new Headers(headers), secret)).toEqual(event);
@@ -54,7 +54,7 @@ test.each([-301, 301, Number.NaN])(
   },
 );
 
-test("a secret of another form is an error of the caller", async () => {
+test("a secret with a wrong form throws a TypeError", async () => {
   const headers = sign([current], "msg_1", new Date(), body);
   await expect(webhooks.verify(body, headers, "whsec_%%%")).rejects.toThrow(TypeError);
 });

@@ -8,7 +8,7 @@ const issuers = [
 const nothing = () => undefined;
 const given = (values: Record<string, unknown>) => (key: string) => values[key];
 
-test("with nothing configured a synthesis still works, for tokens of an issuer that cannot exist", () => {
+test("without any setting a synthesis still works, with an issuer that cannot exist", () => {
   const config = readConfig(nothing, {});
   expect(config).toMatchObject({ stage: "dev", allowedOrigins: [], logLevel: "info", logRetentionDays: 30 });
   expect(JSON.parse(config.issuers)[0].issuer).toBe("https://issuer.invalid");
@@ -53,13 +53,13 @@ test.each([
   ["paymentsReturnUrl", "app.example", "paymentsReturnUrl"],
   ["blocklistZones", "dbl.example.org, bl", "a lower-case host name"],
   ["mailLoginWaitSeconds", "31", "a number of seconds from 0 to 30"],
-])("%s = %j is refused with a reason, which is for the person who wrote the settings", (key, value, reason) => {
+])("%s = %j is refused with a reason for the person who wrote the settings", (key, value, reason) => {
   const reading = () => readConfig(given({ [key]: value }), {});
   expect(reading).toThrow(BadConfig);
   expect(reading).toThrow(reason);
 });
 
-test("payments need the address that payers come back to, which needs no payments", () => {
+test("payments need publicUrl, to which payers return, and publicUrl does not need payments", () => {
   expect(() => readConfig(given({ paymentsSecretName: "mail/stripe" }), {})).toThrow("needs publicUrl");
   const env = { PAYMENTS_SECRET_NAME: "mail/stripe", PUBLIC_URL: "https://api.example" };
   expect(readConfig(nothing, env)).toMatchObject({ paymentsSecretName: "mail/stripe", publicUrl: env.PUBLIC_URL });
@@ -70,7 +70,7 @@ test.each([
   { mailFrom: "Hosted Mail <no-reply@example.com>" },
   { smtpSecretName: "mail/smtp" },
   { sesConfigurationSet: "verification" },
-])("mail needs the address that its links lead to: %j", (settings) => {
+])("mail needs publicUrl, to which its links lead: %j", (settings) => {
   expect(() => readConfig(given(settings), {})).toThrow("need publicUrl");
   const publicUrl = "https://api.example";
   expect(readConfig(given({ ...settings, publicUrl }), {})).toMatchObject(settings);
@@ -81,6 +81,6 @@ test("mail goes out by SES or by SMTP, not by both", () => {
   expect(() => readConfig(given(both), {})).toThrow("either sesConfigurationSet or smtpSecretName");
 });
 
-test("every malformed setting is named at once", () => {
+test("one error names every malformed setting", () => {
   expect(() => readConfig(given({ stage: "!", alarmEmail: "ops" }), {})).toThrow(/stage[^]*alarmEmail/);
 });

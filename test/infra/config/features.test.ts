@@ -13,7 +13,7 @@ const configOf = (settings: Record<string, unknown>) => readConfig(() => undefin
 
 test("a stage with all settings has every feature", () => {
   const off = featureTable.filter(({ isOn }) => !isOn(configOf(example))).map(({ name }) => name);
-  // The example signs nobody in on the page of an invitation.
+  // The example has no sign-in for the page of an invitation.
   expect(off).toEqual(["invitation page"]);
   expect(featuresOff(configOf(example))).toEqual([]);
 });
@@ -27,7 +27,7 @@ test("the default stage lacks the features that need a secret or an address, and
   expect(lines.some((line) => line.startsWith("Off: registrar"))).toBe(false);
 });
 
-test("a stage can go without a registrar and a host of zones", () => {
+test("a stage can have no registrar and no DNS provider", () => {
   const off = featuresOff(configOf({ ...example, registrar: "none", dns: "none" }));
   expect(off).toEqual(["registrar", "dns"]);
 });
@@ -44,7 +44,7 @@ test("alarms are on if both severities have a target, their own or `alarmEmail`"
   }
 });
 
-test("each code that callers see is one of the API", () => {
+test("each code that the table of features names is a code of the API", () => {
   const codes = featureTable.flatMap(({ without }) =>
     [...without.matchAll(/`(\w+_unavailable)`/g)].map(([, code]) => code),
   );

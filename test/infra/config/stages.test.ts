@@ -13,7 +13,7 @@ const nothing = () => undefined;
 const given = (values: Record<string, unknown>) => (key: string) => values[key];
 const ofFile = (file: StageSettings) => readConfig(nothing, {}, { ...example, ...file });
 
-test("`-c stage=…` and STAGE pick a stage's file, and without either it is dev's", async () => {
+test("`-c stage=…` and STAGE choose the file of a stage, and without both the stage is dev", async () => {
   expect(await readStage(given({ stage: "example" }), {})).toMatchObject({
     stage: "example",
     domainName: example.domainName,
@@ -27,11 +27,11 @@ test.each(["prdo", "../config", "example.ts", "", 3])("a stage without a file is
   await expect(reading).rejects.toThrow(/There is no stage .*\. infra\/stages contains .*dev.*Copy example\.ts/);
 });
 
-test.each(stageNames())("the file of %s is a whole configuration", async (stage) => {
+test.each(stageNames())("the file of %s is a complete configuration", async (stage) => {
   await expect(readStage(given({ stage }), {})).resolves.toMatchObject({ stage });
 });
 
-test("the example has every setting except the stage's name, SMTP, which excludes SES, and the settings for incidents", () => {
+test("the example has every setting except the stage's name, the settings for incidents, and SMTP, because it uses SES", () => {
   const others = new Set(["stage", "smtpSecretName", "readOnly", "restoredTable"]);
   const all = Object.keys(Settings.shape).filter((key) => !others.has(key));
   expect(Object.keys(example).toSorted(), "infra/stages/example.ts").toEqual(all.toSorted());
@@ -45,13 +45,21 @@ const inTheClear = {
 };
 
 test.each([
-  ["an issuer that is asked for its keys in the clear", { issuers: [inTheClear] }, /https/],
-  ["such an issuer as JSON with spaces", { issuers: JSON.stringify([inTheClear], null, 1) }, /https/],
-  ["such an issuer in upper case", { issuers: [{ ...inTheClear, issuer: "HTTP://id.example.com" }] }, /https/],
-  ["a throttle of no function, which is named", { routeThrottles: { docz: { ratePerSecond: 1, burst: 1 } } }, /docz/],
-  ["a number that is none", { throttleBurst: "many" }, /a whole number from 1\s+→ at throttleBurst/],
-  ["a switch that is neither on nor off", { trace: "no" }, /true or false\s+→ at trace/],
-] as const)("refuses %s, in words for who wrote it", (_, wrong, words) => {
+  ["an issuer with an http address", { issuers: [inTheClear] }, /https/],
+  ["an issuer with an http address, as JSON with spaces", { issuers: JSON.stringify([inTheClear], null, 1) }, /https/],
+  [
+    "an issuer with an HTTP address in upper case",
+    { issuers: [{ ...inTheClear, issuer: "HTTP://id.example.com" }] },
+    /https/,
+  ],
+  [
+    "a throttle for a function that does not exist",
+    { routeThrottles: { docz: { ratePerSecond: 1, burst: 1 } } },
+    /docz/,
+  ],
+  ["a text in place of a number", { throttleBurst: "many" }, /a whole number from 1\s+→ at throttleBurst/],
+  ["a switch that is neither true nor false", { trace: "no" }, /true or false\s+→ at trace/],
+] as const)("refuses %s, with a message for the person who wrote the settings", (_, wrong, words) => {
   const reading = (): unknown => readConfig(nothing, {}, { ...example, ...wrong });
   expect(reading).toThrow(BadConfig);
   expect(reading).toThrow(words);
@@ -79,7 +87,7 @@ test("a value that is not a text is JSON on a command line and in a variable", (
   expect(variableOf("throttleRatePerSecond")).toBe("THROTTLE_RATE_PER_SECOND");
 });
 
-test("the name that customers reach the API by is its address, for links and for payers", () => {
+test("without publicUrl, the address for links and payers is the domain name of the API", () => {
   const { publicUrl: _, ...rest } = example;
   expect(readConfig(nothing, {}, rest).publicUrl).toBe("https://api.example.com");
 });

@@ -9,8 +9,9 @@ import { newFolder } from "../../support/folder.ts";
 const main = resolve(import.meta.dirname, "../../../infra/deploy/main.ts");
 
 /**
- * Stand-ins for git and npm, which note their calls. `failing` is the npm script that fails, `dirty` what git has
- * changed, `head` the commit that is checked out. The commit 1234abc was deployed last, and before it 0000fff.
+ * Stand-ins for git and npm, which note their calls. `failing` is the npm script that fails, `dirty` is the output of
+ * `git status`, and `head` is the commit that is checked out. The commit 1234abc was deployed last, and before it
+ * 0000fff.
  */
 async function machine({ failing = "none", dirty = "", head = "5678def" } = {}) {
   const folder = newFolder();
@@ -49,7 +50,7 @@ esac
 
 const stage = ["--stage", "dev"];
 
-test("tests, shows the differences, deploys, runs the smoke test, tags the commit, and says how to go back", async () => {
+test("the command tests, shows the differences, deploys, runs the smoke test, tags the commit, and says how to go back", async () => {
   const { run } = await machine();
   const { code, said, calls } = await run(...stage, "--yes");
   expect(code).toBe(0);
@@ -64,14 +65,14 @@ test("tests, shows the differences, deploys, runs the smoke test, tags the commi
   expect(said + calls.join("\n")).not.toContain("secret");
 });
 
-test.each(["test", "cdk"])("deploys nothing when npm run %s fails", async (failing) => {
+test.each(["test", "cdk"])("the command deploys nothing if npm run %s fails", async (failing) => {
   const { run } = await machine({ failing });
   const { code, said, calls } = await run(...stage, "--yes");
   expect([code, said]).toEqual([1, expect.stringContaining(`npm run ${failing} failed`)]);
   expect(calls.join("\n")).not.toContain("deploy --all");
 });
 
-test("says that the stage is deployed, and how to go back, when the smoke test fails", async () => {
+test("if the smoke test fails, the command says that the stage is deployed, and how to go back", async () => {
   const { run } = await machine({ failing: "smoke" });
   const { code, said, calls } = await run(...stage, "--yes", "--skip-tests");
   expect([code, said]).toEqual([1, expect.stringMatching(/is deployed, but[^]*git checkout 1234abc/)]);
@@ -79,14 +80,14 @@ test("says that the stage is deployed, and how to go back, when the smoke test f
   expect(calls.join("\n")).not.toContain("git tag");
 });
 
-test("a second deployment of a commit goes back to the commit before, and not to itself", async () => {
+test("after a second deployment of the same commit, the way back leads to the commit before, not to the same commit", async () => {
   const { run } = await machine({ head: "1234abc" });
   const { said, calls } = await run(...stage, "--yes", "--skip-tests");
   expect(said).toContain("git checkout 0000fff &&");
   expect(calls).toContain("git tag --force deployed-dev-before 0000fff");
 });
 
-test("asks before it deploys, and without a terminal needs --yes", async () => {
+test("the command asks before it deploys, and without a terminal needs --yes", async () => {
   const { run } = await machine();
   const { code, said, calls } = await run(...stage, "--skip-tests");
   expect([code, said]).toEqual([1, expect.stringContaining("--yes")]);
@@ -98,7 +99,7 @@ test.each([
   ["no stage", {}, [], 2, "--stage prod"],
   ["a stage without a file", {}, ["--stage", "nowhere"], 2, "infra/stages/nowhere.ts"],
   ["an unknown option", {}, [...stage, "--force"], 2, "--force"],
-])("refuses %s, and does nothing", async (_, given, args, code, said) => {
+])("the command refuses %s, and does nothing", async (_, given, args, code, said) => {
   const { run } = await machine(given);
   const refused = await run(...args);
   expect([refused.code, refused.said]).toEqual([code, expect.stringContaining(said)]);

@@ -29,7 +29,7 @@ function blocksOf(file: string, ...languages: readonly string[]): string[] {
 
 const id = "00000000-002a-8c1d-a5e0-4f1b7d9c2e60";
 const base = "https://api.example.com";
-/** The variables that stand for something else than an id. */
+/** The values of the variables that are not ids. */
 const known: Record<string, string> = {
   BASE_URL: base,
   API: `${base}/v1/public/accounts/${id}`,
@@ -38,8 +38,8 @@ const known: Record<string, string> = {
 };
 
 /**
- * What stands for the commands of a block: `curl` records its words, and `ask` and `api` are those of the quickstart
- * and of other pages. No program can be started, because there is no path to it.
+ * Shell functions in place of the programs that a block calls. `curl` records its words, and `ask` is the function of
+ * the quickstart. No program can be started, because `PATH` is empty.
  */
 const commands = String.raw`
 curl() { printf '%s\0' "$@" '<end>' >>sent; echo '{}'; }
@@ -54,7 +54,7 @@ async function callsIn(blocks: readonly string[]): Promise<string[][]> {
   const folder = await mkdtemp(join(tmpdir(), "hosted-mail-docs-"));
   try {
     await writeFile(join(folder, "domains.txt"), "example.com\n");
-    // Assignments of a block are of its reader's own machine.
+    // The assignments in a block are for the reader's own machine. So they are removed.
     const program = [commands, ...blocks].join("\n").replaceAll(/^(?:BASE_URL|TOKEN|ACCOUNT_ID)=.*$/gm, "");
     const names = [...program.matchAll(/\$\{?([A-Z_]+)/g)].map(([, name = ""]) => name);
     const env = Object.fromEntries(names.map((name) => [name, known[name] ?? id]));
@@ -70,7 +70,7 @@ type Call = { method: string; url: URL; body: unknown };
 
 const withoutValue = /^-(?:[sSifN]+)$|^--(?:fail|silent|no-buffer)$/;
 
-/** What curl would send with these words. Throws for an option that no document needs. */
+/** The request that curl would send with these words. Throws for an option that this function does not know. */
 function callOf(words: readonly string[]): Call {
   let [method, address, data]: (string | undefined)[] = [];
   for (let index = 0; index < words.length; index++) {
@@ -89,7 +89,7 @@ function callOf(words: readonly string[]): Call {
 const routes = operationIds.map((name) => exampleOf(name).route);
 const patternOf = ({ http: { path } }: Route): RegExp => new RegExp(`^${path.replaceAll(/\{\w+\}/g, "([^/]+)")}$`);
 
-/** Throws what the API would answer to a call whose path or input it does not take. */
+/** Throws if the API would not accept the path or the input of a call. */
 function requireValid({ method, url, body = {} }: Call): void {
   const takes = (route: Route): boolean => route.http.method === method && patternOf(route).test(url.pathname);
   // A path without parameters comes before a path with them.
@@ -109,13 +109,13 @@ const withCalls = documents.flatMap((file) => {
   return blocks.length > 0 ? [{ file, blocks }] : [];
 });
 
-/** Documents whose blocks also call other servers, or only after other commands. */
+/** Documents with blocks that call other servers, or that call the API only after other commands. */
 const ofOperators = new Set([...unpublished, ...operatorPages.map(({ name }) => name), "billing"]);
 
-test.each(withCalls)("the API takes each call of the shell in $file", async ({ file, blocks }) => {
+test.each(withCalls)("the API accepts each call of curl in $file", async ({ file, blocks }) => {
   const all = await callsIn(blocks);
   expect(all.length).toBeGreaterThanOrEqual(ofOperators.has(basename(file, ".md")) ? 1 : blocks.length);
-  // A body that comes from a pipe is known only when the block is run, as the quickstart is.
+  // A body from a pipe is known only if the whole block runs. guides.test.ts runs the quickstart.
   const calls = all.filter((words) => !words.includes("@-")).map(callOf);
   const ofTheApi = calls.filter(({ url }) => url.pathname.startsWith("/v1/public/"));
   for (const call of ofTheApi) expect(() => requireValid(call), `${call.method} ${call.url.href}`).not.toThrow();
@@ -127,7 +127,7 @@ test.each(documents)("a shell does not read a placeholder of %s as a redirection
   }
 });
 
-test("the bodies and answers in JSON that a page shows have the form that the operation has", () => {
+test("the JSON in docs/pagination.md and docs/notices.md has the form of its operation", () => {
   const [page] = blocksOf("docs/pagination.md", "json").map((text) => JSON.parse(text) as unknown);
   expect(exampleOf("mailboxes.list").route.output.safeParse(page).error).toBeUndefined();
   const [read, changed] = blocksOf("docs/notices.md", "json").map((text) => JSON.parse(text) as unknown);

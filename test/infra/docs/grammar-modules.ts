@@ -5,8 +5,8 @@ import { fileURLToPath } from "node:url";
 import { buildParserFile } from "@lezer/generator";
 
 /**
- * Lets this process import grammars, as the playground's bundle does; `.grammar` imports must come after, by
- * `import()`.
+ * Lets this process import `.grammar` files, as the bundle of the playground does. Import such a file after this
+ * module, with `import()`.
  */
 registerHooks({
   resolve: (specifier, context, next) =>

@@ -25,7 +25,7 @@ const guides = globSync("docs/guide-*.md", { cwd: root });
 /** The first calls in the README. */
 const [, readme = ""] = /## Make your first calls\n\n```sh\n([^]*?)```/.exec(read("README.md")) ?? [];
 
-/** The code blocks of a document. Those that are tabs of each other are together. */
+/** The code blocks of a document. Blocks that follow one another are tabs, and are in one group. */
 function tabsOf(file: string): Tokens.Code[][] {
   const groups: Tokens.Code[][] = [];
   let isNext = false;
@@ -38,7 +38,7 @@ function tabsOf(file: string): Tokens.Code[][] {
   return groups;
 }
 
-/** What a reader types who takes the command where a guide shows it, and the shell elsewhere. */
+/** The lines that a reader types: the `hosted-mail` command if the guide shows it, and otherwise the shell. */
 const typedIn = (file: string): string =>
   tabsOf(file)
     .flatMap((tabs) => (tabs.find(({ lang }) => lang === "cli") ?? tabs.find(({ lang }) => lang === "sh"))?.text ?? [])
@@ -61,7 +61,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true, maxRetries: 5 });
 });
 
-/** Runs a program of the shell as a reader does who has a token and the command. Returns what it prints. */
+/** Runs a program of the shell, as a reader with a token and the command does. Returns the output. */
 async function typed(program: string): Promise<string> {
   const own = program.replaceAll(/^(?:BASE_URL|TOKEN|ACCOUNT_ID)=.*$/gm, "");
   const command = `hosted-mail() { node ${root}/dist/cli/hosted-mail.cjs "$@"; }`;
@@ -115,7 +115,7 @@ test("the guide for a move moves domains, mailboxes and forwarding", async () =>
   ]);
 }, 180_000);
 
-test("the guide for agents makes a token that reads by MCP, and changes nothing", async () => {
+test("the guide for agents makes a token that can read by MCP and can change nothing", async () => {
   await typed(typedIn("docs/guide-agents.md").replaceAll("$TOKEN", "$(node -p 'require(\"./agent.json\").token')"));
   const { token } = JSON.parse(await readFile(join(folder, "agent.json"), "utf8"));
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
@@ -148,30 +148,33 @@ test("the guide for resellers adds a customer, and lists the usage to bill", asy
   expect(await readFile(join(folder, "usage.csv"), "utf8")).toMatch(/,ada@customer-1001\.com,.*,5368709120,0,/);
 }, 60_000);
 
-test("code mode takes the programs of the guides", () => {
+test("code mode accepts the programs of the guides", () => {
   const programs = guides.flatMap((file) => programsIn(file, "code-mode"));
   expect(programs.length).toBeGreaterThan(4);
   const found = programs.map((program) => [program, check(parseProgram(program), { catalogue }).diagnostics]);
   expect(found).toEqual(programs.map((program) => [program, []]));
 });
 
-test.skipIf(!hasPython)("the receiver of webhooks in Python takes a signed event, and no changed one", async () => {
-  const [receiver = ""] = programsIn("docs/guide-webhooks.md", "python");
-  await writeFile(join(folder, "receiver.py"), receiver);
-  const secret = `whsec_${Buffer.from("This is an example, not a secret").toString("base64")}`;
-  const [body, at] = ['{"type": "webhook.test"}', new Date()];
-  const headers = {
-    "webhook-id": "event-1",
-    "webhook-timestamp": String(Math.floor(at.getTime() / 1_000)),
-    "webhook-signature": new Webhook(secret).sign("event-1", at, body),
-  };
-  const program = [
-    "import json, sys",
-    "from receiver import verify",
-    "secret, headers, body = json.load(sys.stdin)",
-    "print(verify(secret, headers, body.encode()), verify(secret, headers, body.encode() + b' '))",
-  ].join("\n");
-  const input = JSON.stringify([secret, headers, body]);
-  const output = execFileSync("python3", ["-c", program], { cwd: folder, input, encoding: "utf8" });
-  expect(output.trim()).toBe("True False");
-});
+test.skipIf(!hasPython)(
+  "the receiver of webhooks in Python accepts a signed event, and refuses a changed event",
+  async () => {
+    const [receiver = ""] = programsIn("docs/guide-webhooks.md", "python");
+    await writeFile(join(folder, "receiver.py"), receiver);
+    const secret = `whsec_${Buffer.from("This is an example, not a secret").toString("base64")}`;
+    const [body, at] = ['{"type": "webhook.test"}', new Date()];
+    const headers = {
+      "webhook-id": "event-1",
+      "webhook-timestamp": String(Math.floor(at.getTime() / 1_000)),
+      "webhook-signature": new Webhook(secret).sign("event-1", at, body),
+    };
+    const program = [
+      "import json, sys",
+      "from receiver import verify",
+      "secret, headers, body = json.load(sys.stdin)",
+      "print(verify(secret, headers, body.encode()), verify(secret, headers, body.encode() + b' '))",
+    ].join("\n");
+    const input = JSON.stringify([secret, headers, body]);
+    const output = execFileSync("python3", ["-c", program], { cwd: folder, input, encoding: "utf8" });
+    expect(output.trim()).toBe("True False");
+  },
+);

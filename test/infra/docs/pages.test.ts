@@ -55,7 +55,7 @@ function anchorsOf(file: string): Set<string> {
   return taken;
 }
 
-/** Everything that can be asked for at /docs, and the few paths beside it. */
+/** All paths below /docs, and the few other paths that pages link to. */
 const served = new Set([
   "/docs",
   "/v1/public/openapi.json",
@@ -68,7 +68,7 @@ test("every document is a page, or is known to be for contributors", () => {
   expect(names.filter((name) => !pages.has(name) && !unpublished.has(name))).toEqual([]);
 });
 
-test("every link and every anchor of the site leads somewhere", () => {
+test("every link and every anchor inside the site leads somewhere", () => {
   const ids = new Map([...sitePages].map(([path, html]) => [path, new Set(html.match(/(?<= id=")[^"]+/g))]));
   const lost = [...sitePages].flatMap(([here, html]) => {
     const targets = [...html.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, target = ""]) => target);
@@ -90,14 +90,14 @@ test("every page follows the content security policy, has one main heading, and 
     const ids: string[] = html.match(/(?<= id=")[^"]+/g) ?? [];
     return [
       ...(/<script|<style|\sstyle=|\son\w+=|<img/.test(inline) ? [`${path} has something inline`] : []),
-      ...(html.match(/<h1/g)?.length === 1 ? [] : [`${path} has not one main heading`]),
+      ...(html.match(/<h1/g)?.length === 1 ? [] : [`${path} does not have exactly one main heading`]),
       ...ids.filter((id, index) => ids.indexOf(id) !== index).map((id) => `${path} has #${id} twice`),
     ];
   });
   expect(wrong).toEqual([]);
 });
 
-test("every page is there as Markdown too, and names it", () => {
+test("every page except the playground also exists as Markdown, and links to its Markdown", () => {
   const pages = [...sitePages].filter(([path]) => path !== "/docs/playground");
   const without = pages.filter(([path, html]) => {
     const markdown = path === "/docs" ? "/docs/index.md" : `${path}.md`;
@@ -131,7 +131,7 @@ test("a page leads to the page before and the page after it", () => {
 });
 
 test.each(["model", "domain-life", "request"])(
-  "the picture %s has words for people who do not see it, and a dark form",
+  "the picture %s has a text for people who cannot see it, and a dark form",
   (name) => {
     const svg = read(`docs/images/${name}.svg`);
     expect(svg).toMatch(/role="img"[^]*<title [^]*<desc [^]*prefers-color-scheme: dark/);
@@ -190,7 +190,7 @@ test.each(documents)("the code in %s parses in its language", (file) => {
 describe("the Markdown of a document", () => {
   const rendered = (markdown: string): string => renderMarkdown(markdown, "docs/here.md").html;
 
-  test("a cell of a wide table has its head, which a phone shows before it", () => {
+  test("a cell of a table with three columns has the head of its column, which a phone shows before the cell", () => {
     const table = (head: string, row: string): string => rendered(`${head}\n|${"---|".repeat(3)}\n${row}`);
     expect(table("| Class | A `minute` | |", "| search | 120 | 1 |")).toContain(
       '<td>search</td><td data-head="A minute">120</td><td>1</td>',
@@ -206,7 +206,7 @@ describe("the Markdown of a document", () => {
     expect(() => rendered(`[here](${href})`)).toThrow("links to");
   });
 
-  test("a link or a name of a page leads to the page, by its title", () => {
+  test("a link to a page, or the name of a page or an operation, becomes a link to its page", () => {
     expect(rendered("See [`docs/webhooks.md`](webhooks.md).")).toContain('<a href="/docs/webhooks">Webhooks</a>');
     expect(rendered("See `docs/webhooks.md`.")).toContain('<a href="/docs/webhooks">Webhooks</a>');
     expect(rendered("See `/docs/errors`.")).toContain('<a href="/docs/errors">/docs/errors</a>');
@@ -215,15 +215,15 @@ describe("the Markdown of a document", () => {
     expect(linkTarget("../CHANGELOG.md", "docs/here.md")).toBe("/docs/changelog");
   });
 
-  test("a link to a file that is no page becomes its text", () => {
+  test("a link to a file that is no page becomes plain text", () => {
     expect(rendered("See [the map](architecture.md).")).toBe("<p>See the map.</p>\n");
   });
 
-  test.each(["constructor", "__proto__", "toString"])("the word `%s` is a word", (word) => {
+  test.each(["constructor", "__proto__", "toString"])("the word `%s` becomes code, and no link", (word) => {
     expect(rendered(`\`${word}\``)).toContain(`<code>${word}</code>`);
   });
 
-  test("headings have GitHub's anchors, the second of a name too", () => {
+  test("headings have GitHub's anchors, also the second heading with the same name", () => {
     expect(rendered("## What `x` is, and isn't\n\n## Then\n\n## Then")).toMatch(
       /id="what-x-is-and-isnt"[^]*id="then"[^]*id="then-1"/,
     );
@@ -241,18 +241,18 @@ describe("the Markdown of a document", () => {
     expect(rendered("```cobol\nMOVE <A>\n```")).toContain("<code>MOVE &lt;A&gt;\n</code>");
   });
 
-  test("blocks of code that follow each other in several languages are one choice", () => {
+  test("blocks of code in several languages that follow one another become tabs", () => {
     const html = rendered("```sh\na\n```\n\n```ts\nb\n```\n\nText.\n\n```python\nc\n```");
     expect(html.match(/class="tabs"/g)).toHaveLength(1);
     expect(html.match(/data-tab="(?:curl|typescript)"/g)).toHaveLength(2);
     expect(html).toMatch(/<\/div>\n<p>Text[^]*data-language="python"/);
   });
 
-  test("a picture that is not one of the project is refused", () => {
+  test("a picture from outside the project is refused", () => {
     expect(() => rendered("![x](https://example.com/x.svg)")).toThrow("shows");
   });
 
-  test("its sections are found by their headings", () => {
+  test("has sections that begin at the headings", () => {
     expect(sectionsOf(rendered("# A\n\nOne.\n\n## `b` c\n\nTwo.\n\n### D\n\nThree."))).toEqual([
       { id: "", heading: "", text: "A # One.".replace(" #", "") },
       { id: "b-c", heading: "b c", text: "Two." },

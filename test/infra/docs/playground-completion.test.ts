@@ -40,7 +40,7 @@ const catalogue: Catalogue = {
 };
 const shapes = new ValueShapes(catalogue);
 
-/** The state of an editor, and its caret, which `|` stands for. */
+/** The state of an editor, and the position of its caret. `|` marks the caret. */
 function stateOf(marked: string): { state: EditorState; position: number } {
   const state = EditorState.create({ doc: marked.replace("|", ""), extensions: codeMode });
   return { state, position: marked.indexOf("|") };
@@ -70,7 +70,7 @@ const program = fc
   )
   .map((parts) => parts.join("").replaceAll("\r", ""));
 
-test("every text can be completed at every caret", () => {
+test("completion fails at no caret of any text", () => {
   fc.assert(
     fc.property(program, fc.nat(60), fc.boolean(), (text, caret, explicit) => {
       const state = EditorState.create({ doc: text, extensions: codeMode });
@@ -149,10 +149,10 @@ describe("offered are", () => {
     ["in a text between long quotes", "x = '''a\ntags.ad|\n'''"],
     ["in a text that is an argument", 'tags.add(name="na|'],
     ["in a number", "x = 1e|"],
-    ["before a name, unless asked", "x = |"],
+    ["before a name, unless the user asks", "x = |"],
   ])("nothing %s", (_, marked) => expect(offeredAt(marked)).toBeNull());
 
-  test("functions before a name when asked", () => {
+  test("functions before a name, if the user asks", () => {
     expect(offeredAt("x = |", { explicit: true })).toEqual({ word: "", labels: functions });
   });
 });

@@ -47,11 +47,14 @@ test.each(questions)("%s finds %s among the first five", (question, path) => {
   expect(found.map((one) => one.path).some((one) => one.startsWith(path))).toBe(true);
 });
 
-test.each(["mailboxes.add", "domain_taken", "If-Match"])("the name %s is a word, beside its parts", (name) => {
-  expect(indexOptions.tokenize(name)).toEqual([...name.split(/[._-]/), name]);
-});
+test.each(["mailboxes.add", "domain_taken", "If-Match"])(
+  "the name %s is a search word, and so are its parts",
+  (name) => {
+    expect(indexOptions.tokenize(name)).toEqual([...name.split(/[._-]/), name]);
+  },
+);
 
-test("words are compared without case and plural, and words that say nothing are passed over", () => {
+test("words are compared without case and plural, and words such as `the` are left out", () => {
   expect(["Mailboxes", "DOMAINS", "policies", "address", "the", "is"].map(termOf)).toEqual([
     "mailbox",
     "domain",

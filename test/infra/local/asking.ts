@@ -2,7 +2,7 @@ import type { LocalPath } from "../../../infra/local/server/respond.ts";
 
 type Asked = { body?: string; type?: string; query?: string; headers?: Record<string, string> };
 
-/** Asks one of some paths of the local runtime, which are one page, as the gateway would. */
+/** Sends requests to a page of the local runtime, as the gateway does. `paths` are the paths of the page. */
 export const asking =
   (paths: readonly LocalPath[]) =>
   async (method: string, { body = "", type, query = "", headers = {} }: Asked = {}) => {

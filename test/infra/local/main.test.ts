@@ -12,7 +12,7 @@ import { newFolder } from "../../support/folder.ts";
 import { failMain, get, startMain, startShared, type Product } from "./product.ts";
 import { gatewayFor } from "./wire.ts";
 
-// Each starts the product several times, which takes long on a busy machine.
+// Some tests start the product several times, which takes long on a busy machine.
 vi.setConfig({ testTimeout: 90_000 });
 
 async function folderWith(name: string): Promise<string> {
@@ -24,7 +24,7 @@ async function folderWith(name: string): Promise<string> {
 const sharedDir = mkdtempSync(join(tmpdir(), "hosted-mail-main-"));
 let started: Promise<Product> | undefined;
 
-/** A product of several tests: to start one takes as long as all that they ask of it. The last of them ends it. */
+/** The product of several tests, because a start takes long. The last of these tests ends the product. */
 const sharedProduct = (): Promise<Product> => (started ??= startShared({ DATA_DIR: sharedDir }));
 afterAll(async () => {
   const product = await started;
@@ -33,7 +33,7 @@ afterAll(async () => {
   await rm(sharedDir, { recursive: true, force: true, maxRetries: 5 });
 });
 
-test("everything the banner promises is there", async () => {
+test("all addresses and the command in the banner work", async () => {
   const { baseUrl, token, printed } = await sharedProduct();
   const [, websites = ""] = /Websites +curl -i -H "Host: DOMAIN" (\S+)/.exec(printed) ?? [];
   const unknown = await get(websites);
@@ -53,7 +53,7 @@ test("everything the banner promises is there", async () => {
   expect(JSON.parse(await readFile(join(sharedDir, "demo.json"), "utf8"))).toEqual(demo);
 });
 
-test("a minted token is let in as whom it names", async () => {
+test("the API accepts a minted token as the user that the token names", async () => {
   const { baseUrl } = await sharedProduct();
   const minted = await fetch(`${baseUrl}/_local/tokens`, {
     method: "POST",
@@ -85,7 +85,7 @@ test("data, keys and service account tokens outlive a restart; only their owner 
   expect(await second.exit()).toBe(0);
 });
 
-test("a second start on the same data folder says who has it, exits 1 and disturbs nothing", async () => {
+test("a second start on the same data folder names the process that has it, exits with 1 and does not disturb the first", async () => {
   const { child, baseUrl } = await sharedProduct();
   const { code, said } = await failMain({ DATA_DIR: sharedDir });
   expect(code).toBe(1);
@@ -94,20 +94,20 @@ test("a second start on the same data folder says who has it, exits 1 and distur
   expect((await get(`${baseUrl}/_local/tokens`)).status).toBe(200);
 });
 
-test("the engine's address is noted for the operator's command as long as it runs, and Ctrl-C ends both", async () => {
+test("a file has the engine's address as long as the engine runs, and Ctrl-C ends the product and the engine", async () => {
   const { child, printed, exit } = await sharedProduct();
   const [, endpoint = ""] = /embedded, at (\S+)/.exec(printed) ?? [];
   expect(JSON.parse(await readFile(join(sharedDir, engineAddressFile), "utf8"))).toMatchObject({ endpoint });
   expect((await fetch(endpoint)).status).toBe(200);
   child.kill("SIGINT");
-  // npm and the terminal both hand on the same key press.
+  // npm and the terminal both pass on the same key press.
   child.kill("SIGINT");
   expect(await exit()).toBe(0);
   await expect(fetch(endpoint)).rejects.toThrow();
   expect(existsSync(join(sharedDir, engineAddressFile))).toBe(false);
 });
 
-test("a port that is taken is said in one sentence that names PORT; exit 1, and no engine or demo is left", async () => {
+test("if the port is taken, the product says in one line how to use another port, exits with 1, and leaves nothing behind", async () => {
   const port = await gatewayFor({});
   const dataDir = newFolder();
   const { code, said } = await failMain({ DATA_DIR: dataDir, PORT: String(port) });
@@ -120,7 +120,7 @@ test("a port that is taken is said in one sentence that names PORT; exit 1, and 
   expect(existsSync(join(dataDir, "table.db-wal"))).toBe(false);
 });
 
-test("with AWS_ENDPOINT_URL_DYNAMODB set no engine is started, the banner says whose database it is, and a second start is refused", async () => {
+test("with AWS_ENDPOINT_URL_DYNAMODB no engine is started, the banner names the database, and a second start is refused", async () => {
   const dataDir = newFolder();
   const endpoint = process.env["AWS_ENDPOINT_URL_DYNAMODB"] ?? "";
   const env = { DATA_DIR: dataDir, AWS_ENDPOINT_URL_DYNAMODB: endpoint, TABLE_NAME: "main-test" };
@@ -131,7 +131,7 @@ test("with AWS_ENDPOINT_URL_DYNAMODB set no engine is started, the banner says w
   expect((await get(`${baseUrl}/v1/public/accounts`, token)).status).toBe(200);
 });
 
-test("--reset --yes begins with new data, and refuses a folder that is in use or not ours; without --yes nothing is deleted without a terminal", async () => {
+test("--reset --yes begins with new data; --reset refuses a folder in use and a folder that is no data folder, and without a terminal needs --yes", async () => {
   const dataDir = newFolder();
   const first = await startMain({ DATA_DIR: dataDir });
   const issuer = await readFile(join(dataDir, "issuer.json"), "utf8");
@@ -151,27 +151,27 @@ test("--reset --yes begins with new data, and refuses a folder that is in use or
   expect([notOurs.code, notOurs.said]).toEqual([1, expect.stringContaining("not a data folder")]);
 });
 
-test("with another's database --reset deletes nothing", async () => {
+test("--reset deletes nothing if the table is in the developer's own DynamoDB", async () => {
   const env = { DATA_DIR: newFolder(), AWS_ENDPOINT_URL_DYNAMODB: "http://127.0.0.1:1" };
   const { code, said } = await failMain(env, "--reset");
   expect([code, said]).toEqual([1, expect.stringContaining("The table is in your own DynamoDB")]);
 });
 
-test("data of an older version is refused with the command that begins anew; exit 1, and it stays", async () => {
+test("data of an older version is refused with the command for new data; the product exits with 1, and the data stays", async () => {
   const dataDir = await folderWith("table.db");
   const { code, said } = await failMain({ DATA_DIR: dataDir });
   expect([code, said]).toEqual([1, expect.stringContaining("npm start -- --reset")]);
   expect(existsSync(join(dataDir, "table.db"))).toBe(true);
 });
 
-test("an unknown flag is refused with the list of flags; exit 2, and nothing is created", async () => {
+test("an unknown flag is refused with the list of flags; the product exits with 2, and creates nothing", async () => {
   const dataDir = join(newFolder(), "none");
   const { code, said } = await failMain({ DATA_DIR: dataDir }, "--rest");
   expect([code, said]).toEqual([2, expect.stringContaining("Usage: npm start")]);
   expect(existsSync(dataDir)).toBe(false);
 });
 
-test("a too old Node, and a Node without the packages, get an instruction", async () => {
+test("with a Node that is too old, or without the packages, the start prints an instruction", async () => {
   const check = resolve(import.meta.dirname, "../../../infra/local/check-node.cjs");
   const run = (before: string, cwd: string) =>
     spawnSync(process.execPath, ["-e", `${before}; require(${JSON.stringify(cwd)})`], { encoding: "utf8" });

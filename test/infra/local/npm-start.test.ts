@@ -22,7 +22,7 @@ test("SIGTERM to npm start stops the product and its engine, not only npm", asyn
   while (!printed.includes("Ctrl-C")) await once(product.stdout, "data");
   const { pid } = JSON.parse(await readFile(join(dataDir, "engine.json"), "utf8")) as { pid: number };
   product.kill("SIGTERM");
-  // Standard output ends once nobody holds it any more.
+  // Standard output ends once no process holds it any more.
   await once(product, "close");
   expect(printed).toContain("Stopping.");
   expect(product.exitCode).toBe(0);

@@ -22,7 +22,7 @@ const pretending = (platform: string): Record<string, string> => ({
   NODE_OPTIONS: `--require "${resolve(import.meta.dirname, "pretend-platform.cjs")}"`,
 });
 
-/** What `npm ci` would install on a platform, by the lock file alone: no registry, and nothing in the cache. */
+/** The packages that `npm ci` would install on a platform. npm has only the lock file: no registry, and no cache. */
 async function installedOn(platform: string): Promise<string[]> {
   const folder = newFolder();
   for (const file of ["package.json", "package-lock.json", "test/mutate/typescript-6/package.json"]) {
@@ -49,7 +49,7 @@ test.each(supported)("npm ci installs on %s, with the binaries of that platform"
   }
 });
 
-test("npm ci installs where there is no embedded engine, without one", async () => {
+test("on a platform without an embedded engine, npm ci installs the other packages", async () => {
   const installed = await installedOn("freebsd-x64");
   expect(installed).toContain("zod");
   expect(installed.filter((name) => name.startsWith("@dynoxide/"))).toEqual([]);
@@ -65,11 +65,11 @@ const notInstalled = (): never => {
   throw new Error("not found");
 };
 
-test("a package that is not installed is named, with how to install it", () => {
+test("the error for an engine that is not installed names its package and how to install it", () => {
   expect(() => binaryPath("darwin-arm64", notInstalled)).toThrow(/@dynoxide\/darwin-arm64 is not installed[^]*npm ci/);
 });
 
-test("a start without an engine prints an instruction on one screen, and exits 1", async () => {
+test("a start without an engine prints an instruction on one screen, and exits with 1", async () => {
   const { code, said } = await failMain({ ...pretending("freebsd-x64"), DATA_DIR: newFolder(), PATH: newFolder() });
   expect(code).toBe(1);
   expect(said).toMatch(/freebsd-x64[^]*docker run[^]*java -jar[^]*AWS_ENDPOINT_URL_DYNAMODB/);
@@ -78,7 +78,7 @@ test("a start without an engine prints an instruction on one screen, and exits 1
   expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(100);
 });
 
-/** A program of this name that notes how it was called, and runs the embedded engine at the port of its arguments. */
+/** Makes a program with this name. It notes its arguments, and runs the embedded engine on the port in them. */
 async function standIn(name: string): Promise<{ PATH: string; calls: string }> {
   const folder = newFolder();
   const calls = join(folder, "calls.txt");
@@ -92,25 +92,22 @@ exec '${binaryPath()}' serve --host 127.0.0.1 -p "$port"
   return { PATH: `${folder}:/bin`, calls };
 }
 
-test.each(["docker", "java"])(
-  "where there is no engine, one yes starts the product on DynamoDB Local with %s",
-  async (name) => {
-    const dataDir = newFolder();
-    const { PATH, calls } = await standIn(name);
-    const env = { ...pretending("freebsd-x64"), DATA_DIR: dataDir, PATH };
-    expect(await failMain(env)).toMatchObject({ code: 1, said: expect.stringContaining("--yes") });
-    const folder = join(dataDir, "dynamodb-local");
-    await mkdir(folder, { recursive: true });
-    await writeFile(join(folder, "DynamoDBLocal.jar"), "");
-    const product = await startMain(env, "--yes");
-    expect((await get(`${product.baseUrl}/v1/public/accounts`, product.token)).status).toBe(200);
-    expect(await readFile(calls, "utf8")).toContain(folder);
-    const inUse = expect.stringContaining(`held by process ${product.child.pid}`);
-    expect(await failMain(env, "--reset", "--yes")).toEqual({ code: 1, said: inUse });
-    product.child.kill("SIGTERM");
-    expect(await product.exit()).toBe(0);
-  },
-);
+test.each(["docker", "java"])("without an engine, --yes starts the product on DynamoDB Local with %s", async (name) => {
+  const dataDir = newFolder();
+  const { PATH, calls } = await standIn(name);
+  const env = { ...pretending("freebsd-x64"), DATA_DIR: dataDir, PATH };
+  expect(await failMain(env)).toMatchObject({ code: 1, said: expect.stringContaining("--yes") });
+  const folder = join(dataDir, "dynamodb-local");
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, "DynamoDBLocal.jar"), "");
+  const product = await startMain(env, "--yes");
+  expect((await get(`${product.baseUrl}/v1/public/accounts`, product.token)).status).toBe(200);
+  expect(await readFile(calls, "utf8")).toContain(folder);
+  const inUse = expect.stringContaining(`held by process ${product.child.pid}`);
+  expect(await failMain(env, "--reset", "--yes")).toEqual({ code: 1, said: inUse });
+  product.child.kill("SIGTERM");
+  expect(await product.exit()).toBe(0);
+});
 
 test("without a jar, DynamoDB Local is downloaded from the archive and run with Java", async () => {
   const dataDir = newFolder();
@@ -130,13 +127,13 @@ test("without a jar, DynamoDB Local is downloaded from the archive and run with 
   await expect(startDynamoDbLocal({ ...options, confirm: async () => false })).rejects.toThrow("docker run");
 });
 
-test("an installation keeps no source maps and no headers", () => {
+test("an installation has no headers of Node, and no source maps of three large packages", () => {
   const packages = join(project, "node_modules");
   expect(existsSync(join(packages, `node/node_modules/node-${process.platform}-${process.arch}/include`))).toBe(false);
   expect(globSync("{zod,@aws-sdk/client-s3,vitest}/**/*.js.map", { cwd: packages })).toEqual([]);
 });
 
-test("no npm script uses words that only one shell knows, but exec before a program that runs on, which cmd.exe learns at installation", async () => {
+test("no npm script needs a certain shell, except for `exec` in two scripts, which the installation makes known to cmd.exe", async () => {
   const { scripts } = JSON.parse(await readFile(join(project, "package.json"), "utf8"));
   for (const [name, script] of Object.entries<string>(scripts)) {
     const words = ["start", "mail-server"].includes(name) ? script.replace(/^exec /, "") : script;

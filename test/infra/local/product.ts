@@ -20,7 +20,7 @@ function spawnMain(
   return child;
 }
 
-/** The product as it runs, and what it printed until it did. */
+/** A running product. `printed` is its output up to the banner. */
 export type Product = {
   child: ChildProcess;
   printed: string;
@@ -29,15 +29,15 @@ export type Product = {
   exit: () => Promise<number | null>;
 };
 
-/** Starts the product for one test; resolves once it has printed its banner. */
+/** Starts the product for one test. Resolves once the product has printed its banner. */
 export async function startMain(env: Record<string, string>, ...args: string[]): Promise<Product> {
   const child = spawnMain(env, args);
-  // At once: a test that runs out of time leaves no product behind.
+  // Comes before the wait, so that a test that runs out of time leaves no product behind.
   onTestFinished(() => void child.kill("SIGKILL"));
   return untilStarted(child);
 }
 
-/** Starts the product for several tests, which have to end it; resolves once it has printed its banner. */
+/** Starts the product for several tests, which must end it. Resolves once the product has printed its banner. */
 export const startShared = (env: Record<string, string>, ...args: string[]): Promise<Product> =>
   untilStarted(spawnMain(env, args));
 
@@ -60,7 +60,7 @@ async function untilStarted(child: ReturnType<typeof spawnMain>): Promise<Produc
   return { child, printed, baseUrl, token, exit };
 }
 
-/** A start that fails: its exit code and what it said. */
+/** Starts a product that fails. Returns its exit code, and its standard error as `said`. */
 export async function failMain(
   env: Record<string, string>,
   ...args: string[]

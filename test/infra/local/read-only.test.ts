@@ -5,7 +5,7 @@ import { readEntries } from "../../../shared/table/journal.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, testTable, type Account } from "../../support/world.ts";
 
-// Read once by a process, at its first request.
+// A process reads this variable once, at its first request.
 process.env["READ_ONLY"] = "A restore is under way until 15:00 UTC.";
 
 const workspaces = ({ id }: Account): string => `/v1/public/accounts/${id}/workspaces`;
@@ -14,7 +14,7 @@ const changes = async ({ id }: Account): Promise<number> =>
 
 const stopped = { code: "read_only", detail: "A restore is under way until 15:00 UTC." };
 
-test("while changes are stopped a write is a 503 that says why and when to come again, and changes nothing", async () => {
+test("while changes are stopped, a write gets a 503 with the reason and a Retry-After, and changes nothing", async () => {
   const account = await newAccount();
   const before = await changes(account);
   const { token } = account.owner;
@@ -23,7 +23,7 @@ test("while changes are stopped a write is a 503 that says why and when to come 
   expect(await changes(account)).toBe(before);
 });
 
-test("while changes are stopped, reads go on", async () => {
+test("while changes are stopped, reads succeed", async () => {
   const account = await newAccount();
   expect(await request("GET", workspaces(account), { token: account.owner.token })).toMatchObject({ status: 200 });
 });
@@ -39,7 +39,7 @@ test("while changes are stopped a program reads, and fails at its first write", 
   expect(body.error).toMatchObject({ code: "read_only" });
 });
 
-test("while changes are stopped strangers and callers who may not are told the same as ever", async () => {
+test("while changes are stopped, callers without a token or a permission get the same answers as before", async () => {
   const [mine, other] = [await newAccount(), await newAccount()];
   expect(await request("POST", workspaces(mine), { body: { name: "Sales" } })).toMatchObject({ status: 401 });
   expect(await request("GET", workspaces(other), { token: mine.owner.token })).toMatchObject({ status: 404 });

@@ -30,23 +30,23 @@ export function sendRequest(port: number, sent: Sent = {}): Promise<Reply> {
   });
 }
 
-/** Sends bytes as they are and answers everything that came back until the connection closed. */
+/** Sends bytes unchanged. Returns the text that came back until the connection closed. */
 export function sendBytes(port: number, bytes: string): Promise<string> {
   const socket = connect(port, "127.0.0.1");
   socket.end(bytes);
   return text(socket);
 }
 
-/** A gateway that stops with its test. */
+/** Starts a gateway that stops when its test ends. Returns the port of the gateway. */
 export async function gatewayFor(options: Partial<GatewayOptions>): Promise<number> {
   const gateway = await startGateway({ functions: [], port: 0, ...options });
   onTestFinished(gateway.stop);
   return gateway.port;
 }
 
-/** A gateway with one function that takes everything. */
+/** Starts a gateway with one function for all requests. Returns the port of the gateway. */
 export const gatewayWith = (handler: Handler, options: Partial<GatewayOptions> = {}): Promise<number> =>
   gatewayFor({ functions: [{ name: "all", triggers: ["$default"], handler }], ...options });
 
-/** Answers with the event it got. */
+/** A function that answers with its event. */
 export const echo: Handler = async (event) => ({ statusCode: 200, body: JSON.stringify(event) });

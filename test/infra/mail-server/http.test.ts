@@ -24,8 +24,8 @@ beforeAll(async () => {
 afterAll(() => mailRoutes.stop());
 
 /**
- * Starts the adapter's server. `sign` asks about a letter as rspamd does, in the session of a mailbox. `counted` returns
- * the stored reports about letters.
+ * Starts the adapter's server. `sign` asks about a letter as rspamd does, in the session of a mailbox. `counted`
+ * returns the stored reports about letters.
  */
 async function scene(account: Account) {
   const { name } = await active(account);
@@ -57,7 +57,7 @@ test("a letter is neither signed nor counted if a text in its From header is no 
   expect(counted()).toHaveLength(1);
 });
 
-test("a letter with the null reverse-path is not counted for the dedicated IP of its domain, because it leaves elsewhere", async () => {
+test("a letter with the null reverse-path is not counted for the dedicated IP of its domain, because it leaves by a shared IP", async () => {
   const account = await funded(await newAccount());
   const { id } = await activeIp(account);
   const { name, sign, counted } = await scene(account);

@@ -39,7 +39,8 @@ import { recorded } from "../../support/recorded.ts";
 import { newAccount, type Account } from "../../support/world.ts";
 
 const missing = process.getuid?.() === 0 ? missingPackages() : ["the user root"];
-if (missing.length > 0) process.stdout.write(`skips: the mail server needs ${missing.join(", ")}\n`);
+if (missing.length > 0)
+  process.stdout.write(`The tests of the mail server are skipped, because it needs ${missing.join(", ")}.\n`);
 
 const timeout = slowly;
 
@@ -58,7 +59,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
   let folder: string;
   let certificate: { key: string; cert: string };
 
-  /** A customer's own host: STARTTLS, and the relay login alone. */
+  /** A customer's own host, with STARTTLS. It accepts only the relay login. */
   const hostOptions = (shown: { key: string; cert: string }): SMTPServerOptions => ({
     ...shown,
     onAuth: ({ username, password }, _, done) => {
@@ -91,7 +92,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
   const expectMail = async (mailbox: Mailbox, subject: string): Promise<void> =>
     expect(await post.subjects(mailbox, subject)).toContain(subject);
 
-  /** The code with which a letter or a login is refused; 0 if it is not. */
+  /** The code with which a letter or a login is refused. 0 if it is accepted. */
   const refusal = (work: () => Promise<unknown>): Promise<number> =>
     work().then(
       () => 0,
@@ -158,7 +159,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       expect((await post.subjects(ada)).filter((subject) => subject === "once")).toHaveLength(1);
     });
 
-    test("is refused for an address that nobody has, and for a domain that is not here", async () => {
+    test("is refused for an address that nobody has, and for a domain that no account has", async () => {
       const refused = (to: string) => refusal(() => post.deliver(letter(to, "to nobody")));
       expect(await refused(`nobody@${domain}`)).toBe(550);
       expect(await refused("carol@example.org")).toBe(554);
@@ -174,7 +175,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
     });
   });
 
-  /** What the DKIM signatures of a letter are, by the product's DNS: the result and the domain of each. */
+  /** Checks the DKIM signatures of a letter with the product's DNS. Returns the result and the domain of each. */
   async function signatures({ raw }: Letter): Promise<string[]> {
     const resolver = async (name: string) => (await served(name, "TXT")).map((one) => [String(one)]);
     const { results } = await dkimVerify(raw, { resolver });
@@ -182,7 +183,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
   }
 
   describe("outgoing mail", () => {
-    test("is signed by the key in the product's DNS, for an address, an alias and an address with a tag", async () => {
+    test("is signed with the key in the product's DNS, for an address, an alias and an address with a tag", async () => {
       for (const from of [ada.user, `countess@${domain}`, `ada+news@${domain}`]) {
         await post.submit(ada, letter("carol@example.org", `signed ${from}`, from));
         const got = await arrived(`signed ${from}`);
@@ -218,7 +219,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       expect((await arrived("from the shared address")).source).toBe("127.0.0.1");
     });
 
-    test("is taken for a recipient whose local part needs quotes", async () => {
+    test("is accepted for a recipient whose local part needs quotes", async () => {
       const quo = await newMailbox("quo");
       for (const local of ["carol at home", String.raw`carol \"c\"`, "carol@home"]) {
         const to = `"${local}"@example.org`;
@@ -227,14 +228,14 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       }
     });
 
-    test("to a mailbox of ours arrives there", async () => {
+    test("to a mailbox of the product arrives there", async () => {
       await post.submit(ada, letter(ada.user, "to myself", ada.user));
       expect(await post.subjects(ada, "to myself")).toContain("to myself");
     });
   });
 
   describe("forwarding", () => {
-    test("sends a copy with a sender of our own (SRS), and brings its bounce back to the first sender", async () => {
+    test("sends a copy with a sender address of the product (SRS), and returns its bounce to the first sender", async () => {
       const fay = await newMailbox("fay");
       await agreedRule(account, "carol@elsewhere.example.org", { mailbox: fay.id });
       await post.deliver(letter(fay.user, "a copy", "dan@example.net"));
@@ -266,7 +267,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       await expect.poll(() => post.log("postfix-mx"), { timeout }).toMatch(new RegExp(`to=<${id}@.*status=sent`));
     });
 
-    test("of an address that no mailbox has sends the letter on alone", async () => {
+    test("of an address without a mailbox sends the letter to the target", async () => {
       await agreedRule(account, "sal@elsewhere.example.org", { address: "sales", domain });
       await post.deliver(letter(`sales@${domain}`, "to sales"));
       expect((await arrived("to sales")).to).toEqual(["sal@elsewhere.example.org"]);
@@ -274,7 +275,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
   });
 
   describe("a customer's own host", () => {
-    test("gets the mail of its domains signed, over TLS with its own certificate, and with our login only", async () => {
+    test("gets the mail of its domains signed, over TLS with its own certificate, and with the relay login only", async () => {
       const { name } = await active(account);
       const zoe = await newMailbox("zoe", {}, name);
       await sendIp(account, "POST", `/${own.id}/domains/assign`, { domains: [name] });
@@ -286,7 +287,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       expect(internet.letters.filter(({ raw }) => raw.includes("through the own host"))).toEqual([]);
     });
 
-    test("sends the mail, by the files in docs/dedicated-ips.md, and takes none without the login", async () => {
+    test("sends the mail with the files in docs/dedicated-ips.md, and accepts no mail without the login", async () => {
       const name = firstOf(own).rdns ?? "";
       const nextHop = `[127.0.0.1]:${internet.port}`;
       const postfix = await startOwnHost({ name, login: own.relay_login, ...certificate, nextHop });
@@ -322,19 +323,19 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
     });
   });
 
-  /** Has the worker note what the changes of the account revoke, as the event bus does. */
+  /** Calls the worker that notes revocations with the changes of the account, as the event bus does. */
   async function publish(): Promise<void> {
     for (const change of (await recorded(account)).toReversed()) {
       if (revokingTypes.includes(change.type)) await noteRevocation({ detail: eventOf(change) });
     }
   }
 
-  /** Ends with the reply that a letter to or from a mailbox gets after a change. */
+  /** Waits until a letter to or from a mailbox gets the reply `code` after a change. */
   const becomes = (work: () => Promise<unknown>, code: number) =>
     expect.poll(() => refusal(work), { timeout, interval: 300 }).toBe(code);
 
   describe("the life of a mailbox", () => {
-    test("paused, it receives and does not send, and a session that was open may not send either", async () => {
+    test("a paused mailbox receives and does not send, also in a session that was open before", async () => {
       const pat = await newMailbox("pat");
       const session = post.session(pat);
       await session.send(letter("carol@example.org", "before the pause", pat.user));
@@ -362,7 +363,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       expect(post.log("postfix-out")).toMatch(new RegExp(`421 4\\.7\\.0 .*Log in again.* from=<${mel.user}>`));
     });
 
-    test("after a rotation the open sessions end, and only the new password lets in", async () => {
+    test("after a rotation the open sessions end, and only the new password is accepted", async () => {
       const rob = await newMailbox("rob");
       const client = await post.reader(rob);
       const closed = new Promise((settle) => void client.once("close", settle));
@@ -391,7 +392,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       expect(post.log("postfix-out")).toMatch(new RegExp(`421 4\\.7\\.0 .*Log in again.* from=<${sue.user}>`));
     });
 
-    test("deleted, it is refused; restored, its mail is there; purged, its mail is gone", async () => {
+    test("a deleted mailbox gets no mail, a restored mailbox has its mail again, and the mail of a purged mailbox is gone", async () => {
       const del = await newMailbox("del");
       await post.deliver(letter(del.user, "kept"));
       await expectMail(del, "kept");
@@ -409,7 +410,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       await expect.poll(() => existsSync(join(post.values.DIR, "store", account.id, del.id)), { timeout }).toBe(false);
     });
 
-    test("full, a letter that tells its size is refused for now, and another one waits", async () => {
+    test("for a full mailbox, a letter that tells its size is refused for now, and another letter waits", async () => {
       const tiny = await newMailbox("tiny", { quota_allowed: 1_048_576 });
       const envelope = { from: "bob@example.net", to: tiny.user };
       const big = { ...letter(tiny.user, "big"), text: "x".repeat(700_000), envelope };
@@ -424,7 +425,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
   });
 
   describe("reports to the API", () => {
-    test("tell the size of a mailbox, its letters sent and its last login", async () => {
+    test("tell the number of letters in a mailbox, its sent letters and its last login", async () => {
       const use = await newMailbox("use");
       await post.deliver(letter(use.user, "to be counted"));
       await expectMail(use, "to be counted");
@@ -436,7 +437,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       await expect.poll(usage, { timeout, interval: 300 }).toEqual({ messages: 1, sent: 2, hasLoggedIn: true });
     });
 
-    test("tell a bounce of another server, and its address is not written to again", async () => {
+    test("tell a bounce of another server, and further mail to the address is refused", async () => {
       const to = `bounce@${domain}.example.org`;
       await post.submit(ada, letter(to, "will bounce", ada.user));
       await expectMail(ada, "Undelivered Mail Returned to Sender");
@@ -460,17 +461,17 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       expect(await refusal(() => post.submit(una, letter(user, "welcome", una.user)))).toBe(0);
     });
 
-    test("come from no letter, because anybody can write one", async () => {
+    test("cannot be sent as letters, because anybody can write a letter", async () => {
       const to = `reports@${post.values["HOSTNAME"]}`;
       expect(await refusal(() => post.deliver(letter(to, "a complaint")))).toBe(554);
       expect(await refusal(() => post.deliver(letter("reports@reports", "a complaint")))).toBe(554);
     });
   });
 
-  describe("the API away", () => {
-    test("loses nothing: letters are refused for now or wait, and come when the API is back", async () => {
+  describe("an outage of the API", () => {
+    test("loses nothing: letters are refused for now or wait, and arrive when the API is back", async () => {
       const amy = await newMailbox("amy");
-      // Postfix asks whether amy exists, and the answer is kept. Dovecot has not asked for her folder yet.
+      // Postfix asks whether the mailbox exists, and keeps the answer. Dovecot has not asked for the folder yet.
       await post.asks(amy.user);
       await mailRoutes.stop();
       await post.deliver(letter(amy.user, "in the queue"));

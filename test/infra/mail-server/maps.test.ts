@@ -105,7 +105,7 @@ describe("the route of mail that is forwarded between accounts", () => {
 describe("the way of queued mail", () => {
   const service = (from: string) => table("sender_transport")(from);
 
-  test("is the shared addresses for our own copies and bounces, and for a customer without a dedicated IP", async () => {
+  test("is the shared addresses for the product's copies and bounces, and for a customer without a dedicated IP", async () => {
     const { address, name } = await place("ada");
     for (const from of [address, `ada+news@${name}`, "srs0=abcd=xy=example.org=dan@srs.example.test", "<>", ""]) {
       expect([from, await service(from)]).toEqual([from, undefined]);

@@ -15,7 +15,7 @@ const stamp = (at: Date): string => {
   return `${month} ${day.replace(/^0/, " ")} ${time}`;
 };
 
-/** A log, and what a new process of the adapter reports of it. */
+/** A log of Postfix. `restarted` reads it as a new process of the adapter, and `events` returns the reports. */
 function scene() {
   const folder = newFolder();
   const [log, position] = [join(folder, "postfix-out.log"), join(folder, "postfix-log")];

@@ -38,7 +38,7 @@ const headersOf = (endpoint: Endpoint): string[] =>
 
 const named = routes.map((route) => [route.name, route] as const);
 
-test.each(named)("%s documents the request header fields it honours, and no others", (_, route) => {
+test.each(named)("%s documents the request header fields that it uses, and no others", (_, route) => {
   const { method, etag } = route.http;
   expect(headersOf(route.http)).toEqual([
     "X-Request-Id",
@@ -48,7 +48,7 @@ test.each(named)("%s documents the request header fields it honours, and no othe
   ]);
 });
 
-test.each(named)("%s documents every answer of the core", (_, route) => {
+test.each(named)("%s documents the answers that the core gives", (_, route) => {
   const { responses } = operationOf(route.http);
   const codes = Object.values(responses)
     .flatMap(({ description }) => [...description.matchAll(/`(\w+)`:/g)])
@@ -67,7 +67,7 @@ test.each(named)("%s documents every answer of the core", (_, route) => {
   else expect(responses["401"]?.headers).toHaveProperty("WWW-Authenticate");
 });
 
-test("a replay is documented where some answer holds no secret", () => {
+test("Idempotency-Replayed is documented for a route if some of its answers have no secret", () => {
   const mayRepeat = (name: string): boolean => {
     const route = routes.find((one) => one.name === name);
     if (!route) throw new Error(`${name} is gone`);
@@ -77,13 +77,13 @@ test("a replay is documented where some answer holds no secret", () => {
   expect(["webhooks.add", "mailboxes.reveal_credentials"].map(mayRepeat)).toEqual([false, false]);
 });
 
-test.each(named)("%s names its rate limit, which the document explains with its numbers", (_, route) => {
+test.each(named)("%s names its rate limit, and the document has the numbers of the limit", (_, route) => {
   const { perMinute, burst } = limitClasses[route.limit];
   expect(operationOf(route.http).description).toContain(`Rate limit: \`${route.limit}\`.`);
   expect(document.info.description).toContain(`| \`${route.limit}\` | ${perMinute} | ${burst} |`);
 });
 
-test("code mode documents the key of a program, and MCP its header fields and that notifications get no answer", () => {
+test("A2A documents Idempotency-Key; MCP documents its header fields and an answer without a body", () => {
   const a2a = { method: "POST", path: "/v1/public/a2a" } as const;
   const mcp = { method: "POST", path: "/v1/public/mcp" } as const;
   expect(headersOf(a2a)).toContain("Idempotency-Key");
@@ -95,7 +95,7 @@ test("code mode documents the key of a program, and MCP its header fields and th
 
 const creating = named.filter(([, { http }]) => http.location !== undefined);
 
-/** The value of one of OpenAPI's runtime expressions. */
+/** The value of a runtime expression of OpenAPI. */
 function valueOf(expression: string, given: Record<string, unknown>, answer: Record<string, unknown>): string {
   const [, ofPath, ofBody] = /^\$(?:request\.path\.(\w+)|response\.body#\/(\w+))$/.exec(expression) ?? [];
   return String(ofPath === undefined ? answer[ofBody ?? ""] : given[ofPath]);
@@ -115,7 +115,7 @@ test.each(creating)("%s links a created resource to its GET, as Location does", 
   expect([reading?.http.method, filled]).toEqual(["GET", answer.headers["location"]]);
 });
 
-test("values that match the documented If-Match are understood, and name tags or any", () => {
+test("the API understands every value that matches the documented pattern of If-Match", () => {
   const parameters = named.flatMap(([, route]) => operationOf(route.http).parameters ?? []);
   const { schema } = parameters.find(({ name }) => name === "If-Match") as { schema: { pattern: string } };
   fc.assert(

@@ -44,7 +44,7 @@ describe.each(operationIds)("%s", (name) => {
   const example = exampleOf(name);
   const { route } = example;
 
-  test("shows a request that its schemas take", () => {
+  test("shows a request that its schemas accept", () => {
     expect(route.params.safeParse(example.path).error).toBeUndefined();
     expect(route.query.safeParse(example.query).error).toBeUndefined();
     expect(route.body.safeParse(example.body ?? {}).error).toBeUndefined();
@@ -58,7 +58,7 @@ describe.each(operationIds)("%s", (name) => {
     if (media) expect(schemaCheck(media.schema)(media.example)).toBe(true);
   });
 
-  test("shows its answer, which fits its schema", () => {
+  test("shows its answer, and the answer matches its schema", () => {
     const { media, value } = answered(name, example.status) ?? {};
     if (example.file === undefined) expect(value).toEqual(example.answer);
     expect(route.output.safeParse(example.answer).success).toBe(true);
@@ -66,9 +66,9 @@ describe.each(operationIds)("%s", (name) => {
     expect(schemaCheck(schema ?? media?.schema ?? {})(example.answer)).toBe(true);
   });
 
-  test("shows its answer to a name of nothing, and to a wrong value with its place", () => {
+  test("shows its 404 answer, and its 422 answer with the place of the wrong value", () => {
     const { responses } = operations.get(name) ?? { responses: {} };
-    // An endpoint of MCP answers wrong values in JSON-RPC.
+    // The endpoint of MCP answers wrong values in JSON-RPC.
     const expected = ["404", "422"].filter((status) => status in responses && `${name} ${status}` !== "code.mcp 422");
     for (const status of expected) {
       const { media, value } = answered(name, status) ?? {};
@@ -80,7 +80,7 @@ describe.each(operationIds)("%s", (name) => {
     const parts = { path: route.params.shape, query: route.query.shape, body: route.body.shape };
     const [part = "", member = ""] = detail[0]?.loc ?? [];
     const isKnown = member in (parts[part as keyof typeof parts] ?? {});
-    // An operation that takes nothing shows an unknown member.
+    // The example of an operation without parameters shows an unknown member.
     expect(isKnown || Object.values(parts).every((shape) => Object.keys(shape).length === 0)).toBe(true);
   });
 });

@@ -7,7 +7,7 @@ import { gatewayFor, sendRequest, type Sent } from "../local/wire.ts";
 const key = "POST /v1/public/accounts/{account_id}/workspaces";
 const path = "/v1/public/accounts/7/workspaces";
 
-/** A gateway whose one function does what it is told. */
+/** Starts a gateway whose only function is `handler`. Resolves to its port. */
 const gateway = (handler: () => Promise<unknown>, integrationTimeoutMs = 29_000): Promise<number> =>
   gatewayFor({ functions: [{ name: "workspaces.add", triggers: [key], handler }], integrationTimeoutMs });
 
@@ -19,7 +19,7 @@ const failing = async (): Promise<never> => {
 test.each<[what: string, port: () => Promise<number>, sent: Sent, status: number]>([
   ["a path with malformed escapes", () => gateway(never), { path: `${path}/%zz` }, 400],
   ["a query with malformed escapes", () => gateway(never), { path: `${path}?a=%zz` }, 400],
-  ["a body beyond what it hands on", () => gateway(never), { path, body: Buffer.alloc(maxBodyBytes + 1) }, 413],
+  ["a body that is too large", () => gateway(never), { path, body: Buffer.alloc(maxBodyBytes + 1) }, 413],
   ["a function that fails", () => gateway(failing), { path }, 500],
   ["a function that takes too long", () => gateway(never, 1), { path }, 503],
 ])("the document has the gateway's answer to %s", async (_, start, sent, status) => {
@@ -31,7 +31,7 @@ test.each<[what: string, port: () => Promise<number>, sent: Sent, status: number
   expect(() => checkContract(key, { status, headers: type, body: json, text: body })).not.toThrow();
 });
 
-test("a problem always has the id of its request, which only the gateway's answers lack", () => {
+test("a problem without X-Request-Id breaks the contract; only the answers of the gateway have none", () => {
   const headers = { "content-type": "application/problem+json" };
   const problem = { type: "/", title: "T", status: 500, detail: "D", code: "internal", request_id: "r" };
   const answer = { status: 500, headers, body: problem, text: JSON.stringify(problem) };

@@ -35,14 +35,14 @@ describe("a pattern is portable", () => {
     expect(isPortable(pattern)).toBe(true);
   });
 
-  test.each(javaScriptOnly)("%s is not, and would not be published", (pattern) => {
+  test.each(javaScriptOnly)("%s is not portable, and is refused", (pattern) => {
     expect(isPortable(pattern)).toBe(false);
   });
 });
 
 const hasPython = spawnSync("python3", ["--version"]).status === 0;
 
-/** Which of some patterns Python's `re` reads without a warning, and whether each matches a text as a whole. */
+/** For each pattern, whether Python's `re` reads it without a warning. */
 const inPython = (patterns: readonly string[]): boolean[] =>
   JSON.parse(
     execFileSync("python3", ["-W", "error", "-c", reading], { input: JSON.stringify(patterns) }).toString(),
@@ -57,7 +57,7 @@ def reads(pattern):
 print(json.dumps([reads(pattern) for pattern in json.load(sys.stdin)]))
 `;
 
-test.skipIf(!hasPython)("Python, where there is one, reads every published pattern", () => {
+test.skipIf(!hasPython)("Python, if it is installed, reads every published pattern", () => {
   expect(published.filter((_, index) => inPython(published)[index] !== true)).toEqual([]);
   expect(inPython([String.raw`\p{L}`, "[a"])).toEqual([false, false]);
 });

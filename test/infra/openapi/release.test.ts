@@ -17,7 +17,7 @@ type Document = any;
  */
 const allowed: ReadonlySet<string> = new Set(["response-property-enum-value-added"]);
 
-/** Whether a member of a request has only lost its format, such as `email`. Such a member accepts more texts than before. */
+/** Whether a member of a request has only lost its format, such as `email`. The member then accepts more texts. */
 const isWider = ({ id, text = "" }: { id?: string; text?: string }): boolean =>
   id === "request-property-type-changed" && /from `string`\/`[\w-]+` to `string`\/``$/.test(text);
 
@@ -36,7 +36,7 @@ test("the document is compatible with the document of the latest release", async
   expect(await incompatibilities(openApiDocument())).toEqual([]);
 });
 
-test("a route, a member of an answer that is gone, and a new member that a body needs, are incompatible", async () => {
+test("a removed route, a removed member of an answer, and a new required member of a body are incompatible", async () => {
   const document: Document = structuredClone(openApiDocument());
   const { paths, components } = document;
   delete paths["/v1/public/me"];

@@ -29,7 +29,7 @@ const env = { BASE_URL: base, TOKEN: "token-1", ACCOUNT_ID: String(accountId) };
 const sampleOf = (name: string, id: Sample["id"]): string | undefined =>
   samplesOf(name).find((sample) => sample.id === id)?.source;
 
-/** The request of an operation's example, as it has to be sent. */
+/** The request that a sample of an operation must send: the request of its example. */
 function requestOf(name: string): SentRequest {
   const { route, path, query, body } = exampleOf(name);
   return {
@@ -41,7 +41,7 @@ function requestOf(name: string): SentRequest {
   };
 }
 
-test("each operation has a sample with curl and in Python, each function in all four", () => {
+test("each operation has samples with curl and in Python; each function has samples in all four languages", () => {
   const languages = (name: string) => samplesOf(name).map(({ id }) => id);
   for (const name of operationIds.filter((one) => !one.startsWith("code."))) {
     expect(languages(name)).toEqual(["curl", "typescript", "python", "code-mode"]);
@@ -67,7 +67,7 @@ test.skipIf(!hasPython)("Python sends the request of the example", () => {
   for (const [index, name] of operationIds.entries()) expect([name, sent[index]]).toEqual([name, requestOf(name)]);
 });
 
-test("code mode takes each program, which makes one call of its function", () => {
+test("code mode accepts each program, and each program calls its function once", () => {
   const callable = operationIds.filter((name) => catalogue.has(name));
   expect(callable.length).toBeGreaterThan(150);
   for (const name of callable) {
@@ -91,7 +91,7 @@ describe.skipIf(HostedMail === undefined)("in TypeScript", () => {
     for (const [name, source] of programs) {
       const { answer, query } = exampleOf(name);
       const sent = await runTypescript(source, answer, env);
-      // A list asks for pages.
+      // The client adds the page and its size to the query of a list.
       const { page: _, page_size: __, ...others } = sent.query;
       const asked = "page" in query ? sent : { ...sent, query: { ...others, ...pageSizeIn(query) } };
       expect([name, asked]).toEqual([name, requestOf(name)]);
@@ -105,7 +105,7 @@ const runnable =
     " ",
   );
 
-test("samples in every language work at the product", async () => {
+test("samples in every language work with a running product", async () => {
   const { base: served, close } = await serveProduct();
   onTestFinished(close);
   for (const language of ["curl", "typescript", "python", "code-mode"] as const) {
@@ -123,7 +123,7 @@ test("samples in every language work at the product", async () => {
   }
 });
 
-/** The page size of an example, which the client sends as it is. */
+/** The page size in the query of an example, if it has one. The client sends the same size. */
 const pageSizeIn = ({ page_size: size }: Record<string, unknown>): Record<string, string> =>
   typeof size === "number" ? { page_size: String(size) } : {};
 

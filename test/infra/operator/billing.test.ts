@@ -33,7 +33,7 @@ async function invoiceOf(account: Account) {
 
 const dear = { per_mailbox: { minimum: 9_900, mailbox: 300, dedicatedIp: 2_500, sentMails: 0 } };
 
-test("bills with the prices and the VAT of the stage, whatever the shell has", async () => {
+test("--stage bills with the prices and the VAT of the stage, even if the environment has others", async () => {
   vi.stubEnv("PLAN_PRICES", JSON.stringify([{ from: "2026-01-01", plans: dear }]));
   const account = await oldAccount();
   const run = await operator("billing", "run", "--account", account.id, "--stage", "example");
@@ -57,11 +57,11 @@ test("a diagnosis shows the features of the stage", async () => {
 function useLocalTable(): void {
   vi.stubEnv("TABLE_NAME", "");
   vi.stubEnv("DATA_DIR", newFolder());
-  // The shell that runs the tests can have it.
+  // The environment of the tests can have this variable.
   vi.stubEnv("VAT", undefined);
 }
 
-test("uses the VAT of the local product on the local table", async () => {
+test("a command on the local table uses the VAT of the local product", async () => {
   useLocalTable();
   const run = async (...args: string[]) => JSON.parse((await operator(...args, "--json")).out);
   const { client_id } = await run("client", "create", "--name", "Initech");
@@ -77,9 +77,9 @@ test("uses the VAT of the local product on the local table", async () => {
 });
 
 test.each([
-  ["bills one account", "billing", "run"],
-  ["closes an account", "account", "close"],
-])("asks the register about the VAT id before it %s, as the daily run does", async (_, ...command) => {
+  ["a bill of one account", "billing", "run"],
+  ["the closing of an account", "account", "close"],
+])("before %s, the VAT id is checked in the register, as in the daily run", async (_, ...command) => {
   useLocalTable();
   await operator("client", "create", "--name", "Any, because this creates the table");
   const table = openTable(new TableClient(), localTableName);
@@ -93,7 +93,7 @@ test.each([
   expect(rows).toMatchObject([{ vat: [{ treatment: "reverse_charge", amount: 0 }] }]);
 });
 
-test("refuses a command that prices something on a deployed table without the stage", async () => {
+test("on a deployed table, a command that needs prices is refused without --stage", async () => {
   const { id, clientId, owner } = await newAccount();
   const creating = ["account", "create", "--client", clientId, "--name", "Main", "--owner", owner.id];
   for (const args of [
@@ -116,7 +116,7 @@ test("refuses a command that prices something on a deployed table without the st
     expect(await operator(...args)).toMatchObject({ code: 0, err: "" });
 });
 
-test("takes the stage with every command on a deployed table, and refuses a wrong stage", async () => {
+test("on a deployed table, every command accepts --stage, and a wrong stage is refused", async () => {
   const { id } = await newAccount();
   await fund({ id }, 100);
   expect(await operator("account", "show", "--account", id, "--stage", "example")).toMatchObject({ code: 0 });

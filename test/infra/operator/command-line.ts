@@ -5,7 +5,7 @@ import { operate, type CommandResult } from "../../../infra/operator/operate.ts"
 
 const main = resolve(import.meta.dirname, "../../../infra/operator/operate.ts");
 
-/** Runs the operator's command as a person would, in a process and an environment of its own. */
+/** Runs the operator's command in a new process with this environment, as a person does. */
 export const operatorIn = (env: NodeJS.ProcessEnv, ...args: string[]) =>
   new Promise<CommandResult>((settle) => {
     execFile(process.execPath, [main, ...args], { env }, (error, out, err) =>
@@ -14,8 +14,8 @@ export const operatorIn = (env: NodeJS.ProcessEnv, ...args: string[]) =>
   });
 
 /**
- * The same in this process, on the tests' table: what it says and would exit with. The environment stays as it was,
- * because a stage sets variables of the process.
+ * Runs the operator's command in this process, on the tests' table. Resolves to its output and its exit code. Restores
+ * the environment afterwards, because a command with a stage sets environment variables.
  */
 export async function operator(...args: string[]): Promise<CommandResult> {
   const before = { ...process.env };

@@ -76,7 +76,7 @@ test("a diagnosis shows no secret", async () => {
     expect(text).not.toContain(secret);
 });
 
-test("people get lines, programs JSON, and an unknown account is an error", async () => {
+test("a diagnosis is lines of text, or JSON with --json, and an unknown account is an error", async () => {
   const { id } = await newAccount();
   const text = await operator("account", "diagnose", "--account", id, "--table", "test", "--stage", "dev");
   expect(text).toMatchObject({ code: 0, err: "" });

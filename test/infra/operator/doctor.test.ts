@@ -13,7 +13,7 @@ afterEach(() => void vi.unstubAllEnvs());
 
 const xml = (body: string): Answer => ({ status: 200, headers: { "content-type": "application/xml" }, body });
 
-/** What the services answer about the stage `example`, by the operation or the start of the path. */
+/** The answers of the services if the stage `example` is healthy, by the operation or the start of the path. */
 const healthy: Record<string, Answer> = {
   ListTables: amzJson({ TableNames: ["hosted-mail-example-TableCD117FA1-1X2Y"] }),
   DescribeTable: amzJson({ Table: { TableStatus: "ACTIVE", ItemCount: 7 } }),
@@ -41,7 +41,10 @@ const healthy: Record<string, Answer> = {
 
 const keys = { keys: [{ kty: "RSA" }] };
 
-/** The services of AWS on 127.0.0.1, with some other answers, and what the doctor says of them. */
+/**
+ * Starts fake services of AWS on 127.0.0.1 and runs the doctor. `others` has answers in place of the healthy ones,
+ * `web` has answers by HTTPS, by their path. Returns the result of the doctor, and the requests that it sent.
+ */
 async function examined(others: Record<string, Answer | Fault> = {}, web: Record<string, unknown> = {}) {
   const { "/": root, ...paths } = healthy;
   const keyOf = ({ headers, path }: Recorded): string => {
@@ -61,7 +64,7 @@ async function examined(others: Record<string, Answer | Fault> = {}, web: Record
     if (at in web) return web[at] === undefined ? new Response("", { status: 404 }) : Response.json(web[at]);
     return Response.json(at.endsWith("jwks.json") ? keys : { openapi: "3.1.0" });
   };
-  // Long on a busy machine, unless no answer comes.
+  // A busy machine needs a long timeout. If a service does not answer at all, a short timeout is enough.
   const timeoutMs = Object.values(others).includes("silence") ? 1_000 : 30_000;
   const result = await doctor("example", { fetch: get, timeoutMs });
   expect(asked).not.toBe("");
@@ -73,7 +76,7 @@ async function examined(others: Record<string, Answer | Fault> = {}, web: Record
   };
 }
 
-test("says ok of each service of a healthy stage, and only reads", async () => {
+test("the doctor says ok for each service of a healthy stage, and changes nothing", async () => {
   const { code, out, recorded } = await examined();
   expect(out.split("\n").filter((line) => /^(?:missing|refused|failed)/.test(line))).toEqual([]);
   expect(out).toContain("13 ok, 0 with a problem");
@@ -86,7 +89,7 @@ test("says ok of each service of a healthy stage, and only reads", async () => {
   expect(operations.filter((name) => !/^(?:Describe|List|GET|HEAD)/.test(name ?? ""))).toEqual([]);
 });
 
-test("lists the features that are on, and the missing settings of the others", async () => {
+test("the doctor lists the features that are on, and the missing settings of the other features", async () => {
   const { lineOf } = await examined();
   expect(lineOf("payments")).toBe("on       payments");
   expect(lineOf("invitation page")).toBe(
@@ -133,7 +136,7 @@ test.each([
   },
 );
 
-test("examines the restored table that the stage uses, not the table of the stack", async () => {
+test("the doctor examines the restored table that the stage uses, not the table of the stack", async () => {
   const settings: StageSettings = example;
   settings.restoredTable = "blue-restored";
   onTestFinished(() => void delete settings.restoredTable);
@@ -143,7 +146,7 @@ test("examines the restored table that the stage uses, not the table of the stac
   expect(described.map(({ body }) => JSON.parse(body))).toEqual([{ TableName: "blue-restored" }]);
 });
 
-test("tries the keys of issuers and the API from outside", async () => {
+test("the doctor reads the keys of the issuers and the API by HTTPS", async () => {
   const { code, lineOf } = await examined(
     {},
     { "/.well-known/jwks.json": { keys: [] }, "/v1/public/openapi.json": undefined },
@@ -153,7 +156,7 @@ test("tries the keys of issuers and the API from outside", async () => {
   expect(code).toBe(1);
 });
 
-test("refuses a stage that has no file, and a command line without a stage, unless it asks for help", async () => {
+test("the doctor refuses a stage without a file, and a command line without a stage, except with --help", async () => {
   expect(await operate(["doctor", "--stage", "nowhere"])).toMatchObject({
     code: 1,
     err: expect.stringContaining("There is no stage"),

@@ -19,23 +19,23 @@ import { operatorIn } from "./command-line.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 
-/** Runs a command of this family on a table; what it answers. */
+/** Runs a command of `events` on a table. Resolves to its answer. */
 const run = (name: string, table: Table, options: Record<string, string>, place: Partial<TableLocation> = {}) =>
   eventCommands[`events ${name}`]?.run(table, options, { open: () => table, ...place });
 
-/** Runs the command with nothing in its environment but the tests' engine and what is given. */
+/** Runs the operator's command in a new process: with the environment of the tests without `TABLE_NAME`, and `env`. */
 function operator(env: NodeJS.ProcessEnv, ...args: string[]) {
   const { TABLE_NAME: _, ...rest } = process.env;
   return operatorIn({ ...rest, ...env }, ...args);
 }
 
-/** The table that a command without `--table` finds. */
+/** The table that a command without `--table` uses. */
 async function localTable(): Promise<Table> {
   await ensureTable(process.env["AWS_ENDPOINT_URL_DYNAMODB"] ?? "", localTableName);
   return openTable(new TableClient(), localTableName);
 }
 
-/** An account, made long ago, whose thing `a` changed on each of three days. */
+/** Creates an account, dated long ago, whose thing `a` changed on each of three days. */
 async function accountIn(table: Table): Promise<string> {
   const client = await createClient(table, "Replayed");
   const input = { client, name: "Replayed", ownerId: randomUUID() };
@@ -44,7 +44,7 @@ async function accountIn(table: Table): Promise<string> {
   return id;
 }
 
-test("publishes an account's changes of a span again, oldest first, into the local log and the webhooks' queue", async () => {
+test("a replay publishes the changes of an account in a span of time, oldest first, to the local log and queue", async () => {
   const [table, folder] = [await localTable(), newFolder()];
   const [account] = [await accountIn(table), await accountIn(table)];
   await recordPoison(table, account, new Date("2026-03-02T01:00:00Z"));
@@ -58,7 +58,7 @@ test("publishes an account's changes of a span again, oldest first, into the loc
   expect(await eventQueueIn(folder).ids()).toEqual(published.map(({ id }) => id));
 });
 
-test("publishes all accounts of a deployed table to the bus that is named", async () => {
+test("a replay of a deployed table publishes the changes of all accounts to the bus in --bus", async () => {
   const bus = await startEventBus();
   const table = await newTable();
   const accounts = [await accountIn(table), await accountIn(table)];
@@ -72,7 +72,7 @@ test("publishes all accounts of a deployed table to the bus that is named", asyn
   expect(new Set(names)).toEqual(new Set(["hosted-mail-blue"]));
 });
 
-test("fails when the bus refuses, says how far it came, and sends nothing later of that resource", async () => {
+test("a replay fails if the bus refuses an event, counts the published events, and sends no later event of the resource", async () => {
   const denied = { status: 400, body: { __type: "AccessDeniedException", message: "No" } };
   const bus = await startEventBus((call, count) => (count === 2 ? denied : takeAll(call)));
   vi.stubEnv("EVENT_BUS", "hosted-mail-blue");
@@ -84,13 +84,13 @@ test("fails when the bus refuses, says how far it came, and sends nothing later 
   expect(bus.details().map(({ data }) => data)).toEqual([{ n: 1 }, { n: 2 }]);
 });
 
-test("a deployed table needs a bus, and keeps its dead letters elsewhere", async () => {
+test("a replay of a deployed table needs --bus, and dead-letters refuses a deployed table", async () => {
   const table = await newTable();
   await expect(run("replay", table, { since: "2026-02-01" })).rejects.toThrow("--bus");
   await expect(run("dead-letters", table, {})).rejects.toThrow("docs/operators-events.md");
 });
 
-test("lists the local dead letters, newest first", async () => {
+test("dead-letters lists the local dead letters, newest first", async () => {
   const dataDir = newFolder();
   const letters = [1, 2].map((n) => ({
     at: `2026-03-0${n}`,
@@ -103,7 +103,7 @@ test("lists the local dead letters, newest first", async () => {
   expect(answer).toEqual({ count: 2, dead_letters: letters.toReversed() });
 });
 
-test("a replay that is not understood ends with code 2 and says all that is wrong", async () => {
+test("a replay with wrong options ends with code 2 and names every wrong option", async () => {
   const args = ["--until", "yesterday", "--account", "42"];
   const { code, err } = await operator({}, "events", "replay", ...args);
   expect(code).toBe(2);

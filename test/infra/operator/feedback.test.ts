@@ -28,7 +28,7 @@ async function submitted({ id, owner }: Account, title = "It is slow", more: obj
 const set = (of: Pick<Feedback, "id" | "account_id">, status: string, notes?: string): Promise<Feedback> =>
   run("set-status", { id: of.id, status, ...(notes === undefined ? {} : { notes }) });
 
-test("lists the feedback of an account, newest first, a page at a time", async () => {
+test("list shows the feedback of an account, newest first, in pages", async () => {
   const account = await newAccount();
   for (let index = 0; index < 3; index += 1) await submitted(account, `T${index}`);
   const { feedback, total } = await list({ account: account.id });
@@ -45,7 +45,7 @@ test("lists the feedback of an account, newest first, a page at a time", async (
   expect(await list({ account: account.id, page: "2" })).toMatchObject({ feedback: [], page: 2, total: 3 });
 });
 
-test("lists the feedback of all accounts, and the feedback in a status", async () => {
+test("list shows the feedback of all accounts, or only the feedback in a status", async () => {
   const [one, other] = [await submitted(await newAccount()), await submitted(await newAccount())];
   await set(one, "planned");
   const idsIn = async (options: Record<string, string>): Promise<string[]> => {
@@ -64,12 +64,12 @@ test("lists the feedback of all accounts, and the feedback in a status", async (
   expect([fresh.includes(one.id), fresh.includes(other.id)]).toEqual([false, true]);
 });
 
-test("shows all of one by its id", async () => {
+test("show prints one feedback with all its members, by its id", async () => {
   const feedback = await submitted(await newAccount(), "Shown", { attributes: { a: [1] } });
   expect(await run("show", { id: feedback.id })).toEqual(feedback);
 });
 
-test("shows the new status and the answer, and sends the account an event", async () => {
+test("set-status changes the status and the notes, and the account gets an event", async () => {
   const account = await newAccount();
   const feedback = await submitted(account);
   const planned = await set(feedback, "planned", "In spring.\nPerhaps.");
@@ -90,7 +90,7 @@ test("shows the new status and the answer, and sends the account an event", asyn
   ]);
 });
 
-test("changes and tells nothing when it is so already", async () => {
+test("set-status with the present status changes nothing and sends no event", async () => {
   const account = await newAccount();
   const feedback = await submitted(account);
   const before = await recorded(account);
@@ -98,7 +98,7 @@ test("changes and tells nothing when it is so already", async () => {
   expect(await recorded(account)).toEqual(before);
 });
 
-test("every feedback is in the lists of its one status, after concurrent changes too", async () => {
+test("each feedback is only in the list of its present status, even after concurrent changes", async () => {
   const account = await newAccount();
   const all = [await submitted(account), await submitted(account), await submitted(account)];
   const statuses = FeedbackStatus.options;
@@ -113,7 +113,7 @@ test("every feedback is in the lists of its one status, after concurrent changes
   );
 });
 
-test("does not find missing feedback", async () => {
+test("show and set-status refuse an unknown id", async () => {
   const feedback = await submitted(await newAccount());
   const missing = { code: "not_found" };
   await expect(run("show", { id: randomUUID() })).rejects.toMatchObject(missing);
@@ -123,7 +123,7 @@ test("does not find missing feedback", async () => {
   expect(await run("show", { id: feedback.id })).toEqual(feedback);
 });
 
-test("lists nothing of a table without feedback", async () => {
+test("list is empty for a table without feedback", async () => {
   const table = await newTable();
   const listed = await feedbackCommands["feedback list"]?.run(table, {}, { open: () => testTable() });
   expect(listed).toEqual({ feedback: [], page: 1, page_size: 25, total: 0 });
@@ -136,13 +136,13 @@ test.each([
   ["list", "page", ["0", "-1", "1.5", "", "x", "12345678"], ["1", "40"]],
   ["set-status", "status", ["", "closed"], FeedbackStatus.options],
   ["set-status", "notes", ["\u001b[31m", "x".repeat(10_001), "\u202e"], ["", "two\nlines", " trimmed "]],
-])("%s refuses --%s unless it makes sense", (name, option, wrong, right) => {
+])("%s --%s accepts right values and refuses wrong values", (name, option, wrong, right) => {
   const schema = feedbackCommands[`feedback ${name}`]?.options[option]?.schema;
   for (const value of wrong) expect([value, schema?.safeParse(value).success]).toEqual([value, false]);
   for (const value of right) expect([value, schema?.safeParse(value).success]).toEqual([value, true]);
 });
 
-test("as a command prints nothing that a terminal would obey", async () => {
+test("show prints no control character except the line break", async () => {
   const attributes = { "a\u009b31m": "b\u001b[2J" };
   const feedback = await submitted(await newAccount(), "Shown", { description: "One\ntwo", attributes });
   const show = async (...more: string[]) => (await operator("feedback", "show", "--id", feedback.id, ...more)).out;

@@ -15,7 +15,7 @@ const add = (given: Record<string, string>) => {
   return operator("ip", "add", ...Object.entries(all).flatMap(([name, value]) => [`--${name}`, value]), "--json");
 };
 
-test("an address comes into stock, is claimed, rests, comes back and goes", async () => {
+test("an address is added to the stock, taken, rests, and is returned to the stock; a free address can be withdrawn", async () => {
   const [option, ip] = [newOptionId(), publicIp()];
   const added = await add({ address: ip, option });
   expect(JSON.parse(added.out)).toMatchObject({ ip, option_id: option, asn: 64_500, state: "free" });
@@ -47,7 +47,7 @@ test("an address comes into stock, is claimed, rests, comes back and goes", asyn
   });
 });
 
-test("an option goes with its last address", async () => {
+test("an option is no longer offered once its last address is withdrawn", async () => {
   const [option, ip] = [newOptionId(), publicIp()];
   await add({ address: ip, option });
   const account = await newAccount();
@@ -62,7 +62,7 @@ test("an option goes with its last address", async () => {
 });
 
 test(
-  "the same address again changes nothing, and another address of its name is refused",
+  "an address can be added again unchanged; another address with the same name is refused",
   { timeout: 30_000 },
   async () => {
     const [option, ip, rdns] = [newOptionId(), publicIp(), `mail.${uniqueName("ip")}`];
@@ -79,7 +79,7 @@ test(
   },
 );
 
-test("suspends and resumes an account's, with a reason for its owner", async () => {
+test("the operator can suspend and resume the dedicated IP of an account, and the owner sees the reason", async () => {
   const account = await funded(await newAccount());
   const { id } = await activeIp(account);
   const which = ["--account", account.id, "--id", id];
@@ -118,6 +118,6 @@ test.each([
     ],
     "IP address with a port",
   ],
-])("does not understand %j", async (args, message) => {
+])("ip add refuses the options %j with exit code 2", async (args, message) => {
   expect(await operator("ip", "add", ...args)).toMatchObject({ code: 2, err: expect.stringContaining(message) });
 });

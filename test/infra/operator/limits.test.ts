@@ -20,7 +20,7 @@ const limitsOf = (own: Record<string, { perMinute: number; burst: number }>) =>
     return { class: name, per_minute: perMinute, burst, own: name in own };
   });
 
-test("an account has the limits of the classes until it is given its own, and again when they are cleared", async () => {
+test("an account has the limits of the classes, except for classes with a limit of its own, until that is cleared", async () => {
   const { id: account } = await newAccount();
   expect(await run("show", { account })).toEqual({ account_id: account, limits: limitsOf({}) });
   const [search, outbound] = [
@@ -36,7 +36,7 @@ test("an account has the limits of the classes until it is given its own, and ag
   expect(await run("show", { account })).toEqual({ account_id: account, limits: limitsOf({ outbound }) });
 });
 
-test("a limit that is set holds in the account for its callers, and nowhere else", async () => {
+test("a limit of an account applies to requests in this account, and not in other accounts", async () => {
   const { id: account, owner } = await newAccount();
   await run("set", { account, class: "default", "per-minute": "1", burst: "2" });
   const other = await newAccount({ owner });
@@ -49,7 +49,7 @@ test("a limit that is set holds in the account for its callers, and nowhere else
   expect(await statusesIn(other.id)).toEqual([200, 200, 200, 200, 200]);
 });
 
-test("of many who set different classes at once none is lost", async () => {
+test("if limits of different classes are set at the same time, none is lost", async () => {
   const { id: account } = await newAccount();
   const limit = { perMinute: 5, burst: 5 };
   await Promise.all(limitClassNames.map((name) => setOwnLimit(testTable(), account, name, limit)));
@@ -57,22 +57,19 @@ test("of many who set different classes at once none is lost", async () => {
   expect(await run("show", { account })).toEqual({ account_id: account, limits: limitsOf(own) });
 });
 
-test.each(["show", "set", "clear"])(
-  "%s of an account that is not there is not found, and writes nothing",
-  async (name) => {
-    const account = randomUUID();
-    const options = { account, class: "default", "per-minute": "1", burst: "1" };
-    await expect(run(name, options)).rejects.toMatchObject({ code: "not_found" });
-    await expect(run("show", { account })).rejects.toMatchObject({ code: "not_found" });
-  },
-);
+test.each(["show", "set", "clear"])("%s for an unknown account is not found, and writes nothing", async (name) => {
+  const account = randomUUID();
+  const options = { account, class: "default", "per-minute": "1", burst: "1" };
+  await expect(run(name, options)).rejects.toMatchObject({ code: "not_found" });
+  await expect(run("show", { account })).rejects.toMatchObject({ code: "not_found" });
+});
 
 test.each([
   ["per-minute", ["0", "1000001", "-1", "1.5", "1e3", "", "x"]],
   ["burst", ["0", "1000001", "-1", "1.5", "", " 5"]],
   // The limits of logins at the mail servers are not limits of an account.
   ["class", ["", "Default", "all", "login_pair", "login_address", "login_source"]],
-])("--%s is refused unless it makes sense", (option, wrong) => {
+])("--%s accepts right values and refuses wrong values", (option, wrong) => {
   const schema = limitCommands["limits set"]?.options[option]?.schema;
   for (const value of wrong) expect([value, schema?.safeParse(value).success]).toEqual([value, false]);
   const right = option === "class" ? limitClassNames : ["1", "1000000"];

@@ -10,7 +10,7 @@ import { newRoomyAccount } from "../../support/roomy.ts";
 import { testTable } from "../../support/world.ts";
 import { operator } from "./command-line.ts";
 
-/** What the command answers. */
+/** Runs a command of `mail` with `--json`. Resolves to its answer. */
 async function shown(...words: string[]): Promise<Record<string, unknown>> {
   const { code, out, err } = await operator("mail", ...words, "--json");
   if (code !== 0) throw new Error(err);
@@ -25,7 +25,7 @@ async function scene() {
   return { account, domain, name, id, email };
 }
 
-test("an address is shown as the endpoint for incoming mail answers it, and why", async () => {
+test("mail address shows the answer of the endpoint for incoming mail, and the reason", async () => {
   const { account, domain, name, id, email } = await scene();
   expect(await shown("address", email.toUpperCase())).toEqual({
     kind: "mailbox",
@@ -72,7 +72,7 @@ test("an address is shown as the endpoint for incoming mail answers it, and why"
   expect(await shown("address", email)).toMatchObject({ kind: "unknown", why: "The account is closed." });
 });
 
-test("a login is shown by protocol, with the passwords that there are and none of their text", async () => {
+test("mail login shows the answer for each protocol, and lists the passwords without their text", async () => {
   const { account, name, id, email } = await scene();
   const { password } = (await send(account, "POST", at(id, "/reveal-credentials"))).body;
   const app = (await send(account, "POST", at(id, "/app-passwords"), { name: "Phone", protocols: ["imap"] })).body;
@@ -117,7 +117,7 @@ test("a login is shown by protocol, with the passwords that there are and none o
   });
 });
 
-test("a sender is shown as the endpoint for outgoing mail answers it", async () => {
+test("mail sender shows the answer of the endpoint for outgoing mail", async () => {
   const { account, id, name, email } = await scene();
   expect(await shown("sender", "--login", email, "--from", `ada+x@${name}`)).toMatchObject({
     allowed: true,
@@ -137,7 +137,7 @@ test("a sender is shown as the endpoint for outgoing mail answers it", async () 
   expect(await to("eve@far.example")).toMatchObject({ allowed: true, is_suppressed: false });
 });
 
-test("a text that is no address, and too many words, are mistakes on the command line", async () => {
+test("a text that is not an address, and missing, unknown or too many arguments, end with exit code 2", async () => {
   const { email } = await scene();
   for (const words of [
     ["address"],

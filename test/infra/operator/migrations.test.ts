@@ -13,7 +13,7 @@ import { operator } from "./command-line.ts";
 
 const names = migrations.map(({ name }) => name);
 
-/** A table of its own with two accounts. `bad` has a row that cannot be read. */
+/** A new table with two accounts. The account `bad` has a row that cannot be read. */
 async function newScene() {
   const table = openMemoryTable(createMemoryStore());
   const [, bad] = [await listedAccount(table), await listedAccount(table)];
@@ -34,7 +34,7 @@ async function newScene() {
   };
 }
 
-test("shows each migration with its state, its accounts, its rows, and the accounts where it failed", async () => {
+test("migrations shows for each migration the state, the counts of accounts and rows, and the accounts where it failed", async () => {
   const { run, sweep, pass, shown, bad } = await newScene();
   expect(await run("migrations")).toMatchObject({
     accounts: 2,
@@ -56,7 +56,7 @@ test("shows each migration with its state, its accounts, its rows, and the accou
   ]);
 });
 
-test("begins a migration again", async () => {
+test("migrations restart starts a migration again", async () => {
   const { run, sweep, pass } = await newScene();
   expect(await run("migrations restart", { name: "own_feedback" })).toEqual({ name: "own_feedback", restarted: false });
   await sweep();
@@ -67,7 +67,7 @@ test("begins a migration again", async () => {
   expect(all.filter(({ state }) => state === "new").map(({ name }) => name)).toEqual(["own_feedback"]);
 });
 
-test("prints one line of JSON with --json, and refuses a migration that does not exist", async () => {
+test("migrations prints JSON with --json, and restart refuses an unknown migration", async () => {
   const { code, out } = await operator("migrations", "--json");
   expect(code).toBe(0);
   expect(JSON.parse(out).migrations.map(({ name }: { name: string }) => name)).toEqual(names);

@@ -17,7 +17,7 @@ import { request } from "../../support/request.ts";
 import { newAccount, newUser, testTable } from "../../support/world.ts";
 import { operator, operatorIn } from "./command-line.ts";
 
-test("creates a client and an account whose owner can work in it at once", async () => {
+test("the command creates a client and an account, and the owner can use the account at once", async () => {
   const owner = newUser();
   const client = JSON.parse((await operator("client", "create", "--name", "Initech", "--json")).out);
   const created = await operator(
@@ -37,7 +37,7 @@ test("creates a client and an account whose owner can work in it at once", async
   expect(body.items).toMatchObject([{ id: account.account_id, client: { name: "Initech" } }]);
 });
 
-test("adds and removes owners but not the last, and makes and unmakes super admins", async () => {
+test("the command adds and removes owners, but not the last owner, and adds and removes super admins", async () => {
   const [{ id, owner }, other] = [await newAccount(), newUser()];
   const sees = async (path: string) => (await request("GET", path, { token: other.token })).status;
   expect(await operator("owner", "add", "--account", id, "--user", other.id)).toMatchObject({ code: 0 });
@@ -87,7 +87,7 @@ test("a credit pays the account's debts at once, also if it is repeated after a 
   await refunded("pi_4");
   await refunded("pi_5");
   expect(await statusOf()).toBe("past_due");
-  // The process that credited the wallet died before it paid.
+  // A process credited the wallet, and died before it paid the debts.
   await withoutPaying(account.id, "later");
   expect(await statusOf()).toBe("past_due");
   const repeat = await operator(...credit.with(7, "later"), "--json");
@@ -142,7 +142,7 @@ test("removing a super admin revokes the grants of super admin in every account"
   expect(await isSuperAdmin(user.token)).toBe(true);
 });
 
-test("works on the local table while the product is stopped, and on its engine while it runs", async () => {
+test("the command works on the local table, whether the product is stopped or runs", async () => {
   const folder = newFolder();
   const { TABLE_NAME: _, AWS_ENDPOINT_URL_DYNAMODB: __, ...rest } = process.env;
   const env = { ...rest, DATA_DIR: folder };
@@ -158,7 +158,7 @@ test("works on the local table while the product is stopped, and on its engine w
   expect(await operatorIn(env, "client", "create", "--name", "Again")).toMatchObject({ code: 0 });
 });
 
-test("uses the endpoint in the environment and no other", async () => {
+test("the command uses only the endpoint in the environment, if there is one", async () => {
   const { TABLE_NAME: _, ...rest } = process.env;
   const env = { ...rest, AWS_ENDPOINT_URL_DYNAMODB: "http://127.0.0.1:9" };
   const { code, err } = await operatorIn(env, "client", "create", "--name", "Nowhere");
@@ -166,7 +166,7 @@ test("uses the endpoint in the environment and no other", async () => {
   expect(err).toContain("http://127.0.0.1:9");
 });
 
-test("dates its changes by the product's clock, also if the clock is ahead", async () => {
+test("the command dates its changes by the clock of the product, even if the clock is ahead", async () => {
   setClockAhead(336 * dayMs);
   onTestFinished(() => setClockAhead(0));
   const today = dayOf(clock());
@@ -197,7 +197,7 @@ test("dates its changes by the product's clock, also if the clock is ahead", asy
   ]);
 });
 
-test("suspends and reopens an account; both can be repeated", async () => {
+test("the command suspends and reopens an account, and both commands can be repeated", async () => {
   const { id, owner } = await newAccount();
   const status = async () => (await request("GET", `/v1/public/accounts/${id}`, { token: owner.token })).body.status;
   for (const verb of ["suspend", "suspend", "reopen", "reopen"]) {
@@ -218,24 +218,24 @@ test.each([
     ["limits", "set", "--account", "42", "--class", "all", "--per-minute", "0"],
     /--account: Not a UUID[^]*--class: Not one of default, sensitive[^]*--per-minute: Not a whole number[^]*--burst is missing/,
   ],
-])("answers %j with exit code 2 and says what is wrong", async (args, message) => {
+])("the command line %j ends with exit code 2 and an error that says what is wrong", async (args, message) => {
   const { code, out, err } = await operator(...args);
   expect([code, out]).toEqual([2, ""]);
   expect(err).toMatch(message);
 });
 
-test("exits with the code of its result when it is a process", async () => {
+test("the command gives the same output and exit code in a process of its own", async () => {
   expect(await operatorIn(process.env, "account", "destroy")).toEqual(await operator("account", "destroy"));
   expect(await operatorIn(process.env, "help")).toEqual(await operator("--help"));
 });
 
-test("answers an unknown account with exit code 1", async () => {
+test("the command exits with 1 for an unknown account", async () => {
   const { code, err } = await operator("account", "suspend", "--account", "99999999-9999-4999-8999-999999999999");
   expect(code).toBe(1);
   expect(err).toMatch(/This account, client, .* does not exist/);
 });
 
-test("shows its commands and exit codes with --help", async () => {
+test("--help shows the commands and the exit codes", async () => {
   const { code, out } = await operator("--help");
   expect(code).toBe(0);
   for (const part of ["client create", "account suspend", "limits set", "--json", "Exit codes"])

@@ -145,7 +145,7 @@ test("an address with an internationalised domain finds the rows with the domain
   }
 });
 
-test("an erasure first lists the rows, then erases all but the kept ones, and a second one has nothing to do", async () => {
+test("an erasure first lists the rows, then erases all but the kept rows, and a second erasure has nothing to do", async () => {
   const { account, person, email, end, send } = await scene();
   await end();
   const options = { user: person.id, account: account.id };
@@ -275,7 +275,7 @@ test("a row that was read before an erasure cannot be written back after it", as
   expect(await testTable().attempt({ put: feedback!, if: { version } })).toMatchObject({ done: false });
 });
 
-test("a person who is not named is an error, and other people's rows stay as they are", async () => {
+test("an export without a person is an error, and an erasure of a stranger changes no row of other people", async () => {
   const account = await newAccount();
   const other = await newMember(account, { capability: "account.view" });
   const before = await itemsOf(account.id);

@@ -63,7 +63,7 @@ async function restorable(scene: Pick<Scene, "account">, deeds: () => Promise<un
   return { before, restore, name, id };
 }
 
-/** A table that fails at its nth write and at every later one, as for a process that is dead. */
+/** A table that allows this many writes and then fails at every write, as if the process died. */
 function dyingAfter(table: Table, writes: number): Table {
   let left = writes;
   const count =
@@ -75,7 +75,7 @@ function dyingAfter(table: Table, writes: number): Table {
   return { ...table, commit: count(table.commit), attempt: count(table.attempt) };
 }
 
-test("every row of an account has a rule", () => {
+test("the restore has a rule for every row of an account", () => {
   const rows = editionNames().flatMap((name) => readEdition(name).items.filter(({ PK }) => PK.startsWith("ACCOUNT#")));
   expect(rows.length).toBeGreaterThan(1_000);
   for (const { SK } of rows) expect(() => ruleOf(SK)).not.toThrow();
@@ -101,7 +101,7 @@ test.each(Array.from({ length: runs }, (_, index) => index))(
     const [money, others] = [await moneyOf(id), await itemsOf(neighbour.id)];
     const planned = await restoreAccount({ ...restore, dryRun: true });
     expect(planned.conflicts).toEqual([]);
-    // The process dies at one of its writes, twice, and is started again.
+    // Two runs die at one of their writes. A third run finishes.
     for (const share of [random.below(4), random.below(20)]) {
       const live = dyingAfter(testTable(), share);
       await expect(restoreAccount({ ...restore, live })).rejects.toThrow("dead");
@@ -117,7 +117,7 @@ test.each(Array.from({ length: runs }, (_, index) => index))(
   },
 );
 
-test("a dry run changes nothing, and a restored account works again: its lists, its people and its programs", async () => {
+test("a dry run changes nothing; after a restore, the lists, the people and the programs of the account work again", async () => {
   const scene = await furnished();
   const { account, domains, program, member, made } = scene;
   const get = (path: string, { token } = account.owner) =>
@@ -176,7 +176,7 @@ test("an address that was suppressed after the restored time stays suppressed", 
   expect(body.items.map(({ email }: { email: string }) => email)).toContain("later@elsewhere.example");
 });
 
-test("the entry in the audit log has the time at which the restore begins to write, even if it has read for minutes", async () => {
+test("the entry in the audit log has the time at which the restore begins to write, not the time at which it starts", async () => {
   const account = await newAccount();
   const path = `/v1/public/accounts/${account.id}/tags`;
   const tag = () => request("POST", path, { token: account.owner.token, body: { name: "New" } });
@@ -187,7 +187,7 @@ test("the entry in the audit log has the time at which the restore begins to wri
   expect(actions.slice(0, 2)).toEqual(["operator: restore account", "operator: account suspended"]);
 });
 
-test("rows that an earlier version stored have their present form when they come back", async () => {
+test("rows that an earlier version stored are restored in their present form", async () => {
   const account = await newAccount();
   const { name } = await home(account);
   const { id } = await ruleTo(account, stranger(), { domain: name });
@@ -245,7 +245,7 @@ test("a restore leaves the grants of super admins as they are: in force for supe
   );
 });
 
-test("a name that another account holds now, and a name that was bought since, stop the restore before anything changes", async () => {
+test("a restore changes nothing if another account now holds a name, or if a domain was registered after the time", async () => {
   const scene = await furnished();
   const rival = await newAccount();
   const [name = ""] = scene.domains;
@@ -265,7 +265,7 @@ test("a name that another account holds now, and a name that was bought since, s
   expect(await itemsOf(id)).toEqual(items);
 });
 
-test("an interrupted restore goes on from its own table only", async () => {
+test("an interrupted restore can continue only from the same table", async () => {
   const scene = await furnished();
   const { restore } = await restorable(scene, () =>
     request("DELETE", `/v1/public/accounts/${scene.account.id}/tags/${scene.made["tag"]}`, scene.account.owner),
@@ -274,7 +274,7 @@ test("an interrupted restore goes on from its own table only", async () => {
   await expect(restoreAccount({ ...restore, pastName: "another-table" })).rejects.toThrow("is not complete");
 });
 
-test("the zones of removed domains are left unwanted and listed, even if a run dies or a check finds a problem", async () => {
+test("the zones of removed domains become unwanted and are listed, even if a run dies or a check finds a problem", async () => {
   const account = await newAccount();
   let domain = { name: "", id: "" };
   const { restore, id, name } = await restorable({ account }, async () => {

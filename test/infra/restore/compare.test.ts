@@ -24,21 +24,21 @@ async function scene(rows: number) {
   return table;
 }
 
-test.each([5, 1_000, 1_234])("the lost row %i of a list is found, and only then", async (lost) => {
+test.each([5, 1_000, 1_234])("a complete list has no problem, and the loss of row %i is found", async (lost) => {
   const table = await scene(1_235);
   expect(await checkLists(table, "a")).toEqual([]);
   await table.attempt({ delete: rowKey(list, lost) });
   expect(await checkLists(table, "a")).toEqual([wrong]);
 });
 
-test("a row that the count lacks is found", async () => {
+test("a row beyond the count of its list is found", async () => {
   const table = await scene(1_000);
   await table.attempt({ put: rowKey(list, 1_000) });
   expect(await checkLists(table, "a")).toEqual([wrong]);
 });
 
 test.each([new Error("no connection"), new Problem("busy", "The table is throttled.", { retry_after: 1 })])(
-  "a list that cannot be read has no wrong count: %s",
+  "a list that cannot be read is reported as unreadable, not as a wrong count: %s",
   async (error) => {
     const table = await scene(1);
     const between: typeof table.between = (partition, from, ...rest) =>

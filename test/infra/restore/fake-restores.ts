@@ -19,10 +19,10 @@ import { listen } from "../../support/listen.ts";
 type Row = Record<string, AttributeValue>;
 
 type Options = {
-  /** What of a row is restored; undefined loses it. */
+  /** Returns the row that is restored in place of a row. If undefined, the restore loses the row. */
   restored?: (row: Row) => Row | undefined;
   recovery?: "ENABLED" | "DISABLED";
-  /** How often a table is said to be in the making. */
+  /** How many times `DescribeTable` says that the restored table is still being created. */
   creating?: number;
 };
 
@@ -40,8 +40,8 @@ async function copy(source: string, target: string, restored: (row: Row) => Row 
 }
 
 /**
- * A table of its own in the embedded engine, and DynamoDB's wire before it until the test is over, which can do what
- * the engine cannot: say to which moments a table can be restored, and restore it.
+ * Makes a new table in the embedded engine. Starts a proxy in front of the engine until the end of the test. The proxy
+ * also answers the calls that the engine does not know: to which times a table can be restored, and the restore.
  */
 export async function scene({ restored = (row) => row, recovery = "ENABLED", creating = 2 }: Options = {}) {
   const source = `source-${randomUUID()}`;

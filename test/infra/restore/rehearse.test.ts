@@ -20,7 +20,7 @@ afterEach(async () => {
 
 const longAgo = new Date(Date.now() - 3_600_000);
 
-/** Accounts with a wallet and changes of an hour ago. */
+/** Creates accounts with a wallet, and with changes of an hour ago. */
 async function fill(table: Table, count: number): Promise<void> {
   for (let index = 0; index < count; index++) {
     const client = { id: randomUUID(), name: "Client" };
@@ -66,7 +66,7 @@ async function rehearsing(
   return { ...made, said, result };
 }
 
-test("a table is restored beside itself as of the latest moment, found the same, and the scratch table deleted", async () => {
+test("a rehearsal restores the latest state to a scratch table, finds no difference, and deletes the scratch table", async () => {
   const { source, result, asked, tables, said } = await rehearsing();
   const { problems, scratch, ...counts } = await result;
   expect(problems).toEqual([]);
@@ -98,7 +98,7 @@ test.each<[string, (row: Row) => Row | undefined, RegExp]>([
     (row) => (isA("LIST#transactions#ROW", row) ? undefined : row),
     /the count of the list transactions differs from the number of its rows/,
   ],
-])("%s are found, account by account, and the scratch table is deleted all the same", async (_, restored, problem) => {
+])("a rehearsal reports %s for each account, and still deletes the scratch table", async (_, restored, problem) => {
   const { source, result, tables } = await rehearsing({ restored });
   const { problems } = await result;
   expect(problems.filter((text) => problem.test(text))).toHaveLength(3);
@@ -106,21 +106,21 @@ test.each<[string, (row: Row) => Row | undefined, RegExp]>([
   expect(await tables()).toEqual([source]);
 });
 
-test("changes after the moment of the restore are no difference", async () => {
+test("changes after the restored time are not reported as a difference", async () => {
   const { table, result, source, tables } = await rehearsing({}, { sample: 2 });
   await fill(table, 1);
   expect(await result).toMatchObject({ compared: 2, problems: [] });
   expect(await tables()).toEqual([source]);
 });
 
-test("asked to, it leaves the scratch table, and says how to delete it", async () => {
+test("with `keep`, a rehearsal leaves the scratch table, and says how to delete the table", async () => {
   const { result, tables, said } = await rehearsing({}, { keep: true });
   const { scratch } = await result;
   expect(await tables()).toContain(scratch);
   expect(said.at(-1)).toContain(`aws dynamodb delete-table --table-name ${scratch}`);
 });
 
-test("interrupted while it is being restored, it says how to delete the scratch table later", async () => {
+test("a rehearsal that is interrupted during the restore says how to delete the scratch table later", async () => {
   const interrupted = new AbortController();
   const lines: string[] = [];
   const say = (line: string): void => {
@@ -132,7 +132,7 @@ test("interrupted while it is being restored, it says how to delete the scratch 
   expect(lines.at(-1)).toMatch(/cannot be deleted while it is being restored.*delete-table --table-name source-/);
 });
 
-test("interrupted while it compares, it stops and deletes the scratch table", async () => {
+test("a rehearsal that is interrupted during the comparison deletes the scratch table", async () => {
   const interrupted = new AbortController();
   const lines: string[] = [];
   const say = (line: string): void => {
@@ -148,7 +148,7 @@ test("interrupted while it compares, it stops and deletes the scratch table", as
 test.each([
   [{ recovery: "DISABLED" as const }, {}, "point-in-time recovery is not enabled"],
   [{}, { at: new Date("2020-01-01T00:00:00Z") }, "Choose a time from"],
-])("%j %j is refused before anything is made", async (options, more, reason) => {
+])("a rehearsal with %j %j is refused before a table is created", async (options, more, reason) => {
   const { result, asked, source, tables } = await rehearsing(options, more);
   await expect(result).rejects.toThrow(reason);
   expect(asked).toEqual([]);
@@ -163,7 +163,7 @@ const command = (...args: string[]) =>
     );
   });
 
-test("the command names its arguments", async () => {
+test("the command shows its arguments with --help, and refuses missing and unknown arguments", async () => {
   expect(await command("--help")).toMatchObject({ code: 0, text: expect.stringContaining("--sample N") });
   expect(await command()).toMatchObject({ code: 2, text: expect.stringContaining("table") });
   expect(await command("--table", "t", "--samples", "3")).toMatchObject({ code: 2 });

@@ -27,7 +27,7 @@ export async function itemsOf(accountId: string): Promise<Item[]> {
   return items.filter((item) => JSON.stringify(item).includes(accountId));
 }
 
-/** A table with an account as it is now, as point-in-time recovery would make it. */
+/** Makes a table with the present items of an account, as a point-in-time recovery does. */
 export async function recovered(accountId: string) {
   const name = `recovered-${randomUUID()}`;
   await ensureTable(engine, name);
@@ -40,7 +40,7 @@ export async function recovered(accountId: string) {
 const sorted = (items: readonly Item[]): Item[] =>
   items.toSorted((a, b) => Number(`${a.PK}/${a.SK}` > `${b.PK}/${b.SK}`) - 0.5);
 
-/** What a restore brings back: the resources in the partition, and who holds its names and tokens. */
+/** The items that a restore brings back: the resources of the account, and the holders of its names and tokens. */
 export async function resourcesOf(accountId: string): Promise<Record<string, unknown>[]> {
   const items = await itemsOf(accountId);
   const isResource = ({ PK, SK }: Item): boolean =>
@@ -52,7 +52,7 @@ export async function resourcesOf(accountId: string): Promise<Record<string, unk
   );
 }
 
-/** What a restore never changes: the ledger, invoices, how the account is billed. */
+/** The items that a restore never changes: the ledger, the invoices, and the billing of the account. */
 export async function moneyOf(accountId: string): Promise<Item[]> {
   const items = await itemsOf(accountId);
   return sorted(items.filter(({ SK }) => /^(?:LEDGER|LIST#(?:transactions|invoices)|BILLING|TOPUP|PURCHASE)/.test(SK)));
@@ -96,14 +96,14 @@ export async function furnished(owner: User = newUser()): Promise<Scene> {
   return { account, domains, member, program, made: ids };
 }
 
-/** One of the account's domains is deleted for good, with all that is in it. */
+/** Deletes one of the account's domains for good, with everything in the domain. */
 export async function domainDeleted({ account, domains, made: ids }: Scene, index: number): Promise<void> {
   for (const mailbox of ["mailbox", "other"]) await send(account, "DELETE", `mailboxes/${ids[`${mailbox}${index}`]}`);
   const { status, text } = await send(account, "DELETE", `domains/${domains[index]}?purge=true`);
   if (status !== 200) throw new Error(text);
 }
 
-/** What happens to an account after the restored time: some of these things, in some order. */
+/** Changes an account after the restored time: makes some of these changes, in a random order. */
 export async function lived({ account, domains, member, program, made: ids }: Scene, random: Random): Promise<void> {
   const [first = "", second = ""] = domains;
   const [one, other] = random.shuffle([0, 1]);

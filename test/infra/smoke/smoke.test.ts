@@ -35,7 +35,7 @@ async function runAs(token: string, some: readonly Check[] = checks, options: Op
 const of = (outcomes: readonly CheckResult[], state: CheckResult["state"]): string[] =>
   outcomes.filter((outcome) => outcome.state === state).map(({ name, note }) => `${name}: ${note}`);
 
-/** How much there is of everything that the smoke test makes. */
+/** The number of resources of each kind that the smoke test creates. */
 async function inventory({ id, owner }: Account): Promise<Record<string, number>> {
   const lists = [
     "workspaces",
@@ -66,7 +66,7 @@ async function inventory({ id, owner }: Account): Promise<Record<string, number>
 const auditTotal = async ({ id, owner }: Account): Promise<number> =>
   (await request("GET", `/v1/public/accounts/${id}/audit-log`, { token: owner.token })).body.total;
 
-/** What stands between and hands on, but loses the first answer to some requests. */
+/** Starts a proxy that passes requests on, but loses the first answer to a request that matches `isIt`. */
 async function startLosing(base: string, isIt: RegExp) {
   let lost = 0;
   const handOn = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
@@ -94,7 +94,7 @@ async function startLosing(base: string, isIt: RegExp) {
 }
 
 describe("the smoke test", { timeout: 60_000 }, () => {
-  test("finds the product well, family by family, and leaves the account as it was", async () => {
+  test("finds no fault in any family of a healthy product, and leaves the account as it was", async () => {
     const account = await newRoomyAccount();
     const before = await inventory(account);
     const outcomes = await runAs(account.owner.token);
@@ -117,7 +117,7 @@ describe("the smoke test", { timeout: 60_000 }, () => {
     expect(missing).toEqual([]);
   });
 
-  test("makes nothing with --read-only", async () => {
+  test("creates nothing with --read-only", async () => {
     const account = await newRoomyAccount();
     const before = await auditTotal(account);
     const outcomes = await runAs(account.owner.token, checks, { readOnly: true });
@@ -125,7 +125,7 @@ describe("the smoke test", { timeout: 60_000 }, () => {
     expect(await auditTotal(account)).toBe(before);
   });
 
-  test("skips checks that the token may not run, with the reason", async () => {
+  test("skips the checks that the token may not run, and gives the reason", async () => {
     const account = await newAccount();
     const viewer = await newMember(account, { role: "viewer" });
     const outcomes = await runAs(viewer.token);
@@ -149,7 +149,7 @@ describe("the smoke test", { timeout: 60_000 }, () => {
     expect(await inventory(account)).toMatchObject({ workspaces: 0, domains: 0 });
   });
 
-  test("ends before the next check when it is stopped, with nothing left", async () => {
+  test("stops before the next check when it is told to, and leaves nothing in the account", async () => {
     const account = await newRoomyAccount();
     const stop = new AbortController();
     const outcomes = await runAs(account.owner.token, checks, {
@@ -160,7 +160,7 @@ describe("the smoke test", { timeout: 60_000 }, () => {
     expect(await inventory(account)).toMatchObject({ workspaces: 0, domains: 0 });
   });
 
-  test.each(["service-accounts", "webhooks"])("takes away %s whose making found no answer", async (family) => {
+  test.each(["service-accounts", "webhooks"])("deletes %s whose creation got no answer", async (family) => {
     const account = await newRoomyAccount();
     const losing = await startLosing(product.base, new RegExp(`^POST .*/${family}$`));
     const scene = new Scene({ url: losing.base, token: account.owner.token });
@@ -196,7 +196,7 @@ describe("the command", { timeout: 60_000 }, () => {
     return { child, ended: async () => ({ said: (await said).join(""), code: (await exited)[0] as number | null }) };
   }
 
-  test("prints a line a check with its milliseconds, a summary, and exits 0", async () => {
+  test("prints a line with the milliseconds of each check, and a summary, and exits with 0", async () => {
     const account = await newAccount();
     const { said, code } = await start(["--url", product.base, "--read-only"], {
       SMOKE_TOKEN: account.owner.token,
@@ -206,14 +206,14 @@ describe("the command", { timeout: 60_000 }, () => {
     expect(said).not.toContain(account.owner.token);
   });
 
-  test("exits 1 when a check fails, and prints the API's error", async () => {
+  test("exits with 1 when a check fails, and prints the error of the API", async () => {
     const { said, code } = await start(["--url", product.base, "--token", "nobody", "--read-only"]).ended();
     expect(code).toBe(1);
     expect(said).toMatch(/\nFAILED +\d+ ms {2}me\.get +401 unauthenticated: .*\(request \S+\)\n/);
     expect(said).toContain("1 failed");
   });
 
-  test("deletes the created resources on Ctrl-C, and exits 130", async () => {
+  test("deletes the created resources on Ctrl-C, and exits with 130", async () => {
     const account = await newRoomyAccount();
     const { child, ended } = start(["--url", product.base, "--token", account.owner.token]);
     child.stdout.on("data", (chunk: Buffer) => {
@@ -229,7 +229,7 @@ describe("the command", { timeout: 60_000 }, () => {
     [["--tokn", "t"], "--tokn"],
     [["all"], "all"],
     [[], "npm start"],
-  ])("does not understand %j, says why, and exits 2", async (args, reason) => {
+  ])("refuses the arguments %j with a reason, and exits with 2", async (args, reason) => {
     const { said, code } = await start(args, { DATA_DIR: "/nonexistent" }).ended();
     expect([code, said]).toEqual([2, expect.stringContaining(reason)]);
     expect(said).toContain("Usage:");

@@ -19,7 +19,7 @@ export type AwsOptions = {
   /** The ARN of the key that seals secrets. */
   keyArn: string;
   rights: Rights;
-  /** Where DynamoDB's engine is. */
+  /** The address of DynamoDB's engine. */
   engine: string;
   /** The secrets of Secrets Manager, by their names. */
   secrets: Record<string, string>;
@@ -63,7 +63,7 @@ const transactionActions = {
   ConditionCheck: "ConditionCheckItem",
 };
 
-/** The rights that an operation of DynamoDB needs: a transaction needs those of its parts. */
+/** The rights that an operation of DynamoDB needs. A transaction needs the rights of its parts. */
 function tableCalls(operation: string, input: Json): Call[] {
   const call = (action: string, one: Json): Call => ({
     action: `dynamodb:${action}`,
@@ -95,8 +95,8 @@ function itemsPut(operation: string, input: Json): Image[] {
 
 /**
  * The services of AWS that the product uses, on one port. Each request is checked against the role of the function
- * whose credentials signed it: a denied one is answered as AWS does. The test itself (the access key `local`) may do
- * all.
+ * whose credentials signed it. A denied request gets the same answer as from AWS. The test itself (the access key
+ * `local`) may do everything.
  */
 export class Aws {
   readonly #options: AwsOptions;
@@ -140,7 +140,7 @@ export class Aws {
     const received = { target, url, method, headers, body: await buffer(request) };
     const { calls, answer } = this.#understand(service, received);
     const { rights, roleOf } = this.#options;
-    // Each is checked, so that the report has all that a role lacks.
+    // Checks every call, so that the report has all rights that a role lacks.
     const denied = calls.filter((call) => key !== "local" && !rights.check(key, roleOf(key), call));
     const { status, body, type } = denied.length > 0 ? denial(service, denied) : await answer();
     response.writeHead(status, {
@@ -173,7 +173,10 @@ export class Aws {
     return { calls: tableCalls(target, input), answer };
   }
 
-  /** Sends a request to the engine, as if this process had signed it: DynamoDB Local has a database for each key. */
+  /**
+   * Sends a request to the engine, as if this process had signed it. This is necessary because DynamoDB Local has a
+   * database for each access key.
+   */
   #askEngine(headers: IncomingMessage["headers"], body: Buffer): Promise<Reply> {
     const { promise, resolve, reject } = Promise.withResolvers<Reply>();
     const { AWS_ACCESS_KEY_ID: key = "", AWS_REGION: local = "" } = process.env;
@@ -193,8 +196,8 @@ export class Aws {
   }
 
   /**
-   * KMS. A Decrypt without a key is of the key that sealed the ciphertext. The ciphertext is what the embedded key
-   * makes, so that the test's own process can open it as well.
+   * Answers for KMS. A Decrypt without a key id uses the key of the product. The embedded key makes the ciphertext, so
+   * that the test's own process can open the ciphertext as well.
    */
   #key(target: string, { KeyId, Plaintext, CiphertextBlob, EncryptionContext }: Json) {
     const context = EncryptionContext as Record<string, string>;
@@ -276,7 +279,7 @@ export class Aws {
       if (method === "PUT") this.#objects.set(path, body);
       if (method === "PUT" || method === "DELETE") return xml(200, "");
       const found = this.#objects.get(path);
-      // S3 tells only those who may list the bucket that an object is missing.
+      // S3 says that an object is missing only to callers who may list the bucket. Other callers get 403.
       return found
         ? { status: 200, body: found, type: "text/csv" }
         : xml(403, "<Error><Code>AccessDenied</Code></Error>");

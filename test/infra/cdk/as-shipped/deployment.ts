@@ -60,7 +60,7 @@ export type DeployOptions = {
   edgeHeaders: Record<string, string>;
   /** The functions that run as shipped, by their logical ids. The others run in the test's own process. */
   isShipped: (name: string) => boolean;
-  /** Answers instead of a function for requests that does not run as shipped. */
+  /** Answers a request in place of a function that does not run as shipped. */
   answerInstead: (name: string, event: APIGatewayProxyEventV2) => Promise<unknown>;
   /** Changes the template before it is deployed. */
   change?: (template: { Resources: Record<string, unknown> }) => void;
@@ -74,7 +74,7 @@ export class Deployment {
   readonly rights: Rights;
   readonly aws: Aws;
   readonly lambda: Lambda;
-  /** The errors of workers, which nobody waits for. */
+  /** The errors of gateways and workers. No caller gets these errors. */
   readonly failures: string[] = [];
   #isListening = true;
   readonly #folder: string;
@@ -82,9 +82,11 @@ export class Deployment {
   readonly #gateways: Gateway[] = [];
   readonly #changes: Image[] = [];
   #working: Promise<void> = Promise.resolve();
-  /** The address of the edge, that of the gateway behind it, and that of the gateway for customers' domains. */
+  /** The address of the edge. */
   base = "";
+  /** The address of the gateway behind the edge. */
   originBase = "";
+  /** The address of the gateway for customers' domains. */
   webBase = "";
 
   private constructor(options: DeployOptions, folder: string, template: { Resources: Record<string, unknown> }) {
@@ -205,7 +207,7 @@ export class Deployment {
   }
 
   /**
-   * The function that a URI of the gateway leads to, and that the role of `credentials` has to be allowed to invoke.
+   * Returns the function that a URI of the gateway leads to. Checks that the role of `credentials` may invoke it.
    */
   #invokable(by: string, uri: unknown, credentials: unknown): string {
     const [, target = ""] = /functions\/(arn:[^/]+)\/invocations$/.exec(this.template.text(uri)) ?? [];
@@ -235,7 +237,7 @@ export class Deployment {
     return known;
   }
 
-  /** Queues a row for the function that reads the table's stream. The rows that wait go together. */
+  /** Queues a row for the function that reads the table's stream. All waiting rows are sent together. */
   #addChange(image: Image): void {
     if (!this.#isListening) return;
     this.#changes.push(image);
@@ -273,7 +275,7 @@ export class Deployment {
     ]);
   }
 
-  /** Gives events to the rules of the bus, and each matching rule's to its targets. */
+  /** Sends each event to the targets of all rules that match the event. */
   #route(entries: readonly Entry[]): void {
     for (const { Source, DetailType, Detail, Resources } of entries) {
       const event = {
@@ -302,7 +304,7 @@ export class Deployment {
     this.#work(async () => void (await this.lambda.invoke(name, { ...common, ...event })));
   }
 
-  /** Checks that Lambda may send the failed calls of each function to where the template wants them. */
+  /** Checks that Lambda may send the failed calls of each function to the destination in the template. */
   #checkDeadLetters(): void {
     const sources = [
       ...this.template.ofType("AWS::Lambda::EventInvokeConfig"),
@@ -315,7 +317,7 @@ export class Deployment {
     }
   }
 
-  /** The function of a property that has a function's name or ARN. */
+  /** The logical id of a function, from a property with the name or the ARN of the function. */
   #named(value: unknown): string {
     const text = this.template.text(value);
     return text.startsWith("arn:") ? this.template.idOf(text) : text;

@@ -8,14 +8,14 @@ import { portOf } from "../../../support/listen.ts";
 import type { Rights } from "./rights.ts";
 import { account, region, type Deployed } from "./template.ts";
 
-/** The most processes at a time. Beyond them, the one that was idle the longest ends. */
+/** The largest number of processes. If there are more, the processes that have been idle the longest end. */
 const mostProcesses = 12;
 
 const traces = ["xray:PutTelemetryRecords", "xray:PutTraceSegments"].map((action) => ({ action, resource: "*" }));
 
 type Invocation = { id: string; event: unknown; deadlineMs: number } & PromiseWithResolvers<unknown>;
 
-/** A function: its process if there is one, what that does, and what waits for it. */
+/** A function: its process if it has one, the event that the process handles, and the events that wait. */
 type Instance = {
   child?: ChildProcess;
   /** The request of the process for its next event. */
@@ -23,7 +23,7 @@ type Instance = {
   current?: Invocation;
   waiting: Invocation[];
   usedAt: number;
-  /** The end of what the process has written, for the messages of errors. */
+  /** The last output of the process, for error messages. */
   output: string;
 };
 
@@ -48,7 +48,7 @@ export class Lambda {
     this.#answer(request.url ?? "", text(request), response).catch(() => response.destroy());
   });
   #port = 0;
-  /** The functions that have answered an event. */
+  /** The functions that have handled an event, with or without success. */
   readonly started = new Set<string>();
   /** How many processes were started. */
   starts = 0;
@@ -162,7 +162,7 @@ export class Lambda {
     });
   }
 
-  /** Ends the processes that are too many, as Lambda ends those that are not used. */
+  /** Ends idle processes if there are too many processes, as Lambda does. */
   #endIdle(): void {
     const running = [...this.#instances.values()].filter(({ child }) => child);
     const idle = running.filter(({ idle, waiting }) => idle && waiting.length === 0);
@@ -176,7 +176,7 @@ export class Lambda {
     }
   }
 
-  /** Gives the process its next event, if it waits for one and there is one. */
+  /** Gives the process the next event, if the process is idle and an event waits. */
   #handOver(name: string, instance: Instance): void {
     const { idle } = instance;
     const next = idle && instance.waiting.shift();

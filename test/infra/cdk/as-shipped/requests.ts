@@ -43,7 +43,7 @@ async function invoiceFile(): Promise<Sent> {
   return { path: pathname + search };
 }
 
-/** A request that succeeds, for each function that answers requests and is no route. */
+/** A request for each function that answers requests and is no route. The answers are 200, except the 404 of `web`. */
 export const requests: Record<string, () => Promise<Sent>> = {
   "mail.recipient": async () => ofMailServers(`recipient?address=${await someAddress()}`),
   "mail.sender": async () => {

@@ -36,7 +36,7 @@ const secret = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:mail";
 const allowed = (action: string, resource: string, keys: string[] = []): boolean =>
   new Rights(template).check("MeGetFunction", "ReadRole", { action, resource, keys });
 
-test("an action, its resource and the partitions decide together", () => {
+test("the action, the resource and the partitions of a call decide together whether it is allowed", () => {
   expect(allowed("dynamodb:GetItem", table, ["ACCOUNT#1"])).toBe(true);
   expect(allowed("dynamodb:PutItem", table, ["ACCOUNT#1"])).toBe(false);
   expect(allowed("dynamodb:GetItem", `${table}/index/1`)).toBe(false);
@@ -68,7 +68,7 @@ test("rights that nothing used are listed", () => {
   ]);
 });
 
-test("a condition that the test does not know stops it", () => {
+test("a policy with an unknown condition makes the check throw", () => {
   const Condition = { StringEquals: { "aws:SourceIp": ["192.0.2.1"] } };
   const Policies = [
     { PolicyName: "all", PolicyDocument: { Statement: [statement("s3:GetObject", "*", { Condition })] } },

@@ -1,5 +1,6 @@
-/** The region and the account of the deployment that a test pretends. */
+/** The region of the deployment that a test pretends. */
 export const region = "eu-west-1";
+/** The AWS account of the deployment that a test pretends. */
 export const account = "123456789012";
 
 // oxlint-disable-next-line typescript/no-explicit-any -- a test reads what the template has and asserts its shape

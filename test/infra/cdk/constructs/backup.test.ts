@@ -24,12 +24,12 @@ test("the vault outlives the stack, and refuses to delete a backup before its ti
   });
 });
 
-test("by default users with the right can remove the lock", () => {
+test("by default, a user with the right to do so can remove the lock", () => {
   const [, governed] = only(synthesize([spec("me.get")], { backup: "{}" }), "AWS::Backup::BackupVault");
   expect(governed["Properties"].LockConfiguration).toEqual({ MinRetentionDays: 35 });
 });
 
-test("the table is backed up each day, and each backup is copied to the other vaults for as long", () => {
+test("the table is backed up each day, and the copies in the other vaults are kept as long as the backup", () => {
   const [, plan] = only(copied, "AWS::Backup::BackupPlan");
   const Lifecycle = { DeleteAfterDays: 60 };
   expect(plan["Properties"].BackupPlan).toEqual({

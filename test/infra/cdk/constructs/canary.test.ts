@@ -17,7 +17,7 @@ test("no stack exceeds CloudFormation's limits, with more functions than the pro
   }
 });
 
-test("a new version gets 10 % of the calls for five minutes, and is taken back while the rollback alarm is on", () => {
+test("a new version gets 10 % of the calls for five minutes, and is rolled back if the rollback alarm goes off", () => {
   const [alarmId, alarm] = Object.entries(main.findResources("AWS::CloudWatch::Alarm")).find(([id]) =>
     id.startsWith("Rollback"),
   ) ?? ["", {}];

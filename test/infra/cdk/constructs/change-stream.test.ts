@@ -12,7 +12,7 @@ const [queueId, queue] = only(template, "AWS::SQS::Queue");
 const functionId = "WorkersPublishChangesFunction";
 const alarms = Object.values(template.findResources("AWS::CloudWatch::Alarm")).map((alarm) => alarm["Properties"]);
 
-test("the worker is told the stage's own event bus, and a deployment says its name", () => {
+test("the worker gets the name of the stage's own event bus, and an output of the stack has the name", () => {
   expect(bus["Properties"].Name).toBe("hosted-mail-blue");
   expect(template.findResources("AWS::Lambda::Function")[functionId]).toMatchObject({
     Properties: { Environment: { Variables: { EVENT_BUS: { Ref: busId }, LOG_LEVEL: "info" } } },
@@ -35,7 +35,7 @@ test("only new rows of changes reach the worker, in order, in batches of up to 1
   ]);
 });
 
-test("a change that fails is found by bisection, tried a bounded number of times, and then a dead letter", () => {
+test("a failing change is found by bisection, tried again up to six times, and then becomes a dead letter", () => {
   const [, { Properties }] = only(template, "AWS::Lambda::EventSourceMapping");
   expect(Properties).toMatchObject({
     BisectBatchOnFunctionError: true,
@@ -54,7 +54,7 @@ test("dead letters are encrypted, kept for 14 days, and sent over TLS only", () 
   ]);
 });
 
-test("one dead letter, and changes older than five minutes, are alarms of the symptom that events are stuck", () => {
+test("a dead letter, or a change older than five minutes, sets off the alarm that events are stuck", () => {
   const watched = (id: string) =>
     alarms.flatMap(({ AlarmName, Threshold, Metrics = [] }) =>
       AlarmName === `hosted-mail-blue.${id}` ? [[Threshold, Metrics[0].MetricStat]] : [],

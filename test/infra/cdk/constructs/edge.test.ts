@@ -23,7 +23,7 @@ const bodyOf = (template: Template) => only(template, "AWS::ApiGatewayV2::Api")[
 const [, distribution] = only(edge, "AWS::CloudFront::Distribution");
 const config = distribution["Properties"].DistributionConfig;
 
-test("with a name the gateway is reached by it over TLS 1.2, and by no name of API Gateway's", () => {
+test("with a domain name, the gateway is reached by this name over TLS 1.2, and not by API Gateway's own name", () => {
   const template = synthesize([spec("me.get")], named);
   const [id, domain] = only(template, "AWS::ApiGatewayV2::DomainName");
   expect(domain["Properties"]).toEqual({
@@ -53,7 +53,7 @@ test("with a name the gateway is reached by it over TLS 1.2, and by no name of A
   expect(Variables).not.toHaveProperty("VIEWER_ADDRESS_HEADER");
 });
 
-test("without a zone the target of the record is told, and without a name there is none of it", () => {
+test("without a zone, an output has the target of the DNS record; without a domain name, there is no domain at all", () => {
   const zoneless = synthesize([spec("me.get")], { ...named, hostedZoneId: undefined });
   expect(zoneless.findResources("AWS::Route53::RecordSet")).toEqual({});
   expect(Object.keys(zoneless.findOutputs("GatewayTarget"))).toHaveLength(1);
@@ -69,7 +69,7 @@ test("CloudFront keeps no error, so no caller gets the error of another caller",
   expect(kept.map(({ ErrorCode }) => ErrorCode)).toEqual([400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504]);
 });
 
-test("before CloudFront stands a firewall against floods and known attacks, which takes large bodies", () => {
+test("a firewall before CloudFront stops floods and known attacks, and has no rule about the size of bodies", () => {
   const [id, acl] = only(edge, "AWS::WAFv2::WebACL");
   expect(config.WebACLId).toEqual({ "Fn::GetAtt": [id, "Arn"] });
   expect(acl["Properties"]).toMatchObject({ Scope: "CLOUDFRONT", DefaultAction: { Allow: {} } });
@@ -112,7 +112,7 @@ type Sent = [address: string, path: string, token?: string];
 
 /**
  * The statuses that the template's own rules answer to requests of five minutes. Undefined for a request that passes.
- * AWS's managed groups need AWS, and count as passed.
+ * AWS's managed groups of rules need AWS. Here they let every request pass.
  */
 function rehearse(requests: readonly Sent[]): (number | undefined)[] {
   const rules: RateRule[] = only(edge, "AWS::WAFv2::WebACL")[1]["Properties"].Rules;
@@ -133,7 +133,7 @@ function rehearse(requests: readonly Sent[]): (number | undefined)[] {
   });
 }
 
-test("a flood with one token from many addresses gets 429, and another token and requests without one pass", () => {
+test("a flood with one token from many addresses gets 429, and requests with another token or without a token pass", () => {
   const from = (index: number): string => `192.0.${index % 256}.1`;
   const flood = Array.from({ length: 10_001 }, (_, index): Sent => [from(index), "/v1/public/me", "Bearer loud"]);
   const answers = rehearse([...flood, [from(1), "/v1/public/me", "Bearer quiet"], [from(1), "/docs"]]);
@@ -151,7 +151,7 @@ test("a flood of one address gets 429, and mail servers and other addresses pass
   expect(new Set(rehearse(asking))).toEqual(new Set([undefined]));
 });
 
-test("CloudFront passes every method on over TLS, caches nothing, and shows a secret that no template holds", () => {
+test("CloudFront passes every method on over TLS, caches nothing, and sends a secret that is in no template", () => {
   expect(config.Aliases).toEqual(["api.example.com"]);
   expect(config.DefaultCacheBehavior).toMatchObject({
     ViewerProtocolPolicy: "https-only",
@@ -176,12 +176,12 @@ test("CloudFront passes every method on over TLS, caches nothing, and shows a se
   expect(config.ViewerCertificate.MinimumProtocolVersion).toBe("TLSv1.2_2021");
 });
 
-test("another key of the secret changes the template, so that a deployment takes it up", () => {
+test("another key of the secret changes the template, so the next deployment uses the new key", () => {
   const { edge: other } = withEdge({ edge: { ...(example.edge as object), secretKey: "second" } });
   expect(JSON.stringify(other.toJSON())).toContain("SecretString:second");
 });
 
-test("no route of the gateway is reached without the secret, which the authorizer alone may read", () => {
+test("every route of the gateway needs the secret, and only the authorizer may read the secret", () => {
   const body = bodyOf(main);
   for (const item of Object.values<Record<string, { security: unknown }>>(body.paths)) {
     for (const operation of Object.values(item)) expect(operation.security).toEqual([{ origin: [] }]);

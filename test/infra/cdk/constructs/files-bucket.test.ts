@@ -5,7 +5,7 @@ import { only, spec, synthesize } from "../synthesis.ts";
 const template = synthesize([spec("me.get")]);
 const [bucketId, bucket] = only(template, "AWS::S3::Bucket");
 
-test("files are kept when the stack goes, under a name in the template that stays", () => {
+test("the bucket outlives the stack, and its logical id in the template stays the same", () => {
   expect(bucketId).toBe("FilesBucket");
   expect(bucket).toMatchObject({ DeletionPolicy: "Retain", UpdateReplacePolicy: "Retain" });
 });
@@ -33,7 +33,7 @@ test("no invoice expires; an export is deleted after a week, and an unfinished u
   ]);
 });
 
-test("the bucket's own policy allows nobody anything, and denies everybody without TLS", () => {
+test("the bucket's own policy allows nothing, and denies every request without TLS", () => {
   const [, policy] = only(template, "AWS::S3::BucketPolicy");
   expect(policy["Properties"].Bucket).toEqual({ Ref: bucketId });
   const arn = { "Fn::GetAtt": [bucketId, "Arn"] };

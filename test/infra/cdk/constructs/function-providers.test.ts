@@ -31,20 +31,23 @@ test.each([
     value: { Ref: "FilesBucket" },
     some: ["code", "mailboxes.exports.get", "workers.make_mailbox_export"],
   },
-])("who uses $providers is told $variable, and nobody else", ({ providers, variable, value, some }) => {
-  const told = Object.entries(functions).filter(([, { Properties }]) => {
-    const given: unknown = Properties.Environment.Variables[variable];
-    if (given !== undefined) expect(given).toEqual(value);
-    return given !== undefined;
-  });
-  const declared = [...lambdas, ...workers].filter(({ uses = [] }) =>
-    uses.some((provider) => providers.includes(provider)),
-  );
-  expect(told.map(([id]) => id).toSorted()).toEqual(declared.map(({ name }) => idOf(name)).toSorted());
-  expect(declared.map(({ name }) => name)).toEqual(expect.arrayContaining(some));
-});
+])(
+  "a function that uses $providers gets the variable $variable, and no other function gets it",
+  ({ providers, variable, value, some }) => {
+    const told = Object.entries(functions).filter(([, { Properties }]) => {
+      const given: unknown = Properties.Environment.Variables[variable];
+      if (given !== undefined) expect(given).toEqual(value);
+      return given !== undefined;
+    });
+    const declared = [...lambdas, ...workers].filter(({ uses = [] }) =>
+      uses.some((provider) => providers.includes(provider)),
+    );
+    expect(told.map(([id]) => id).toSorted()).toEqual(declared.map(({ name }) => idOf(name)).toSorted());
+    expect(declared.map(({ name }) => name)).toEqual(expect.arrayContaining(some));
+  },
+);
 
-test("without a payments' secret a function that takes payments may read none and is told of none", () => {
+test("without a secret for payments, a function that takes payments may read no secret and gets no variable for it", () => {
   const topup = spec("billing.topup_session.create", { access: "none", uses: ["payments"] });
   const without = synthesize([topup]);
   const { Variables } = only(without, "AWS::Lambda::Function")[1]["Properties"].Environment;
@@ -66,7 +69,7 @@ const policyOf = (stack: ReturnType<typeof synthesize>, name: string) =>
       PolicyDocument.Statement.map(({ Action, Resource }) => [[Action].flat(), Resource]),
     );
 
-test("mail is sent under the domain that it is from, by the configuration set if there is one", () => {
+test("a sender may use the domain of its From address, and the configuration set if there is one", () => {
   const settings = { publicUrl: "https://api.example", mailFrom: "Post <post@mx.example.net>" };
   const plain = synthesize([sender], settings);
   expect(policyOf(plain, "mail")).toEqual([onSes("identity/mx.example.net")]);
@@ -76,19 +79,19 @@ test("mail is sent under the domain that it is from, by the configuration set if
   expect(variablesOf(watched)).toMatchObject({ SES_CONFIGURATION_SET: "verification" });
 });
 
-test("where there is an SMTP server, who sends mail may read its secret, and nothing of SES", () => {
+test("with an SMTP server, a sender may read the secret of the server, and may not use SES", () => {
   const stack = synthesize([sender], { publicUrl: "https://api.example", smtpSecretName: "mail/smtp" });
   expect(policyOf(stack, "mail")).toEqual([onSecret("mail/smtp")]);
   expect(variablesOf(stack)).toMatchObject({ MAIL_PROVIDER: "smtp", SMTP_URL_SECRET_NAME: "mail/smtp" });
 });
 
-test("without the API's address nobody may send mail", () => {
+test("without the public address of the API, no function may send mail", () => {
   const stack = synthesize([sender]);
   expect(policyOf(stack, "mail")).toEqual([]);
   expect(Object.keys(variablesOf(stack)).filter((name) => /MAIL_(?!ZONE)|SMTP|PUBLIC/.test(name))).toEqual([]);
 });
 
-test("where payers return to is told when it is configured", () => {
+test("a function that takes payments gets the address to which payers return, if it is configured", () => {
   const paymentsReturnUrl = "https://app.example/paid";
   const one = synthesize([spec("me.get", { uses: ["payments"] })], { ...payments, paymentsReturnUrl });
   expect(only(one, "AWS::Lambda::Function")[1]["Properties"].Environment.Variables).toMatchObject({

@@ -77,7 +77,7 @@ const zoneActions = [
 const onAny = (actions: string[]) => [actions, "*"];
 const onTable = (actions: string[]) => [actions.toSorted(), { "Fn::GetAtt": [tableId, "Arn"] }];
 
-/** The grant for each provider of a function that requests reach; `[]` for a provider that needs no right in AWS. */
+/** The grant for each provider that a function for requests can use. `[]` if the provider needs no right in AWS. */
 const routeGrants: Record<ProviderName, unknown[]> = {
   secrets: onSecretsKey("kms:Decrypt", "kms:Encrypt"),
   payments: onSecret("mail/stripe"),
@@ -98,7 +98,7 @@ const grantsFor = (uses: readonly ProviderName[], grants: typeof routeGrants): u
   uses.map((name) => grants[name]).filter((grant) => grant.length > 0);
 
 test.each(lambdas)(
-  "$name may use what it declares, note its caller's requests and token, write its log, and no more",
+  "$name may use what it declares, note the requests and the token of its caller, and write its log, and nothing else",
   ({ name, access, uses = [] }) => {
     const grants = { none: [], read: [onTable(reads)], append: [], write: [onTable(writes)] };
     const own = access === "read" ? { ...routeGrants, secrets: onSecretsKey("kms:Decrypt") } : routeGrants;
@@ -131,7 +131,7 @@ test.each(workers.filter(({ source }) => source === "changes"))(
 );
 
 test.each(workers.filter(({ source }) => source !== "changes"))(
-  "$name may use the table as far as it declares, seal and open secrets and write files as it declares, write its dead letters and its log, and nothing else",
+  "$name may use the table and the providers as it declares, and write its dead letters and its log, and nothing else",
   ({ name, access, keys, opensOnly, uses = [] }) => {
     const own = opensOnly ? { ...workerGrants, secrets: onSecretsKey("kms:Decrypt") } : workerGrants;
     const actions = { none: [], read: reads, append: ["dynamodb:PutItem"], write: writes }[access];
@@ -145,13 +145,13 @@ test.each(workers.filter(({ source }) => source !== "changes"))(
   },
 );
 
-test("the key of the secrets is a multi-Region key, rotates, has its stage's name, and is kept when the stack goes", () => {
+test("the key of the secrets is a multi-Region key, rotates, has the name of its stage, and outlives the stack", () => {
   expect(key).toMatchObject({
     DeletionPolicy: "Retain",
     UpdateReplacePolicy: "Retain",
     Properties: { EnableKeyRotation: true, MultiRegion: true },
   });
-  // A key that exists cannot become a multi-Region key, so neither name is that of an earlier version.
+  // An existing key cannot become a multi-Region key. So its logical id and its alias differ from earlier versions.
   expect(keyId).toMatch(/^SealingKey/);
   expect(only(template, "AWS::KMS::Alias")[1]["Properties"]).toEqual({
     AliasName: "alias/hosted-mail/dev/sealing",
@@ -187,7 +187,7 @@ test("no role has a managed policy, and no policy is attached from outside a rol
   expect(template.findResources("AWS::IAM::ManagedPolicy")).toEqual({});
 });
 
-test("only Lambda may take on a function's role, and only Lambdas that declare the same share one", () => {
+test("only Lambda may assume the role of a function, and functions share a role only if they declare the same rights", () => {
   const rights = new Map(lambdas.map((one) => [idOf(one.name), rightsOf(one)]));
   const sharing = Map.groupBy(Object.keys(functions), roleIdOf);
   for (const [id, together] of sharing) {
@@ -199,7 +199,7 @@ test("only Lambda may take on a function's role, and only Lambdas that declare t
   }
 });
 
-test("every Lambda and worker is a function of its name, on Node 24 and arm64, that logs to the shared group", () => {
+test("every Lambda and every worker has a function with its name, on Node 24 and arm64, that logs to the shared group", () => {
   expect(Object.keys(functions).toSorted()).toEqual(
     [...[...lambdas, ...workers].map(({ name }) => idOf(name)), "DnsRecordsSearchFunction"].toSorted(),
   );
@@ -208,14 +208,14 @@ test("every Lambda and worker is a function of its name, on Node 24 and arm64, t
       Runtime: "nodejs24.x",
       Architectures: ["arm64"],
       Handler: "init.handler",
-      // What computes a hundred passwords' hashes has a whole processor.
+      // The function that hashes the passwords of up to 100 mailboxes has a whole processor.
       MemorySize: id === "MailboxesBulkFunction" ? 1_769 : 512,
       LoggingConfig: { LogGroup: { Ref: functionLogsId }, LogFormat: "JSON" },
     });
   }
 });
 
-test("exports have 15 minutes, the billing day and migrations 5, code mode and bulk 29 seconds, a worker 60, the three that mail 30, what writes 25, what calls or answers another service 20, the others 10", () => {
+test("the time-outs in seconds are: exports 900, billing day and migrations 300, other workers 60, workers that send mail 30, code mode and bulk 29, writes 25, functions for another service 20, all others 10", () => {
   const seconds = new Map([
     ...workers.map(({ name }): [string, number] => [idOf(name), 60]),
     ...routes.filter(({ limit }) => limit === "outbound").map(({ name }): [string, number] => [idOf(name), 20]),
@@ -240,7 +240,7 @@ test("exports have 15 minutes, the billing day and migrations 5, code mode and b
   }
 });
 
-test("functions are told the table, the issuers, the log level, the origins, the zones and the API's address", () => {
+test("functions get the table, the issuers, the log level, the origins, the zones and the API's address as variables", () => {
   const issuers = [
     { issuer: "https://id.example", audience: ["api"], jwksUri: "https://id.example/keys", algorithms: ["ES256"] },
   ];
@@ -260,7 +260,7 @@ test("functions are told the table, the issuers, the log level, the origins, the
   });
 });
 
-test("the functions are told the blocklists, and those of the mail servers the wait after a wrong password", () => {
+test("all functions get the blocklists, and the functions for mail servers get the wait after a wrong password", () => {
   const settings = { blocklistZones: ["dbl.example.org", "bl.example.net"], mailLoginWaitSeconds: 0 };
   const specs = [spec("me.get"), spec("mail.auth", { uses: ["mail_servers"] })];
   const variables = (id: string, given: Record<string, unknown>) =>

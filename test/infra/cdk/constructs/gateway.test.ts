@@ -33,7 +33,7 @@ const routesOf = (synthesized: typeof template): [string, Operation][] =>
 
 const integrationOf = (operation: Operation) => operation["x-amazon-apigateway-integration"];
 
-/** The function an operation invokes: the description of a function is its triggers. */
+/** The triggers of the function that an operation invokes. A function has its triggers as its description. */
 function invoked({ "x-amazon-apigateway-integration": { uri } }: Operation): string {
   const [, id = ""] = /\/functions\/\$\{(\w+)\.Arn\}\/invocations$/.exec(uri["Fn::Sub"]) ?? [];
   return template.findResources("AWS::Lambda::Function")[id]?.["Properties"].Description;
@@ -48,7 +48,7 @@ test("every trigger of every Lambda reaches that Lambda, and the gateway has no 
   expect(wired).toHaveLength(wanted.length);
 });
 
-test("no worker can be reached through the gateway, nor invoked by its roles", () => {
+test("no worker can be reached through the gateway, or invoked with the roles of the gateway", () => {
   const workerIds = workers.map(({ name }) => functionId(name));
   expect(Object.keys(template.findResources("AWS::Lambda::Function"))).toEqual(expect.arrayContaining(workerIds));
   const roles = Object.entries(template.findResources("AWS::IAM::Role")).filter(([id]) => id.startsWith("Invoke"));
@@ -85,7 +85,7 @@ test("two Lambdas cannot have the same trigger", () => {
   );
 });
 
-test("a route's role may be taken on by the gateway only, and invokes that route's function", () => {
+test("only the gateway may assume the role of a route, and the role may invoke the function of the route", () => {
   const roles = hundred.findResources("AWS::IAM::Role");
   for (const [, operation] of routesOf(hundred)) {
     const { uri, credentials } = integrationOf(operation);
@@ -99,7 +99,7 @@ test("a route's role may be taken on by the gateway only, and invokes that route
   }
 });
 
-test("a deployment changes no role under which the gateway still invokes the former functions", () => {
+test("a deployment changes no role with which the gateway still invokes the former functions", () => {
   const policiesOf = (template: typeof hundred) =>
     new Map(
       Object.entries(template.findResources("AWS::IAM::Role"))
@@ -120,7 +120,7 @@ test("a deployment changes no role under which the gateway still invokes the for
   }
 });
 
-test("no invoke role outgrows the 10,240 characters of IAM, with any names of functions", () => {
+test("no invoke role exceeds IAM's limit of 10,240 characters, even with the longest names of functions", () => {
   const longestArn = `arn:aws-us-gov:lambda:us-gov-west-1:123456789012:function:${"f".repeat(64)}`;
   const roles = Object.values(hundred.findResources("AWS::IAM::Role"));
   const sizes = roles.map(

@@ -5,7 +5,7 @@ import { lambdas, workers } from "../../../../infra/entry-points.ts";
 import { settings as example } from "../../../../infra/stages/example.ts";
 import { only, synthesize } from "../synthesis.ts";
 
-/** The whole product with all that a stage can have, traces too. */
+/** The whole product, with every option of a stage, and with traces. */
 const template = synthesize(lambdas, { ...example, trace: true }, undefined, workers);
 
 type Statement = { Effect: string; Action: string | string[]; Resource: unknown; Condition?: object };
@@ -14,8 +14,8 @@ type Policy = { PolicyName: string; PolicyDocument: { Statement: Statement[] } }
 const roles = template.findResources("AWS::IAM::Role");
 
 /**
- * Every statement of every role, with whose and of which of its policies it is. The role of AWS Backup has none: AWS's
- * own policy is attached to it (backup.test.ts).
+ * Every statement of every role, with the names of the role and the policy. The role of AWS Backup has no statement,
+ * because it has only a policy of AWS (backup.test.ts).
  */
 const statements = Object.entries(roles).flatMap(([role, { Properties }]) =>
   ((Properties.Policies ?? []) as Policy[]).flatMap(({ PolicyName, PolicyDocument }) =>
@@ -27,7 +27,7 @@ const declared = [...lambdas, ...workers].map(({ name, access, uses = [] }) => (
 const functionsOf = template.findResources("AWS::Lambda::Function");
 const roleOf = (name: string): string => functionsOf[functionId(name)]?.["Properties"].Role["Fn::GetAtt"][0] as string;
 
-/** Why a policy is not about named resources only. */
+/** The policies with a wildcard in their resources, each with the reason. */
 const reasons: Record<string, string> = {
   registrar: "Route 53 Domains has no resources to name.",
   dns: "Route 53 makes and names a hosted zone when a domain comes.",
@@ -38,14 +38,14 @@ const reasons: Record<string, string> = {
   secret: "Secrets Manager ends a secret's ARN with six characters of its own.",
 };
 
-test("the whole product with all that a stage can have is one stack with 80 resources and 200 KB to spare", () => {
+test("the whole product with every option of a stage is one stack, 80 resources and 200 KB below the limits", () => {
   const all = template.toJSON();
   expect(Object.keys(all["Resources"]).length).toBeLessThanOrEqual(420);
   // As the stack writes it: without indentation.
   expect(JSON.stringify(all).length).toBeLessThan(800_000);
 });
 
-test("no statement has a wildcard among its actions, denies, or excepts anything", () => {
+test("no statement has a wildcard in its actions, denies anything, or lists exceptions", () => {
   expect(statements.length).toBeGreaterThan(150);
   for (const { role, Effect, Action, ...rest } of statements) {
     expect([role, Effect]).toEqual([role, "Allow"]);
@@ -55,12 +55,12 @@ test("no statement has a wildcard among its actions, denies, or excepts anything
   }
 });
 
-test("only the policies with a documented reason have a wildcard among their resources", () => {
+test("only the policies with a documented reason have a wildcard in their resources", () => {
   const withWildcard = statements.filter(({ Resource }) => /[*?]/.test(JSON.stringify(Resource)));
   expect([...new Set(withWildcard.map(({ policy }) => policy))].toSorted()).toEqual(Object.keys(reasons).toSorted());
 });
 
-test("a resource that is not a wildcard is one of this stack or of a name in the configuration", () => {
+test("a resource without a wildcard is in this stack, or is named in the configuration", () => {
   for (const { policy, Resource } of statements) {
     if (policy in reasons) continue;
     for (const resource of [Resource].flat()) {
@@ -83,7 +83,7 @@ const actionsOn = (role: string, policy: string): string[] =>
     .toSorted();
 
 test.each(declared)(
-  "$name: $access of the table is what its role allows, checks of conditions in transactions included",
+  "the role of $name allows the access $access to the table, with condition checks in transactions for writes",
   ({ name, access }) => {
     expect(actionsOn(roleOf(name), "table")).toEqual(
       { none: [], read: reads, append: ["PutItem"], write: writes }[access],
@@ -91,7 +91,7 @@ test.each(declared)(
   },
 );
 
-test("nobody may scan, describe, change or delete the table, or read it by PartiQL", () => {
+test("no role may scan, describe, reconfigure or delete the table, or use PartiQL", () => {
   const used = new Set(statements.flatMap(({ Action }) => Action).filter((action) => action.startsWith("dynamodb:")));
   const stream = ["DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"];
   expect([...used].toSorted()).toEqual([...stream, ...writes].map((name) => `dynamodb:${name}`).toSorted());
@@ -104,8 +104,8 @@ test("the table has no index, and no statement names one", () => {
   expect(JSON.stringify(statements)).not.toContain("/index/");
 });
 
-test("each policy of a role is for a declaration of its function, and each declaration has a policy", () => {
-  // A provider outside of AWS that needs no secret has no policy in any role.
+test("a role has a policy for each declaration of its function that needs one, and no other policy", () => {
+  // A provider outside of AWS that needs no secret needs no policy.
   const granted = new Set(statements.map(({ policy }) => policy));
   for (const { name, access, uses } of declared) {
     const found = new Set(statements.filter(({ role }) => role === roleOf(name)).map(({ policy }) => policy));
@@ -126,14 +126,14 @@ test.each([
   ["route53domains:RegisterDomain", "registrar"],
   ["route53:ChangeResourceRecordSets", "dns"],
   ["ses:SendEmail", "mail"],
-] as const)("only who declares its use may do %s", (action, provider) => {
+] as const)("only a function that declares the provider may do %s", (action, provider) => {
   const may = statements.filter(({ Action }) => [Action].flat().includes(action)).map(({ role }) => role);
   const using = declared.filter(({ uses }) => uses.includes(provider)).map(({ name }) => roleOf(name));
   expect(using).toEqual(expect.arrayContaining(may));
   expect(may).not.toEqual([]);
 });
 
-test("a function that uses secrets may open them, also secrets of a former key, and seals only if it makes some", () => {
+test("a function that uses secrets may open them, also secrets of a former key, and may seal only if it makes secrets", () => {
   const policies = statements.filter(({ policy }) => policy === "secrets");
   const sealing = policies.filter(({ Action }) => Action.includes("kms:Encrypt")).map(({ role }) => role);
   for (const { Action } of policies) expect([Action].flat()).toContain("kms:Decrypt");
@@ -147,7 +147,7 @@ test("a function that uses secrets may open them, also secrets of a former key, 
   expect(rolesOf(policies.filter(isFormer))).toEqual(rolesOf(policies));
 });
 
-test("conditions bind readers' notes, the web function and the workers of few kinds of items to their partitions, and nothing else", () => {
+test("only the notes of reading functions, the web function and the workers with declared keys are bound to partitions by conditions", () => {
   const bound = statements.filter(({ Condition }) => Condition !== undefined);
   const keys = ({ Condition }: Statement) =>
     (Condition as Record<string, Record<string, string[]>>)["ForAllValues:StringLike"]?.["dynamodb:LeadingKeys"];

@@ -8,7 +8,7 @@ afterEach(() => vi.unstubAllEnvs());
 
 let started = 0;
 
-/** The authorizer of a fresh process, with Secrets Manager on 127.0.0.1. */
+/** A freshly loaded authorizer, with Secrets Manager on 127.0.0.1. */
 async function authorizer(secret: string | undefined) {
   const { url, recorded } = await startLoopback(
     () =>
@@ -36,7 +36,7 @@ test("a request with any of the secret's values is accepted, so that one value c
 });
 
 test.each([{}, { "x-origin-secret": "" }, { "x-origin-secret": "1".repeat(31) }, { "x-origin-secret": `${first}1` }])(
-  "who shows %j is not",
+  "a request with the headers %j is refused",
   async (headers) => {
     const { ask } = await authorizer(both);
     expect(await ask(headers as Record<string, string>)).toEqual({ isAuthorized: false });
@@ -44,7 +44,7 @@ test.each([{}, { "x-origin-secret": "" }, { "x-origin-secret": "1".repeat(31) },
 );
 
 test.each(["{}", JSON.stringify({ first: "short" }), "1".repeat(32), undefined])(
-  "with the secret %j nobody is let in, and its text is in no error",
+  "with the secret %j no request is accepted, and no error contains the text of the secret",
   async (secret) => {
     const { ask } = await authorizer(secret);
     const answer = await ask({ "x-origin-secret": "1".repeat(32) }).catch((error: Error) => error.message);

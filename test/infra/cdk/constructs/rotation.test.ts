@@ -5,7 +5,7 @@ import { only, spec, synthesize } from "../synthesis.ts";
 const settings = { mailSecretName: "mail/key", mailSecretRotationDays: "90" };
 const template = synthesize([spec("me.get")], settings);
 
-test("Secrets Manager of this AWS account calls the rotation after the days of the setting", () => {
+test("Secrets Manager calls the rotation after the days of the setting, and only for this AWS account", () => {
   const id = "WorkersRotateSecretFunction";
   expect(only(template, "AWS::SecretsManager::RotationSchedule")[1]["Properties"]).toEqual({
     SecretId: "mail/key",
@@ -37,7 +37,7 @@ test("the rotation may change this secret, and nothing else", () => {
   expect(JSON.stringify(statement.Resource)).toContain(":secret:mail/key-??????");
 });
 
-test("without the setting there is no rotation, and without a secret it is refused", () => {
+test("without the setting there is no rotation, and the setting without a secret is refused", () => {
   const plain = synthesize([spec("me.get")], { mailSecretName: "mail/key" });
   expect(plain.findResources("AWS::SecretsManager::RotationSchedule")).toEqual({});
   expect(() => synthesize([spec("me.get")], { mailSecretRotationDays: "90" })).toThrow("needs mailSecretName");

@@ -6,7 +6,7 @@ import { only, spec, synthesize } from "../synthesis.ts";
 
 const settings = { stage: "blue", alarmEmail: "ops@example.com" };
 
-/** What the stack has for one worker, when it is the only one. */
+/** The resources of a stack with only one worker. */
 function resourcesOf(name: string) {
   const template = synthesize(
     [spec("me.get")],
@@ -33,7 +33,7 @@ const all = [
   { name: "workers.run_billing_day", functionId: "WorkersRunBillingDayFunction", ...day },
 ];
 
-test("every event of ours on the stage's bus, and nothing else, is handed to the dispatcher", () => {
+test("the dispatcher gets every event of the product on the stage's bus, and nothing else", () => {
   expect(events.rule).toMatchObject({
     EventBusName: { Ref: only(events.template, "AWS::Events::EventBus")[0] },
     EventPattern: { source: ["hosted-mail"] },
@@ -43,7 +43,7 @@ test("every event of ours on the stage's bus, and nothing else, is handed to the
   expect(events.rule).not.toHaveProperty("ScheduleExpression");
 });
 
-test("a verification is sent by events of ours that ask for one, and by no other", () => {
+test("the worker for verifications gets only the product's events that request a verification", () => {
   expect(letters.rule).toMatchObject({
     EventBusName: { Ref: only(letters.template, "AWS::Events::EventBus")[0] },
     State: "ENABLED",
@@ -59,7 +59,7 @@ test("a verification is sent by events of ours that ask for one, and by no other
 
 test.each([
   {
-    what: "the sweep runs every minute",
+    what: "the retry of deliveries runs every minute",
     expression: "rate(1 minute)",
     id: "WorkersRetryDeliveriesFunction",
     ...minute,
@@ -70,7 +70,7 @@ test.each([
     id: "WorkersRunBillingDayFunction",
     ...day,
   },
-])("$what, of the default bus", ({ rule, expression, id }) => {
+])("$what, by a rule on the default bus", ({ rule, expression, id }) => {
   expect(rule).toMatchObject({ ScheduleExpression: expression, State: "ENABLED", Targets: [{ Arn: arnOf(id) }] });
   expect(rule).not.toHaveProperty("EventPattern");
   expect(rule).not.toHaveProperty("EventBusName");
@@ -82,7 +82,7 @@ test.each([
   { of: "a minute's run", ...minute, seconds: 60, handover: 0, run: 0 },
   { of: "an hour's run", ...hour, seconds: 30 * 60, handover: 10, run: 1 },
 ])(
-  "$of is retried $handover times when Lambda does not take it, $run times when it fails, for $seconds seconds",
+  "$of is retried $handover times if Lambda does not accept it, and $run times if it fails, within $seconds seconds",
   ({ template, queueId, rule, seconds, handover, run }) => {
     expect(rule.Targets[0]).toMatchObject({
       RetryPolicy: { MaximumEventAgeInSeconds: seconds, MaximumRetryAttempts: handover },
@@ -120,11 +120,11 @@ test.each(all)("dead letters of $name are encrypted and kept for 14 days", ({ qu
   expect(queue).toMatchObject({ SqsManagedSseEnabled: true, MessageRetentionPeriod: 14 * 86_400 });
 });
 
-/** The alarm that watches a metric. An alarm on a metric with a label holds it in a list. */
+/** The alarms that watch a metric. They have the metric in their list `Metrics`. */
 const watching = (alarms: Record<string, unknown>[], metric: Record<string, unknown>) =>
   alarms.filter((alarm) => JSON.stringify(alarm["Metrics"] ?? null).includes(JSON.stringify(metric)));
 
-test.each(all)("one dead letter of $name is an alarm", ({ name, queueId, alarms }) => {
+test.each(all)("one dead letter of $name sets off an alarm", ({ name, queueId, alarms }) => {
   const [alarm, ...others] = watching(alarms, {
     Dimensions: [{ Name: "QueueName", Value: { "Fn::GetAtt": [queueId, "QueueName"] } }],
     MetricName: "ApproximateNumberOfMessagesVisible",
@@ -138,18 +138,21 @@ test.each(all)("one dead letter of $name is an alarm", ({ name, queueId, alarms 
   expect(others).toEqual([]);
 });
 
-test.each(all)("a rule that could not call $name raises an alarm, found by the rule's name", ({ name, ...one }) => {
-  const onBus = "EventBusName" in one.rule ? [{ Name: "EventBusName", Value: one.rule.EventBusName }] : [];
-  expect(one.rule.Name).toBe(`blue-${name}`);
-  const found = watching(one.alarms, {
-    Dimensions: [...onBus, { Name: "RuleName", Value: `blue-${name}` }],
-    MetricName: "FailedInvocations",
-    Namespace: "AWS/Events",
-  });
-  expect(found).toMatchObject([{ Threshold: 1, EvaluationPeriods: 1 }]);
-});
+test.each(all)(
+  "one failed call of $name by its rule sets off an alarm, which finds the rule by its name",
+  ({ name, ...one }) => {
+    const onBus = "EventBusName" in one.rule ? [{ Name: "EventBusName", Value: one.rule.EventBusName }] : [];
+    expect(one.rule.Name).toBe(`blue-${name}`);
+    const found = watching(one.alarms, {
+      Dimensions: [...onBus, { Name: "RuleName", Value: `blue-${name}` }],
+      MetricName: "FailedInvocations",
+      Namespace: "AWS/Events",
+    });
+    expect(found).toMatchObject([{ Threshold: 1, EvaluationPeriods: 1 }]);
+  },
+);
 
-test("the setting caps the calls at once of a worker, and an unknown worker is refused", () => {
+test("the setting limits how many calls of a worker run at a time, and an unknown worker is refused", () => {
   const [name, id] = ["workers.dispatch_event", "WorkersDispatchEventFunction"];
   const capped = (workerConcurrency: unknown) =>
     synthesize([spec("me.get")], { workerConcurrency }, undefined, workers);

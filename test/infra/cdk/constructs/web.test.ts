@@ -23,7 +23,7 @@ test("the function for customers' domains has an HTTP API of its own, with the l
   expect(Object.keys(template.findOutputs("*"))).toContain("WebUrl");
 });
 
-test("it reads accounts and names only, and takes the host from the proxy's header", () => {
+test("the function for customers' domains reads only accounts and names, and takes the host from the proxy's header", () => {
   const role = template.findResources("AWS::IAM::Role")["WebRole"]?.["Properties"];
   const policies: { PolicyName: string; PolicyDocument: { Statement: object[] } }[] = role.Policies;
   expect(policies.map(({ PolicyName }) => PolicyName).toSorted()).toEqual(["logs", "table"]);
@@ -36,7 +36,7 @@ test("it reads accounts and names only, and takes the host from the proxy's head
   expect(webFunction.Environment.Variables).toMatchObject({ WEB_HOST_HEADER: "x-web-host" });
 });
 
-test("every function knows the host and its addresses, and no other reads the proxy's header", () => {
+test("every function gets the web host and its addresses, and only the web function gets the proxy's header", () => {
   const names = Object.keys(functions).filter((name) => name !== "WebFunction");
   expect(names).not.toEqual([]);
   for (const name of [...names, "WebFunction"]) {
@@ -46,13 +46,13 @@ test("every function knows the host and its addresses, and no other reads the pr
   }
 });
 
-test("without a web host there is no such function and no such API", () => {
+test("without a web host there is no function and no API for customers' domains", () => {
   const plain = synthesize(lambdas, {}, undefined, workers);
   expect(plain.findResources("AWS::Lambda::Function")).not.toHaveProperty("WebFunction");
   expect(Object.keys(plain.findResources("AWS::ApiGatewayV2::Api"))).toHaveLength(1);
 });
 
-test("refuses addresses without a host, and texts that are no addresses", () => {
+test("web addresses without a web host are refused, and so are texts that are no IP addresses", () => {
   expect(() => synthesize([spec("me.get")], { webAddresses: "192.0.2.80" })).toThrow("webAddresses needs webHost");
   expect(() => synthesize([spec("me.get")], { ...settings, webAddresses: "web.example.com" })).toThrow("webAddresses");
 });

@@ -37,7 +37,7 @@ import { newAccount, newMember, testTable, type Account } from "../../../support
 
 const touched = new AsyncLocalStorage<Set<string>>();
 
-/** Every partition key in the input of any command. */
+/** Adds every partition key in the input of a command to `into`. */
 function partitionsIn(value: unknown, into: Set<string>): void {
   if (typeof value !== "object" || value === null) return;
   for (const [name, one] of Object.entries(value)) {
@@ -54,7 +54,10 @@ hookCalls(({ input }, next) => {
 
 const detailOf = ({ id: account_id }: Account, id: string) => ({ detail: { account_id, resource: { id } } });
 
-/** What wakes each of the workers that are bound, in an account where there is something for it to do. */
+/**
+ * For each worker whose role is bound to partitions, a function that gives the worker something to do in an account. It
+ * returns the call of the worker.
+ */
 const runs: Record<string, (account: Account) => Promise<() => Promise<unknown>>> = {
   "workers.check_ledgers": async () => checkLedgers,
   "workers.index_journals": async ({ id }) => {
@@ -77,7 +80,7 @@ const runs: Record<string, (account: Account) => Promise<() => Promise<unknown>>
     const { id: ruleId } = await ruleTo(account, stranger(), { domain: name });
     await table.attempt({ update: rowKey(feedbackMatching({ account: id }), 0), remove: ["place_of_submitter"] });
     await table.attempt({ update: scopedKey(rules, id, ruleId), remove: ["others"] });
-    // The accounts of other tests in the same table were migrated before.
+    // The migrations skip the accounts of other tests, which are before this account in the list of accounts.
     const { ordinals } = await getAccount(table, id);
     const seen_at = new Date(Date.now() - hourMs).toISOString();
     for (const { name: migration } of migrations) {
@@ -165,7 +168,7 @@ test.each(bound)("$name reaches no other partitions than its role allows: $keys"
   const run = await runs[name]?.(account);
   const partitions = new Set<string>();
   await touched.run(partitions, async () => run?.());
-  // Mail that goes out by SES does not go through the table; the outbox of tests does.
+  // In tests, the outbox for mail is in the table. In production, mail goes out by SES.
   const reached = [...partitions].filter((partition) => !partition.startsWith("OUTBOX"));
   const allowed = keys.map((key) => new RegExp(`^${key.replace("*", ".*")}$`));
   expect(reached).not.toEqual([]);

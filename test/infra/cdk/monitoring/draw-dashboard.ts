@@ -26,7 +26,7 @@ type Widget = {
   };
 };
 
-/** The text of a CloudFormation value: each reference is its name. */
+/** The text of a CloudFormation value. The name of a reference stands for its value. */
 function textOf(value: unknown): string {
   if (typeof value === "string") return value;
   const [[name, argument] = ["", ""]] = Object.entries(value as Record<string, unknown>);
@@ -40,7 +40,7 @@ const [column, row] = [56, 42];
 
 type Line = { label: string; color: string; right: boolean };
 
-/** The lines of a graph: what it shows, without the metrics that only an expression uses. */
+/** The lines that a graph shows. A metric that only an expression uses is no line. */
 function linesOf(metrics: unknown[][]): Line[] {
   const shown = metrics.filter((metric) => (metric.at(-1) as { visible?: boolean }).visible !== false);
   return shown.map((metric, index) => {

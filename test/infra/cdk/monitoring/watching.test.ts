@@ -25,7 +25,7 @@ const [pageTopic, ticketTopic] = ["PageTopic", "TicketTopic"].map(
 const filters = Object.values(template.findResources("AWS::Logs::MetricFilter")).map((one) => one["Properties"]);
 const traced = synthesize([spec("me.get")], { trace: true });
 
-test("metrics without a metric of AWS are counted from the functions' log lines, under the stage's name", () => {
+test("figures for which AWS has no metric are counted from log lines, in the namespace of the stage", () => {
   const counted = (group: string) =>
     filters
       .filter(({ LogGroupName: { Ref } }) => Ref.startsWith(group))
@@ -50,7 +50,7 @@ test("metrics without a metric of AWS are counted from the functions' log lines,
   ]);
 });
 
-test("the lines have the members that are counted by", () => {
+test("log lines have the members by which the metrics count them", () => {
   const lines: string[] = [];
   const writing = vi.spyOn(process.stdout, "write").mockImplementation((text) => lines.push(String(text)) > 0);
   createLog("info", { worker: "retry_deliveries" }).error("ledger violation", { failed: 2, due: 3 });
@@ -76,14 +76,14 @@ test.each([
   expect(alarms).toContainEqual(expect.objectContaining({ Namespace: "HostedMail/blue", MetricName, Threshold }));
 });
 
-test("an alarm goes by the stack's name and its own, as the runbooks call it", () => {
+test("the name of an alarm is the name of the stack and its own name, and no two alarms have the same name", () => {
   const names = alarms.map(({ AlarmName }) => String(AlarmName));
   expect(new Set(names).size).toBe(names.length);
   for (const name of names) expect(name).toMatch(/^hosted-mail-blue\.[\w.]+$/);
   expect(names).toContain("hosted-mail-blue.Errors");
 });
 
-test("no completed check of the ledgers for three hours is an alarm, also when nothing is heard at all", () => {
+test("an alarm goes off if no check of the ledgers completes for three hours, also if there is no data at all", () => {
   const alarm = alarms.find(({ AlarmName }) => AlarmName === "hosted-mail-blue.LedgersUnchecked");
   expect(alarm).toMatchObject({ ComparisonOperator: "LessThanThreshold", TreatMissingData: "breaching" });
   const [expression, calls, crashes] = alarm?.Metrics ?? [];
@@ -107,7 +107,7 @@ test("no completed check of the ledgers for three hours is an alarm, also when n
   );
 });
 
-/** The share of an SLO's bad requests from which an alarm goes off, and the windows in seconds. */
+/** An alarm of an SLO: its properties, its expression, and the metrics with their windows in seconds. */
 const burnOf = (id: string) => {
   const alarm = alarms.find(({ AlarmName }) => AlarmName === `hosted-mail-blue.${id}`);
   const [expression, bad, all] = alarm?.Metrics ?? [];
@@ -123,35 +123,41 @@ test.each([
   ["Last5Minutes", 1.44, 300, 1],
   ["LastDay", 0.3, 86_400, 1],
   ["Last3Days", 0.1, 86_400, 3],
-])("errors burn the budget of 0.1 %% too fast at %s: %d %% of %d seconds", (name, percent, seconds, periods) => {
-  expect(burnOf(`ApiAvailability.${name}`)).toMatchObject({
-    Threshold: percent,
-    EvaluationPeriods: periods,
-    ComparisonOperator: "GreaterThanOrEqualToThreshold",
-    TreatMissingData: "notBreaching",
-    expression: "IF(FILL(badApiAvailability, 0) < 5, 0, 100 * FILL(badApiAvailability, 0) / allApiAvailability)",
-    stats: [
-      ["5xx", "Sum", seconds],
-      ["Count", "Sum", seconds],
-    ],
-  });
-});
+])(
+  "the alarm %s goes off if %d %% of the requests of %d seconds fail, which burns the budget of 0.1 %% too fast",
+  (name, percent, seconds, periods) => {
+    expect(burnOf(`ApiAvailability.${name}`)).toMatchObject({
+      Threshold: percent,
+      EvaluationPeriods: periods,
+      ComparisonOperator: "GreaterThanOrEqualToThreshold",
+      TreatMissingData: "notBreaching",
+      expression: "IF(FILL(badApiAvailability, 0) < 5, 0, 100 * FILL(badApiAvailability, 0) / allApiAvailability)",
+      stats: [
+        ["5xx", "Sum", seconds],
+        ["Count", "Sum", seconds],
+      ],
+    });
+  },
+);
 
 test.each([
   ["ApiLatency", "Latency", "TC(2000:)"],
   ["WebhookDelay", "WebhookDelay", "TC(60000:)"],
   ["MailLatency", "MailDoorLatency", "TC(500:)"],
-])("%s is bad for what is slower than its SLO, and pages when 14.4 %% are", (id, metric, stat) => {
-  expect(burnOf(`${id}.LastHour`)).toMatchObject({
-    Threshold: 14.4,
-    stats: [
-      [metric, stat, 3_600],
-      [metric, "SampleCount", 3_600],
-    ],
-  });
-});
+])(
+  "%s counts requests that are slower than its SLO, and goes off if 14.4 %% of an hour's requests are slower",
+  (id, metric, stat) => {
+    expect(burnOf(`${id}.LastHour`)).toMatchObject({
+      Threshold: 14.4,
+      stats: [
+        [metric, stat, 3_600],
+        [metric, "SampleCount", 3_600],
+      ],
+    });
+  },
+);
 
-test("each symptom pages by a composite alarm, and its two fast windows only together", () => {
+test("each symptom pages by a composite alarm, and the two fast windows count only together", () => {
   expect(composites.map(({ AlarmName }) => AlarmName.replace("hosted-mail-blue.", ""))).toEqual(Object.keys(symptoms));
   for (const { AlarmActions } of composites) expect(AlarmActions).toEqual([{ Ref: pageTopic }]);
   const ruleOf = ({ AlarmRule }: { AlarmRule: { "Fn::Join": [string, unknown[]] } }) =>
@@ -164,7 +170,7 @@ test("each symptom pages by a composite alarm, and its two fast windows only tog
   for (const id of ids) {
     const alarm = template.findResources("AWS::CloudWatch::Alarm")[id]?.["Properties"];
     const isCause = rules.some((rule) => rule.includes(id));
-    // A cause is told by its symptom. Every other alarm makes a ticket.
+    // An alarm that is part of a composite alarm sends nothing itself. Every other alarm makes a ticket.
     expect([alarm.AlarmName, alarm.AlarmActions]).toEqual([
       alarm.AlarmName,
       isCause ? undefined : [{ Ref: ticketTopic }],
@@ -172,7 +178,7 @@ test("each symptom pages by a composite alarm, and its two fast windows only tog
   }
 });
 
-test("pages and tickets go to targets of their own, and to the mail address without one", () => {
+test("pages and tickets go to their own targets, or else to the mail address for alarms", () => {
   const subscriptionsOf = (settings: Record<string, unknown>) =>
     Object.values(synthesize([spec("me.get")], settings).findResources("AWS::SNS::Subscription"))
       .map((one) => one["Properties"])
@@ -237,7 +243,7 @@ test("docs/deploy.md has every alarm that the product can have", () => {
   }
 });
 
-test("a budget and the detection of anomalies watch the cost of the stage, if asked, and warn by tickets", () => {
+test("if configured, a budget and the detection of anomalies watch the cost of the stage, and warn by tickets", () => {
   const costs = synthesize([spec("me.get")], {
     stage: "blue",
     ticketTarget: "ops@example.com",
@@ -271,7 +277,7 @@ test("a worker that no group watches cannot be deployed", () => {
   for (const group of Object.values(workGroups)) expect(group.workers.length).toBeLessThanOrEqual(10);
 });
 
-test("a throttled table is an alarm", () => {
+test("alarms watch the throttling of the table", () => {
   const names = alarms.flatMap(({ Metrics = [] }) =>
     Metrics.map(({ MetricStat }: { MetricStat?: { Metric: { MetricName: string } } }) => MetricStat?.Metric.MetricName),
   );
@@ -280,16 +286,16 @@ test("a throttled table is an alarm", () => {
 
 type Alarm = { Metrics?: { MetricStat?: unknown }[] };
 
-/** How many metrics CloudWatch bills an alarm by: each that its expression uses, or its one. */
+/** The number of metrics that CloudWatch bills for an alarm: each metric that its expression uses, or else one. */
 const billedOf = ({ Metrics }: Alarm): number =>
   Metrics === undefined ? 1 : Metrics.filter(({ MetricStat }) => MetricStat !== undefined).length;
 
-test("the alarms of the whole product and the metrics of its own are fewer than 105, and docs/deploy.md has their cost", () => {
+test("the metrics in alarms and the product's own metrics are together fewer than 105, and docs/deploy.md has their cost", () => {
   const propertiesOf = (type: string) => Object.values(product.findResources(type)).map((one) => one["Properties"]);
   const watched = propertiesOf("AWS::CloudWatch::Alarm").reduce((all, alarm: Alarm) => all + billedOf(alarm), 0);
   const own = new Set(
     propertiesOf("AWS::Logs::MetricFilter").map(({ MetricTransformations: [to] }) => {
-      // A dimension would make a metric of each of its values.
+      // With a dimension, each value of the dimension would be a metric of its own.
       expect(to.Dimensions).toBeUndefined();
       return `${to.MetricNamespace} ${to.MetricName}`;
     }),
@@ -304,7 +310,7 @@ test("the alarms of the whole product and the metrics of its own are fewer than 
   expect(row).toContain(costs.join(", "));
 });
 
-test("an alarm on an expression counts by each metric in it", () => {
+test("an alarm on an expression counts once for each metric in the expression", () => {
   const metric = { MetricStat: {} };
   expect([{}, { Metrics: [metric] }, { Metrics: [{}, metric, metric] }].map(billedOf)).toEqual([1, 1, 2]);
 });
@@ -327,7 +333,7 @@ test("one dashboard shows requests, functions, the table, every queue of dead le
   for (const { MetricTransformations } of filters) expect(text).toContain(MetricTransformations[0].MetricName);
 });
 
-test("X-Ray has traces of every function where it is asked for, and nowhere else", () => {
+test("with the setting for traces, every function may send traces to X-Ray, and without it none does", () => {
   expect(JSON.stringify(template.toJSON())).not.toMatch(/xray|TracingConfig/);
   expect(only(traced, "AWS::Lambda::Function")[1]["Properties"].TracingConfig).toEqual({ Mode: "Active" });
   expect(traced.findResources("AWS::IAM::Policy")).toEqual({});
@@ -337,7 +343,7 @@ test("X-Ray has traces of every function where it is asked for, and nowhere else
   }
 });
 
-test("everything that a stage makes is tagged with the product and the stage", () => {
+test("the stack of a stage is tagged with the product and the stage", () => {
   let tags: Record<string, string> = {};
   synthesize([spec("me.get")], { stage: "blue" }, (stack) => void (tags = stack.tags.tagValues()));
   expect(tags).toEqual({ service: "hosted-mail", stage: "blue" });

@@ -7,11 +7,11 @@ import { progressOn } from "../../../../infra/local/start/banner.ts";
 import { freePortAbove, holderOf, programOf } from "../../../../infra/local/start/port-holder.ts";
 import { portOf } from "../../../support/listen.ts";
 
-test("without a word nothing is deleted and nothing is made", () => {
+test("without arguments nothing is deleted and no seed is made", () => {
   expect(readArguments([])).toEqual({ help: false, reset: false, yes: false, showTokens: false, seed: undefined });
 });
 
-test("reads the valid flags", () => {
+test("the valid flags are read", () => {
   expect(readArguments(["--reset", "--yes", "--seed", "big"])).toMatchObject({ reset: true, yes: true, seed: "big" });
 });
 
@@ -19,7 +19,7 @@ test.each([["--rest"], ["reset"], ["--seed"], ["--seed=small"], ["--reset=no"]])
   expect(() => readArguments([argument])).toThrow(Misuse);
 });
 
-test("who has a port is found out, where Linux tells it", async () => {
+test("the process that has a port is found, on Linux", async () => {
   const server = createServer();
   const port = await portOf(server);
   expect(await holderOf(port)).toMatch(new RegExp(`process ${process.pid}$`));
@@ -35,11 +35,11 @@ test.each([
   ["python3\0-m\0http.server\0--password\0hunter2\0", "python3"],
   ["/usr/sbin/nginx: master process\0", "nginx: master process"],
   ["", ""],
-])("%j is told as %j, without what may be a secret", (commandLine, told) => {
+])("the command line %j is shown as %j, without arguments that may be secret", (commandLine, told) => {
   expect(programOf(commandLine)).toBe(told);
 });
 
-test("on a terminal progress is a bar that ends with a line of its own", () => {
+test("on a terminal progress is a bar, and the full bar ends its line", () => {
   const written: string[] = [];
   let now = 0;
   const show = progressOn({ isTTY: true, write: (text) => written.push(text) }, { of: 100, unit: "things" }, () => now);
@@ -52,7 +52,7 @@ test("on a terminal progress is a bar that ends with a line of its own", () => {
   expect(written.at(-1)).toMatch(/█{30} 100 of 100 things\n$/);
 });
 
-test("elsewhere progress is a line for each tenth", () => {
+test("without a terminal progress is one line for each tenth", () => {
   const written: string[] = [];
   let now = 0;
   const show = progressOn({ write: (text) => written.push(text) }, { of: 1000, unit: "things" }, () => (now += 1000));

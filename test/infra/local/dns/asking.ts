@@ -50,7 +50,7 @@ export async function started(options: Partial<DnsServerOptions> = {}): Promise<
   return server;
 }
 
-/** Sends datagrams, and answers the first one that comes back. */
+/** Sends datagrams, and returns the first answer. */
 export async function firstByUdp(
   { port }: DnsServer,
   ...datagrams: Buffer[]
@@ -66,7 +66,7 @@ export async function firstByUdp(
   }
 }
 
-/** Sends bytes over a connection, says it is done, and reads to the end. */
+/** Sends bytes over a TCP connection, ends its own side, and returns all answers. */
 export async function byTcp({ port }: DnsServer, ...chunks: Buffer[]): Promise<DecodedPacket[]> {
   const socket = connect({ port, host: "127.0.0.1", noDelay: true });
   for (const chunk of chunks) await new Promise((sent) => socket.write(chunk, sent));

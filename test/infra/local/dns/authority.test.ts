@@ -19,7 +19,7 @@ const srv = (name: string, host: string): RRset => ({
   data: [{ type: "SRV", priority: 0, weight: 1, port: 993, host }],
 });
 
-/** A reply in one line for each record: its section, its name, its type. */
+/** The lines of a reply: first its code, then one line for each record with its section, name and type. */
 function told({ rcode, isAuthoritative, answers, authorities, additionals }: DnsReply): string[] {
   const codes = ["NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED"];
   const lines = (section: string, records: readonly Answer[]): string[] =>
@@ -97,7 +97,7 @@ test.each<[name: string, type: string, told: string[]]>([
   ["www.example.test", "ANY", ["NOERROR AA", "answer www.example.test CNAME"]],
   ["missing.example.test", "ANY", ["NXDOMAIN AA", soa]],
   ["sub.example.test", "DS", ["NOERROR AA", soa]],
-])("answers %s %s", async (name, type, lines) => {
+])("the zone answers %s %s with the right code and records", async (name, type, lines) => {
   expect(told(await serving(zone)({ name, type }))).toEqual(lines);
 });
 
@@ -113,11 +113,11 @@ test.each<[name: string, type: string]>([
   ["a.b.sub.example.test", "TXT"],
   ["ns.sub.example.test", "A"],
   ["a.sub.example.test", "DS"],
-])("refers %s %s to the nameservers below, without authority", async (name, type) => {
+])("the answer to %s %s is a referral to the nameservers of the subzone, without the flag AA", async (name, type) => {
   expect(told(await serving(zone)({ name, type }))).toEqual(referral);
 });
 
-test("gives a CNAME that leads below a delegation with the referral", async () => {
+test("a CNAME that leads below a delegation is answered together with the referral", async () => {
   const [, ...rest] = referral;
   expect(told(await serving(zone)({ name: "into.example.test", type: "A" }))).toEqual([
     "NOERROR AA",
@@ -126,12 +126,12 @@ test("gives a CNAME that leads below a delegation with the referral", async () =
   ]);
 });
 
-test("ends with a CNAME that leads to itself", async () => {
+test("the answer for a CNAME that leads to itself ends", async () => {
   const { answers } = await serving(zone)({ name: "circle.example.test", type: "A" });
   expect(answers.length).toBeLessThan(10);
 });
 
-/** The zone of RFC 4592 §2.2.1 and what its §2.2.1 and §3 say of it. */
+/** The zone of RFC 4592 §2.2.1. The expected answers are from its §2.2.1 and §3. */
 const wild = {
   name: "example",
   rrsets: [
@@ -158,11 +158,11 @@ test.each<[name: string, type: string, told: string[]]>([
   ["*.example", "TXT", ["NOERROR AA", "answer *.example TXT"]],
   ["x.alias.example", "A", ["NOERROR AA", "answer x.alias.example CNAME", "answer host1.example A"]],
   ["x.alias.example", "ANY", ["NOERROR AA", "answer x.alias.example CNAME"]],
-])("lets the wildcard stand for %s %s as RFC 4592 says", async (name, type, lines) => {
+])("the answer to %s %s uses a wildcard as RFC 4592 says", async (name, type, lines) => {
   expect(told(await serving(wild)({ name, type }))).toEqual(lines);
 });
 
-test("makes up a SOA from the zone's first nameserver and its serial, kept for five minutes", async () => {
+test("the SOA record has the zone's first nameserver, its serial, and a TTL of five minutes", async () => {
   const { answers } = await serving({ ...zone, serial: 2 ** 32 - 1 })({ name: "example.test", type: "SOA" });
   expect(answers).toMatchObject([
     {
@@ -172,7 +172,7 @@ test("makes up a SOA from the zone's first nameserver and its serial, kept for f
   ]);
 });
 
-test("takes an RRset without records for none", async () => {
+test("an RRset without records counts as missing", async () => {
   const empty = { name: "example.test", rrsets: [{ ...a("example.test"), data: [] }] };
   expect(told(await serving(empty)({ name: "example.test", type: "A" }))).toEqual(["NOERROR AA", soa]);
 });
@@ -195,11 +195,11 @@ test.each<[name: string, type: string, told: string[]]>([
   ["x.host.test", "A", ["NXDOMAIN AA", "authority . SOA"]],
   ["", "SOA", ["NOERROR AA", "answer . SOA"]],
   ["", "NS", ["NOERROR AA", "authority . SOA"]],
-])("plays root and registries for %j %s", async (name, type, lines) => {
+])("the registry zones answer %j %s as the root and the registries do", async (name, type, lines) => {
   expect(told(await registries({ name, type }))).toEqual(lines);
 });
 
-test("tries the shortest name first, and takes a name without nameservers for none", async () => {
+test("the registry zones try the shortest name first, and a name without nameservers counts as missing", async () => {
   const tried: string[] = [];
   const { rcode } = await registryZones({
     delegationOf: async (name) => {

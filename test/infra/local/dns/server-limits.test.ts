@@ -10,7 +10,7 @@ import { framed } from "../../../../shared/dns/transport.ts";
 import { a, ns, serving } from "../../../support/dns-network.ts";
 import { byTcp, edns, firstByUdp, query, rcodeOf, started, zone } from "./asking.ts";
 
-test("truncates an answer above 512 bytes, or above the client's EDNS size, to nothing", async () => {
+test("an answer above 512 bytes, or above the client's EDNS size, has the flag TC and no records", async () => {
   const server = await started();
   const sizes = { 512: 512, 100: 512, 1_232: 1_232, 65_535: 4_096 };
   const answers = Object.entries(sizes).map(async ([size, most]) => {
@@ -23,7 +23,7 @@ test("truncates an answer above 512 bytes, or above the client's EDNS size, to n
   expect(plain).toMatchObject({ flag_tc: true, flag_aa: true, answers: [], additionals: [] });
 });
 
-test("leaves out the addresses before it cuts off an answer", async () => {
+test("the server leaves out additional addresses before it truncates an answer", async () => {
   const hosts = Array.from({ length: 8 }, (_, index) => `mailserver-${index}.example.test`);
   const data = hosts.map((host) => ({ type: "MX" as const, priority: 1, host }));
   const rrsets: RRset[] = [
@@ -37,7 +37,7 @@ test("leaves out the addresses before it cuts off an answer", async () => {
   expect([long.flag_tc, long.answers?.length, long.additionals?.length]).toEqual([false, 8, 9]);
 });
 
-test("cuts off a referral rather than its addresses", async () => {
+test("the server truncates a referral rather than leave out its addresses", async () => {
   const hosts = Array.from({ length: 5 }, (_, index) => `nameserver-${index}.sub.example.test`);
   const rrsets = [ns("sub.example.test", ...hosts), ...hosts.map((host) => a(host, "192.0.2.1"))];
   const server = await started({ answer: serving({ name: "example.test", rrsets }) });
@@ -47,7 +47,7 @@ test("cuts off a referral rather than its addresses", async () => {
   expect([long.flag_tc, long.authorities?.length, long.additionals?.length]).toEqual([false, 5, 6]);
 });
 
-test("truncates an answer that is too long even for TCP", async () => {
+test("the server truncates an answer that is too long even for TCP", async () => {
   const [answer] = await byTcp(await started(), framed(query("huge.example.test", "TXT")));
   expect(answer).toMatchObject({ flag_tc: true, answers: [] });
 });
@@ -65,25 +65,25 @@ test.each<[what: string, rcode: number, bytes: Buffer]>([
   ["an update", 4, query("example.test", "SOA", { flags: 5 << 11 })],
   ["another class", 5, query("example.test", "A", { questions: [{ name: "example.test", type: "A", class: "CH" }] })],
   ["a transfer", 5, query("example.test", "AXFR")],
-  ["a name of bytes that no name of ours has", 5, query("n\u00fc.example.test", "A")],
-])("answers %s with response code %i", async (_what, rcode, bytes) => {
+  ["a name with bytes outside of ASCII", 5, query("n\u00fc.example.test", "A")],
+])("the server answers %s with response code %i", async (_what, rcode, bytes) => {
   const answer = await firstByUdp(await started(), bytes);
   expect([answer.flag_qr, answer.id, rcodeOf(answer)]).toEqual([true, bytes.readUInt16BE(0), rcode]);
 });
 
-test("answers EDNS of a later version with BADVERS", async () => {
+test("the server answers EDNS of a later version with BADVERS", async () => {
   const answer = await firstByUdp(await started(), query("example.test", "A", edns(1_232, 1)));
   expect(answer).toMatchObject({ additionals: [{ type: "OPT", extendedRcode: 1, ednsVersion: 0 }], answers: [] });
 });
 
-test("answers no response, and nothing without an id", async () => {
+test("the server does not answer a response, or a message without an id", async () => {
   const server = await started();
   const response = encode({ type: "response", id: 1, questions: [{ name: "example.test", type: "A" }] });
   const answer = await firstByUdp(server, response, Buffer.alloc(0), Buffer.from([1]), query("example.test", "A"));
   expect(answer.id).toBe(4711);
 });
 
-test("survives any bytes, and answers only messages that are no answers themselves", async () => {
+test("`respondTo` survives any bytes, and answers only messages that are not responses", async () => {
   const responding = { answer: serving(zone) };
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), fc.boolean(), async (some, isQuery) => {
@@ -97,7 +97,7 @@ test("survives any bytes, and answers only messages that are no answers themselv
   );
 });
 
-test("lives through any bytes on its sockets", async () => {
+test("the server survives any bytes on its sockets", async () => {
   const server = await started();
   await fc.assert(
     fc.asyncProperty(fc.uint8Array({ minLength: 1, maxLength: 200 }), async (bytes) => {

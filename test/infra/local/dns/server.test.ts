@@ -21,7 +21,7 @@ async function client({ port }: DnsServer): Promise<Resolver> {
   return resolver;
 }
 
-test("answers another implementation's questions of every type", async () => {
+test("another implementation can ask the server for records of every type", async () => {
   const resolver = await client(await started());
   expect(await resolver.resolve4("example.test", { ttl: true })).toEqual([
     { address: "192.0.2.1", ttl: 300 },
@@ -60,13 +60,13 @@ test("another implementation gets an answer by TCP that is too long for UDP", as
 
 const dig = { program: "dig" };
 const isDigThere = spawnSync(dig.program, ["-v"]).status === 0;
-test.skipIf(!isDigThere)("answers dig (skipped where dig is not installed)", async () => {
+test.skipIf(!isDigThere)("the server answers dig (skipped if dig is not installed)", async () => {
   const { port } = await started();
   const digging = promisify(execFile)(dig.program, ["@127.0.0.1", "-p", String(port), "+short", "mx", "example.test"]);
   expect((await digging).stdout).toContain("10 mx1.example.test.");
 });
 
-test("echoes the question as it was spelled, the id and RD, and offers no recursion", async () => {
+test("the server repeats the question with its spelling, the id and RD, and offers no recursion", async () => {
   const answer = await firstByUdp(await started(), query("eXample.TEST", "A", { flags: 1 << 8 }));
   expect(answer).toMatchObject({
     id: 4711,
@@ -80,7 +80,7 @@ test("echoes the question as it was spelled, the id and RD, and offers no recurs
   });
 });
 
-test("answers a connection whose other end has nothing more to say", async () => {
+test("the server answers a connection whose client has ended its own side", async () => {
   const answer: DnsAnswer = async (question) => {
     await new Promise((settle) => setImmediate(() => setImmediate(settle)));
     return serving(zone)(question);
@@ -89,7 +89,7 @@ test("answers a connection whose other end has nothing more to say", async () =>
   expect(answers.map(rcodeOf)).toEqual([0]);
 });
 
-test("answers the queries of a connection in order, however its bytes arrive", async () => {
+test("the server answers the queries of a connection in order, in whatever pieces the bytes arrive", async () => {
   const server = await started();
   const asked = ["example.test", "big.example.test", "no.example.test"];
   const bytes = Buffer.concat(asked.map((name) => framed(query(name, "TXT"))));
@@ -103,7 +103,7 @@ test("answers the queries of a connection in order, however its bytes arrive", a
   }
 });
 
-test("fails a question whose answer fails, and tells of the error", async () => {
+test("if an answer fails, the client gets SERVFAIL, and the error is reported", async () => {
   const errors: unknown[] = [];
   const error = new Error("the table is away");
   const server = await started({ answer: () => Promise.reject(error), onError: (cause) => errors.push(cause) });
@@ -111,14 +111,14 @@ test("fails a question whose answer fails, and tells of the error", async () => 
   expect(errors).toEqual([error]);
 });
 
-test("drops a connection that says nothing", async () => {
+test("the server closes a connection that sends nothing", async () => {
   const server = await started({ idleTimeoutMs: 20 });
   const socket = connect(server.port, "127.0.0.1");
   await once(socket, "close");
   expect(socket.bytesRead).toBe(0);
 });
 
-/** A port with one of its two protocols taken by somebody else. */
+/** For each protocol, makes a port that is taken in this protocol. */
 const busy = {
   TCP: () => listen(createServer()),
   UDP: async () => {
@@ -128,16 +128,19 @@ const busy = {
     return socket.address().port;
   },
 };
-test.each(["TCP", "UDP"] as const)("goes to a free port when its %s port is taken, if it may", async (protocol) => {
-  const port = await busy[protocol]();
-  const server = await started({ port, onBusyPort: freePort });
-  expect(server.port).not.toBe(port);
-  expect(rcodeOf(await firstByUdp(server, query("example.test", "A")))).toBe(0);
-  expect((await byTcp(server, framed(query("example.test", "A")))).map(rcodeOf)).toEqual([0]);
-  await expect(started({ port })).rejects.toMatchObject({ code: "EADDRINUSE" });
-});
+test.each(["TCP", "UDP"] as const)(
+  "the server takes a free port if its %s port is taken and `onBusyPort` gives another port",
+  async (protocol) => {
+    const port = await busy[protocol]();
+    const server = await started({ port, onBusyPort: freePort });
+    expect(server.port).not.toBe(port);
+    expect(rcodeOf(await firstByUdp(server, query("example.test", "A")))).toBe(0);
+    expect((await byTcp(server, framed(query("example.test", "A")))).map(rcodeOf)).toEqual([0]);
+    await expect(started({ port })).rejects.toMatchObject({ code: "EADDRINUSE" });
+  },
+);
 
-test("stops with its connections, and leaves the port to others", async () => {
+test("the server closes its connections when it stops, and its port is free again", async () => {
   const slow: DnsAnswer = () => new Promise(() => {});
   const server = await startDnsServer({ port: 0, answer: slow });
   const socket = connect(server.port, "127.0.0.1");

@@ -18,7 +18,7 @@ const log = createLog("silent", {});
 
 type Given = { onEvent?: (event: Event) => void; now?: () => number; afterBatch?: () => Promise<void> };
 
-/** A feed by the real worker into the log of a folder, as the local runtime has it. */
+/** A feed that publishes with the real worker into the event log of a folder, as the local runtime does. */
 async function feedOf(table: Table, folder: string, { onEvent, now, afterBatch }: Given = {}) {
   const deliver = eventSource({
     handler: publishChanges(() => ({ publish: embeddedPublisher(eventsIn(folder), { onEvent }), log })),
@@ -39,7 +39,7 @@ async function feedOf(table: Table, folder: string, { onEvent, now, afterBatch }
 const labelsIn = async (folder: string): Promise<string[]> =>
   (await eventsIn(folder).read()).map((event) => labelOf(event as Event));
 
-test("publishes existing and new changes, each once and in order", async () => {
+test("the feed publishes existing and new changes, each once and in order", async () => {
   const [table, folder] = [await newTable(), newFolder()];
   const [first, second] = [await listedAccount(table), await listedAccount(table)];
   await record(table, first, [changeOf("a", 1), changeOf("b", 1)]);
@@ -63,13 +63,13 @@ test("after a restart published changes are not published again, and later chang
   expect(await labelsIn(folder)).toEqual(["a1", "a2"]);
 });
 
-test("after a crash between publishing and noting it, it is published again and nothing is missing", async () => {
+test("after a crash between publishing a change and noting it, the change is published again, and no change is missing", async () => {
   const [table, folder] = [await newTable(), newFolder()];
   const account = await listedAccount(table);
   await record(table, account, [changeOf("a", 1)]);
   await (await feedOf(table, folder)).poll();
   await record(table, account, [changeOf("a", 2)]);
-  // What the crashed process left on the disk is what was there before it published.
+  // After the crash, the disk has the note from before the publishing.
   const before = await readFile(join(folder, "change-feed.json"));
   await (await feedOf(table, folder)).poll();
   await writeFile(join(folder, "change-feed.json"), before);
@@ -78,7 +78,7 @@ test("after a crash between publishing and noting it, it is published again and 
   expect(await labelsIn(folder)).toEqual(["a1", "a2", "a2", "a3"]);
 });
 
-test("without a note that can be read everything is published again", async () => {
+test("if the note cannot be read, everything is published again", async () => {
   const [table, folder] = [await newTable(), newFolder()];
   await record(table, await listedAccount(table), [changeOf("a", 1)]);
   await (await feedOf(table, folder)).poll();
@@ -107,7 +107,7 @@ function setAhead(ms: number): void {
   setClockAhead(ms);
 }
 
-test("forgets the published changes of a clock that was moved ahead, as it does without the move", async () => {
+test("the feed forgets published changes also if the clock was moved ahead of them", async () => {
   const [table, folder] = [await newTable(), newFolder()];
   const account = await listedAccount(table);
   const feed = await feedOf(table, folder);
@@ -121,7 +121,7 @@ test("forgets the published changes of a clock that was moved ahead, as it does 
   expect(JSON.parse(await readFile(join(folder, "change-feed.json"), "utf8")).ids).toEqual([]);
 });
 
-test("publishes a change that was planned before the clock was moved, and appears after it", async () => {
+test("the feed publishes a change with a time before a move of the clock that appears after the move", async () => {
   const [table, folder] = [await newTable(), newFolder()];
   const account = await listedAccount(table);
   const feed = await feedOf(table, folder);
@@ -138,7 +138,7 @@ test("publishes a change that was planned before the clock was moved, and appear
   expect(await labelsIn(folder)).toEqual(["a1"]);
 });
 
-test("publishes new changes after the file of the clock was lost, so that the clock went back", async () => {
+test("the feed publishes new changes after the clock went back, because the file of the clock was lost", async () => {
   const [table, folder] = [await newTable(), newFolder()];
   const account = await listedAccount(table);
   setAhead(dayMs);
@@ -167,7 +167,7 @@ test("an unreadable change becomes a dead letter, once, and the changes behind i
   expect((await labelsIn(folder)).at(-1)).toBe("a3");
 });
 
-test("a listener that fails once hears of the event again, and of the resource's later ones after it", async () => {
+test("a listener that fails once gets the event again, and gets later events of the resource after it", async () => {
   const [table, folder] = [await newTable(), newFolder()];
   await record(table, await listedAccount(table), [changeOf("a", 1), changeOf("a", 2)]);
   const heard: string[] = [];
@@ -179,7 +179,7 @@ test("a listener that fails once hears of the event again, and of the resource's
   expect(heard).toEqual(["a1", "a1", "a2"]);
 });
 
-test("changes that are made while it polls are all published, each resource's in order", async () => {
+test("changes during a poll are all published, and the changes of each resource are in order", async () => {
   const [table, folder] = [await newTable(), newFolder()];
   const accounts = [await listedAccount(table), await listedAccount(table)];
   const feed = await feedOf(table, folder);

@@ -9,7 +9,10 @@ const row = (name: string): Item => ({ PK: "ACCOUNT#acc", SK: name, count: 3 });
 const rows = (names: string): Item[] => names.split("").map(row);
 const nameOf = (record: DynamoDBStreamEvent["Records"][number]): string => record.dynamodb?.Keys?.["SK"]?.S ?? "";
 
-/** An event source whose handler does what it is told with the names of a batch; its calls and dead letters. */
+/**
+ * An event source with a handler that fails as `fail` says: `fail` gets the names of a batch, and returns the name of
+ * the failing record, or an error to throw. `calls` has the batches, and `dead` the names in dead letters.
+ */
 function sourceFor(fail: (names: string) => string | Error | undefined, retries = 2) {
   const calls: string[] = [];
   const letters: DeadLetter[] = [];
@@ -52,7 +55,7 @@ test("rows arrive as the INSERT records of a stream, with sequence numbers that 
   expect(BigInt(first)).toBeLessThan(BigInt(second));
 });
 
-test("a batch goes on from the record that the handler names", async () => {
+test("a batch is tried again from the record that the handler names", async () => {
   const failures = ["c", undefined];
   const { deliver, calls, dead } = sourceFor(() => failures.shift());
   await deliver(rows("abcd"));
@@ -77,7 +80,7 @@ test("a batch at which the handler throws is split until the failing record is a
   expect([dead(), letters[0]?.reason]).toEqual(["c", "the cause"]);
 });
 
-test("when a dead letter cannot be kept, delivery fails rather than losing it", async () => {
+test("if a dead letter cannot be stored, the delivery fails, so that the row is not lost", async () => {
   const deliver = eventSource({
     retries: 0,
     handler: () => Promise.reject(new Error("no")),

@@ -28,7 +28,7 @@ const newEvent = (account_id: unknown = "acc"): QueuedEvent => ({
 
 type Envelope = Parameters<EventTargetOptions["handler"]>[0];
 
-/** A target on the queue of a folder, what its handler was called with, and what was given up. */
+/** A target on the queue of a folder. `calls` has the calls of its handler, and `givenUp` the events it gave up. */
 function targetOn(folder: string, given: Partial<EventTargetOptions> = {}) {
   const queue = eventQueueIn(folder);
   const calls: Envelope[] = [];
@@ -71,7 +71,7 @@ test("an event arrives as EventBridge brings it, once, and leaves the queue", as
   ]);
 });
 
-test("an event that is added is handled without a look at the queue, and stays there until it was handled", async () => {
+test("an added event is handled without a read of the queue, and stays in the queue until it is handled", async () => {
   const folder = newFolder();
   const queue = eventQueueIn(folder);
   const release = Promise.withResolvers<void>();
@@ -111,7 +111,7 @@ test("a call that does not end holds up no other event, and at most `atOnce` cal
   await emptied();
 });
 
-test("an account whose calls do not end has eight places at most, also while more come in, and holds up no other", async () => {
+test("an account whose calls do not end has at most eight places, even with more events, and holds up no other account", async () => {
   const folder = newFolder();
   const queue = eventQueueIn(folder);
   const release = Promise.withResolvers<void>();
@@ -133,7 +133,7 @@ test("an account whose calls do not end has eight places at most, also while mor
   expect([callsOf("stuck"), callsOf("quick")]).toEqual([40, 4]);
 });
 
-test("an account's many events follow one another without a look at the queue, or a rest, for each few", async () => {
+test("200 events of an account are handled after a single read of the queue", async () => {
   const folder = newFolder();
   const queue = eventQueueIn(folder);
   for (let n = 0; n < 200; n++) await queue.put(newEvent());
@@ -174,7 +174,7 @@ test("an event whose dead letter cannot be stored stays in the queue, and is log
   expect(await queue.ids()).toEqual([event.id]);
 });
 
-test("stop waits for the running call; a failed one comes again after the next start", async () => {
+test("stop waits for the running call; an event whose call failed is handled after the next start", async () => {
   const folder = newFolder();
   const event = newEvent();
   await eventQueueIn(folder).put(event);
@@ -193,7 +193,7 @@ test("stop waits for the running call; a failed one comes again after the next s
   expect(second.calls.map(({ id }) => id)).toEqual([event.id]);
 });
 
-test("the queue holds an event once, in the order of their making, for its owner's eyes, and no half of one", async () => {
+test("the queue has each event once, in the order of their ids, readable only by its owner, and no half-written event", async () => {
   const folder = newFolder();
   const queue = eventQueueIn(folder);
   expect(await queue.ids()).toEqual([]);

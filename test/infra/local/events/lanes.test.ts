@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { openLanes } from "../../../../infra/local/events/event-target.ts";
 
-/** Lanes whose work ends when it is told to, and what began. */
+/** Lanes with tasks that end only when `end` is called. `begun` has the tasks that have begun. */
 function lanesOf(given: { atOnce: number; perLane: number }) {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
@@ -31,14 +31,14 @@ test("a lane runs a limited number of tasks, and begins its next task, in order,
   expect(begun.at(-1)).toBe("a4");
 });
 
-test("where there are fewer places than lanes, they take turns", async () => {
+test("if there are fewer places than lanes, the lanes take turns", async () => {
   const { lanes, begun, end } = lanesOf({ atOnce: 1, perLane: 1 });
   for (const id of ["a1", "a2", "a3", "b1", "b2", "c1"]) lanes.add(id.charAt(0), id);
   for (let n = 0; n < 6; n++) await end(begun.at(-1) ?? "");
   expect(begun).toEqual(["a1", "a2", "b1", "c1", "a3", "b2"]);
 });
 
-test("a waiting or running task is taken once, and again after it has ended", async () => {
+test("a task that waits or runs is not added again, and can be added again after it has ended", async () => {
   const { lanes, begun, end } = lanesOf({ atOnce: 1, perLane: 1 });
   for (const id of ["a1", "a1", "a2", "a2"]) lanes.add("a", id);
   expect(lanes.ids()).toEqual(new Set(["a1", "a2"]));

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from "vitest";
 
 import { restAfter, startPoller, type Poller } from "../../../../infra/local/events/poller.ts";
 
-/** A poller whose work is let go one at a time, and the errors it reported. */
+/** A poller whose work ends only when `finish` is called. `errors` has the errors that it reported. */
 function pollerOf(options: { idleMs?: number; fail?: boolean } = {}) {
   const started: (() => void)[] = [];
   const waiting: (() => void)[] = [];
@@ -29,7 +29,7 @@ function pollerOf(options: { idleMs?: number; fail?: boolean } = {}) {
   return { poller, finish, begun, errors, count: () => count };
 }
 
-test("works at once, and again when woken during the work, once for many calls", async () => {
+test("the poller works at once, and works once more if it is woken during the work, also for many calls", async () => {
   const { poller, finish, begun, count } = pollerOf();
   expect(count()).toBe(1);
   const second = begun();
@@ -39,7 +39,7 @@ test("works at once, and again when woken during the work, once for many calls",
   expect(count()).toBe(2);
 });
 
-test("works again after the idle time when nobody wakes it", async () => {
+test("the poller works again after the idle time if nothing wakes it", async () => {
   const { finish, begun, count } = pollerOf({ idleMs: 1 });
   const second = begun();
   finish();
@@ -47,7 +47,7 @@ test("works again after the idle time when nobody wakes it", async () => {
   expect(count()).toBe(2);
 });
 
-test("an error is reported and does not end it", async () => {
+test("an error is reported and does not end the poller", async () => {
   const { poller, finish, begun, errors } = pollerOf({ fail: true });
   const second = begun();
   poller.wake();
@@ -56,7 +56,7 @@ test("an error is reported and does not end it", async () => {
   expect(errors).toEqual([new Error("failed")]);
 });
 
-test("stop waits for the work at hand, and none follows", async () => {
+test("stop waits for the current work, and no other work begins", async () => {
   const { poller, finish, count } = pollerOf();
   poller.wake();
   let isStopped = false;
@@ -68,7 +68,7 @@ test("stop waits for the work at hand, and none follows", async () => {
   expect(count()).toBe(1);
 });
 
-test("it rests four times as long as the work took, and a second at most however long that was", () => {
+test("the poller rests four times as long as the work took, at least 100 ms and at most a second", () => {
   expect([0, 10, 100, 200].map((tookMs) => restAfter(tookMs, 4))).toEqual([100, 100, 400, 800]);
   expect([251, 1_000, 60_000, Infinity].map((tookMs) => restAfter(tookMs, 4))).toEqual([1_000, 1_000, 1_000, 1_000]);
   expect(restAfter(60_000, 0)).toBe(100);

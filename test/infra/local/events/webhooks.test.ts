@@ -11,7 +11,7 @@ import { startMain, type Product } from "../product.ts";
 
 type Delivery = { headers: IncomingHttpHeaders; body: string };
 
-/** A receiver on this machine that accepts everything; `next` resolves with the delivery that comes next. */
+/** A receiver on this machine that accepts everything. `next` resolves with the next delivery. */
 async function receiver(): Promise<{ url: string; next: () => Promise<Delivery> }> {
   const server = createServer();
   const url = `http://127.0.0.1:${await listen(server)}/hook`;
@@ -35,11 +35,11 @@ async function send(product: Product, method: string, path: string, body: unknow
   return JSON.parse(await answer.text());
 }
 
-/** The event in a delivery that the secret signed; throws for any other. */
+/** Returns the event in a delivery that was signed with the secret. Throws for any other delivery. */
 const verified = (secret: string | undefined, { headers, body }: Delivery): unknown =>
   new Webhook(secret ?? "").verify(body, headers as Record<string, string>);
 
-test("a change reaches a webhook on this machine, signed, also when the product is killed just after it", async () => {
+test("a change reaches a webhook on this machine with a signature, also if the product is killed just after the change", async () => {
   const env = { DATA_DIR: newFolder() };
   const { url, next } = await receiver();
   const first = await startMain(env);

@@ -85,7 +85,7 @@ test("the page shows the amount, the payer and the end of the checkout, and runs
   expect(buttonsIn(page)).toEqual(["pay", "decline", "pay-twice", "close"]);
 });
 
-test("Pay credits the wallet by a webhook, shows the answer of the webhook and leads on", async () => {
+test("Pay credits the wallet by a webhook, shows the answer of the webhook, and links to the success page", async () => {
   const { press, posted, path } = await scene();
   const page = await press("pay");
   expect(page.status).toBe(200);
@@ -94,7 +94,7 @@ test("Pay credits the wallet by a webhook, shows the answer of the webhook and l
   expect(await posted()).toBe(1_250);
 });
 
-test("Pay twice sends one event twice at the same time; it is credited once", async () => {
+test("Pay twice sends one event twice at the same time, and the payment is credited once", async () => {
   const { press, posted } = await scene();
   const page = await press("pay-twice");
   expect(outcomesIn(page).toSorted()).toEqual(["200 credited", "200 known"]);
@@ -115,7 +115,7 @@ test("Pay late sends the event of a known or an unknown payment, and each paymen
   expect(await closed.posted()).toBe(1_250);
 });
 
-test.each(["decline", "close"])("%s credits nothing, and nothing can be paid afterwards", async (button) => {
+test.each(["decline", "close"])("the button %s credits nothing, and nothing can be paid afterwards", async (button) => {
   const { press, posted } = await scene();
   expect((await press(button)).body).toContain("answered 200");
   const refused = await press("pay");
@@ -131,7 +131,7 @@ test.each<Record<string, string>>([
   { "sec-fetch-site": "cross-site" },
   { "sec-fetch-site": "same-site" },
   { "sec-fetch-site": "none", origin: "https://evil.example" },
-])("a form of another site is refused (%j)", async (headers) => {
+])("a form from another site is refused (%j)", async (headers) => {
   const { press, get, posted } = await scene();
   const refused = await press("pay", headers);
   expect(refused.status).toBe(403);
@@ -139,14 +139,14 @@ test.each<Record<string, string>>([
   expect(await posted()).toBe(0);
 });
 
-test("a form of the page itself is accepted, with the headers of either kind of browser", async () => {
+test("a form of the page itself is accepted from browsers with and without the header Sec-Fetch-Site", async () => {
   const [modern, plain] = await Promise.all([scene(), scene()]);
   expect((await modern.press("pay", { "sec-fetch-site": "same-origin", origin: "http://127.0.0.1" })).status).toBe(200);
   const named = { host: "localhost:8080", origin: "http://localhost:8080" };
   expect((await plain.press("pay", named)).status).toBe(200);
 });
 
-test("an error of the endpoint is shown", async () => {
+test("an error of the webhook endpoint is shown", async () => {
   const { press } = await scene({}, async () => {
     throw new Error("boom");
   });
@@ -156,7 +156,7 @@ test("an error of the endpoint is shown", async () => {
   expect(page.body).toContain('role="alert"');
 });
 
-test("answers JSON to a request for JSON", async () => {
+test("the page answers JSON to a request for JSON", async () => {
   const { get, press } = await scene();
   const json = { accept: "application/json" };
   expect(JSON.parse((await get(json)).body)).toMatchObject({ checkout: { outcome: "open", amount: 1_250 } });
@@ -171,11 +171,11 @@ test.each(["cs_local_0", `cs_local_${"0".repeat(36)}`, "KEY%231"])("there is no 
   expect((await sendRequest(port, { path: `/_local/checkout/${id}/pay`, method: "POST" })).status).toBe(404);
 });
 
-/** Types a card into the form of the page. */
+/** Sends the form of the page with a card. */
 const typed = ({ post }: Scene, number: string, more: Record<string, string> = {}): Promise<Reply> =>
   post("card", new URLSearchParams({ number, expiry: "12/44", cvc: "123", ...more }).toString());
 
-test("a card that works pays, and leads over the page to the success page", async () => {
+test("a working card pays, and the page then leads to the success page", async () => {
   const one = await scene();
   const paid = await typed(one, "4242 4242 4242 4242");
   expect([paid.status, paid.headers["location"]]).toEqual([303, `${one.path}?paid`]);

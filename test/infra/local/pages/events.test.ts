@@ -20,7 +20,7 @@ const event = (n: number, given: Partial<Event> = {}): Event => ({
   ...given,
 });
 
-/** The page over a folder with these events; what it answers to a query. */
+/** Opens the page over a folder with these events. Returns a function that sends a query to the page. */
 async function pageOf(
   events: Event[],
   folder = newFolder(),
@@ -34,7 +34,7 @@ async function pageOf(
 const idsIn = ({ body }: Reply): string[] => JSON.parse(body).items.map(({ id }: Event) => id);
 const many = (count: number) => Array.from({ length: count }, (_, n) => event(n));
 
-test("answers a page by default, and JSON to both forms of a request for JSON", async () => {
+test("the page answers HTML by default, and JSON to both forms of a request for JSON", async () => {
   const get = await pageOf([event(1)]);
   const html = await get();
   expect(html.headers["content-type"]).toBe("text/html; charset=utf-8");
@@ -52,7 +52,7 @@ test("answers a page by default, and JSON to both forms of a request for JSON", 
   }
 });
 
-test("shows the newest first, in pages with an exact total", async () => {
+test("the page shows the newest events first, in pages with an exact total", async () => {
   const get = await pageOf(many(7));
   const last = await get("?format=json&page=2&page_size=5");
   expect(idsIn(await get("?format=json&page_size=5"))).toEqual(["id-6", "id-5", "id-4", "id-3", "id-2"]);
@@ -63,14 +63,14 @@ test("shows the newest first, in pages with an exact total", async () => {
   );
 });
 
-test("shows one type and one account only when asked; an empty field asks for nothing", async () => {
+test("the page can show only one type and only one account; an empty field filters nothing", async () => {
   const get = await pageOf([event(1), event(2, { type: "thing.deleted" }), event(3, { account_id: "acc-2" })]);
   expect(idsIn(await get("?format=json&type=thing.created"))).toEqual(["id-3", "id-1"]);
   expect(idsIn(await get("?format=json&type=thing.created&account_id=acc-1"))).toEqual(["id-1"]);
   expect(idsIn(await get("?format=json&type=&account_id="))).toEqual(["id-3", "id-2", "id-1"]);
 });
 
-test("nothing an event or a query holds becomes markup, and the page may load and run nothing", async () => {
+test("no text of an event or a query becomes markup, and the page may load and run nothing", async () => {
   const evil = `"><script>alert('x')</script>&amp;`;
   const folder = newFolder();
   const letter = { at: evil, pk: evil, sk: evil, reason: evil };
@@ -83,7 +83,7 @@ test("nothing an event or a query holds becomes markup, and the page may load an
   expect(page.headers["content-security-policy"]).toMatch(/^default-src 'none'; style-src 'sha256-[\w+/=]+';/);
 });
 
-test("dead letters stand at the top", async () => {
+test("dead letters are at the top of the page", async () => {
   const folder = newFolder();
   await deadLettersIn(folder).append([{ at: "then", pk: "ACCOUNT#a", sk: "JOURNAL#x", reason: "unreadable" }]);
   const get = await pageOf([event(1)], folder);
@@ -104,7 +104,7 @@ test.each(["page=0", "page=x", "page_size=0", "page_size=501", "format=xml"])(
   },
 );
 
-test("the log stays bounded, and a crash in the middle of a line loses this line only", async () => {
+test("the event log has a limited size, and a crash in the middle of a line loses only this line", async () => {
   const file = join(newFolder(), "log.ndjson");
   const log = ndjsonLog(file, { limitBytes: 100 });
   for (let n = 0; n < 50; n++) await log.append([{ n }]);

@@ -14,7 +14,7 @@ const signedAt = new Date("2026-01-02T03:04:05.678Z");
 const download = { filename: "Rechnung März.pdf", expiresInSeconds: 60, now: signedAt };
 const filesKey = filesKeyOf(Buffer.alloc(32, 7).toString("base64"));
 
-/** A server with one file, whose clock stands at `now`; what it answers to a target. */
+/** A server with one file. Its clock stands at `now`. `get` sends a request to a URL of the server. */
 async function scene(now = signedAt) {
   const folder = newFolder();
   const localPaths = filePaths({ folder, key: Buffer.from(filesKey, "base64"), now: () => now });
@@ -44,12 +44,15 @@ test.each([
   [59_321, 200],
   [59_322, 403],
   [86_400_000, 403],
-])("%d ms after it was signed, for a minute by whole seconds, the answer is %d", async (elapsedMs, status) => {
-  const { get, url } = await scene(new Date(signedAt.getTime() + elapsedMs));
-  const reply = await get(url);
-  expect(reply.status).toBe(status);
-  if (status === 403) expect(JSON.parse(reply.body).message).toContain("expired");
-});
+])(
+  "%d ms after a URL was signed for 60 seconds, counted from a whole second, the answer is %d",
+  async (elapsedMs, status) => {
+    const { get, url } = await scene(new Date(signedAt.getTime() + elapsedMs));
+    const reply = await get(url);
+    expect(reply.status).toBe(status);
+    if (status === 403) expect(JSON.parse(reply.body).message).toContain("expired");
+  },
+);
 
 test.each<[string, (url: URL) => void]>([
   ["another key", (url) => (url.pathname = url.pathname.replace("000042", "000043"))],
@@ -64,7 +67,7 @@ test.each<[string, (url: URL) => void]>([
   ["no time", (url) => url.searchParams.delete("expires")],
   ["a key in the query", (url) => ((url.pathname = "/_local/files/a.pdf"), url.searchParams.set("key", key))],
   ["a way out of the folder", (url) => (url.pathname = "/_local/files/%252e%252e/%252e%252e/etc/passwd.pdf")],
-])("a URL with %s is forged: 403, and nothing of the file", async (_what, change) => {
+])("a URL with %s gets 403, and nothing of the file", async (_what, change) => {
   const { get, url } = await scene();
   const forged = new URL(url);
   change(forged);
@@ -73,7 +76,7 @@ test.each<[string, (url: URL) => void]>([
   expect(reply.body).not.toContain("%PDF");
 });
 
-test("a URL signed with another key is forged", async () => {
+test("a URL signed with another key gets 403", async () => {
   const { get, url } = await scene();
   const other = filesOf({
     FILES_DIR: tmpdir(),
@@ -83,12 +86,12 @@ test("a URL signed with another key is forged", async () => {
   expect((await get(await other.downloadUrl(key, download))).status).toBe(403);
 });
 
-test("a missing file is 404, and only for a caller with a signed URL", async () => {
+test("a signed URL of a missing file gets 404", async () => {
   const { files, get } = await scene();
   expect((await get(await files.downloadUrl("invoices/7c9e/000043.pdf", download))).status).toBe(404);
 });
 
-test("the key of the files is one of 32 bytes, the same after a restart, and not the one of the secrets", () => {
+test("the key for files has 32 bytes, stays the same after a restart, and is not the key for secrets", () => {
   const secretsKey = Buffer.alloc(32, 7).toString("base64");
   expect(Buffer.from(filesKeyOf(secretsKey), "base64")).toHaveLength(32);
   expect(filesKeyOf(secretsKey)).toBe(filesKey);

@@ -11,7 +11,7 @@ import { gatewayFor, sendRequest } from "../wire.ts";
 const table = testTable();
 const sender = { name: "Hosted Mail", address: "no-reply@hosted-mail.example" };
 
-/** A new address, how to mail to it, and the gateway with the page. */
+/** A new address, and a gateway with the page. `send` sends a mail to the address. */
 async function scene() {
   const port = await gatewayFor({ localPaths: outboxPaths(table) });
   const to = `${randomUUID()}@example.net`;
@@ -26,7 +26,7 @@ async function scene() {
 
 const hostile = `"><script>alert(1)</script><b title='x'>`;
 
-test("lists the mails to an address, newest first, each with a link", async () => {
+test("the outbox lists the mails to an address, newest first, each with a link", async () => {
   const { to, send, get, items } = await scene();
   await send({ subject: "First" }, new Date("2026-01-01T00:00:00Z"));
   await send({ subject: `Second ${hostile}` }, new Date("2026-01-01T00:00:01Z"));
@@ -39,14 +39,14 @@ test("lists the mails to an address, newest first, each with a link", async () =
   for (const { id } of await items()) expect(page.body).toContain(`href="/_local/outbox/${id}"`);
 });
 
-test("without an address it lists everybody's mail", async () => {
+test("without an address the outbox lists the mails to everybody", async () => {
   const { to, send, get } = await scene();
-  // Later than what other tests send.
+  // Later than the mails of other tests.
   await send({}, new Date("2098-01-01T00:00:00Z"));
   expect((await get("?limit=200")).body).toContain(to);
 });
 
-test("shows a mail with its text, and its HTML in a frame that runs nothing", async () => {
+test("the outbox shows a mail with its text, and its HTML in a frame that runs nothing", async () => {
   const { to, send, get, items } = await scene();
   const html = `<!doctype html><html><head></head><body style="color:red">${hostile}</body></html>`;
   await send({ subject: hostile, text: `Text ${hostile}`, html });
@@ -68,7 +68,7 @@ test("shows a mail with its text, and its HTML in a frame that runs nothing", as
   expect(policy).toMatch(/; sandbox (?!.*allow-(?:scripts|same-origin))/);
 });
 
-test("answers JSON to a request for JSON", async () => {
+test("the outbox answers JSON to a request for JSON", async () => {
   const { to, send, get, items } = await scene();
   await send({ subject: "For programs" });
   const accept = { accept: "application/json" };
@@ -79,7 +79,7 @@ test("answers JSON to a request for JSON", async () => {
   expect(JSON.parse((await get(`/${mail.id}?format=json`)).body)).toEqual(mail);
 });
 
-test("says so where there is nothing, and where it is asked for nonsense", async () => {
+test("the outbox says that there is no mail, answers 404 for an unknown mail, and 422 for a wrong parameter", async () => {
   const { to, get } = await scene();
   expect((await get(`?to=${to}`)).body).toContain("The outbox has no mail.");
   expect(await get(`/${randomUUID()}`)).toMatchObject({ status: 404 });

@@ -15,7 +15,7 @@ const send = asking(paths);
 
 const json = "application/json";
 
-test("delegates a connected name to the nameservers of its account, and wakes the worker", async () => {
+test("the page delegates a connected name to the nameservers of its account, and wakes the worker", async () => {
   const domain = await connected(await newAccount());
   const before = woken;
   const answer = await send("POST", { type: json, body: JSON.stringify({ name: domain.name.toUpperCase() }) });
@@ -25,7 +25,7 @@ test("delegates a connected name to the nameservers of its account, and wakes th
   expect(woken).toBe(before + 1);
 });
 
-test("takes any nameservers, by a form too, and none to take a delegation away", async () => {
+test("the page accepts any nameservers, also by a form, and an empty list removes the delegation", async () => {
   const name = uniqueName();
   const form = new URLSearchParams({ name, nameservers: "ns1.example.net, NS2.example.net" });
   const answer = await send("POST", { type: "application/x-www-form-urlencoded", body: String(form) });
@@ -39,7 +39,7 @@ test("takes any nameservers, by a form too, and none to take a delegation away",
   expect(JSON.parse((await send("GET", { query: `name=${name}` })).text).nameservers).toEqual([]);
 });
 
-test("publishes records of a name at a DNS host that is not the product's, and delegates it there", async () => {
+test("the page publishes records of a name at another DNS host, and delegates the name there", async () => {
   const name = uniqueName();
   const records = [
     { name: "@", type: "MX", value: "mx.example.net", priority: 10 },
@@ -57,7 +57,7 @@ test("publishes records of a name at a DNS host that is not the product's, and d
   expect([refused.status, refused.text]).toEqual([409, expect.stringContaining("www A")]);
 });
 
-test("shows the registration of a name that was bought through the product", async () => {
+test("the page shows the registration of a name that was bought through the product", async () => {
   const name = uniqueName();
   await embeddedRegistrar(testTable(), () => new Date()).register({ name, contact });
   expect(JSON.parse((await send("GET", { query: `name=${name}` })).text)).toMatchObject({
@@ -67,7 +67,7 @@ test("shows the registration of a name that was bought through the product", asy
   });
 });
 
-test("registers a name elsewhere, and answers the auth code that transfers it; by a form too", async () => {
+test("the page registers a name at another registrar, and returns the auth code for its transfer, also by a form", async () => {
   const name = uniqueName();
   const body = { name, elsewhere: true, nameservers: ["ns1.example.net"], registered_at: "2026-01-02T03:04:05.006Z" };
   const answer = await send("POST", { type: json, body: JSON.stringify(body) });
@@ -85,7 +85,7 @@ test("registers a name elsewhere, and answers the auth code that transfers it; b
   expect(await delegationOf(testTable(), name)).toEqual(["ns1.example.net"]);
 });
 
-test("takes a name over that was bought through the product, with its auth code only", async () => {
+test("the page moves a name that was bought through the product to another registrar, only with its auth code", async () => {
   const name = uniqueName();
   const start = new Date(Date.now() - 61 * 86_400_000);
   const registrar = embeddedRegistrar(testTable(), () => start);
@@ -101,20 +101,20 @@ test("takes a name over that was bought through the product, with its auth code 
 test.each([
   ["a lock without a registration elsewhere", { name: "example.com", locked: true }, 422],
   ["a name that no account has", { name: uniqueName() }, 409],
-  ["a name that is none", { name: "no name" }, 422],
+  ["a text that is no name", { name: "no name" }, 422],
   ["a public suffix", { name: "co.uk", nameservers: ["ns1.example.com"] }, 422],
   ["an unknown member", { name: "example.com", ns: [] }, 422],
-])("refuses %s", async (_, body, status) => {
+])("the page refuses %s", async (_, body, status) => {
   expect((await send("POST", { type: json, body: JSON.stringify(body) })).status).toBe(status);
 });
 
-test("refuses a body that is no JSON, and the form of another site", async () => {
+test("the page refuses a body that is no JSON, and a form from another site", async () => {
   expect((await send("POST", { type: json, body: "{" })).status).toBe(422);
   const headers = { origin: "https://evil.example" };
   expect((await send("POST", { type: json, body: "{}", headers })).status).toBe(403);
 });
 
-test("escapes all given texts on the page", async () => {
+test("the page escapes the texts of a request", async () => {
   expect((await send("GET")).text).toContain("<form");
   const form = new URLSearchParams({ name: "<script>alert(1)</script>.com" });
   const { status, text } = await send("POST", { type: "application/x-www-form-urlencoded", body: String(form) });

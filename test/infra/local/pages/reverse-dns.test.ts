@@ -25,7 +25,7 @@ const state = (ip: string) => forwardConfirmed(resolverHere(), ip);
 const txtAt = (name: string) => resolverHere().resolve(`_setup.${name}`, "TXT");
 
 test.each([4, 6] as const)(
-  "names an IPv%s address, which the resolver confirms, and wakes the workers",
+  "the page gives an IPv%s address a name that the resolver confirms, and wakes the workers",
   async (family) => {
     const [ip, rdns, before] = [publicIp(family), `mail.${uniqueName()}`, woken];
     expect(await post({ ip: ip.toUpperCase(), rdns: `${rdns.toUpperCase()}.`, forward: true, txt: "abc" })).toEqual({
@@ -45,7 +45,7 @@ test.each([4, 6] as const)(
   },
 );
 
-test("sets the PTR record alone, and takes the name away again", async () => {
+test("the page can set the PTR record alone, and can remove the name again", async () => {
   const [ip, rdns] = [publicIp(), `mail.${uniqueName()}`];
   await post({ ip, rdns });
   expect(await shown(ip)).toEqual({ ip, rdns, forward: false, txt: null });
@@ -54,7 +54,7 @@ test("sets the PTR record alone, and takes the name away again", async () => {
   expect(await state(ip)).toMatchObject({ status: "unconfirmed", rdns: null });
 });
 
-test("lets a name lead to several addresses, and to one no more that is called otherwise since", async () => {
+test("a name can lead to several addresses, and leads no longer to an address that got another name", async () => {
   const [one, other, six, name] = [publicIp(), publicIp(), publicIp(6), `mail.${uniqueName()}`];
   for (const ip of [one, other, six]) await post({ ip, rdns: name, forward: true, txt: "shared" });
   await post({ ip: one, rdns: `other.${name}`, forward: true });
@@ -68,7 +68,7 @@ test("lets a name lead to several addresses, and to one no more that is called o
   expect(await txtAt(name)).toMatchObject({ records: [{ text: "shared" }] });
 });
 
-test("keeps a text that is not named, and removes an empty one", async () => {
+test("the page keeps the TXT text if the request has no text, and removes it if the text is empty", async () => {
   const [ip, rdns] = [publicIp(), `mail.${uniqueName()}`];
   await reverseDns(ip, rdns, { forward: true, txt: "first" });
   await reverseDns(ip, rdns, { forward: true });
@@ -78,7 +78,7 @@ test("keeps a text that is not named, and removes an empty one", async () => {
   expect(await txtAt(rdns)).toEqual({ status: "absent" });
 });
 
-test("leaves nothing of a name behind", async () => {
+test("after a name is removed, no row of it is left", async () => {
   const [ip, rdns] = [publicIp(), `mail.${uniqueName()}`];
   await reverseDns(ip, rdns, { forward: true, txt: "text" });
   await reverseDns(ip, null);
@@ -90,7 +90,7 @@ test("leaves nothing of a name behind", async () => {
   expect(await testTable().getMany(keys)).toEqual([undefined, undefined]);
 });
 
-test("names an address of the operator's stock as the stock does, until somebody sets another name", async () => {
+test("an address of the operator's stock has the name from the stock, except while another name is set", async () => {
   const [ip, rdns, other] = [publicIp(), `mail1.${uniqueName("ips")}`, `mail.${uniqueName()}`];
   await write({ put: { PK: `IP#${ip}`, SK: "HOLDER", ip, rdns } });
   await write({ put: { PK: `RDNS#${rdns}`, SK: "HOLDER", ip } });
@@ -102,13 +102,13 @@ test("names an address of the operator's stock as the stock does, until somebody
   expect(await state(ip)).toMatchObject({ status: "confirmed", rdns });
 });
 
-test("has an own host's address no name while its holder in the table has none", async () => {
+test("the address of an own host has no name while its holder in the table has no name", async () => {
   const ip = publicIp();
   await write({ put: { PK: `IP#${ip}`, SK: "HOLDER", account_id: "someone" } });
   expect(await state(ip)).toMatchObject({ status: "unconfirmed", rdns: null });
 });
 
-test("takes the records of a domain that is hosted here, not the given addresses of a name in it", async () => {
+test("for a name in a domain that is hosted here, the records of the domain count, and not the page", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
   const [ip, rdns] = [publicIp(), `mail.${name}`];
@@ -119,7 +119,7 @@ test("takes the records of a domain that is hosted here, not the given addresses
   expect(await state(ip)).toMatchObject({ status: "confirmed", rdns });
 });
 
-test("answers dig of an address and its name where the zones are asked for too", async () => {
+test("the local nameservers answer for the address and for its name", async () => {
   const [ip, rdns] = [publicIp(), `mail.${uniqueName()}`];
   const before = await dig(rdns, "A");
   await reverseDns(ip, rdns, { forward: true, txt: "abc" });
@@ -127,7 +127,7 @@ test("answers dig of an address and its name where the zones are asked for too",
   expect(await dig(reverseName(ip), "PTR")).toEqual([rdns]);
 });
 
-test("ends well when an address and its name are set many times at once", async () => {
+test("four addresses that get the same name at the same time all keep the name", async () => {
   const [ips, name] = [Array.from({ length: 4 }, () => publicIp()), `mail.${uniqueName()}`];
   await Promise.all(ips.map((ip) => reverseDns(ip, name, { forward: true })));
   const answer = await resolverHere().resolve(name, "A");
@@ -136,7 +136,7 @@ test("ends well when an address and its name are set many times at once", async 
   expect(found.toSorted()).toEqual(ips.toSorted());
 });
 
-test("is a form on the registry's page, in which an empty text says nothing", async () => {
+test("the registry page has a form for the name of an address, in which an empty text changes nothing", async () => {
   const [ip, rdns] = [publicIp(), `mail.${uniqueName()}`];
   const form = (fields: Record<string, string>) =>
     send("POST", { type: "application/x-www-form-urlencoded", body: String(new URLSearchParams(fields)) });
@@ -155,22 +155,22 @@ test("is a form on the registry's page, in which an empty text says nothing", as
 test.each<[what: string, body: unknown]>([
   ["no address", { ip: "mail.example.com", rdns: "mail.example.com" }],
   ["an address with a zone", { ip: "fe80::1%eth0", rdns: null }],
-  ["a name that is none", { ip: "45.0.0.1", rdns: "<script>" }],
-  ["an address for a name", { ip: "45.0.0.1", rdns: "45.0.0.2" }],
+  ["a text that is no name", { ip: "45.0.0.1", rdns: "<script>" }],
+  ["an address in place of a name", { ip: "45.0.0.1", rdns: "45.0.0.2" }],
   ["an unknown member", { ip: "45.0.0.1", rdns: null, name: "x" }],
-  ["a name that is not there", { ip: "45.0.0.1" }],
-])("refuses %s", async (_, body) => {
+  ["a missing name", { ip: "45.0.0.1" }],
+])("the page refuses %s", async (_, body) => {
   expect((await post(body)).status).toBe(422);
 });
 
-test("refuses a body that is no JSON, the form of another site, and a text that is no address", async () => {
+test("the page refuses a body that is no JSON, a form from another site, and a text that is no address", async () => {
   expect((await send("POST", { type: "application/json", body: "{" })).status).toBe(422);
   const headers = { origin: "https://evil.example" };
   expect((await send("POST", { type: "application/json", body: "{}", headers })).status).toBe(403);
   expect((await send("GET", { query: "ip=localhost" })).status).toBe(422);
 });
 
-test("asks for the reverse name of an address in the resolver's own way", async () => {
+test("the resolver finds the PTR record at the reverse name of an address, and no TXT record there", async () => {
   const [ip, rdns] = [publicIp(6), `mail.${uniqueName()}`];
   await reverseDns(ip, rdns);
   expect(await resolverHere().resolve(reverseName(ip), "PTR")).toMatchObject({ records: [{ host: rdns }] });

@@ -19,7 +19,7 @@ const open = () =>
 
 const form = { "content-type": "application/x-www-form-urlencoded" };
 
-test("a card is entered once, the product is told, and a wrong number or expiry is said beside the field", async () => {
+test("the page saves a card and tells the product, and shows a fault beside a wrong number or expiry", async () => {
   const port = await open();
   const account = await newAccount();
   const { hosted_page } = (await billing(account, "POST", "payment-method-session", {})).body;

@@ -79,7 +79,7 @@ test("the page offers the people of the demo, with their names as text", async (
   expect(headers["content-security-policy"]).toContain("default-src 'none'");
 });
 
-test("a code gives the token of the person who was chosen, once", async () => {
+test("a code gives the token of the chosen person, and only once", async () => {
   const paths = opened();
   const code = await codeFor(paths, { sub: "o" });
   const { status, text } = await exchange(paths, code);
@@ -90,7 +90,7 @@ test("a code gives the token of the person who was chosen, once", async () => {
   expect((await exchange(paths, code)).status).toBe(400);
 });
 
-test("an address gives the same person each time, in any case", async () => {
+test("an e-mail address gives the same person each time, in upper and in lower case", async () => {
   const ids = [];
   for (const email of ["ada@example.com", "Ada@Example.com"]) {
     const paths = opened();
@@ -103,9 +103,9 @@ test("an address gives the same person each time, in any case", async () => {
 describe("refused requests", () => {
   test.each([
     ["another verifier", { code_verifier: randomBytes(32).toString("base64url") }],
-    ["another place", { redirect_uri: "http://127.0.0.1:8080/elsewhere" }],
+    ["another redirect URI", { redirect_uri: "http://127.0.0.1:8080/elsewhere" }],
     ["another client", { client_id: "other" }],
-    ["another grant", { grant_type: "password" }],
+    ["another grant type", { grant_type: "password" }],
   ])("a code with %s", async (_, changed) => {
     const paths = opened();
     expect((await exchange(paths, await codeFor(paths, { sub: "o" }), changed)).status).toBe(400);
@@ -120,7 +120,7 @@ describe("refused requests", () => {
     expect((await call(opened(), "POST", "/_local/authorize", { ...asked, ...changed, sub: "o" })).status).toBe(400);
   });
 
-  test("a form that another site sent", async () => {
+  test("a form from another site", async () => {
     const { status } = await call(opened(), "POST", "/_local/authorize", { ...asked, sub: "o" }, "cross-site");
     expect(status).toBe(403);
   });

@@ -47,7 +47,7 @@ test("seeded resources work like resources that the API created, with their pass
   expect((await ask("GET", "audit-log")).body.total).toBeGreaterThan(60);
 });
 
-test("an interrupted seed is completed, and a complete one stays as it is", async () => {
+test("the next run completes an interrupted seed, and does not change a complete seed", async () => {
   const account = await newAccount();
   const label = labelOf();
   expect((await seed(account, label, 40))[0]).toBe(false);

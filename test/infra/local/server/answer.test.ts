@@ -14,7 +14,7 @@ test("without a statusCode the whole result is a JSON body", () => {
   expect(bodyOf(undefined)).toBe("null");
 });
 
-test("status, headers in lower case, and body are the handler's", () => {
+test("the answer has the status, the body and the headers of the handler, with header names in lower case", () => {
   const answer = toAnswer({ statusCode: 418, headers: { "Content-Type": "text/html", "X-Count": 3 }, body: "<p>" });
   expect(answer).toEqual({
     status: 418,
@@ -23,16 +23,16 @@ test("status, headers in lower case, and body are the handler's", () => {
   });
 });
 
-test("a body without a content type is plain text, and no body has none", () => {
+test("a body without a content type is plain text, and an answer without a body has no content type", () => {
   expect(toAnswer({ statusCode: 200, body: "x" }).headers).toEqual({ "content-type": "text/plain; charset=utf-8" });
   expect(toAnswer({ statusCode: 200 }).headers).toEqual({});
 });
 
-test("a base64 body leaves as its bytes", () => {
+test("a base64 body is sent as its bytes", () => {
   expect(toAnswer({ statusCode: 200, body: "AP8K", isBase64Encoded: true }).body).toEqual(Buffer.from([0, 255, 10]));
 });
 
-test("the gateway alone decides about the connection and the length", () => {
+test("the handler's headers about the connection and the length are dropped", () => {
   const headers = { Connection: "close", "Transfer-Encoding": "chunked", "Content-Length": "99", "x-a": "b" };
   expect(toAnswer({ statusCode: 200, headers }).headers).toEqual({ "x-a": "b" });
 });
@@ -53,7 +53,7 @@ test("each cookie is a Set-Cookie line", async () => {
   expect((await sendRequest(port)).headers["set-cookie"]).toEqual(["a=1; HttpOnly", "b=2"]);
 });
 
-test("HEAD gets the headers of the answer, its length among them, and no body", async () => {
+test("HEAD gets the headers of the answer, with the length, and no body", async () => {
   const port = await gatewayWith(async () => ({ statusCode: 200, body: "hello" }));
   const reply = await sendRequest(port, { method: "HEAD" });
   expect(reply).toMatchObject({ status: 200, body: "", headers: { "content-length": "5" } });

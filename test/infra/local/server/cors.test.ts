@@ -65,13 +65,13 @@ test("the answer to an allowed origin carries the gateway's CORS headers and not
   expect(foreign.headers).not.toHaveProperty("access-control-allow-origin");
 });
 
-test("a failure of the gateway itself can be read by an allowed origin too", async () => {
+test("an error of the gateway itself also has the CORS header for an allowed origin", async () => {
   const port = await gatewayWith(() => Promise.reject(new Error("no")), { corsOrigins: [origin] });
   const reply = await sendRequest(port, { headers: { origin } });
   expect(reply).toMatchObject({ status: 500, headers: { "access-control-allow-origin": origin } });
 });
 
-test("the origin * lets everybody in", async () => {
+test("the setting * allows every origin", async () => {
   const port = await gatewayWith(echo, { corsOrigins: ["*"] });
   const reply = await sendRequest(port, { headers: { origin: "https://any.example" } });
   expect(reply.headers["access-control-allow-origin"]).toBe("*");

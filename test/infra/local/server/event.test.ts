@@ -67,18 +67,18 @@ test("header names are lower-cased and repeated headers joined by commas", () =>
   expect(event.headers).toMatchObject({ "x-probe": "first,second", accept: "a, b" });
 });
 
-test("cookies are a list of their own and no header", () => {
+test("cookies are in a list of their own, and not in the headers", () => {
   const event = eventOf("/x", ["Cookie", "session=abc; theme=dark", "cookie", "c=1"]);
   expect(event.cookies).toEqual(["session=abc", "theme=dark", "c=1"]);
   expect(event.headers).not.toHaveProperty("cookie");
 });
 
-test("the headers of the connection stay with the connection", () => {
+test("headers about the connection are not in the event", () => {
   const event = eventOf("/x", ["Connection", "keep-alive", "Transfer-Encoding", "chunked", "TE", "trailers"]);
   for (const name of ["connection", "transfer-encoding", "te"]) expect(event.headers).not.toHaveProperty(name);
 });
 
-test("a caller who was forwarded already gets our address behind theirs", () => {
+test("the address of the sender is added at the end of an existing X-Forwarded-For", () => {
   expect(eventOf("/x", ["X-Forwarded-For", "10.0.0.1"]).headers["x-forwarded-for"]).toBe("10.0.0.1, 127.0.0.1");
 });
 
@@ -117,13 +117,13 @@ test("a body without a content type arrives as base64", () => {
   expect(eventOf("/x", [], Buffer.from("hi"))).toMatchObject({ body: "aGk=", isBase64Encoded: true });
 });
 
-test("an empty body is no member of the event", () => {
+test("an event with an empty body has no member `body`", () => {
   const event = eventOf("/x", ["Content-Type", "image/png"]);
   expect(event).not.toHaveProperty("body");
   expect(event.isBase64Encoded).toBe(false);
 });
 
-test("a body of text that is no UTF-8 arrives as the bytes it is, as base64", () => {
+test("a text body that is not UTF-8 arrives as its bytes in base64", () => {
   const event = eventOf("/x", ["Content-Type", "application/json"], Buffer.from([0x22, 0xff, 0x22]));
   expect(event).toMatchObject({ body: "Iv8i", isBase64Encoded: true });
 });

@@ -8,7 +8,7 @@ import { echo, gatewayFor, gatewayWith, sendBytes, sendRequest } from "../wire.t
 
 const eventIn = (body: string): APIGatewayProxyEventV2 => JSON.parse(body);
 
-test("a request reaches the function whose trigger takes it, as an event, with a Lambda context", async () => {
+test("a request reaches the function whose trigger matches, as an event, with a Lambda context", async () => {
   const port = await gatewayFor({
     functions: [
       { name: "fallback", triggers: ["$default"], handler: echo },
@@ -32,7 +32,7 @@ test("a request reaches the function whose trigger takes it, as an event, with a
   expect(eventIn(other.body)).toMatchObject({ routeKey: "$default", rawPath: "/v2", rawQueryString: "x=1" });
 });
 
-test("the body arrives whole, however it was sent", async () => {
+test("a body in chunks arrives whole, with its length", async () => {
   const port = await gatewayWith(echo);
   const headers = { "content-type": "application/json", "transfer-encoding": "chunked" };
   const reply = await sendRequest(port, { method: "POST", headers, body: '{"a":1}' });
@@ -40,7 +40,7 @@ test("the body arrives whole, however it was sent", async () => {
   expect(eventIn(reply.body).headers).toMatchObject({ "content-length": "7" });
 });
 
-test("the answer names the request as its event does", async () => {
+test("the answer has the request id of the event", async () => {
   const reply = await sendRequest(await gatewayWith(echo));
   expect(reply.headers["apigw-requestid"]).toBe(eventIn(reply.body).requestContext.requestId);
 });
@@ -50,7 +50,7 @@ test("without a $default trigger, a path without a route is 404 with API Gateway
   expect(await sendRequest(port, { path: "/b" })).toMatchObject({ status: 404, body: '{"message":"Not Found"}' });
 });
 
-test("a handler that throws is a 500 that says nothing of the cause, which onError hears", async () => {
+test("if a handler throws, the answer is a 500 without the cause, and onError gets the cause", async () => {
   const heard: unknown[] = [];
   const failing = async (): Promise<never> => {
     throw new Error("the cause");
@@ -61,19 +61,19 @@ test("a handler that throws is a 500 that says nothing of the cause, which onErr
   expect(heard).toEqual([["all", new Error("the cause")]]);
 });
 
-test("a result that is no answer, and a header that cannot be sent, are a 500", async () => {
+test("the answer is 500 for a result that is no answer, and for a header that cannot be sent", async () => {
   const noAnswer = await gatewayWith(async () => ({ statusCode: "two hundred" }));
   expect((await sendRequest(noAnswer)).status).toBe(500);
   const noHeader = await gatewayWith(async () => ({ statusCode: 200, headers: { "x-a": "b\r\nset-cookie: c" } }));
   expect(await sendRequest(noHeader)).toMatchObject({ status: 500, body: '{"message":"Internal Server Error"}' });
 });
 
-test("a handler that does not come to an end in time is a 503", async () => {
+test("the answer is 503 if a handler does not end in time", async () => {
   const port = await gatewayWith(() => new Promise(() => {}), { integrationTimeoutMs: 1 });
   expect(await sendRequest(port)).toMatchObject({ status: 503, body: '{"message":"Service Unavailable"}' });
 });
 
-test("a handler learns that its sender closed the connection, and of no other sender", async () => {
+test("a handler gets a signal when its own caller closes the connection, and no signal for other callers", async () => {
   const closed: string[] = [];
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();
@@ -96,14 +96,14 @@ test("a handler learns that its sender closed the connection, and of no other se
   expect(closed).toEqual(["/left"]);
 });
 
-test("a handler that is done leaves no timer running", async () => {
+test("a handler that has ended leaves no timer running", async () => {
   const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
   const before = timers();
   await invoke("quick", async () => "done", eventIn("{}"), 60_000, new AbortController().signal);
   expect(timers()).toBe(before);
 });
 
-test("a body of 10 MB goes through, and one byte more is a 413 that its sender gets to read", async () => {
+test("a body of 10 MB is accepted, and a body with one byte more gets a 413 that its sender can read", async () => {
   const port = await gatewayWith(async (event) => ({ statusCode: 200, body: String(event.body?.length) }));
   const headers = { "content-type": "text/plain" };
   const fits = await sendRequest(port, { method: "POST", headers, body: Buffer.alloc(maxBodyBytes, "a") });
@@ -112,14 +112,14 @@ test("a body of 10 MB goes through, and one byte more is a 413 that its sender g
   expect(tooLong).toMatchObject({ status: 413, body: '{"message":"Request Entity Too Large"}' });
 });
 
-test("a path with a malformed escape is a 400", async () => {
+test("a path with a malformed escape gets a 400", async () => {
   const port = await gatewayWith(echo);
   for (const path of ["/%zz", "/a?b=%", "/50%25"]) {
     expect(await sendRequest(port, { path })).toMatchObject({ status: 400, body: '{"message":"Bad Request"}' });
   }
 });
 
-test("a target of another form than a path is a 400, and the server lives on", async () => {
+test("a request target that is no path gets a 400, and the server continues", async () => {
   const port = await gatewayWith(echo);
   expect(await sendBytes(port, "OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")).toMatch(/ 400 /);
   await sendBytes(port, "CONNECT a:1 HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -156,13 +156,13 @@ test("every loopback name, with any port, and a configured name are answered", a
   }
 });
 
-test("an absolute-form target is judged by its own host", async () => {
+test("for an absolute-form target, the host in the target counts", async () => {
   const port = await gatewayWith(echo);
   expect((await sendRequest(port, { path: "http://evil.example/" })).status).toBe(421);
   expect((await sendRequest(port, { path: "http://localhost/", headers: { host: "evil.example" } })).status).toBe(200);
 });
 
-test("a local path answers on its method only, unreadable to other origins, and is no business of the functions", async () => {
+test("a local path answers only its own method, has no CORS headers, and calls no function", async () => {
   const handle = ({ body }: { body: Buffer }) => ({ status: 200, headers: {}, body });
   const port = await gatewayWith(async () => expect.unreachable(), {
     corsOrigins: ["*"],
@@ -179,7 +179,7 @@ test("a local path answers on its method only, unreadable to other origins, and 
   expect(refused.headers).not.toHaveProperty("access-control-allow-origin");
 });
 
-test("a port that is taken is an error with its code", async () => {
+test("a taken port is an error with the code EADDRINUSE", async () => {
   const port = await gatewayWith(echo);
   await expect(startGateway({ functions: [], port })).rejects.toMatchObject({ code: "EADDRINUSE" });
 });

@@ -34,14 +34,14 @@ test("a trailing slash and a doubled slash match no template", () => {
   for (const path of ["/a/", "/a//b", "//a", "/a/1/", "/a//"]) expect(match("GET", path)).toBeUndefined();
 });
 
-test("a greedy parameter takes the whole rest, an empty one too", () => {
+test("a greedy parameter takes the whole rest of a path, also an empty rest", () => {
   const match = matcherOf("GET /docs/{proxy+}");
   expect(match("GET", "/docs/a//b/")?.pathParameters).toEqual({ proxy: "a//b/" });
   expect(match("GET", "/docs/")?.pathParameters).toEqual({ proxy: "" });
   expect(match("GET", "/docs")).toBeUndefined();
 });
 
-test("parameter names that objects know already are ordinary names", () => {
+test("parameter names such as `__proto__` are ordinary names", () => {
   const match = matcherOf("GET /{__proto__}/{constructor}");
   expect(Object.entries(match("GET", "/a/b")?.pathParameters ?? {})).toEqual([
     ["__proto__", "a"],

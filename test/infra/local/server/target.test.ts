@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 import { BadTarget, createMatcher, parseQuery, parseTarget } from "../../../../infra/local/server/event.ts";
 
-/** Live captures of an HTTP API in us-west-2, July 2026 (hotsock/voker); null where it answered 400. */
+/** Live captures of an HTTP API in us-west-2, July 2026 (hotsock/voker). The path is null if the answer was 400. */
 const captured: [sent: string, rawPath: string | null][] = [
   ["/capture/space%20value", "/capture/space value"],
   ["/capture/question%3Fvalue", "/capture/question"],
@@ -45,7 +45,7 @@ test("an absolute-form target brings its own authority", () => {
   expect(parseTarget("http://api.example?c").path).toBe("/");
 });
 
-test("anything but a path or an http URL is refused", () => {
+test("a target that is neither a path nor an http URL is refused", () => {
   for (const target of ["*", "", "a/b", "?a", "example.com:443", "ftp://x/y", "http:///a"]) {
     expect(() => parseTarget(target)).toThrow(BadTarget);
   }
@@ -66,7 +66,7 @@ test("query parameters are decoded, repeated ones joined by commas, empty ones k
 
 const text = fc.string({ unit: "grapheme", maxLength: 20 });
 
-test("the query has the values that a form encoder wrote", () => {
+test("a query from a form encoder is read with the same values", () => {
   fc.assert(
     fc.property(fc.dictionary(text, text), (parameters) => {
       const encoded = new URLSearchParams(Object.entries(parameters)).toString();
@@ -76,7 +76,7 @@ test("the query has the values that a form encoder wrote", () => {
   );
 });
 
-test("a path parameter comes back as it was, but for the signs that API Gateway decodes twice", () => {
+test("a path parameter without characters that API Gateway decodes twice is read with the same value", () => {
   const match = createMatcher([{ trigger: "GET /a/{id}/b", target: null }]);
   const value = text.filter((id) => id !== "" && !/[%/?]/.test(id));
   fc.assert(

@@ -22,7 +22,7 @@ async function open(dataDir: string) {
   return { moves, read: () => read("GET"), move };
 }
 
-test("moves the product's time ahead, tells the workers, and keeps to it after a restart", async () => {
+test("the page moves the product's time ahead, tells the workers, and the move outlives a restart", async () => {
   const folder = newFolder();
   const { move, moves } = await open(folder);
   expect(await move('{"days": 31, "hours": 1}')).toMatchObject({ status: 200, ahead_seconds: 31 * 86_400 + 3_600 });
@@ -33,7 +33,7 @@ test("moves the product's time ahead, tells the workers, and keeps to it after a
 });
 
 test.each(["", "{}", '{"days": -1}', '{"days": 1.5}', '{"weeks": 1}', '{"days": 1e9}'])(
-  "does not take %j, and stays where it is",
+  "the page refuses %j, and the clock does not move",
   async (body) => {
     const { move, read } = await open(newFolder());
     expect((await move(body)).status).toBe(422);
@@ -42,7 +42,7 @@ test.each(["", "{}", '{"days": -1}', '{"days": 1.5}', '{"weeks": 1}', '{"days": 
 );
 
 test.each(["", "{", "{}", '{"ahead_ms":-1}'])(
-  "a file with the content %j is named with the ways out, and left as it is",
+  "an error names a clock file with the content %j and the ways out, and does not change the file",
   async (content) => {
     const folder = newFolder();
     const file = join(folder, "clock.json");
@@ -55,13 +55,13 @@ test.each(["", "{", "{}", '{"ahead_ms":-1}'])(
   },
 );
 
-test("a file that cannot be read is named, because without it stored times would be in the future", async () => {
+test("an error names a clock file that cannot be read, because without it stored times would be in the future", async () => {
   const folder = newFolder();
   await mkdir(join(folder, "clock.json"));
   await expect(restoreClock(folder)).rejects.toThrow(join(folder, "clock.json"));
 });
 
-test("takes no form of another site's page", async () => {
+test("the page refuses a form, which a page of another site could send", async () => {
   const { move } = await open(newFolder());
   expect((await move("days=31", "application/x-www-form-urlencoded")).status).toBe(415);
 });

@@ -43,7 +43,7 @@ test("no two tokens have the same id", () => {
   expect(new Set(ids).size).toBe(2);
 });
 
-test("a token of another key, a changed token, and an expired one do not verify", async () => {
+test("a token of another key, a changed token, and an expired token do not verify", async () => {
   const issuer = createIssuer();
   const verifier = verifierOf(issuer);
   await expect(verifier.verify(createIssuer().mint(person))).rejects.toThrow();
@@ -53,7 +53,7 @@ test("a token of another key, a changed token, and an expired one do not verify"
   await expect(verifier.verify(issuer.mint(person, { now: new Date(0) }))).rejects.toThrow("expired");
 });
 
-test("sign puts any header and payload under a signature that holds", async () => {
+test("`sign` puts a valid signature under any header and payload", async () => {
   const issuer = createIssuer();
   const exp = Math.floor(Date.now() / 1000) + 60;
   const forged = issuer.sign({ alg: "ES256", typ: "JWT", kid: issuer.kid }, { iss: issuerUrl, aud: audience, exp });
@@ -67,7 +67,7 @@ test("the same private key makes the same issuer", async () => {
   expect(again.issuerConfig()).toEqual(first.issuerConfig());
 });
 
-test("the issuer's configuration is an entry of ISSUERS as shared/env reads it, and holds no private key", () => {
+test("the issuer's configuration is a valid entry of ISSUERS, and has no private key", () => {
   const config = createIssuer().issuerConfig();
   const { ISSUERS } = readEnvironment({ TABLE_NAME: "test", ISSUERS: JSON.stringify([config]) });
   expect(ISSUERS).toEqual([config]);
@@ -75,14 +75,14 @@ test("the issuer's configuration is an entry of ISSUERS as shared/env reads it, 
   expect(config.jwks?.keys[0]).not.toHaveProperty("d");
 });
 
-test("the kept key is for its owner's eyes only and outlives the process", async () => {
+test("the stored key can be read only by its owner, and outlives the process", async () => {
   const file = join(newFolder(), "issuer.json");
   const token = (await openIssuer(file)).mint(person);
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   await expect(verifierOf(await openIssuer(file)).verify(token)).resolves.toMatchObject({ sub: "u-1" });
 });
 
-test("a key file that is none is named, and left as it is", async () => {
+test("an error names a file that has no key, and does not change the file", async () => {
   const file = join(newFolder(), "issuer.json");
   for (const content of ["", "{}", '{"kty":"EC","crv":"P-256","x":"a","y":"b","d":"c"}']) {
     await writeFile(file, content);

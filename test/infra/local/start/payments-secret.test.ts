@@ -8,7 +8,7 @@ import { readPaymentsSecret } from "../../../../infra/local/start/environment.ts
 import { PaymentsEnvironment } from "../../../../shared/providers/payments/factory.ts";
 import { newFolder } from "../../../support/folder.ts";
 
-test("makes a secret once, for its owner's eyes, and keeps it", async () => {
+test("the secret is made once, in a file that only its owner can read, and stays the same", async () => {
   const folder = newFolder();
   const secret = await readPaymentsSecret(folder);
   expect(PaymentsEnvironment.parse({ PAYMENTS_WEBHOOK_SECRET: secret }).PAYMENTS_WEBHOOK_SECRET).toBe(secret);
@@ -25,7 +25,7 @@ test("an invalid secret is replaced", async () => {
   expect(await readPaymentsSecret(folder)).toMatch(/^whsec_[\w-]{43}$/);
 });
 
-test("says so when the secret cannot be read", async () => {
+test("a secret that cannot be read stops the start", async () => {
   const folder = newFolder();
   await mkdir(join(folder, "payments.secret"));
   await expect(readPaymentsSecret(folder)).rejects.toThrow(StartProblem);

@@ -10,7 +10,7 @@ import { markFile, prepareDataDir } from "../../../../infra/local/table/data-ver
 import { holdLock } from "../../../../infra/local/table/lock.ts";
 import { newFolder } from "../../../support/folder.ts";
 
-/** A data folder with something of every kind in it. */
+/** A data folder with files of every kind. */
 async function dataFolder(): Promise<string> {
   const folder = newFolder();
   await prepareDataDir(folder);
@@ -34,7 +34,7 @@ async function reset(folder: string, answer = true): Promise<string[]> {
   return said;
 }
 
-test("deletes our files, keeps and names other files, and does not follow links", async () => {
+test("a reset deletes the product's files, keeps and names other files, and does not follow links", async () => {
   const folder = await dataFolder();
   const elsewhere = newFolder();
   await writeFile(join(elsewhere, "precious"), "");
@@ -48,7 +48,7 @@ test("deletes our files, keeps and names other files, and does not follow links"
   expect(existsSync(join(elsewhere, "precious"))).toBe(true);
 });
 
-test("data of before there was a mark can be reset too", async () => {
+test("data of a version without the mark file can be reset too", async () => {
   const folder = newFolder();
   for (const name of ["table.db", "issuer.json"]) await writeFile(join(folder, name), "");
   await reset(folder);
@@ -65,21 +65,21 @@ test("the table of DynamoDB Local is deleted together with the keys of its secre
   expect(await readdir(folder)).toEqual([markFile]);
 });
 
-test("where there is nothing, nobody is asked", async () => {
+test("if there is nothing to delete, nobody is asked", async () => {
   const folder = join(newFolder(), "none");
   expect(await reset(folder)).toEqual([`There is nothing to delete in ${folder}.`]);
   expect(existsSync(folder)).toBe(false);
 });
 
 describe("nothing is deleted", () => {
-  test("of a folder that is not a data folder of ours", async () => {
+  test("in a folder that is not a data folder of the product", async () => {
     const folder = newFolder();
     for (const name of ["table.db", "package.json", "docs"]) await writeFile(join(folder, name), "");
     await expect(reset(folder)).rejects.toThrow(/not a data folder.*DATA_DIR/);
     expect(await readdir(folder)).toHaveLength(3);
   });
 
-  test("while a process has the data, which is named", async () => {
+  test("while a process has the data, and the error names the process", async () => {
     const folder = await dataFolder();
     onTestFinished(await holdLock(join(folder, "table.db")));
     const before = await readdir(folder);
@@ -87,7 +87,7 @@ describe("nothing is deleted", () => {
     expect(await readdir(folder)).toEqual(before);
   });
 
-  test("when the person answers no", async () => {
+  test("if the person answers no", async () => {
     const folder = await dataFolder();
     const before = await readdir(folder);
     await expect(reset(folder, false)).rejects.toThrow(StartProblem);

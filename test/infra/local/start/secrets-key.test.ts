@@ -8,7 +8,7 @@ import { readSecretsKey } from "../../../../infra/local/start/environment.ts";
 import { secretsOf } from "../../../../shared/providers/secrets/factory.ts";
 import { newFolder } from "../../../support/folder.ts";
 
-test("makes a key once, for its owner's eyes, and keeps it", async () => {
+test("the key is made once, in a file that only its owner can read, and stays the same", async () => {
   const folder = newFolder();
   const key = await readSecretsKey(folder);
   expect(Buffer.from(key, "base64")).toHaveLength(32);
@@ -24,7 +24,7 @@ test("secrets outlive a restart", async () => {
   expect(await secretsOf({ SECRETS_KEY: await readSecretsKey(folder) }).open(sealed, {})).toBe("hush");
 });
 
-test("never replaces a file that is no key", async () => {
+test("a file that has no key stops the start, and is not replaced", async () => {
   const folder = newFolder();
   const file = join(folder, "secrets.key");
   await writeFile(file, "half a k");
@@ -32,7 +32,7 @@ test("never replaces a file that is no key", async () => {
   expect(await readFile(file, "utf8")).toBe("half a k");
 });
 
-test("says so when the key cannot be read", async () => {
+test("a key that cannot be read stops the start", async () => {
   const folder = newFolder();
   await mkdir(join(folder, "secrets.key"));
   await expect(readSecretsKey(folder)).rejects.toThrow(StartProblem);

@@ -9,7 +9,7 @@ import { checkEnvironment } from "../../../../infra/local/start/check-environmen
 import { providerVariables } from "../../../../infra/local/start/environment.ts";
 import { readSettings } from "../../../../infra/local/start/settings.ts";
 
-test("without a word from the environment: port 8080, DNS on 5353, .data in the project, no CORS, no other names", () => {
+test("without variables the product has port 8080, DNS port 5353, .data in the project, no CORS, and no other host names", () => {
   expect(readSettings({})).toEqual({
     port: 8080,
     dnsPort: 5353,
@@ -50,7 +50,7 @@ test.each([
   [{ PLAN_PRICES: "[" }, "PLAN_PRICES"],
   [{ PLAN_PRICES: '[{"from": "2026-11-02", "plans": {}}]' }, "the first day of a month"],
   [{ SECRETS_KEY: "hunter2" }, "SECRETS_KEY is not valid: Write 32 bytes as base64."],
-])("%j is refused at the start, without its passwords", (source, reason) => {
+])("%j is refused at the start, and the error has no password", (source, reason) => {
   const start = (): unknown => checkEnvironment(source);
   expect(start).toThrow(StartProblem);
   expect(start).toThrow(reason);
@@ -63,23 +63,23 @@ const choices = globSync("shared/providers/**/*.ts", { cwd: productRoot })
   .map((file) => readFileSync(resolve(productRoot, file), "utf8"))
   .flatMap((text) => [...text.matchAll(/(\w+): z\.enum\(\[[^\]]*"embedded"[^\]]*\]\)/g)].map(([, name = ""]) => name));
 
-test("every provider that can be embedded is the embedded one by default: providerVariables has its variable", () => {
+test("providerVariables has the variable of every provider that can be embedded, so that the embedded one is the default", () => {
   expect([...providerVariables].toSorted()).toEqual(choices.toSorted());
 });
 
-test.each(choices)("a value of %s that names no provider is refused at the start: a schema is listed", (name) => {
+test.each(choices)("a value of %s that names no provider is refused at the start", (name) => {
   expect(() => checkEnvironment({ [name]: "nowhere" })).toThrow(`${name} is "nowhere"`);
 });
 
-test("mail may go to a server of one's own", () => {
+test("mail may go to the developer's own server", () => {
   expect(() => checkEnvironment({ MAIL_PROVIDER: "smtp", SMTP_URL: "smtp://127.0.0.1:1025" })).not.toThrow();
 });
 
-test("nothing has to be said", () => {
+test("no variable is required", () => {
   expect(() => checkEnvironment({})).not.toThrow();
 });
 
-test("an empty endpoint is none", () => {
+test("an empty endpoint counts as missing", () => {
   expect(readSettings({ AWS_ENDPOINT_URL_DYNAMODB: "" })).not.toHaveProperty("endpoint");
 });
 
@@ -118,7 +118,7 @@ test("the banner fits a terminal, with addresses, the data folder and the databa
   expect(text).not.toContain("key that");
 });
 
-test("with --show-tokens the banner holds a curl to paste, and an MCP configuration that parses", () => {
+test("with --show-tokens the banner has a curl command to paste, and an MCP configuration in valid JSON", () => {
   const text = banner("http://127.0.0.1:1", demo, { ...bannerOptions, showTokens: true });
   expect(text).toContain(`\ncurl http://127.0.0.1:1/v1/public/accounts -H 'Authorization: Bearer ${token}'\n`);
   expect(text).toContain(bannerOptions.mailKey);
@@ -134,7 +134,7 @@ test("with --show-tokens the banner holds a curl to paste, and an MCP configurat
   });
 });
 
-test("after --seed big the banner says which account has it all", () => {
+test("after --seed big the banner names the account with the seeded data", () => {
   const accounts = [...demo.accounts, { id: "3333", name: "Initech Mail", owner: { token: "big" } }];
   const text = banner("http://127.0.0.1:1", { accounts }, { ...bannerOptions, big: 1 });
   expect(text).toContain("Initech Mail (3333)");
@@ -142,7 +142,7 @@ test("after --seed big the banner says which account has it all", () => {
   expect(text).toContain("/accounts/3333/mailboxes");
 });
 
-test("a request is one short line", () => {
+test("the log line of a request is short, with time, method, status, duration and path", () => {
   const served = { method: "GET", path: "/v1/a%20b", status: 200, durationMs: 3.6 };
   expect(servedLine(served, new Date())).toMatch(/^\d\d:\d\d:\d\d GET {4}200 {4}4 ms {2}\/v1\/a%20b$/);
 });

@@ -13,11 +13,11 @@ test("GET answers the demo's tokens, which no cache keeps", async () => {
   expect(reply).toMatchObject({ status: 200, body: '{"accounts":[]}', headers: { "cache-control": "no-store" } });
 });
 
-test("GET is 503 as long as the demo is not there", async () => {
+test("GET answers 503 until the demo exists", async () => {
   expect((await sendRequest(await start(), { path })).status).toBe(503);
 });
 
-test("POST mints a token for whom it is told, in the claims of an OpenID provider", async () => {
+test("POST mints a token for the given user, with the claims of an OpenID provider", async () => {
   const port = await start();
   const asked = {
     sub: "u-1",
@@ -41,7 +41,7 @@ test("POST mints a token for whom it is told, in the claims of an OpenID provide
   expect(Number(payload.exp) - Number(payload.iat)).toBe(5);
 });
 
-test("POST takes JSON only, so that no page of another site can post to it", async () => {
+test("POST accepts only JSON, so that no page of another site can mint a token", async () => {
   const port = await start();
   for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonx"]) {
     const reply = await sendRequest(port, {

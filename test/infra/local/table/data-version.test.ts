@@ -28,7 +28,7 @@ const marked = async (version: number): Promise<string> => {
   return folder;
 };
 
-test("a new folder is marked with the version of its data, and is let in again", async () => {
+test("a new folder is marked with the version of its data, and is accepted again", async () => {
   const folder = join(newFolder(), "deep", "down");
   await prepareDataDir(folder);
   expect(await readMark(folder)).toBe(dataVersion);
@@ -36,7 +36,7 @@ test("a new folder is marked with the version of its data, and is let in again",
   await prepareDataDir(folder);
 });
 
-test("a folder with files of somebody else is refused, and left as it is", async () => {
+test("a folder with other files is refused, and does not change", async () => {
   const folder = newFolder();
   await mkdir(join(folder, "docs"));
   await writeFile(join(folder, "version.json"), '{"name":"my project"}');
@@ -45,7 +45,7 @@ test("a folder with files of somebody else is refused, and left as it is", async
   expect(await readdir(folder)).toEqual(["docs", "version.json"]);
 });
 
-test("data of before there was a mark is refused with the command that begins anew, and is left as it is", async () => {
+test("data of a version without the mark file is refused with the command for new data, and does not change", async () => {
   const folder = newFolder();
   await writeFile(join(folder, "table.db"), "rows");
   const problem = await problemOf(prepareDataDir(folder));
@@ -56,7 +56,7 @@ test("data of before there was a mark is refused with the command that begins an
 });
 
 test.each(["", "{", "[]", '{"product":"hosted-mail-api"}'])(
-  "a mark that is garbled (%j) is told to be one, not taken for an older version",
+  "the error for a garbled mark file (%j) says that the file cannot be read, not that the version is older",
   async (mark) => {
     const folder = await marked(dataVersion);
     await writeFile(join(folder, markFile), mark);
@@ -67,7 +67,7 @@ test.each(["", "{", "[]", '{"product":"hosted-mail-api"}'])(
   },
 );
 
-test("the command that begins anew names the data folder that it is about, unless that is the usual one", () => {
+test("the command for new data names the data folder, unless it is the default folder", () => {
   expect(startCommand("/tmp/my data", "--reset")).toBe("DATA_DIR='/tmp/my data' npm start -- --reset");
   expect(startCommand(defaultDataDir, "--reset")).toBe("npm start -- --reset");
 });
@@ -84,7 +84,7 @@ test("data whose reset did not finish is refused with the command that resets it
   expect(await readFile(join(folder, "table.db"), "utf8")).toBe("rows");
 });
 
-test("data of a newer version is refused with how to update, and is left as it is", async () => {
+test("data of a newer version is refused with the commands for an update, and does not change", async () => {
   const folder = await marked(dataVersion + 1);
   const problem = await problemOf(prepareDataDir(folder));
   expect(problem).toContain(`data version ${dataVersion + 1}`);
@@ -92,7 +92,7 @@ test("data of a newer version is refused with how to update, and is left as it i
   expect(await readFile(join(folder, "table.db"), "utf8")).toBe("rows");
 });
 
-test("a disk with no room is said before anything is written to it", async () => {
+test("a full disk is reported before anything is written to it", async () => {
   const folder = newFolder();
   expect(await problemOf(prepareDataDir(folder, async () => 5 * 1024 * 1024))).toMatch(/is full: 5 MiB are free/);
   expect(existsSync(join(folder, markFile))).toBe(false);
@@ -113,13 +113,13 @@ test("the message about a folder that cannot be created or written names the set
 });
 
 test.each(["ENOSPC", "EDQUOT", "EROFS", "EACCES", "EPERM"])(
-  "%s is told in words, with the file it is about",
+  "the error %s is explained in words, with the file",
   (code) => {
     const error = Object.assign(new Error(`${code}: open '/data/x'`), { code, path: "/data/x" });
     expect(startProblemOf(error)?.message).toMatch(/^[A-Z].* \S.*\/data\/x/);
   },
 );
 
-test("a fault of ours is not told as one of the person who starts it", () => {
+test("an error of the product is not reported as a problem of its user", () => {
   expect(startProblemOf(new TypeError("x is not a function"))).toBeUndefined();
 });

@@ -39,7 +39,7 @@ const problemOf = async (attempt: Promise<Engine>): Promise<string> => {
   return error instanceof Error ? error.message : "";
 };
 
-/** Whether a process is alive. A zombie is not: its parent has not yet read its exit. */
+/** Whether a process is alive. A zombie, whose parent has not read its exit yet, is not alive. */
 function isAlive(pid: number | null): boolean {
   const file = `/proc/${pid}/stat`;
   return existsSync(file) && !readFileSync(file, "utf8").includes(") Z ");
@@ -78,13 +78,13 @@ test("written data are there after a restart", async () => {
   expect(Item?.["v"]).toEqual({ S: "kept" });
 });
 
-test("engines in memory know nothing of each other", async () => {
+test("engines in memory do not share their tables", async () => {
   const [one, other] = await Promise.all([start(), start()]);
   await ensureTable(one.endpoint, TableName);
   await expect(clientOf(other).send(new DescribeTableCommand({ TableName }))).rejects.toThrow("not found");
 });
 
-test("a file that an engine has is refused to a second one, under any path to it, with the holder's pid", async () => {
+test("a second engine cannot open the file of a running engine by any path, and its error has the holder's process id", async () => {
   const folder = newFolder();
   const alias = `${folder}-alias`;
   await symlink(folder, alias);
@@ -99,7 +99,7 @@ test("a file that an engine has is refused to a second one, under any path to it
   await start({ dbPath: join(alias, "table.db") });
 });
 
-test("an engine dies with a process that was killed, and its file can be had again", async () => {
+test("an engine ends if its owner process is killed, and another engine can then open its file", async () => {
   const dbPath = join(newFolder(), "table.db");
   const module = resolve(import.meta.dirname, "../../../../infra/local/table/engine.ts");
   const source = `const { startEngine } = await import(${JSON.stringify(module)});
@@ -117,7 +117,7 @@ test("an engine dies with a process that was killed, and its file can be had aga
   await start({ dbPath });
 });
 
-test("an engine that ends unexpectedly says so, and a stopped one does not", async () => {
+test("an engine that ends unexpectedly reports its death, and a stopped engine does not", async () => {
   const [killed, stopped] = await Promise.all([start(), start()]);
   process.kill(killed.pid ?? Number.NaN, "SIGKILL");
   await expect(killed.died).resolves.toContain("listening");
@@ -125,7 +125,7 @@ test("an engine that ends unexpectedly says so, and a stopped one does not", asy
   await expect(Promise.race([stopped.died, Promise.resolve("still waiting")])).resolves.toBe("still waiting");
 });
 
-test("an engine is in a process group of its own, where no Ctrl-C of ours reaches it", async () => {
+test("an engine is in its own process group, so that Ctrl-C does not reach it", async () => {
   const { pid } = await start();
   const [, , group] = readFileSync(`/proc/${pid}/stat`, "utf8")
     .replace(/^.*\) /, "")
@@ -139,7 +139,7 @@ test("stop can be called twice", async () => {
   await expect(engine.stop()).resolves.toBeUndefined();
 });
 
-test("a port that is taken is a problem with the engine's own words, and nothing is left behind", async () => {
+test("the error for a taken port has the engine's own words, and the file stays free for another engine", async () => {
   const folder = newFolder();
   const port = await listen(createServer());
   const problem = await problemOf(startEngine({ dbPath: join(folder, "table.db"), port }));
@@ -147,7 +147,7 @@ test("a port that is taken is a problem with the engine's own words, and nothing
   await start({ dbPath: join(folder, "table.db") });
 });
 
-test("a file that is no database is a problem that names the file, which stays as it is", async () => {
+test("the error for a file that is no database names the file, and no other file is left", async () => {
   const folder = newFolder();
   const dbPath = join(folder, "table.db");
   await writeFile(dbPath, "not a database, whatever its name says".repeat(100));
@@ -155,7 +155,7 @@ test("a file that is no database is a problem that names the file, which stays a
   expect(await readdir(folder)).toEqual(["table.db"]);
 });
 
-test("a folder that is missing, or no folder, is a problem that names the file", async () => {
+test("the error for a missing folder, or for a file in place of the folder, names the database file", async () => {
   const folder = newFolder();
   await writeFile(join(folder, "file"), "");
   for (const dbPath of [join(folder, "missing/table.db"), join(folder, "file/table.db")]) {
@@ -163,7 +163,7 @@ test("a folder that is missing, or no folder, is a problem that names the file",
   }
 });
 
-test("a foreign endpoint is left alone, and an endpoint that does not answer is named", async () => {
+test("a foreign engine is not stopped, and an error names an endpoint that does not answer", async () => {
   const engine = await start();
   const foreign = foreignEngine(engine.endpoint);
   await foreign.stop();

@@ -14,7 +14,7 @@ test("a lock has one holder, and another process learns who holds it", async () 
   onTestFinished(await holdLock(name));
 });
 
-test("other names are other locks", async () => {
+test("locks with different names are independent", async () => {
   onTestFinished(await holdLock(randomUUID()));
   await expect(holdLock(randomUUID()).then((release) => release())).resolves.toBeUndefined();
 });

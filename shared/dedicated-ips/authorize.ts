@@ -56,7 +56,7 @@ export async function authorizeIp(
 ): Promise<AuthorizedIp> {
   requireHost(found);
   const check = await checkDns(found, resolver);
-  if (found.key_hash === undefined || reissue) return issueKey(found, check, secrets, context);
+  if (found.key_hash === undefined || reissue) return issueKey(found, { reissue, check, secrets }, context);
   const hasPassed = check.status === "passed";
   if (hasPassed) await takeFromRivals(found, check, context);
   return context.commit(async () => {
@@ -84,9 +84,14 @@ const capitalized = (text: string): string => text.charAt(0).toUpperCase() + tex
 
 /**
  * Issues a new setup key and a new relay login to a host. The old key proves nothing any more, so the host's hold on
- * its addresses is not firm any more.
+ * its addresses is not firm any more. If another call has issued the first key meanwhile, and `reissue` is false, issues
+ * nothing.
  */
-async function issueKey(found: StoredIp, check: DnsCheck, secrets: Secrets, context: Context): Promise<AuthorizedIp> {
+async function issueKey(
+  found: StoredIp,
+  { reissue, check, secrets }: { reissue: boolean; check: DnsCheck; secrets: Secrets },
+  context: Context,
+): Promise<AuthorizedIp> {
   const { table, commit, now } = context;
   const { key, hash } = newSetupKey();
   const password = newRelayPassword();
@@ -95,8 +100,9 @@ async function issueKey(found: StoredIp, check: DnsCheck, secrets: Secrets, cont
     // The addresses of a host never change.
     const ips = found.addresses.map((address) => address.ip);
     const [ip, loosened] = await Promise.all([currentIp(found, context), planLoosening(table, found, ips)]);
-    const at = now();
     const isFirstKey = ip.key_hash === undefined;
+    if (!isFirstKey && !reissue) return { value: ipViewFor(ip, context), writes: [], changes: [] };
+    const at = now();
     const { after, writes } = ipUpdate(ip, {
       status: "verifying",
       status_reason:

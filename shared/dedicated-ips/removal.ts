@@ -191,13 +191,18 @@ export async function takeBackIp({ account_id, id }: StoredIp, context: Writer):
 const moving = ({ name }: StoredIp): Problem =>
   new Problem("busy", `Domains of ${name} are being moved.`, { retry_after: 1 });
 
-/** Unassigns a domain from a dedicated IP, if the domain is still assigned to this dedicated IP. */
+/**
+ * Unassigns a domain from a dedicated IP, if the domain is still assigned to this dedicated IP. Does nothing while an
+ * operation moves domains of the dedicated IP.
+ */
 const unassign = (accountId: string, ipId: string, domainId: string, context: Writer): Promise<void> =>
   context.commit(async () => {
     const { table, now } = context;
+    const nothing = { value: undefined, writes: [], changes: [] };
     const [domain] = await domainsByIds(table, accountId, [domainId]);
-    if (domain?.dedicated_ip_id !== ipId) return { value: undefined, writes: [], changes: [] };
+    if (domain?.dedicated_ip_id !== ipId) return nothing;
     const { left, sole, ...leaving } = await planLeaving(table, domain, now());
+    if (left.dedicated_ip_id === undefined) return nothing;
     const views = await domainViews(table, accountId, [domain, { ...domain, ...left }]);
     const [before, after] = views as [object, object];
     return {

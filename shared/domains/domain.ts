@@ -287,6 +287,8 @@ export const StoredDomain = Domain.omit({
   contact_update: z.object({ operation_id: z.string(), started_at: Timestamp }).optional(),
   /** The end of the last claim to change the contact. Until then, no other call may change the contact. */
   contact_claimed_until: Timestamp.optional(),
+  /** A random id of the call that made this claim. Absent if an earlier version made the claim. */
+  contact_claimed_by: z.string().optional(),
   /** The latest transfer to us; absent for a name that was never transferred. */
   transfer: Transfer.optional(),
   /**

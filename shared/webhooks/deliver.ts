@@ -1,7 +1,7 @@
 import type { Log } from "../core/log.ts";
 import { workerContext } from "../http/worker.ts";
 import type { Table } from "../table/table.ts";
-import { type LoadedDelivery, type StoredDelivery, deliveryKey, leaseFrom, updateWrite } from "./delivery.ts";
+import { type LoadedDelivery, StoredDelivery, deliveryKey, leaseFrom, updateWrite } from "./delivery.ts";
 import {
   type AttemptResult,
   afterAbandoning,
@@ -94,6 +94,22 @@ async function settleDelivery(
   }
 }
 
+/**
+ * Writes the result of an attempt that was claimed. Returns `skipped` if the claim has ended. A manual attempt does not
+ * end the claim, but changes the delivery.
+ */
+async function settleTry(
+  claimed: StoredDelivery,
+  tried: AttemptResult,
+  context: DeliveryContext,
+): Promise<DeliverResult> {
+  const { table, now, random } = context;
+  const result = await settleDelivery(claimed, afterTry(claimed, tried, now(), random), context);
+  if (result !== "skipped") return result;
+  const current = await table.get(deliveryKey(claimed), StoredDelivery);
+  return current?.lease_until === claimed.lease_until ? settleTry(current, tried, context) : "skipped";
+}
+
 /** Whether a webhook has been active since a time. */
 const isActiveSince = ({ status, enabled_at }: StoredWebhook, since: string): boolean =>
   status === "active" && (enabled_at === undefined || enabled_at <= since);
@@ -123,9 +139,9 @@ export async function deliverClaimed(
   { delivery, body, webhook }: LoadedDelivery & { webhook: StoredWebhook },
   context: DeliveryContext,
 ): Promise<DeliverResult> {
-  const { table, now, random } = context;
+  const { table, now } = context;
   const tried = await tryOnce(webhook, delivery, body, context);
-  const result = await settleDelivery(delivery, afterTry(delivery, tried, now(), random), context);
+  const result = await settleTry(delivery, tried, context);
   if (tried.attempt.error === null) await noteSuccess(table, delivery, now());
   else if (isReceiverFault(tried.attempt)) await noteFailure(table, webhook, now());
   return result;

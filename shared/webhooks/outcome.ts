@@ -29,7 +29,7 @@ function withAttempt(delivery: StoredDelivery, attempt: DeliveryAttempt, now: Da
 
 /**
  * A delivery after a scheduled attempt. The new status is:
- * - `succeeded` if the receiver accepted the delivery
+ * - `succeeded` if the receiver accepted the delivery, in this attempt or in a manual attempt meanwhile
  * - `failed` if the receiver is gone (410), or if this was the last attempt
  * - `pending` in all other cases
  */
@@ -41,17 +41,19 @@ export function afterTry(
 ): StoredDelivery {
   const tries = delivery.tries + 1;
   const next = { ...withAttempt(delivery, attempt, now), tries };
-  if (attempt.error === null) return { ...next, status: "succeeded", next_attempt_at: null };
+  if (attempt.error === null || delivery.status === "succeeded") {
+    return { ...next, status: "succeeded", next_attempt_at: null };
+  }
   const retryAt = isGone(attempt) ? undefined : nextAttempt(tries, now, retryAfterSeconds, random);
   return { ...next, status: retryAt ? "pending" : "failed", next_attempt_at: retryAt?.toISOString() ?? null };
 }
 
 /**
  * A delivery after a manual attempt. The new status is `succeeded` if the receiver accepted the delivery. Otherwise the
- * status does not change.
+ * status does not change. A worker's claim stays, because its attempt may be running.
  */
 export function afterManual(delivery: StoredDelivery, { attempt }: AttemptResult, now: Date): StoredDelivery {
-  const next = withAttempt(delivery, attempt, now);
+  const next = { ...withAttempt(delivery, attempt, now), lease_until: delivery.lease_until };
   return attempt.error === null ? { ...next, status: "succeeded", next_attempt_at: null } : next;
 }
 
@@ -166,7 +168,8 @@ function isOverdue(
 
 /**
  * The writes and the change that disable the webhook of a delivery after an attempt: as `gone` if the receiver answered
- * 410, and as `failing` as `isOverdue` says. None if the attempt does not disable the webhook.
+ * 410, and as `failing` as `isOverdue` says. None if the attempt does not disable the webhook, or the receiver has
+ * accepted the delivery.
  */
 export async function planDisabling(
   table: Reader,
@@ -174,7 +177,7 @@ export async function planDisabling(
   now: Date,
 ): Promise<{ writes: Write[]; changes: Change[] }> {
   const last = delivery.attempts.at(-1);
-  if (!last || !isReceiverFault(last)) return { writes: [], changes: [] };
+  if (!last || delivery.status === "succeeded" || !isReceiverFault(last)) return { writes: [], changes: [] };
   const [outcome = {}, old] = await Promise.all([
     readOutcome(table, delivery),
     findWebhook(table, delivery.account_id, delivery.webhook_id),

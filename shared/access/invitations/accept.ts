@@ -171,8 +171,7 @@ export async function acceptInvitation({ accountId, invitation }: Invited, conte
       value: answer(after),
       writes: [
         { update: invitationKey(accountId, before.id), set, add: { version: 1 }, if: { id: before.id, version } },
-        ...planned.writes,
-        ...besides(planned.writes, [...inviter.unchanged, ...unchanged]),
+        ...withChecks(planned.writes, [...inviter.unchanged, ...unchanged]),
       ],
       changes: [change(invitationKind, "accepted", before.id, views), ...planned.changes],
     };
@@ -180,13 +179,19 @@ export async function acceptInvitation({ accountId, invitation }: Invited, conte
 }
 
 /**
- * The checks in `checks` whose item is not in `writes`, one check for each item. A transaction can name an item only
- * once.
+ * The writes, and one check for each other item of `checks`. A transaction can name an item only once, so a write to an
+ * item of `checks` gets the condition of the check. The checks were read first. So if the item has changed between the
+ * two reads, the transaction fails, and its plan runs again.
  */
-function besides(writes: readonly Write[], checks: readonly Write[]): Write[] {
+function withChecks(writes: readonly Write[], checks: readonly Write[]): Write[] {
   const byKey = new Map(checks.map((check) => [keyText(itemKey(check)), check]));
-  for (const write of writes) byKey.delete(keyText(itemKey(write)));
-  return [...byKey.values()];
+  const guarded = writes.map((write) => {
+    const key = keyText(itemKey(write));
+    const { if: condition } = byKey.get(key) ?? write;
+    byKey.delete(key);
+    return condition === undefined ? write : { ...write, if: condition };
+  });
+  return [...guarded, ...byKey.values()];
 }
 
 /** Returns the caller's verified address. Throws 403 unless this is the invited address. */

@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+
 import * as z from "zod";
 
 import { change } from "../../changes/kind.ts";
@@ -102,7 +104,7 @@ export async function updateRegistrant(
   const contact = { ...before, ...given } as Contact;
   requireComplete(found.name, contact);
   const started_at = now().toISOString();
-  const until = later(now(), claimMs);
+  const claim = { contact_claimed_until: later(now(), claimMs), contact_claimed_by: randomUUID() };
   const recordChange = (operation: RegistrarOperation): Promise<Registrant> =>
     commit(async () => {
       const domain = await domainById(table, found.account_id, found.id);
@@ -117,15 +119,16 @@ export async function updateRegistrant(
         changes: [change(domainKind, "contact_updated", domain.id, { before: view, after: view })],
       };
     });
-  const send = async (): Promise<Registrant> => {
-    await claimChange(found, until, context);
-    const operation = await sendContact(found.name, contact, registrar);
-    return recordChange(operation);
+  const send = async (): Promise<RegistrarOperation> => {
+    await claimChange(found, claim, context);
+    return sendContact(found.name, contact, registrar);
   };
-  return send().catch(async (error: unknown) => {
-    await endClaim(found, until, context);
+  const operation = await send().catch(async (error: unknown) => {
+    await endClaim(found, claim, context);
     throw error;
   });
+  // If this fails, the claim ends by itself, because the registrar is changing the contact.
+  return recordChange(operation);
 }
 
 /**
@@ -137,34 +140,35 @@ const claimMs = 60_000;
 const changing = ({ name, status }: StoredDomain): Problem =>
   notReady(status, `The contact of ${name} is being changed. Try again once that change is complete.`);
 
+type ContactClaim = { contact_claimed_until: string; contact_claimed_by: string };
+
 /**
  * Claims the contact for one change. Throws 409 if another call has claimed or changed the contact since `found` was
  * read.
  */
-function claimChange(
-  found: StoredDomain,
-  contact_claimed_until: string,
-  { table, commit, now }: Context,
-): Promise<void> {
+function claimChange(found: StoredDomain, claim: ContactClaim, { table, commit, now }: Context): Promise<void> {
   return commit(async () => {
     const domain = await domainById(table, found.account_id, found.id);
     if (!domain) throw notFound();
     const isClaimed = (domain.contact_claimed_until ?? "") > now().toISOString();
     const isOlder = domain.contact_update?.operation_id !== found.contact_update?.operation_id;
     if (isClaimed || isOlder) throw changing(domain);
-    const { writes } = domainUpdate(domain, { contact_claimed_until });
+    const { writes } = domainUpdate(domain, claim);
     return { value: undefined, writes, changes: [], housekeeping: true, partial: true };
   });
 }
 
 /**
- * Ends the claim of a change that failed, so that the next change need not wait. `until` is the end of this claim. A
- * claim of another change stays.
+ * Ends the claim of a change that failed, so that the next change need not wait. A claim of another change stays.
  */
-function endClaim(found: StoredDomain, until: string, { table, commit, now }: Context): Promise<void> {
+function endClaim(
+  found: StoredDomain,
+  { contact_claimed_by }: ContactClaim,
+  { table, commit, now }: Context,
+): Promise<void> {
   return commit(async () => {
     const domain = await domainById(table, found.account_id, found.id);
-    if (domain?.contact_claimed_until !== until) {
+    if (domain?.contact_claimed_by !== contact_claimed_by) {
       return { value: undefined, writes: [], changes: [], partial: true };
     }
     const { writes } = domainUpdate(domain, { contact_claimed_until: now().toISOString() });

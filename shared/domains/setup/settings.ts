@@ -156,9 +156,6 @@ export async function setDomain(
 ): Promise<{ after: StoredDomain; isServed: boolean }> {
   const { table, commit, now, keyId } = context;
   requireOpen(found);
-  if (settings.auto_renew === true && !found.registration && !isTransferring(found)) {
-    throw invalidAt(["body", "auto_renew"], notRegisteredHere);
-  }
   requireWeb(found, settings);
   await Promise.all([
     requireNoLoop(table, found, settings.redirect_url ?? null),
@@ -171,6 +168,9 @@ export async function setDomain(
     const domain = await domainById(table, found.account_id, found.id);
     if (!domain) throw notFound();
     requireOpen(domain);
+    if (settings.auto_renew === true && !domain.registration && !isTransferring(domain)) {
+      throw invalidAt(["body", "auto_renew"], notRegisteredHere);
+    }
     if (settings.tag_ids) await requireTags(table, domain.account_id, settings.tag_ids);
     const set = changedMembers(domain, settings, now());
     const { edits, growth } = await settingEdits(table, domain, { ...domain, ...set });

@@ -2,6 +2,7 @@ import * as z from "zod";
 
 import { change } from "../../changes/kind.ts";
 import type { ChangePlan } from "../../changes/recorder.ts";
+import { Problem } from "../../core/errors.ts";
 import { Timestamp } from "../../core/time.ts";
 import type { Resolver } from "../../dns/answer.ts";
 import type { Context } from "../../http/route.ts";
@@ -64,8 +65,10 @@ type Verification = z.output<typeof Verification>;
  * - A degraded domain recovers if no check fails any more. Otherwise it stays as it is.
  * - An external domain can send mail once its SPF and DKIM records are right.
  *
- * Throws 409 `domain_not_ready` before the name is registered or transferred, and for a domain that is `releasing` or
- * `failed`.
+ * Throws:
+ * - 409 `domain_not_ready` before the name is registered or transferred, and for a domain that is `releasing` or
+ *   `failed`;
+ * - 503 `busy` if the DNS mode of the domain changes meanwhile, because each mode has its own proof.
  */
 export async function verifyDomain(
   found: StoredDomain,
@@ -81,6 +84,9 @@ export async function verifyDomain(
     const domain = await domainById(table, found.account_id, found.id);
     if (!domain) throw notReady("releasing", `${found.name} was deleted.`);
     requireProvable(domain);
+    if (domain.dns_mode !== found.dns_mode || (domain.handover === null) !== (found.handover === null)) {
+      throw new Problem("busy", `The DNS mode of ${found.name} has changed meanwhile. Try again.`, { retry_after: 1 });
+    }
     const obstacle = isProved ? await obstacleOf(domain, table) : undefined;
     if (obstacle !== undefined) return planObstacle(table, domain, obstacle, { proof, now: checkedAt });
     const isSeen = domain.dns_mode === "external" && isProved && mail.length > 0;

@@ -7,19 +7,13 @@ import { scopesAround, type MailScope } from "../scoped/family.ts";
 import { type Destination, destinationsOf } from "./destinations.ts";
 import { targetsInRow, StoredTargets, targetKey } from "./rule.ts";
 
-/** The range that `targetRowsOf` reads. */
-export function targetsRange(accountId: string, scope: MailScope): { partition: string; from: string; to: string } {
-  const { PK, SK } = targetKey(accountId, scope);
-  return { partition: PK, from: SK, to: `${SK}~` };
-}
-
 /**
  * The rows with the targets of a scope's rules, whether or not mail goes to these targets at present. For a pattern,
  * the result has the rows of all patterns of its domain.
  */
 export async function targetRowsOf(table: Reader, accountId: string, scope: MailScope): Promise<StoredTargets[]> {
-  const { partition, from, to } = targetsRange(accountId, scope);
-  return (await table.between(partition, from, to)).map((row) => StoredTargets.parse(row));
+  const { PK, SK } = targetKey(accountId, scope);
+  return (await table.between(PK, SK, `${SK}~`)).map((row) => StoredTargets.parse(row));
 }
 
 export const isSameScope = (one: MailScope, other: MailScope): boolean =>

@@ -5,7 +5,7 @@ import { idWithOrdinal } from "../../core/ids.ts";
 import { clock } from "../../core/time.ts";
 import { domainById, scopesOfDomain } from "../../domains/find.ts";
 import type { Context, Expected } from "../../http/route.ts";
-import { appendRows } from "../../table/ranked-list.ts";
+import { aheadOfList, appendRows, readList } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write, Key } from "../../table/writes.ts";
@@ -16,7 +16,7 @@ import { AddressTaken } from "../mailboxes/plan.ts";
 import { placeFor } from "../scoped/add.ts";
 import { isPattern, type MailScope, scopedById, scopedKey, aheadOfScoped } from "../scoped/family.ts";
 import { aheadOfAddress, type Destination, destinationsOf } from "./destinations.ts";
-import { targetRowsOf, requireNoLoop, targetsRange } from "./loops.ts";
+import { targetRowsOf, requireNoLoop } from "./loops.ts";
 import { getProofs, endedWrite, proofKey } from "./proof.ts";
 import { aheadOfMails, planNewTargets, planRequests } from "./request.ts";
 import {
@@ -246,20 +246,15 @@ function changeRule(
   });
 }
 
-/**
- * The items that `ruleInPath` and `updateRule` read first, and the targets of the rule's scope if this process has seen
- * the rule.
- */
+/** The items that `ruleInPath` and `updateRule` read first. */
 export function aheadOfUpdate(accountId: string, id: string, emails: readonly string[], expected: Expected): Ahead {
-  const rule = expectedRule(accountId, id, expected);
-  const isGiven = emails.length > 0;
+  const { keys: head = [] } = aheadOfList(rules.list(accountId));
   return {
     keys: [
       ...aheadOfScoped(rules, accountId, id, expected).keys,
       ...aheadOfTargets(accountId, emails, expected),
-      ...(isGiven ? [proofKey(accountId, id)] : []),
+      ...(emails.length > 0 ? [...head, proofKey(accountId, id)] : []),
     ],
-    ranges: rule && isGiven ? [targetsRange(accountId, scopeOf(rule))] : [],
   };
 }
 
@@ -341,6 +336,9 @@ async function planTargets(
   const { table } = context;
   const scope = scopeOf(rule);
   const { kept, gone, added } = assignSlots(targetsOf(rule), given.emails);
+  // The targets of the other rules are read after the head of the list, and this transaction changes the head. So of two
+  // transactions that change targets at the same time, one fails.
+  const { state } = await readList(table, rules.list(accountId));
   const addedTargets = { emails: added.map(({ email }) => email), locOf: given.locOf };
   const [beside, places, proofs] = await Promise.all([
     targetRowsOf(table, accountId, scope),
@@ -359,7 +357,11 @@ async function planTargets(
   const ended = [...proofs].filter(([slot]) => !reused.has(slot));
   return {
     rule: withTargets(rule, atLeastOne(given.emails.flatMap((email) => targets.get(email) ?? []))),
-    writes: [...planned.writes, ...ended.map(([slot, proof]) => endedWrite(accountId, rule.id, slot, proof))],
+    writes: [
+      ...appendRows(state, []),
+      ...planned.writes,
+      ...ended.map(([slot, proof]) => endedWrite(accountId, rule.id, slot, proof)),
+    ],
     isAsked: planned.isAsked,
   };
 }

@@ -7,6 +7,7 @@ import { resumeIp, suspendIp } from "../../../shared/dedicated-ips/operate.ts";
 import { hostAccess } from "../../../shared/dedicated-ips/relay.ts";
 import type { Resolver } from "../../../shared/dns/answer.ts";
 import { resolverHere } from "../../../shared/dns/services.ts";
+import { afterReading } from "../../support/between.ts";
 import {
   activeHost,
   activeIp,
@@ -49,6 +50,21 @@ test("makes a setup key, shows it once, stores only its hash, and shows which re
   const again = await authorize(account, added.id);
   expect([again.body.status, again.body.setup_key]).toEqual(["verifying", undefined]);
   expect(await happened(account)).toEqual(expect.arrayContaining(["dedicated_ip.key_issued"]));
+});
+
+test("of two first calls at once one issues the key, and the other answers as a call after it", async () => {
+  const account = await newAccount();
+  const { id } = await host(account);
+  const { PK, SK } = ipKey(account.id, id);
+  const first: Awaited<ReturnType<typeof authorize>>[] = [];
+  const second = await afterReading(
+    (key) => key.PK === PK && key.SK === SK,
+    async () => first.push(await authorize(account, id)),
+    () => authorize(account, id),
+  );
+  expect(second).toMatchObject({ status: 200, body: { status: "verifying" } });
+  expect([second.body.setup_key, second.body.relay_login]).toEqual([undefined, undefined]);
+  expect((await storedIp(account, id))?.key_hash).toBe(hashOf(first[0]?.body.setup_key));
 });
 
 test("a host is active and holds its addresses once all their names are confirmed and publish the hash", async () => {

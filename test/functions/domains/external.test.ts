@@ -276,6 +276,27 @@ test("a check that began before a verification does not overwrite the findings o
   expect(await isFirm(name)).toBe(true);
 });
 
+test.each(["hosted", "external"] as const)(
+  "a verification that finds the proof of the former mode does not activate a domain that became %s meanwhile",
+  async (mode) => {
+    const account = await newAccount();
+    const { id, name, records } = await externalDomain(account);
+    if (mode === "external") {
+      await setMode(account, name, "hosted");
+      await delegated(account, name);
+    } else await publish(name, records.proof);
+    const [{ PK, SK }, change] = [domainKey(account.id, id), () => setMode(account, name, mode)];
+    const verified = await afterReading(
+      (key) => key.PK === PK && key.SK === SK,
+      change,
+      () => verify(account, name),
+    );
+    expect(verified.body).toMatchObject({ status: 503, code: "busy" });
+    expect(await readDomain(account, name)).toMatchObject({ status: "pending_delegation", verified_at: null });
+    expect((await verify(account, name)).body).toMatchObject({ verified: false, status: "pending_delegation" });
+  },
+);
+
 describe("a check of the records", () => {
   test("makes the domain degraded when it finds a record broken twice, and `broken_records` names it", async () => {
     const account = await newAccount();

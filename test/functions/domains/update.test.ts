@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 
+import { domainKey } from "../../../shared/domains/domain.ts";
 import { embeddedRegistrar } from "../../../shared/providers/registrar/embedded.ts";
+import { afterReading } from "../../support/between.ts";
 import { dig, quicklyActive, setStored, storedAs } from "../../support/domain-work.ts";
 import { connected, contact, delegated, domainsRequest, uniqueName } from "../../support/domains.ts";
 import { storedOf } from "../../support/entry-points.ts";
@@ -179,6 +181,21 @@ test("switches automatic renewal on and off for purchased names, and not for con
     expect((await update(account, bought, { auto_renew })).body).toMatchObject({ auto_renew });
     expect(await registrar().registration(bought)).toMatchObject({ autoRenew: false });
   }
+});
+
+test("does not switch automatic renewal on for a name that leaves for another registrar meanwhile", async () => {
+  const account = await newAccount();
+  const name = await registered(account);
+  const { id, version } = await storedAs(account, name);
+  const { PK, SK } = domainKey(account.id, id);
+  const left = { source: "connected", registration: null, version: version + 1 };
+  const refused = await afterReading(
+    (key) => key.PK === PK && key.SK === SK,
+    () => setStored(account, name, left),
+    () => update(account, name, { auto_renew: true }),
+  );
+  expect(refused).toMatchObject({ status: 422, body: { detail: [{ loc: ["body", "auto_renew"] }] } });
+  expect(await storedAs(account, name)).toMatchObject({ ...left, auto_renew: false });
 });
 
 test("refuses a change if the domain has changed since the caller read its ETag", async () => {

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 
+import type { ForwardingRule } from "../../../shared/mail/forwarding/rule.ts";
+import { afterReading } from "../../support/between.ts";
 import { agreedRule, enter, mailed, ofRule, press, ruleNow, ruleTo, stranger } from "../../support/forwarding.ts";
 import { whereTo } from "../../support/mail-routes.ts";
 import { home, send, stocked } from "../../support/mailboxes.ts";
@@ -58,6 +60,33 @@ test("refuses a target that the scope already has, or whose copies would come ba
   expect((await retarget(account, second.id, `ada@${other.name}`)).body.code).toBe("forwarding_loop");
   expect((await ruleNow(account, second.id))?.target_email).toBe(second.target_email);
 });
+
+test.each(["changed to the same target", "added with the same target"])(
+  "refuses a target if another rule of the scope is %s at the same time",
+  async (way) => {
+    const account = await newAccount();
+    const { name } = await home(account);
+    await stocked(account, name, ["ada"]);
+    const [target, first, second] = [
+      `ada@${name}`,
+      await ruleTo(account, stranger()),
+      await ruleTo(account, stranger()),
+    ];
+    const conflicting: ForwardingRule[] = [];
+    const { body } = await afterReading(
+      ({ SK }) => SK.startsWith("FORWARD#account#"),
+      async () => {
+        const isAdded = way.startsWith("added");
+        const other = isAdded ? await ruleTo(account, target) : (await retarget(account, first.id, target)).body;
+        conflicting.push(other);
+      },
+      () => retarget(account, second.id, target),
+    );
+    expect(conflicting).toMatchObject([{ target_email: target }]);
+    expect(body).toMatchObject({ status: 409, code: "forwarding_exists", conflicts_with: conflicting[0]?.id });
+    expect((await ruleNow(account, second.id))?.target_email).toBe(second.target_email);
+  },
+);
 
 test("needs forwarding.manage on the scope of the rule", async () => {
   const account = await newAccount();

@@ -7,8 +7,10 @@ import { accountKey } from "../../../shared/accounts/account.ts";
 import { advanceIp } from "../../../shared/dedicated-ips/advance.ts";
 import { ipQueue, operationQueue } from "../../../shared/dedicated-ips/dedicated-ip.ts";
 import { holderKey } from "../../../shared/dedicated-ips/holder.ts";
+import { beginWrites, operationKey } from "../../../shared/dedicated-ips/operation.ts";
 import { openResolver } from "../../../shared/dns/resolver.ts";
 import { dueWrite, readDue } from "../../../shared/table/due.ts";
+import { afterReading } from "../../support/between.ts";
 import {
   activeHost,
   activeIp,
@@ -26,7 +28,7 @@ import {
 } from "../../support/dedicated-ips.ts";
 import { dnsNetwork } from "../../support/dns-network.ts";
 import { storedAs, write } from "../../support/domain-work.ts";
-import { active, funded } from "../../support/domains.ts";
+import { active, connected, funded } from "../../support/domains.ts";
 import { withFault } from "../../support/faults.ts";
 import { happened, transactions, wallet } from "../../support/purchases.ts";
 import { publicIp, reverseDns } from "../../support/reverse-dns.ts";
@@ -135,6 +137,27 @@ test("a managed IP of a closed account is removed at its next check, even if the
   expect(await wallet(account)).toEqual(paid);
   expect(await eventsOf(account)).toContain("deleted");
   expect(await dueOf(id)).toEqual([]);
+});
+
+test("an assignment that began before the account was closed does not keep its managed IP for ever", async () => {
+  const account = await funded(await newAccount());
+  const { id } = await activeIp(account);
+  const [assigned, other] = [await active(account), await connected(account)];
+  expect((await send(account, "POST", `/${id}/domains/assign`, { domains: [assigned.name] })).status).toBe(200);
+  await write({ set: { status: "closed" }, update: accountKey(account.id) });
+  const begin = async () => {
+    const ids = { id: randomUUID(), account_id: account.id, dedicated_ip_id: id };
+    const { writes } = beginWrites({ ...ids, kind: "assign", left: [other.id], domain_count: 1 }, new Date());
+    await testTable().commit(async () => ({ value: undefined, writes }));
+  };
+  await afterReading(
+    ({ SK }) => SK === operationKey(account.id, id).SK,
+    begin,
+    () => advance(account, id),
+  );
+  expect(await storedAs(account, assigned.name)).toMatchObject({ dedicated_ip_id: id });
+  expect(await advance(account, id)).toBeUndefined();
+  expect(await assignmentFaults(account)).toEqual([]);
 });
 
 test("a managed IP is activated and paid once, whichever transaction fails and however many workers run", async () => {

@@ -2,10 +2,15 @@ import { expect, test } from "vitest";
 
 import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { closeAccount } from "../../../shared/billing/close.ts";
+import { billingQueue, closableAt } from "../../../shared/billing/due.ts";
 import { handlePayment } from "../../../shared/billing/payments.ts";
 import { usageOf } from "../../../shared/billing/period.ts";
 import { cancelPlan } from "../../../shared/billing/plan.ts";
 import { handleRefund } from "../../../shared/billing/recharges/returns.ts";
+import { balanceKey } from "../../../shared/ledger/ledger.ts";
+import { dueKey } from "../../../shared/table/due.ts";
+import { walletOf } from "../../../shared/wallet/wallet.ts";
+import { afterReading } from "../../support/between.ts";
 import { testTable } from "../../support/world.ts";
 import { log as silent, newScene, purchase } from "./scene.ts";
 
@@ -161,4 +166,26 @@ test("if a purchase is paid after the closing, a second closing puts it on an in
     ["2026-02-03", "2026-02-03", 1_400],
   ]);
   expect(await state()).toMatchObject({ settle_from: "2026-01-21", accrue_from: "2026-01-21" });
+});
+
+test("a closed account stays in the queue if an amount is held while the account is being closed", async () => {
+  const { accountId, invoices, on, post, run } = await sceneOfJanuary(10_000);
+  await setAccountStatus(table, accountId, "suspended", noonOf("2026-01-15"));
+  const { id, ...bought } = purchase("name", 1_400);
+  const { PK, SK } = balanceKey(walletOf(accountId), "wallet");
+  // The closing reads the wallet for the second time when it plans its last transaction.
+  const told = await afterReading(
+    (key) => key.PK === PK && key.SK === SK,
+    () => post({ kind: "hold", id, ...bought }),
+    () => closeAccount(table, accountId, noonOf("2026-01-15")),
+    2,
+  );
+  expect(told).toMatchObject({ wallet_balance: "100.00", held: "14.00" });
+  expect(await table.getMany([dueKey(billingQueue, [accountId], closableAt("2026-01-15"))])).toEqual([
+    expect.anything(),
+  ]);
+  on("2026-01-16");
+  await post({ kind: "capture", id });
+  await run("2026-01-15");
+  expect((await invoices()).map(({ total, status }) => [total, status])).toEqual([[1_400, "paid"]]);
 });

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 
 import { invitationKey } from "../../../../shared/access/invitations/invitation.ts";
 import { setAccountStatus } from "../../../../shared/access/operate-accounts.ts";
-import { userKey } from "../../../../shared/accounts/standing.ts";
+import { accessKey, userKey } from "../../../../shared/accounts/standing.ts";
 import type { Key } from "../../../../shared/table/writes.ts";
 import { asOwner, claiming, giveGroup, join, newGroup, newWorkspace, deleteWorkspace } from "../../../support/auth.ts";
 import { afterReading } from "../../../support/between.ts";
@@ -290,6 +290,28 @@ describe("an invitation gives no permission that the inviter does not hold:", ()
       const invitation = await invited(account, { email, grants: [{ capability_key: "tag.manage" }], as });
       const answer = await afterReading(which, step, () => accepting(invitation, person(email)), 2);
       expect(answer).toMatchObject({ status: 410, body: { reason: "not_held" } });
+    }
+  });
+
+  test("not even to themselves, when they lose the right to manage access in the same moment", async () => {
+    const account = await newAccount();
+    for (const nth of [1, 2, 3, 4]) {
+      const email = stranger();
+      const admin = person(email);
+      await grant(account, { ...admin, email }, manager, { role: "manager" });
+      const invitation = await invited(account, { email, ...viewing, as: admin });
+      const before = (await memberOf(account, admin.id)).access;
+      const lost = before.find((one: { capability_key: string }) => one.capability_key === "auth.manage");
+      const { PK, SK } = accessKey(account.id, { type: "user", id: admin.id });
+      const answer = await afterReading(
+        (key) => key.PK === PK && key.SK === SK,
+        () => asOwner(account, "DELETE", `authorizations/${lost.id}`),
+        () => accepting(invitation, admin),
+        nth,
+      );
+      expect([nth, answer.status, answer.body.reason]).toEqual([nth, 410, "not_held"]);
+      const kept = before.filter((one: { id: string }) => one.id !== lost.id);
+      expect((await memberOf(account, admin.id)).access).toEqual(kept);
     }
   });
 

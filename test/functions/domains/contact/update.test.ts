@@ -1,10 +1,12 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 
-import { operationKey } from "../../../../shared/providers/registrar/embedded-names.ts";
+import { operationKey, registeredNameKey } from "../../../../shared/providers/registrar/embedded-names.ts";
 import { embeddedRegistrar } from "../../../../shared/providers/registrar/embedded.ts";
+import { afterReading } from "../../../support/between.ts";
 import { setStored, storedAs, write } from "../../../support/domain-work.ts";
 import { connected, contact, domainsRequest } from "../../../support/domains.ts";
 import { storedOf } from "../../../support/entry-points.ts";
+import { withFault } from "../../../support/faults.ts";
 import { happened } from "../../../support/purchases.ts";
 import { daysFrom, ownedName } from "../../../support/renewals.ts";
 import { request } from "../../../support/request.ts";
@@ -126,6 +128,40 @@ test("a change is possible once the claim of a dead request ends, and at once af
   const refused = await ownedName("contact-refused-");
   for (const city of ["Oakland", "Berkeley"]) {
     expect((await update(refused.account, refused.name, { city })).status).toBe(422);
+  }
+});
+
+test("a change that is refused because another runs does not end the claim of the other, even in the same millisecond", async () => {
+  onTestFinished(() => void vi.useRealTimers());
+  const { account, name } = await ownedName();
+  const { PK, SK } = registeredNameKey(name);
+  const meanwhile: Awaited<ReturnType<typeof update>>[] = [];
+  vi.useFakeTimers({ toFake: ["Date"] });
+  // The change reads the name for the second time when it sends the new contact to the registrar.
+  const { status } = await afterReading(
+    (key) => key.PK === PK && key.SK === SK,
+    async () => {
+      for (const city of ["Berkeley", "Alameda"]) meanwhile.push(await update(account, name, { city }));
+    },
+    () => update(account, name, { first_name: "Grace" }),
+    2,
+  );
+  expect([status, ...meanwhile.map(({ body }) => body.code)]).toEqual([200, "domain_not_ready", "domain_not_ready"]);
+  expect(await read(account, name)).toMatchObject({ ...contact, first_name: "Grace" });
+});
+
+test("no other change begins if the registrar has begun a change and the change could not be recorded", async () => {
+  const { account, name } = await ownedName("contact-fails-");
+  const [claim, sent] = [0, 1];
+  const { value } = await withFault("lost before", { transaction: sent + 1 }, () =>
+    update(account, name, { city: "Oakland" }),
+  );
+  expect(value.status).toBe(503);
+  expect((await update(account, name, { city: "Berkeley" })).body.code).toBe("domain_not_ready");
+  const other = await ownedName();
+  for (const transaction of [claim, sent]) {
+    await withFault("answer lost", { transaction }, () => update(other.account, other.name, { city: "Oakland" }));
+    expect((await update(other.account, other.name, { zip: `9460${transaction}` })).status).toBe(200);
   }
 });
 

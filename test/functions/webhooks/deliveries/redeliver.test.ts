@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { dispatch } from "../../../../shared/webhooks/dispatch.ts";
 import { redeliver } from "../../../../shared/webhooks/redeliver.ts";
 import { readDue } from "../../../../shared/webhooks/schedule.ts";
+import { sweep } from "../../../../shared/webhooks/sweep.ts";
 import { storedOf } from "../../../support/entry-points.ts";
 import { call, eventIn, keepingReceiver, newScene, verified, workOn } from "../../../support/webhooks.ts";
 import { newAccount, newMember, testTable } from "../../../support/world.ts";
@@ -69,25 +70,55 @@ test("shows the last twenty attempts and counts all", async () => {
   expect([delivery?.attempts.length, delivery?.attempt_count, delivery?.status]).toEqual([20, 22, "pending"]);
 });
 
-test("a delivery that succeeded by a redelivery stays `succeeded` if an attempt that still runs fails", async () => {
+/** Redelivers an event by hand while its second scheduled attempt is running. The first attempt has failed. */
+async function redeliveredMeanwhile({ scheduled, manual }: Record<"scheduled" | "manual", number>) {
   const { accountId, context, work, ...on } = await newScene();
   const [arrived, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const { url } = await keepingReceiver((count) => {
-    if (count > 1) return { status: 204 };
+  const { url, received } = await keepingReceiver((count) => {
+    if (count !== 2) return { status: count === 1 ? 503 : manual };
     arrived.resolve();
-    return { status: 500, after: released.promise };
+    return { status: scheduled, after: released.promise };
   });
-  const webhook = await on.subscribe(url);
+  const { id: webhook_id } = await on.subscribe(url);
   const event = on.event();
-  const dispatching = dispatch(event, work);
+  await dispatch(event, work);
+  on.passUntil((await on.deliveries(webhook_id))[0]?.next_attempt_at);
+  const sweeping = sweep(work);
   await arrived.promise;
-  const place = { account_id: accountId, webhook_id: webhook.id, id: event.id };
-  expect(await redeliver(place, context, work)).toMatchObject({ status: "succeeded" });
+  const byHand = await redeliver({ account_id: accountId, webhook_id, id: event.id }, context, work);
+  const others = await sweep(work);
   released.resolve();
-  expect(await dispatching).toEqual(["skipped"]);
-  expect(await on.deliveries(webhook.id)).toMatchObject([{ status: "succeeded", next_attempt_at: null }]);
-  expect(await readDue(work.table, new Date(Date.now() + 10 * 86_400_000))).toEqual([]);
-});
+  const swept = await sweeping;
+  const [delivery] = await on.deliveries(webhook_id);
+  const due = await readDue(work.table, new Date(Date.now() + 10 * 86_400_000));
+  expect([received.length, due.map(({ at }) => at)]).toEqual([3, [delivery?.next_attempt_at ?? []].flat()]);
+  const { status } = await on.find(webhook_id);
+  return { byHand: byHand.status, others, swept, delivery, webhook: status, now: work.now() };
+}
+
+test.each([204, 500, 410])(
+  "a delivery that succeeded by hand stays succeeded after a running attempt that is answered %d, which counts too",
+  async (scheduled) => {
+    const { byHand, others, swept, delivery, webhook } = await redeliveredMeanwhile({ scheduled, manual: 204 });
+    expect([byHand, others, swept, webhook]).toEqual(["succeeded", { due: 0 }, { due: 1, succeeded: 1 }, "active"]);
+    const attempts = [{ status_code: 503 }, { status_code: 204 }, { status_code: scheduled }];
+    expect(delivery).toMatchObject({ status: "succeeded", attempt_count: 3, attempts, next_attempt_at: null });
+  },
+);
+
+test.each([
+  [204, { status: "succeeded", next_attempt_at: null }],
+  [500, { status: "pending", tries: 2 }],
+])(
+  "an attempt by hand that fails does not end the claim of a running attempt, whose answer %d counts",
+  async (scheduled, expected) => {
+    const { byHand, others, swept, delivery, now } = await redeliveredMeanwhile({ scheduled, manual: 502 });
+    expect([byHand, others, swept]).toEqual(["pending", { due: 1, skipped: 1 }, { due: 1, [expected.status]: 1 }]);
+    const attempts = [{ status_code: 503 }, { status_code: 502 }, { status_code: scheduled }];
+    const fiveMinutes = new Date(now.getTime() + 300_000).toISOString();
+    expect(delivery).toMatchObject({ next_attempt_at: fiveMinutes, ...expected, attempt_count: 3, attempts });
+  },
+);
 
 test("a caller who may not see an event cannot send it again, even if the webhook's event types changed", async () => {
   const account = await newAccount();

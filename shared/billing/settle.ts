@@ -9,15 +9,7 @@ import type { AccountBilling } from "./book.ts";
 import { uninvoicedPurchases } from "./captured.ts";
 import { usageCost } from "./charges.ts";
 import { invoiceAmounts, nationalVat, type InvoiceAmounts } from "./invoices/amounts.ts";
-import {
-  dueOf,
-  newDownloadKey,
-  newSeries,
-  numberOf,
-  oldSeries,
-  vatTotal,
-  type StoredInvoice,
-} from "./invoices/invoice.ts";
+import { dueOf, newDownloadKey, numberOf, seriesOf, vatTotal, type StoredInvoice } from "./invoices/invoice.ts";
 import { buyerOf, presentSeller } from "./invoices/parties.ts";
 import { payOwedAmount } from "./owed.ts";
 import { usageOfDays } from "./usage.ts";
@@ -78,7 +70,7 @@ function addInvoice(
   const { state, profile } = book;
   const { currency } = book.account;
   const date = book.now.toISOString();
-  const series = state.invoices === 0 ? newSeries(book.accountId) : (state.series ?? oldSeries(book.accountId));
+  const series = seriesOf(book.accountId, state);
   const number = numberOf(series, state.invoices + 1);
   const isPaid = amounts.total === amounts.prepaid;
   const invoice: StoredInvoice = {

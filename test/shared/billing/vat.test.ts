@@ -7,7 +7,7 @@ import {
   creditNotesOf,
   type Credit,
 } from "../../../shared/billing/invoices/credit-note.ts";
-import { newSeries, vatTotal } from "../../../shared/billing/invoices/invoice.ts";
+import { newSeries, oldSeries, vatTotal } from "../../../shared/billing/invoices/invoice.ts";
 import { usageOf } from "../../../shared/billing/period.ts";
 import { changePlan } from "../../../shared/billing/plan.ts";
 import { refreshVatId, updateProfile } from "../../../shared/billing/profile.ts";
@@ -19,9 +19,11 @@ import { readBalance } from "../../../shared/ledger/ledger.ts";
 import { readRows } from "../../../shared/table/ranked-list.ts";
 import { readProfile } from "../../../shared/wallet/profile.ts";
 import { purchaseHold } from "../../../shared/wallet/purchase.ts";
+import { stateKey } from "../../../shared/wallet/state.ts";
 import { readVatRule } from "../../../shared/wallet/vat.ts";
 import { walletOf } from "../../../shared/wallet/wallet.ts";
 import { withStep } from "../../support/between-calls.ts";
+import { write } from "../../support/domain-work.ts";
 import { useVat } from "../../support/vat.ts";
 import { testTable } from "../../support/world.ts";
 import { newScene } from "./scene.ts";
@@ -286,6 +288,20 @@ test("a credit note gives back an amount with its VAT, once for an id, and never
   expect(await posted(scene, "vat")).toBe(0);
   expect((await notesIn(scene)).map(({ number }) => number.slice(-7))).toEqual(["C000001", "C000002"]);
   expect((await scene.wallet()).posted).toBe(100_000);
+});
+
+test("the credit notes of an account of version 0.1.0 are in the series of its invoices, without a gap", async () => {
+  useVat();
+  const { scene, id } = await invoiced();
+  // Version 0.1.0 stored no series.
+  await write({ update: stateKey(scene.accountId), remove: ["series"] });
+  await credit(scene, "before the next invoice", id, { amount: 100 });
+  scene.on("2026-03-01");
+  await scene.run("2026-02-28");
+  await credit(scene, "after the next invoice", id, { amount: 100 });
+  const series = oldSeries(scene.accountId);
+  expect((await notesIn(scene)).map(({ number }) => number)).toEqual([`${series}-C000001`, `${series}-C000002`]);
+  expect((await scene.invoices()).at(-1)).toMatchObject({ number: `${series}-000002` });
 });
 
 test("a credit note can be for lines, each once, and for an invoice that is open, which it then pays", async () => {

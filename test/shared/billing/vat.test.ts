@@ -324,6 +324,23 @@ test("a credit note can be for lines, each once, and for an invoice that is open
   expect((await poor.wallet()).posted).toBe(0);
 });
 
+test("a credit note for purchases gives back the VAT that was charged for each of them", async () => {
+  useVat();
+  const scene = await newScene("2026-01-15");
+  await scene.use({ mailboxes: 3 });
+  await scene.topUp(100_000);
+  await profileOf(scene, { name: "Beispiel GmbH", city: "Berlin", country: "DE" });
+  for (const [name, price] of Object.entries({ a: 1_003, b: 1_003, c: 1_002, d: 1_002 })) await buy(scene, name, price);
+  scene.on("2026-02-01");
+  await scene.run("2026-01-31");
+  const [id = ""] = (await scene.invoices()).map((one) => one.id);
+  // The VAT of 19 % is 190.57 cents for each of the first two purchases, and 190.38 cents for each of the others.
+  expect(await credit(scene, "dearer", id, { lines: [2, 3] })).toMatchObject({ total: 2 * (1_003 + 191) });
+  expect(await credit(scene, "cheaper", id, { lines: [4, 5] })).toMatchObject({ total: 2 * (1_002 + 190) });
+  expect(await credit(scene, "usage", id, { lines: [1] })).toMatchObject({ total: 494 + 94 });
+  expect((await scene.wallet()).posted).toBe(100_000);
+});
+
 test("two credit notes at the same time do not credit more than there is", async () => {
   useVat();
   const { scene, id } = await invoiced();

@@ -45,14 +45,24 @@ export async function settleThrough(table: Reader, book: AccountBilling, last: D
 }
 
 /**
- * Makes invoices for the purchases up to `last` that are on no invoice although their days are invoiced already. Only a
- * closed account, or an account that is being closed, has such purchases: all other purchases are on the invoice of
- * their days.
+ * Invoices the purchases that were paid on the day of an immediate cancellation, after it, if this day is not later than
+ * `last`. Call this function before the next day is recorded: afterwards it does nothing.
+ */
+export async function settleLate(table: Reader, book: AccountBilling, last: Day): Promise<void> {
+  const { settle_from, accrue_from } = book.state;
+  const end = plusDays(settle_from, -1);
+  if (accrue_from === settle_from && end <= last) await settlePurchases(table, book, end);
+}
+
+/**
+ * Makes invoices for the purchases up to `last` that are on no invoice although their days are invoiced already. Such
+ * purchases came after the closing of the account, or after an immediate cancellation on the same day. All other
+ * purchases are on the invoice of their days.
  */
 export async function settlePurchases(table: Reader, book: AccountBilling, last: Day): Promise<void> {
   for (let isMore = true; isMore;) {
     const found = await uninvoicedPurchases(table, book.accountId, book.state, last);
-    const days = found.purchases.map(({ day }) => day);
+    const days = found.purchases.map(({ day }) => day).toSorted();
     const [period_start, period_end] = [days[0], days.at(-1)];
     if (period_start === undefined || period_end === undefined) return;
     book.state = { ...book.state, revenue_entries: found.next };

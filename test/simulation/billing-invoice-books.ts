@@ -34,7 +34,8 @@ type Books = {
  * - Invoices are numbered without gaps. They never change, except when they are paid.
  * - One movement pays the total of an invoice. The lines of an invoice add up to the total, and are the cost of the
  *   recorded days.
- * - No day is on two invoices. Every settled day that costs money is on an invoice.
+ * - No day is on two invoices, except that late purchases make an invoice for a day that is on another invoice. Every
+ *   settled day that costs money is on an invoice.
  * - The ledger owes the VAT of the invoices, and each settled purchase is on one invoice.
  * - A day is recorded once, on the plan that the events said.
  */
@@ -122,7 +123,11 @@ function checkPlan({ plans: changes }: Books, accrual: Accrual): void {
   mustHold(told === plan_id, () => `${day} was recorded on ${plan_id}, and the account is on ${told} then`);
 }
 
-function checkInvoice({ accountId, accruals }: Books, invoice: StoredInvoice): void {
+/** Whether an invoice is for purchases that were paid after their days were invoiced, up to the day `end`. */
+const isOfLate = ({ lines, period_end }: StoredInvoice, end: Day): boolean =>
+  period_end <= end && lines.every(({ supplied_on }) => supplied_on !== undefined);
+
+function checkInvoice({ accountId, accruals, invoices }: Books, invoice: StoredInvoice): void {
   const currency = currencyOf(accountId);
   mustHold(invoice.currency === currency, () => `${invoice.number} is in ${invoice.currency}, not in ${currency}`);
   const national = invoice.national_vat?.currency;
@@ -134,7 +139,8 @@ function checkInvoice({ accountId, accruals }: Books, invoice: StoredInvoice): v
   mustHold(!invoice.vat || nets === totalAmount(lines), () => `${number} has VAT on another amount than its lines`);
   const usage = lines.filter(({ supplied_on }) => supplied_on === undefined).map(({ vat_row: _, ...line }) => line);
   mustHold(monthOf(from) === monthOf(to) && from <= to, () => `${number} is from ${from} to ${to}`);
-  const days = [...accruals.values()].filter(({ day }) => from <= day && day <= to);
+  const isLate = invoices.some((one) => one.id < invoice.id && isOfLate(invoice, one.period_end));
+  const days = isLate ? [] : [...accruals.values()].filter(({ day }) => from <= day && day <= to);
   const wanted = linesOf(
     days.toSorted((a, b) => a.day.localeCompare(b.day)),
     currency,
@@ -167,8 +173,9 @@ function checkState(books: Books, state: BillingState): void {
       number === numberOf(newSeries(accountId), ordinal + 1),
       () => `invoice ${ordinal + 1} has the number ${number}`,
     );
-    mustHold(period_start > end, () => `${number} is from ${period_start}, the one before to ${end}`);
-    end = period_end;
+    const isNext = period_start > end || isOfLate(invoice, end);
+    mustHold(isNext, () => `${number} is from ${period_start}, the one before to ${end}`);
+    if (period_end > end) end = period_end;
     const paid = status === "paid" && dueOf(invoice) > 0 ? dueOf(invoice) : undefined;
     mustHold(taken.get(number) === paid, () => `${number} is ${status}, and ${taken.get(number)} was taken for it`);
   }

@@ -11,7 +11,7 @@ import { usageCost } from "./charges.ts";
 import { invoiceAmounts, nationalVat, type InvoiceAmounts } from "./invoices/amounts.ts";
 import { dueOf, newDownloadKey, numberOf, seriesOf, vatTotal, type StoredInvoice } from "./invoices/invoice.ts";
 import { buyerOf, presentSeller } from "./invoices/parties.ts";
-import { payOwedAmount } from "./owed.ts";
+import { owedParts, payOwedAmount } from "./owed.ts";
 import { usageOfDays } from "./usage.ts";
 
 /** Records the usage of every unrecorded day up to `last`, at most to the end of the unsettled month. */
@@ -164,14 +164,14 @@ function endDebt(book: AccountBilling): void {
 }
 
 /**
- * The day since which the oldest unpaid debt exists: an open invoice, or the debt in `owed`. Undefined if no day is
- * stored yet.
+ * The day since which the oldest unpaid debt exists: an open invoice, or a part of `owed`. Undefined if no day is stored
+ * yet.
  */
-function dueSince({ state: { owed, due_since }, open: [oldest] }: AccountBilling): Day | undefined {
-  // Without a debt in `owed`, nothing is unpaid for longer than the oldest open invoice.
-  if (due_since === undefined || owed > 0 || !oldest) return due_since;
-  const date = dayOf(new Date(oldest.date));
-  return date > due_since ? date : due_since;
+function dueSince(book: AccountBilling): Day | undefined {
+  const { due_since } = book.state;
+  const days = [...owedParts(book).map(({ since }) => since), ...book.open.map(({ date }) => dayOf(new Date(date)))];
+  const [oldest] = days.toSorted();
+  return due_since !== undefined && oldest !== undefined && oldest > due_since ? oldest : due_since;
 }
 
 /** Updates an account that owes something: past due if the wallet cannot pay, and suspended after the grace period. */

@@ -374,6 +374,17 @@ test("a credit note fails if another credit note of the same open invoice is mad
   }
 });
 
+test("a change of other members is not refused because VIES does not know the stored VAT id", async () => {
+  useVat();
+  const scene = await newScene("2026-01-15");
+  await profileOf(scene, german, away);
+  for (const email of ["a@example.de", "b@example.de"])
+    expect(await profileOf(scene, { email }, unknown)).toMatchObject({ email, vat_id_status: "invalid" });
+  await expect(profileOf(scene, { vat_id: german.vat_id }, unknown)).rejects.toThrow("VIES does not know");
+  await expect(profileOf(scene, { country: "DE" }, unknown)).rejects.toThrow("VIES does not know");
+  expect(await profileOf(scene, { email: null }, valid)).toMatchObject({ vat_id_status: "valid" });
+});
+
 test("a VAT id that VIES did not answer about is unverified, charged with VAT, and asked about again", async () => {
   useVat();
   const scene = await newScene("2026-01-15");

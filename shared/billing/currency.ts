@@ -14,7 +14,7 @@ import { nationalRate } from "../wallet/vat.ts";
 import { hasSettings } from "./recharges/auto-recharge.ts";
 
 /**
- * Throws unless accounts can pay in the currency. It must be a supported currency in which the plans have prices. If
+ * Throws unless accounts can pay in the currency from a day on. It must be a supported currency in which the plans have prices. If
  * VAT is configured, it also needs a rate to the currency of the seller's country.
  */
 export function requireOffered(currency: string, day: Day): void {
@@ -22,7 +22,7 @@ export function requireOffered(currency: string, day: Day): void {
   if (issue) throw new Error(`The currency ${currency} is refused: it has to be ${issue.message}.`);
   if (!isOffered(currency, day)) {
     throw new Error(
-      `The plans have no prices in ${currency} today. Add a list with this currency to the setting planPrices.`,
+      `The plans have no prices in ${currency} on ${day}. Add a list with this currency to the setting planPrices.`,
     );
   }
   nationalRate(currency);
@@ -30,7 +30,8 @@ export function requireOffered(currency: string, day: Day): void {
 
 /**
  * Changes the currency of an account that has no movement, no invoice, no top-up and no settings of automatic
- * recharges. Throws for any other account. Throws as `requireOffered` does.
+ * recharges. Throws for any other account. Throws as `requireOffered` does for today, and for the first day that is on
+ * no invoice yet, because the days from then on are charged in the new currency.
  */
 export function setAccountCurrency(
   table: Table,
@@ -45,6 +46,7 @@ export function setAccountCurrency(
     if (account.currency === currency) return { value: account, writes: [], changes: [] };
     const { state: transactions } = await readList(table, transactionsOf(accountId));
     const state = await table.get(stateKey(accountId), BillingState);
+    requireOffered(currency, state?.settle_from ?? dayOf(new Date(account.created_at)));
     if (transactions.next > 0 || (state && state.invoices > 0) || (await hasPayments(table, accountId))) {
       throw new Error(`The currency stays ${account.currency}, because the account has movements or payments in it.`);
     }

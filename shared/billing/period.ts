@@ -147,10 +147,12 @@ async function invoicePeriods(
   }
   const next = nextMonth(month);
   const inMonth = [...found.values()].filter(({ period_start }) => period_start >= month && period_start < next);
-  // Many purchases make several invoices of one period. The last purchases of a closed account make an invoice for days
-  // that are on another invoice already. So each period is taken once, and periods of such days are left out.
+  // Many purchases make several invoices of one period. Purchases after the closing or an immediate cancellation make
+  // an invoice for a day that is on another invoice already. So each period is taken once, and periods of such days are left out.
   const periods = [...new Map(inMonth.map((invoice) => [invoice.period_start, invoice])).values()].toReversed();
-  return periods.filter(({ period_start }, index) => period_start > (periods[index - 1]?.period_end ?? ""));
+  return periods.filter(({ period_start }, index) =>
+    periods.slice(0, index).every(({ period_end }) => period_end < period_start),
+  );
 }
 
 /** Every day of a month up to `last`, since the account was created. A day without usage has zeros. */

@@ -15,7 +15,7 @@ import { PlanId, plans } from "../wallet/catalogue.ts";
 import { isEnded, keepsPlanFrom, periodEnd, planKind, planOn, withPlan } from "../wallet/state.ts";
 import { planBilling, type AccountBilling, aheadOfBilling } from "./book.ts";
 import { Preview, previewOf } from "./preview.ts";
-import { accrueThrough, payOpen, settleThrough } from "./settle.ts";
+import { accrueThrough, payOpen, settleLate, settleThrough } from "./settle.ts";
 import { countManaged } from "./usage.ts";
 
 export const PlanAnswer = z
@@ -194,12 +194,13 @@ const planInUse = (dedicated_ip_count: number): Problem =>
 const maxDaysPerTransaction = 31;
 
 /**
- * Makes the final invoices, and pays them from the wallet: for a month that ended and is not invoiced yet, and for the
- * days of this month up to `last`. If more days are unrecorded than one transaction can record, does nothing; the daily
- * run then makes these invoices.
+ * Makes the final invoices, and pays them from the wallet: for purchases after an earlier immediate cancellation, for a
+ * month that ended and is not invoiced yet, and for the days of this month up to `last`. If more days are unrecorded
+ * than one transaction can record, does nothing; the daily run then makes these invoices.
  */
 export async function settleNow(table: Context["table"], book: AccountBilling, last: Day): Promise<void> {
   if (daysBetween(book.state.accrue_from, last).length > maxDaysPerTransaction) return;
+  await settleLate(table, book, last);
   while (book.state.settle_from <= last) {
     await accrueThrough(table, book, last);
     await settleThrough(table, book, last < periodEnd(book.state) ? last : periodEnd(book.state));

@@ -80,7 +80,8 @@ function planProfile(accountId: string, before: StoredProfile, next: StoredProfi
 
 /**
  * Changes the billing profile. If this deployment asks a register about VAT ids, a VAT id of the EU is checked there
- * unless its status is `valid` already. Throws 422 if the register does not know the VAT id. If the register does not
+ * unless its status is `valid` already. Throws 422 if the update has the VAT id or the country, and the register does
+ * not know the VAT id. A stored VAT id that the register does not know becomes `invalid`. If the register does not
  * answer, a new VAT id is `unverified`. Charges after the change use the new profile. Existing invoices do not change.
  */
 export async function updateProfile(
@@ -92,7 +93,8 @@ export async function updateProfile(
   const { vat_id, vat_id_status } = merged(await readProfile(table, accountId), update);
   const asked = register && vat_id !== null && isOfEu(vat_id) && vat_id_status !== "valid" ? vat_id : undefined;
   const answer = asked === undefined ? undefined : await register?.ask(asked);
-  if (answer === "invalid")
+  const isGiven = update.vat_id !== undefined || update.country !== undefined;
+  if (answer === "invalid" && isGiven)
     throw invalidAt(["body", "vat_id"], "VIES does not know this VAT id. Is there a typing mistake?");
   return commit(async () => {
     const before = await readProfile(table, accountId);

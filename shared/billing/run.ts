@@ -15,7 +15,7 @@ import { planBilling, type AccountBilling } from "./book.ts";
 import { refreshVatId } from "./profile.ts";
 import { giveBillingNotices } from "./recharges/watch.ts";
 import { vatRegisterHere } from "./services.ts";
-import { accrueThrough, nextPayable, payOpen, settlePurchases, settleThrough } from "./settle.ts";
+import { accrueThrough, nextPayable, payOpen, settleLate, settlePurchases, settleThrough } from "./settle.ts";
 
 export type RunContext = { table: Table; now: () => Date; requestId: string };
 
@@ -36,6 +36,7 @@ export async function runAccount(accountId: string, last: Day, context: RunConte
           await settlePurchases(table, opened, dayOf(opened.now));
           return payOpen(opened);
         }
+        await settleLate(table, opened, last);
         await accrueThrough(table, opened, last);
         const end = periodEnd(opened.state);
         if (end <= last && opened.state.accrue_from > end) await settleThrough(table, opened, end);

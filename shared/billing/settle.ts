@@ -9,17 +9,9 @@ import type { AccountBilling } from "./book.ts";
 import { uninvoicedPurchases } from "./captured.ts";
 import { usageCost } from "./charges.ts";
 import { invoiceAmounts, nationalVat, type InvoiceAmounts } from "./invoices/amounts.ts";
-import {
-  dueOf,
-  newDownloadKey,
-  newSeries,
-  numberOf,
-  oldSeries,
-  vatTotal,
-  type StoredInvoice,
-} from "./invoices/invoice.ts";
+import { dueOf, newDownloadKey, numberOf, seriesOf, vatTotal, type StoredInvoice } from "./invoices/invoice.ts";
 import { buyerOf, presentSeller } from "./invoices/parties.ts";
-import { payOwedAmount } from "./owed.ts";
+import { owedParts, payOwedAmount } from "./owed.ts";
 import { usageOfDays } from "./usage.ts";
 
 /** Records the usage of every unrecorded day up to `last`, at most to the end of the unsettled month. */
@@ -53,14 +45,24 @@ export async function settleThrough(table: Reader, book: AccountBilling, last: D
 }
 
 /**
- * Makes invoices for the purchases up to `last` that are on no invoice although their days are invoiced already. Only a
- * closed account, or an account that is being closed, has such purchases: all other purchases are on the invoice of
- * their days.
+ * Invoices the purchases that were paid on the day of an immediate cancellation, after it, if this day is not later than
+ * `last`. Call this function before the next day is recorded: afterwards it does nothing.
+ */
+export async function settleLate(table: Reader, book: AccountBilling, last: Day): Promise<void> {
+  const { settle_from, accrue_from } = book.state;
+  const end = plusDays(settle_from, -1);
+  if (accrue_from === settle_from && end <= last) await settlePurchases(table, book, end);
+}
+
+/**
+ * Makes invoices for the purchases up to `last` that are on no invoice although their days are invoiced already. Such
+ * purchases came after the closing of the account, or after an immediate cancellation on the same day. All other
+ * purchases are on the invoice of their days.
  */
 export async function settlePurchases(table: Reader, book: AccountBilling, last: Day): Promise<void> {
   for (let isMore = true; isMore;) {
     const found = await uninvoicedPurchases(table, book.accountId, book.state, last);
-    const days = found.purchases.map(({ day }) => day);
+    const days = found.purchases.map(({ day }) => day).toSorted();
     const [period_start, period_end] = [days[0], days.at(-1)];
     if (period_start === undefined || period_end === undefined) return;
     book.state = { ...book.state, revenue_entries: found.next };
@@ -78,7 +80,7 @@ function addInvoice(
   const { state, profile } = book;
   const { currency } = book.account;
   const date = book.now.toISOString();
-  const series = state.invoices === 0 ? newSeries(book.accountId) : (state.series ?? oldSeries(book.accountId));
+  const series = seriesOf(book.accountId, state);
   const number = numberOf(series, state.invoices + 1);
   const isPaid = amounts.total === amounts.prepaid;
   const invoice: StoredInvoice = {
@@ -162,14 +164,14 @@ function endDebt(book: AccountBilling): void {
 }
 
 /**
- * The day since which the oldest unpaid debt exists: an open invoice, or the debt in `owed`. Undefined if no day is
- * stored yet.
+ * The day since which the oldest unpaid debt exists: an open invoice, or a part of `owed`. Undefined if no day is stored
+ * yet.
  */
-function dueSince({ state: { owed, due_since }, open: [oldest] }: AccountBilling): Day | undefined {
-  // Without a debt in `owed`, nothing is unpaid for longer than the oldest open invoice.
-  if (due_since === undefined || owed > 0 || !oldest) return due_since;
-  const date = dayOf(new Date(oldest.date));
-  return date > due_since ? date : due_since;
+function dueSince(book: AccountBilling): Day | undefined {
+  const { due_since } = book.state;
+  const days = [...owedParts(book).map(({ since }) => since), ...book.open.map(({ date }) => dayOf(new Date(date)))];
+  const [oldest] = days.toSorted();
+  return due_since !== undefined && oldest !== undefined && oldest > due_since ? oldest : due_since;
 }
 
 /** Updates an account that owes something: past due if the wallet cannot pay, and suspended after the grace period. */

@@ -218,11 +218,12 @@ const resume = (event: NoticeEvent): Block[] => [
 
 const planEnded: NoticeMaker = (event) => {
   const { from } = EventPlan.parse(event.data);
+  const closing = plusDays(dayOf(new Date(event.timestamp)), leavingDays);
   return {
     category: "account",
     subject: sentence`Your plan has ended`,
     blocks: [
-      paragraph`The account has no plan since ${dateText(from)}. Mail is received, read and forwarded, but nothing is sent. On ${dateText(plusDays(from, leavingDays))} the mailboxes are closed: nobody can log in to them then. Nothing is deleted.`,
+      paragraph`The account has no plan since ${dateText(from)}. Mail is received, read and forwarded, but nothing is sent. On ${dateText(closing)} the mailboxes are closed: nobody can log in to them then. Nothing is deleted.`,
       ...resume(event),
     ],
   };

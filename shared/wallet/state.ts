@@ -51,6 +51,11 @@ export const BillingState = z.object({
    * The amount that the account owes for payments that were taken back, in minor units: the debit balance of `owed`.
    */
   owed: z.int().default(0),
+  /**
+   * The unpaid parts of `owed`, oldest first, with the day since which each part is owed. In rows of earlier versions,
+   * which lack this member, `owed` is one part since `due_since`.
+   */
+  owed_parts: z.array(z.object({ since: Day, amount: z.int() })).optional(),
   /** How often the wallet has paid a part of `owed`. */
   owed_payments: z.int().default(0),
   /**

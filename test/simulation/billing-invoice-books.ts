@@ -35,7 +35,8 @@ type Books = {
  * - Invoices are numbered without gaps. They never change, except when they are paid.
  * - The lines and the VAT of an invoice add up to its total. The lines for usage are the cost of the recorded days.
  * - One movement pays for an invoice. Its amount is the total without the purchases, which were paid before.
- * - No day is on two invoices. The settled days of a month that are on no invoice cost at most one cent.
+ * - No day is on two invoices, except that late purchases make an invoice for a day that is on another invoice. The
+ *   settled days of a month that are on no invoice cost at most one cent.
  * - The ledger owes the VAT of all invoices. The settled purchases and the purchases on invoices have the same sum.
  * - A day is recorded once, on the plan that the events named for this day.
  */
@@ -123,7 +124,11 @@ function checkPlan({ plans: changes }: Books, accrual: Accrual): void {
   mustHold(told === plan_id, () => `${day} was recorded on ${plan_id}, and the account is on ${told} then`);
 }
 
-function checkInvoice({ accountId, accruals }: Books, invoice: StoredInvoice): void {
+/** Whether an invoice is for purchases that were paid after their days were invoiced, up to the day `end`. */
+const isOfLate = ({ lines, period_end }: StoredInvoice, end: Day): boolean =>
+  period_end <= end && lines.every(({ supplied_on }) => supplied_on !== undefined);
+
+function checkInvoice({ accountId, accruals, invoices }: Books, invoice: StoredInvoice): void {
   const currency = currencyOf(accountId);
   mustHold(invoice.currency === currency, () => `${invoice.number} is in ${invoice.currency}, not in ${currency}`);
   const national = invoice.national_vat?.currency;
@@ -135,7 +140,8 @@ function checkInvoice({ accountId, accruals }: Books, invoice: StoredInvoice): v
   mustHold(!invoice.vat || nets === totalAmount(lines), () => `${number} has VAT on another amount than its lines`);
   const usage = lines.filter(({ supplied_on }) => supplied_on === undefined).map(({ vat_row: _, ...line }) => line);
   mustHold(monthOf(from) === monthOf(to) && from <= to, () => `${number} is from ${from} to ${to}`);
-  const days = [...accruals.values()].filter(({ day }) => from <= day && day <= to);
+  const isLate = invoices.some((one) => one.id < invoice.id && isOfLate(invoice, one.period_end));
+  const days = isLate ? [] : [...accruals.values()].filter(({ day }) => from <= day && day <= to);
   const wanted = linesOf(
     days.toSorted((a, b) => a.day.localeCompare(b.day)),
     currency,
@@ -168,8 +174,9 @@ function checkState(books: Books, state: BillingState): void {
       number === numberOf(newSeries(accountId), ordinal + 1),
       () => `invoice ${ordinal + 1} has the number ${number}`,
     );
-    mustHold(period_start > end, () => `${number} begins on ${period_start}, and the one before ends on ${end}`);
-    end = period_end;
+    const isNext = period_start > end || isOfLate(invoice, end);
+    mustHold(isNext, () => `${number} begins on ${period_start}, and the one before ends on ${end}`);
+    if (period_end > end) end = period_end;
     const paid = status === "paid" && dueOf(invoice) > 0 ? dueOf(invoice) : undefined;
     mustHold(taken.get(number) === paid, () => `${number} is ${status}, and ${taken.get(number)} was taken for it`);
   }

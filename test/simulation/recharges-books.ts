@@ -134,6 +134,8 @@ function checkConfirmed(recharge: StoredRecharge | undefined): void {
 
 function checkOwed({ state, owed }: Books): void {
   mustHold((state?.owed ?? 0) === owed, () => `${state?.owed} is owed, and the ledger says ${owed}`);
+  const parts = (state?.owed_parts ?? []).reduce((sum, { amount }) => sum + amount, 0);
+  mustHold(parts === owed, () => `${owed} is owed, and its parts are ${parts}`);
 }
 
 function checkCredit({ charges }: RechargeScene, { id, amount }: StoredMovement): void {

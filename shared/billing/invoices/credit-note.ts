@@ -9,9 +9,9 @@ import { Day, dayOf, plusDays, Timestamp } from "../../core/time.ts";
 import { appendRows, rangeOfRows, readList, rowKey, type List } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
-import { noVat } from "../../wallet/vat.ts";
+import { noVat, vatOn } from "../../wallet/vat.ts";
 import { planBilling, type AccountBilling } from "../book.ts";
-import { Line, LineView } from "../charges.ts";
+import { Line, LineView, totalAmount } from "../charges.ts";
 import { payOpen } from "../settle.ts";
 import { nationalVat, VatRow, VatView } from "./amounts.ts";
 import {
@@ -20,9 +20,9 @@ import {
   documentVat,
   invoiceKey,
   newDownloadKey,
-  newSeries,
   notesOf,
   sellerOf,
+  seriesOf,
   StoredInvoice,
   type CreditedBy,
 } from "./invoice.ts";
@@ -126,6 +126,13 @@ function creditedRows(left: readonly VatRow[], gross: number): VatRow[] {
   });
 }
 
+/** The VAT on some lines of a row. As on the invoice, it is rounded once for each purchase, and once for all usage. */
+function vatOfLines(lines: readonly Line[], row: VatRow): number {
+  const usage = lines.filter(({ supplied_on }) => supplied_on === undefined);
+  const purchases = lines.filter(({ supplied_on }) => supplied_on !== undefined);
+  return purchases.reduce((vat, { amount }) => vat + vatOn(amount, row), vatOn(totalAmount(usage), row));
+}
+
 /**
  * The rows of some lines of an invoice. Throws for a line that does not exist or is credited already, and if the lines
  * exceed the amount that is left to credit.
@@ -139,10 +146,11 @@ function rowsOfLines(invoice: StoredInvoice, numbers: readonly number[]): VatRow
     return line;
   });
   return left.map((row, index) => {
-    const net = chosen.reduce((sum, line) => sum + ((line.vat_row ?? 0) === index ? line.amount : 0), 0);
+    const own = chosen.filter(({ vat_row = 0 }) => vat_row === index);
+    const net = totalAmount(own);
     if (net > row.net)
       throw new Error(`These lines exceed the amount that is left to credit: ${money(row.net)} without VAT.`);
-    const vat = net === row.net ? row.amount : Math.min(row.amount, divideHalfUp(net * row.rate, 10_000));
+    const vat = net === row.net ? row.amount : Math.min(row.amount, vatOfLines(own, row));
     return { ...row, net, amount: vat };
   });
 }
@@ -193,7 +201,7 @@ function newCreditNote(
     id: idWithOrdinal(position),
     account_id: accountId,
     customer_name: invoice.customer_name,
-    number: `${state.series ?? newSeries(accountId)}-C${String(position + 1).padStart(6, "0")}`,
+    number: `${seriesOf(accountId, state)}-C${String(position + 1).padStart(6, "0")}`,
     date: now.toISOString(),
     invoice_id: invoice.id,
     invoice_number: invoice.number,

@@ -10,6 +10,7 @@ import { Day, Timestamp, plusDays } from "../../core/time.ts";
 import { type List, rowKey } from "../../table/ranked-list.ts";
 import type { Key } from "../../table/writes.ts";
 import { seller } from "../../wallet/catalogue.ts";
+import type { BillingState } from "../../wallet/state.ts";
 import { countryName, percentText, vatNote } from "../../wallet/vat.ts";
 import { Line, LineView } from "../charges.ts";
 import { VatRow, VatView } from "./amounts.ts";
@@ -130,6 +131,10 @@ export const newSeries = (accountId: string): string => accountId.replaceAll("-"
 
 /** The first part of the invoice numbers of an account whose first invoice was made by an earlier version. */
 export const oldSeries = (accountId: string): string => accountId.slice(0, 8);
+
+/** The first part of the numbers of the next invoice and the next credit note. */
+export const seriesOf = (accountId: string, { invoices, series }: Pick<BillingState, "invoices" | "series">): string =>
+  invoices === 0 ? newSeries(accountId) : (series ?? oldSeries(accountId));
 
 /**
  * The amount of an invoice without its purchases, in minor units. The wallet pays or has paid this amount for the

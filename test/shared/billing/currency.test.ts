@@ -14,6 +14,7 @@ import { newOption } from "../../support/dedicated-ips.ts";
 import { request } from "../../support/request.ts";
 import { saveTestCard } from "../../support/saved-cards.ts";
 import { newAccount, newUser, testTable, type Account } from "../../support/world.ts";
+import { newScene } from "./scene.ts";
 
 const table = testTable();
 
@@ -161,6 +162,16 @@ test("the currency of an account can change until money is received or a top-up 
   const waiting = await newAccount();
   await billing(waiting, "POST", "topup-session", { amount: "100.00" });
   await expect(setAccountCurrency(table, waiting.id, "EUR", clock())).rejects.toThrow("The currency stays USD");
+});
+
+test("the currency stays if a day that is on no invoice has no prices in the new currency", async () => {
+  const prices = { minimum: 430, mailbox: 270, dedicatedIp: 2_100, sentMails: 3 };
+  const list = { from: "2027-02-01", currency: "EUR", plans: { per_mailbox: prices, per_dedicated_ip: prices } };
+  vi.stubEnv("PLAN_PRICES", JSON.stringify([list]));
+  const now = new Date("2027-02-01T00:10:00Z");
+  const set = ({ accountId }: { accountId: string }) => setAccountCurrency(table, accountId, "EUR", now);
+  await expect(set(await newScene("2027-01-20"))).rejects.toThrow("no prices in EUR on 2027-01-20");
+  expect(await set(await newScene("2027-02-01"))).toMatchObject({ currency: "EUR" });
 });
 
 test("if the currency changes during a movement of money, the movement is in the final currency", async () => {

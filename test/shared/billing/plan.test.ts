@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 
 import { currentPlan } from "../../../shared/billing/current-plan.ts";
+import { usageOf } from "../../../shared/billing/period.ts";
 import { cancelPlan, changePlan } from "../../../shared/billing/plan.ts";
 import { InvalidInput } from "../../../shared/core/errors.ts";
-import { newScene } from "./scene.ts";
+import { newScene, purchase } from "./scene.ts";
 
 async function sceneOfMarch() {
   const scene = await newScene("2026-03-01");
@@ -162,4 +163,38 @@ test("the event of a plan's end has the first day without a plan", async () => {
   expect((await changes("billing.plan.ended")).map(({ after }) => after)).toEqual([
     { plan_id: null, from: "2026-03-28" },
   ]);
+});
+
+test("a purchase on the day of an immediate cancellation, after it, is on an invoice for this day", async () => {
+  const { accountId, context, cancel, change, on, topUp, post, runOn, invoices } = await sceneOfMarch();
+  const bills = async () =>
+    (await invoices()).map((one) => [one.period_start, one.period_end, one.total, one.prepaid]).slice(-2);
+  await topUp(100_000);
+  on("2026-03-20");
+  await cancel(true);
+  on("2026-03-20", "16:00");
+  await post({ kind: "transfer", ...purchase("first", 1_400) });
+  await change("per_mailbox");
+  on("2026-03-21");
+  await cancel(true);
+  expect(await bills()).toEqual([
+    ["2026-03-20", "2026-03-20", 1_400, 1_400],
+    ["2026-03-21", "2026-03-21", 16, 0],
+  ]);
+  await change("per_mailbox");
+  await runOn("2026-03-31", "2026-03-30");
+  await cancel(true);
+  on("2026-03-31", "16:00");
+  await post({ kind: "transfer", ...purchase("second", 1_500) });
+  await runOn("2026-03-31", "2026-03-30");
+  await post({ kind: "transfer", ...purchase("third", 100) });
+  await runOn("2026-04-01", "2026-03-31");
+  const last = [
+    ["2026-03-22", "2026-03-31", 161, 0],
+    ["2026-03-31", "2026-03-31", 1_600, 1_600],
+  ];
+  expect(await bills()).toEqual(last);
+  await runOn("2026-05-01", "2026-04-30");
+  expect(await bills()).toEqual(last);
+  expect(await usageOf(accountId, "2026-03", context)).toMatchObject({ total: "5.00", invoiced: "5.00" });
 });

@@ -3,6 +3,8 @@ import { expect, test } from "vitest";
 import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { handleRefund } from "../../../shared/billing/recharges/returns.ts";
 import { plusDays } from "../../../shared/core/time.ts";
+import { stateKey } from "../../../shared/wallet/state.ts";
+import { write } from "../../support/domain-work.ts";
 import { testTable } from "../../support/world.ts";
 import { log, newScene, purchase } from "./scene.ts";
 
@@ -105,6 +107,59 @@ test("the 14 days begin with the oldest debt that is still unpaid", async () => 
     await run(plusDays(day, -1));
     expect((await account()).status, day).toBe(status);
   }
+});
+
+/** An account whose payments were taken back: 50.00 on 20 January, and 30.00 on 30 January. */
+async function sceneTakenBack(between?: (accountId: string) => Promise<void>) {
+  const scene = await newScene("2026-01-15");
+  const { accountId, context, on } = scene;
+  for (const [day, amount] of [
+    ["2026-01-20", 5_000],
+    ["2026-01-30", 3_000],
+  ] as const) {
+    on(day);
+    const refunds = [{ id: "re_1", amount, isFailed: false }];
+    const event = { id: day, type: "refund" as const, paymentId: day, accountId, refunds, currency: "USD" };
+    await handleRefund(event, { table, now: context.now, log });
+    if (day === "2026-01-20") await between?.(accountId);
+  }
+  on("2026-01-31");
+  return scene;
+}
+
+test("a top-up pays the oldest payment that was taken back first, and the 14 days begin with the next one", async () => {
+  const { topUp, state, on, run, account } = await sceneTakenBack();
+  await topUp(4_000);
+  expect(await state()).toMatchObject({ owed: 4_000, due_since: "2026-01-20" });
+  await topUp(1_000);
+  expect(await state()).toMatchObject({ owed: 3_000, due_since: "2026-01-30" });
+  for (const [day, status] of [
+    ["2026-02-03", "past_due"],
+    ["2026-02-12", "past_due"],
+    ["2026-02-13", "suspended"],
+  ] as const) {
+    on(day);
+    await run(plusDays(day, -1));
+    expect((await account()).status, day).toBe(status);
+  }
+  await topUp(10_000);
+  expect(await state()).toMatchObject({ owed: 0, open: [], owed_parts: [] });
+});
+
+test("a debt that an earlier version stored is one part, and the parts are stored in this form", async () => {
+  const { topUp, state, accountId } = await sceneTakenBack((id) =>
+    write({ update: stateKey(id), remove: ["owed_parts"] }),
+  );
+  const owed_parts = [
+    { since: "2026-01-20", amount: 5_000 },
+    { since: "2026-01-30", amount: 3_000 },
+  ];
+  expect(await state()).toMatchObject({ owed: 8_000, due_since: "2026-01-20", owed_parts });
+  await topUp(5_000);
+  expect(await state()).toMatchObject({ owed: 3_000, due_since: "2026-01-30" });
+  await write({ update: stateKey(accountId), remove: ["owed_parts"] });
+  await topUp(1_000);
+  expect(await state()).toMatchObject({ owed: 2_000, due_since: "2026-01-30" });
 });
 
 test("invoices are paid oldest first, even if the money would be enough for a smaller, newer invoice", async () => {

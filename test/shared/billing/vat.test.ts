@@ -7,7 +7,7 @@ import {
   creditNotesOf,
   type Credit,
 } from "../../../shared/billing/invoices/credit-note.ts";
-import { newSeries, vatTotal } from "../../../shared/billing/invoices/invoice.ts";
+import { newSeries, oldSeries, vatTotal } from "../../../shared/billing/invoices/invoice.ts";
 import { usageOf } from "../../../shared/billing/period.ts";
 import { changePlan } from "../../../shared/billing/plan.ts";
 import { refreshVatId, updateProfile } from "../../../shared/billing/profile.ts";
@@ -19,9 +19,11 @@ import { readBalance } from "../../../shared/ledger/ledger.ts";
 import { readRows } from "../../../shared/table/ranked-list.ts";
 import { readProfile } from "../../../shared/wallet/profile.ts";
 import { purchaseHold } from "../../../shared/wallet/purchase.ts";
+import { stateKey } from "../../../shared/wallet/state.ts";
 import { readVatRule } from "../../../shared/wallet/vat.ts";
 import { walletOf } from "../../../shared/wallet/wallet.ts";
 import { withStep } from "../../support/between-calls.ts";
+import { write } from "../../support/domain-work.ts";
 import { useVat } from "../../support/vat.ts";
 import { testTable } from "../../support/world.ts";
 import { newScene } from "./scene.ts";
@@ -288,6 +290,20 @@ test("a credit note returns an amount with its VAT, once for each id, and never 
   expect((await scene.wallet()).posted).toBe(100_000);
 });
 
+test("the credit notes of an account of version 0.1.0 are in the series of its invoices, without a gap", async () => {
+  useVat();
+  const { scene, id } = await invoiced();
+  // Version 0.1.0 stored no series.
+  await write({ update: stateKey(scene.accountId), remove: ["series"] });
+  await credit(scene, "before the next invoice", id, { amount: 100 });
+  scene.on("2026-03-01");
+  await scene.run("2026-02-28");
+  await credit(scene, "after the next invoice", id, { amount: 100 });
+  const series = oldSeries(scene.accountId);
+  expect((await notesIn(scene)).map(({ number }) => number)).toEqual([`${series}-C000001`, `${series}-C000002`]);
+  expect((await scene.invoices()).at(-1)).toMatchObject({ number: `${series}-000002` });
+});
+
 test("a credit note can be for lines of an invoice, each once, and a credit note for an open invoice pays the invoice", async () => {
   useVat();
   const { scene, id } = await invoiced();
@@ -306,6 +322,23 @@ test("a credit note can be for lines of an invoice, each once, and a credit note
   await credit(poor, "all", open?.id ?? "");
   expect(await poor.invoices()).toMatchObject([{ status: "paid", credited: { vat: [{ net: 494, amount: 114 }] } }]);
   expect((await poor.wallet()).posted).toBe(0);
+});
+
+test("a credit note for purchases gives back the VAT that was charged for each of them", async () => {
+  useVat();
+  const scene = await newScene("2026-01-15");
+  await scene.use({ mailboxes: 3 });
+  await scene.topUp(100_000);
+  await profileOf(scene, { name: "Beispiel GmbH", city: "Berlin", country: "DE" });
+  for (const [name, price] of Object.entries({ a: 1_003, b: 1_003, c: 1_002, d: 1_002 })) await buy(scene, name, price);
+  scene.on("2026-02-01");
+  await scene.run("2026-01-31");
+  const [id = ""] = (await scene.invoices()).map((one) => one.id);
+  // The VAT of 19 % is 190.57 cents for each of the first two purchases, and 190.38 cents for each of the others.
+  expect(await credit(scene, "dearer", id, { lines: [2, 3] })).toMatchObject({ total: 2 * (1_003 + 191) });
+  expect(await credit(scene, "cheaper", id, { lines: [4, 5] })).toMatchObject({ total: 2 * (1_002 + 190) });
+  expect(await credit(scene, "usage", id, { lines: [1] })).toMatchObject({ total: 494 + 94 });
+  expect((await scene.wallet()).posted).toBe(100_000);
 });
 
 test("concurrent credit notes do not credit more than the total of the invoice", async () => {
@@ -339,6 +372,17 @@ test("a credit note fails if a concurrent credit note of the same open invoice l
     ).toBe(400);
     expect(invoice?.credited?.notes).toHaveLength(1);
   }
+});
+
+test("a change of other members is not refused because VIES does not know the stored VAT id", async () => {
+  useVat();
+  const scene = await newScene("2026-01-15");
+  await profileOf(scene, german, away);
+  for (const email of ["a@example.de", "b@example.de"])
+    expect(await profileOf(scene, { email }, unknown)).toMatchObject({ email, vat_id_status: "invalid" });
+  await expect(profileOf(scene, { vat_id: german.vat_id }, unknown)).rejects.toThrow("VIES does not know");
+  await expect(profileOf(scene, { country: "DE" }, unknown)).rejects.toThrow("VIES does not know");
+  expect(await profileOf(scene, { email: null }, valid)).toMatchObject({ vat_id_status: "valid" });
 });
 
 test("if VIES does not answer about a VAT id, the id is unverified, VAT applies, and VIES is asked again later", async () => {

@@ -245,8 +245,11 @@ const events: [subject: string, event: NoticeEvent, says: string][] = [
   ],
   [
     "Your plan has ended",
-    eventFor(account, "billing.plan.ended", { data: { plan_id: null, from: "2026-11-01" } }),
-    "On 1 December 2026 the mailboxes are closed",
+    eventFor(account, "billing.plan.ended", {
+      data: { plan_id: null, from: "2026-11-01" },
+      timestamp: "2026-11-02T00:20:00.000Z",
+    }),
+    "The account has no plan since 1 November 2026. Mail is received, read and forwarded, but nothing is sent. On 2 December 2026 the mailboxes are closed",
   ],
   ["Your mailboxes are closed", eventFor(account, "billing.plan.lapsed", { data: {} }), `{"plan_id":"per_mailbox"}`],
   [

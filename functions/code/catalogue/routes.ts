@@ -243,7 +243,7 @@ function range(from: number | undefined, to: number | undefined): string {
   return least === "" && most === "" ? "" : `(${least}..${most})`;
 }
 
-/** Explains functions in brief. A type that is in several answers is written once, in `types`. */
+/** Explains functions in brief. A named type inside several answers is written once, in `types`. */
 function digestsOf(functions: readonly CodeFunction[]) {
   const outputs = functions.map((fn) => outputSchemaOf(fn).$defs ?? {});
   const definitions: Definitions = Object.assign({}, ...outputs);

@@ -43,7 +43,7 @@ const cache = new WeakMap<Catalogue, Index>();
  * - The best match is first. Equal matches keep the catalogue's order.
  * - A stem of three or more letters also matches longer words that begin with it.
  * - A stem of five or more letters that matches nothing matches the most similar word with the same first letter.
- * - Only the first twelve words of the query are searched for.
+ * - Only the first twelve different stems of the query are searched for.
  */
 export function searchFunctions(catalogue: Catalogue, query: string): CodeFunction[] {
   const index = indexOf(catalogue);

@@ -24,7 +24,7 @@ export const usage = `Usage: npm run smoke -- [options]
 
 Reads from every family of functions of a running product. Without --read-only, also creates one resource of each
 family, changes it and deletes it. Changes only resources that it has created, and the muted notices, which it sets
-back. Takes at most a minute.
+back. Usually takes less than a minute.
 
     --url URL          The product's address, such as https://api.example.com. Needs --token.
     --token TOKEN      An access token or a service account token (or SMOKE_TOKEN in the environment).

@@ -199,8 +199,8 @@ const tokenField = `<p><label for="try-token">Access token</label><input id="try
 <p class="demo" hidden><button type="button" id="try-demo">Use a demo token</button></p>`;
 
 /**
- * The form that sends a request from the page, filled with values of the example. The form is hidden until the page's
- * script is ready.
+ * The form that sends a request from the page, filled with the path and the body of the example. The form is hidden
+ * until the page's script is ready.
  */
 function tryForm(operation: ReferenceOperation): string {
   const { values, body } = exampleFor(operation);

@@ -28,7 +28,7 @@ const llmsPath = "/llms.txt";
 
 /**
  * The origin of the endpoint from which the invitation page gets a token. The page's content security policy must allow
- * this origin. Empty if there is no such endpoint.
+ * this origin. Empty if there is no such endpoint, or if the issuer's metadata cannot be read.
  */
 async function tokenOrigin(): Promise<string> {
   // Loaded here, because no other page needs it.

@@ -152,7 +152,7 @@ import { route as workspacesGet } from "./workspaces/get.ts";
 import { route as workspacesList } from "./workspaces/list.ts";
 import { route as workspacesUpdate } from "./workspaces/update.ts";
 
-/** Every route of the public API. Everything about routes is derived from this list. */
+/** The routes of the public API, without the endpoints of code mode and of invoice downloads. */
 export const routes: readonly Route[] = [
   accountsList,
   accountsGet,

@@ -66,7 +66,8 @@ const xml = (body: string, headers: Record<string, string> = {}): Response => ({
 const longestRequest = 16_384;
 
 /**
- * Answers Outlook. The answer is the same for every address of the domain, so the answer tells nothing about mailboxes.
+ * Answers Outlook. The answer does not depend on whether the address exists, so the answer tells nothing about
+ * mailboxes.
  */
 function autodiscover({ body = "", isBase64Encoded }: APIGatewayProxyEventV2, { domain }: Site, now: Date): Response {
   const bytes = Buffer.from(body, isBase64Encoded ? "base64" : "utf8");

@@ -86,7 +86,7 @@ function limitsOf({ access, limit, lambda: { table, uses, heavy } }: Route): Par
   return limit === "outbound" || uses.length > 0 ? { timeoutSeconds: 20 } : {};
 }
 
-/** Every Lambda for requests: one per route, and the entry points that are not routes. */
+/** The Lambdas for requests that every deployment has: one per route, and the entry points that are not routes. */
 export const lambdas: readonly LambdaSpec[] = [
   ...routes.map((route): LambdaSpec => ({
     name: route.name,

@@ -31,7 +31,7 @@ import {
 
 /**
  * Runs the task of a domain that was queued for the time `at`. Removes the queue entry if the domain is due at another
- * time. A task that fails stays due and is retried.
+ * time, or has a status without tasks. A task that fails stays due and is retried.
  */
 export async function advanceDomain(accountId: string, id: string, at: string, work: DomainWork): Promise<void> {
   const domain = await domainById(work.table, accountId, id);

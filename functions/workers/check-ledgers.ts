@@ -14,7 +14,7 @@ type Bounds = { most?: number; atOnce?: number; budgetMs?: number };
 type LedgersChecked = {
   /** The number of all accounts. */
   total: number;
-  /** The number of accounts that this run checked. */
+  /** The number of accounts that this run checked or failed to check. */
   accounts: number;
   /** The number of accounts whose ledger has problems. */
   violations: number;

@@ -18,11 +18,12 @@ const permissionsOf = ({ everything, grants }: StoredExport["permissions"], now:
   grants: grants.filter(({ expires_at }) => isLive(expires_at, now.toISOString())),
 });
 
-/** The number of rows after which the progress is stored. */
+/** The least number of rows between two updates of the progress. */
 const progressEvery = 5_000;
 
 /**
- * The CSV of an export. Counts its rows in `counted`, and stores the progress at the start and after every 5,000 rows.
+ * The CSV of an export. Counts its rows in `counted`. Stores the progress after the first rows, and then after each
+ * further `progressEvery` rows or more.
  */
 async function* csvOf(
   stored: StoredExport,
@@ -47,8 +48,8 @@ async function* csvOf(
 }
 
 /**
- * Writes the file of an export. Does nothing if the export is done already. A call after a failure starts from the
- * beginning.
+ * Writes the file of an export. Does nothing if the export does not exist or is done. A call after a failure starts
+ * from the beginning.
  */
 export async function runExport(
   accountId: string,

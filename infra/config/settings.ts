@@ -299,7 +299,7 @@ export const Settings = z.object({
   imapServer: Server.optional(),
   /** The address at which the mail proxy reaches the POP3 server of the mailboxes, such as `10.0.0.6:110`. */
   popServer: Server.optional(),
-  /** The delay of the mail proxy's answer to a first wrong password. By default 3 seconds. */
+  /** The delay of the mail proxy's answer to a first wrong password, in seconds. By default 3. */
   mailLoginWaitSeconds: z.coerce
     .number<number | string>({ error: "a number of seconds from 0 to 30" })
     .int()

@@ -128,8 +128,8 @@ type Page = {
 };
 
 /**
- * Returns the HTML of a page of the site around its article. The page works without scripts, and loads nothing from
- * other sites.
+ * Returns the HTML of a page of the site around its article. Every page except the playground works without scripts. No
+ * page loads anything from other sites.
  */
 export function layOut(page: Page): string {
   const { path, title, part, summary, article, aside = "", hasMarkdown = false, scripts = [], styles = [] } = page;

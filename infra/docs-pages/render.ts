@@ -63,7 +63,7 @@ const chosenLanguages: Record<string, { key: string; label: string }> = {
   "code-mode": { key: "code-mode", label: "Code mode" },
 };
 
-/** A block of code. The page's script adds a button that copies it. */
+/** A block of code. The page's script adds a button that copies the code. */
 export const codeBlock = (code: string, language = ""): string =>
   `<pre tabindex="0"${language ? ` data-language="${escapeHtml(language)}"` : ""}><code>${highlight(code, language)}\n</code></pre>\n`;
 
@@ -193,9 +193,7 @@ export const renderLine = (markdown: string): string => {
 /** A part of a page for the search: its heading, anchor, and text. */
 export type Section = { id: string; heading: string; text: string };
 
-/**
- * The sections of a rendered page: one before the first heading of depth 2, and one for each heading of depth 2 or 3.
- */
+/** The sections of a rendered page: one before the first heading of depth 2 or 3, and one for each such heading. */
 export function sectionsOf(html: string): Section[] {
   const parts = html.split(/(?=<h[23] id=")/);
   return parts.map((part) => {

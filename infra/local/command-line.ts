@@ -19,8 +19,8 @@ const advice: Record<string, string> = {
 };
 
 /**
- * Converts an error of the file system into a `StartProblem` with advice. Returns a `StartProblem` unchanged. Returns
- * undefined for any other error.
+ * Converts an error of the file system into a `StartProblem`, if there is advice for the error. Returns a
+ * `StartProblem` unchanged. Returns undefined for any other error.
  */
 export function startProblemOf(error: unknown): StartProblem | undefined {
   if (error instanceof StartProblem) return error;

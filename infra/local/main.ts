@@ -54,7 +54,10 @@ async function seedBigHere(signal: AbortSignal): Promise<void> {
   await seedBig({ table, accountId, ownerId: memberId(accountId, "a"), onProgress, signal });
 }
 
-/** On the first signal, stops the product and exits with code 0. On a second signal, exits at once with code 1. */
+/**
+ * On the first signal, stops the product and exits with code 0. On a second signal, exits at once with code 1, unless
+ * both signals come from one key press.
+ */
 function stopOnSignal(stop: () => Promise<void>): void {
   let firstAt: number | undefined;
   const onSignal = (): void => {

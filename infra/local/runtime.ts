@@ -60,8 +60,8 @@ async function loadFunction({ name, file, triggers }: LambdaSpec): Promise<Lambd
 }
 
 /**
- * Starts the server for the websites and mail settings of domains. If `port` is taken, uses another free port. Health
- * checks ask this server for MTA-STS policies.
+ * Starts the server for the websites and mail settings of domains. If the server cannot start on `port`, uses a free
+ * port. Health checks ask this server for MTA-STS policies.
  */
 async function openWeb(port: number, onError: GatewayOptions["onError"]): ReturnType<typeof startGateway> {
   const options = {

@@ -163,7 +163,7 @@ async function accepts(port: number): Promise<boolean> {
 export type MailServer = {
   /** All settings. A setting that was not given has its default. */
   values: Values & Needed;
-  /** Resolves with the name of the first daemon that ends by itself. */
+  /** Resolves with the name of the first daemon that ends, also if `stop` ends it. */
   ended: Promise<string>;
   /** Stops all daemons by their process ids. Does not delete the folder. */
   stop: () => Promise<void>;

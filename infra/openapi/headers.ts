@@ -5,7 +5,7 @@ import { type Route, mayReplay } from "../../shared/http/route.ts";
 
 type Header = { schema: { type: "string" | "integer"; pattern?: string; enum?: string[] }; description: string };
 
-/** Every response header, by name. */
+/** The response headers that the document describes, by name. */
 const answerHeaders = {
   "X-Request-Id": {
     schema: { type: "string" },

@@ -157,7 +157,7 @@ async function revokeIn(
 ): Promise<{ account_id: string; grant_id: string }[]> {
   const commit = operatorCommit(table, accountId, "super-admin remove", now);
   const revoked: { account_id: string; grant_id: string }[] = [];
-  // One in a transaction, because each changes the item of the user.
+  // One grant in each transaction, because every revocation changes the item of the user.
   for (const { id } of await getAssignments(table, accountId, ids)) {
     await commit(async () => {
       const found = await getAssignments(table, accountId, [id]);

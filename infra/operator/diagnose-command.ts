@@ -96,7 +96,10 @@ const countBy = (rows: readonly Row[], name: string): Record<string, number> =>
     [...Map.groupBy(rows, (row) => String(row[name]))].map(([value, group]) => [value, group.length] as const),
   );
 
-/** The due work of the account: for each queue, the number of due tasks and the time of the oldest task. */
+/**
+ * The due work of the account: for each queue, the number of due tasks and the time of the oldest task. Of each queue,
+ * reads the oldest 10,000 due tasks at most.
+ */
 async function overdue(table: Table, accountId: string): Promise<Row[]> {
   const now = clock().toISOString();
   const found = await Promise.all(
@@ -112,7 +115,7 @@ async function overdue(table: Table, accountId: string): Promise<Row[]> {
 
 const StoredRate = z.object({ tat: z.number() });
 
-/** The rate-limit buckets of the account's members, without empty buckets. */
+/** The rate-limit buckets of some members of the account, without empty buckets. */
 async function rateLimits(table: Table, accountId: string, memberIds: readonly string[]): Promise<Row[]> {
   const names = memberIds.flatMap((id) =>
     limitClassNames.flatMap((name) => [`${id}#${name}`, `${id}#${name}#${accountId}`]),
@@ -126,7 +129,7 @@ async function rateLimits(table: Table, accountId: string, memberIds: readonly s
   });
 }
 
-/** The webhooks that are disabled or failing. */
+/** The webhooks that are disabled or failing, among the first `rowLimit` webhooks of the account. */
 async function troubledWebhooks(table: Table, accountId: string): Promise<Row[]> {
   const { items } = await readPage(table, listWebhooks, accountId);
   const refs = items.map(({ id }) => ({ account_id: accountId, webhook_id: String(id) }));

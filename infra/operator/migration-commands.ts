@@ -17,8 +17,8 @@ import type { Command } from "./commands.ts";
 const names = migrations.map(({ name }) => name);
 
 /**
- * The state of a migration, and the time since which it has this state. `new` means that no worker has seen the
- * migration yet.
+ * The state of a migration, and the time since which it has this state. For `failing`, the time is the start of the
+ * migration. `new` means that no worker has seen the migration yet.
  */
 function phaseOf(progress: MigrationProgress | undefined, failed: number): { state: string; since: string | null } {
   if (!progress) return { state: "new", since: null };

@@ -125,7 +125,7 @@ async function mailboxesOfPerson(table: Reader, { emails }: DataSubject): Promis
   return found.flat();
 }
 
-/** Gathers all stored data about a person (GDPR articles 15 and 20). */
+/** Gathers the data about a person in the table (GDPR articles 15 and 20). */
 async function exportPerson(table: Table, options: PersonOptions): Promise<Record<string, unknown>> {
   const ids = await accountsAmong(table, options["account"]);
   const person = await findPerson(table, ids, options);
@@ -247,7 +247,7 @@ const personOptions = {
 /** The operator's commands for the rights of a person (GDPR articles 15, 17 and 20). */
 export const personCommands: Record<string, Command> = {
   "person export": {
-    summary: "Export all stored data about a person (GDPR articles 15 and 20). Use --json.",
+    summary: "Export the stored data about a person (GDPR articles 15 and 20). Use --json.",
     options: personOptions,
     run: exportPerson,
   },

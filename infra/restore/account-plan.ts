@@ -210,7 +210,7 @@ function conflictsOf({ past, live }: Domains, ips: ReadonlySet<string>): string[
   for (const [id, before] of past) {
     const present = live.get(id);
     if (present ? !isDeepStrictEqual(atRegistrar(before), atRegistrar(present)) : isRegistered(before)) {
-      const what = present ? "was registered, renewed or transferred" : "and its registration were deleted";
+      const what = present ? "changed at the registrar" : "and its registration were deleted";
       conflicts.push(`The domain ${before.name} ${what} after the restored time. Restore to a later time.`);
     }
     const [ip, sends] = [before.dedicated_ip_id, present?.dedicated_ip_id ?? null];
@@ -261,7 +261,8 @@ export async function planRestore(restore: Restore): Promise<RestorePlan> {
   const removals = rows.filter(({ what }) => what === "remove");
   const others = rows.filter(({ what }) => what !== "remove");
   return {
-    // Names come first. If another account takes a name in the meantime, the restore stops before any other change.
+    // Names come first. If another account takes a name in the meantime, the restore stops before it changes tokens and
+    // resources.
     steps: [...names.steps, ...tokens, ...others, ...removals],
     conflicts: [...names.conflicts, ...conflictsOf(domains, ips)],
     domains,

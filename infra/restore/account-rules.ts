@@ -2,7 +2,7 @@
  * The ways in which the restore of an account treats a row of its partition.
  * - `restored`: the row gets its state at the restored time. A row that did not exist at that time is removed. These
  *   rows are the customer's resources.
- * - `kept`: an existing row does not change, and a missing row is added. These rows are written once and never removed:
+ * - `kept`: an existing row does not change, and a missing row is added. These rows are records that are never removed:
  *   the ledger, invoices and the audit log. A restore must not undo movements of money, because the payment provider
  *   and the registrar do not undo them.
  * - `left`: the restore neither changes nor adds nor removes the row. Some of these rows describe the world outside the

@@ -49,7 +49,10 @@ export type RestoreResult = {
   /** The numbers of rows by change and kind of row, such as `change LIST#mailboxes`. */
   rows: Record<string, number>;
   conflicts: string[];
-  /** The zones of domains that did not exist at the restored time. Delete these zones at the DNS provider. */
+  /**
+   * The zones of domains that did not exist at the restored time. Delete these zones at the DNS provider. Empty in a
+   * dry run.
+   */
   zones_left: string[];
   /** The problems that the checks of the ledger and of the lists found, and failed migrations. Empty in a dry run. */
   problems: string[];
@@ -173,7 +176,7 @@ async function problemsOf(table: Table, accountId: string): Promise<string[]> {
 /**
  * Restores the resources of one account from a table that was restored by point-in-time recovery. `account-rules.ts`
  * has the rule for each kind of row. Outside the account's partition, only the rows that point to the account change:
- * the holders of names, tokens, and the lists of users' accounts.
+ * the holders of names, tokens, the lists of users' accounts, and the tasks in the queues.
  *
  * At the end, the migrations (`shared/migrations`) convert restored rows of an earlier version to their present form.
  *

@@ -6,8 +6,9 @@ import { rehearse } from "./rehearse.ts";
 
 const usage = `Usage: npm run restore-rehearsal -- --table NAME [options]
 
-Restores a deployed table to a scratch table, compares the two, and deletes the scratch table. The deployed table is
-only read. A rehearsal takes minutes to hours, and costs DynamoDB's price of a restore: see docs/deploy.md.
+Restores a deployed table to a scratch table, compares some accounts in the two, and deletes the scratch table. The
+deployed table is only read. A rehearsal takes minutes to hours, and costs DynamoDB's price of a restore: see
+docs/deploy.md.
 
     --table NAME    The deployed table, from the stack's output TableName.
     --sample N      The number of accounts to compare, spread over all accounts. By default 20.
@@ -15,7 +16,7 @@ only read. A rehearsal takes minutes to hours, and costs DynamoDB's price of a r
     --keep          Keeps the scratch table, for inspection.
     --help          Shows this text.
 
-Exit codes: 0 the tables are the same, 1 they differ or the rehearsal failed, 2 the command line is not valid.
+Exit codes: 0 no problem was found, 1 a problem was found or the rehearsal failed, 2 the command line is not valid.
 `;
 
 const RestoreOptions = z.strictObject({
@@ -57,7 +58,7 @@ async function main(options: z.output<typeof RestoreOptions>): Promise<void> {
     now: () => new Date(),
   });
   for (const problem of problems) complain(problem);
-  const verdict = problems.length === 0 ? "The restored table is correct." : `${problems.length} problems.`;
+  const verdict = problems.length === 0 ? "No problem was found." : `${problems.length} problems.`;
   say(`${verdict} ${compared} of ${accounts} accounts and ${changes} of their changes were compared.`);
   if (problems.length > 0) process.exitCode = 1;
 }

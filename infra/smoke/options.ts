@@ -22,9 +22,9 @@ export class Misuse extends Error {}
 
 export const usage = `Usage: npm run smoke -- [options]
 
-Reads from every family of functions of a running product. Without --read-only, also creates one resource of each
-family, changes it and deletes it. Changes only resources that it has created, and the muted notices, which it sets
-back. Takes at most a minute.
+Reads from nearly every family of functions of a running product. Without --read-only, also creates resources of most
+families, changes them and deletes them. Changes only resources that it has created, and the muted notices, which it
+sets back. Usually takes less than a minute.
 
     --url URL          The product's address, such as https://api.example.com. Needs --token.
     --token TOKEN      An access token or a service account token (or SMOKE_TOKEN in the environment).

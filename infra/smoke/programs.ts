@@ -26,7 +26,7 @@ function checkEnvelope(scene: Scene, envelope: Envelope): void {
   throw new Error(`the program ended ${envelope.status}: ${code}: ${message}`);
 }
 
-/** Deletes a tag that an interrupted program left behind. Finds the tag by its name. */
+/** Deletes a tag that an interrupted program left behind. Finds the tag by its name among the first 100 tags. */
 async function removeTags({ api, path, name }: Scene): Promise<void> {
   const { items } = await api.tags.list({ ...path, page_size: 100 });
   for (const { id, name: tagName } of items) {

@@ -8,7 +8,7 @@ export type Check = {
   name: string;
   /** Whether the check creates resources. */
   writes?: true;
-  /** Whether the run ends when this check fails. */
+  /** Whether the run ends if this check fails or cannot run. */
   essential?: true;
   /**
    * Runs the check, and may return a note. Throws `Skip` if the check is not possible here. Throws any other error if
@@ -28,8 +28,8 @@ export type RunOptions = {
 };
 
 /**
- * The reason why a refusal is not an error of the product: the token lacks a capability, or the account cannot be
- * changed. Undefined for any other error.
+ * The reason why an error is not an error of the product: the check is not possible here, the token lacks a capability,
+ * or the account cannot be changed. Undefined for any other error.
  */
 function excuseOf(error: unknown): string | undefined {
   if (error instanceof Skip) return error.message;
@@ -58,8 +58,8 @@ async function outcomeOfRunning({ name, run }: Check, scene: Scene): Promise<Che
 }
 
 /**
- * Removes all leftovers, the newest first. Returns a failure with the leftover's name for each leftover that cannot be
- * removed.
+ * Removes all leftovers, the newest first. Returns an outcome with the leftover's name for each. Succeeds for a
+ * leftover that does not exist any more, and fails for a leftover that cannot be removed.
  */
 async function tidyUp(scene: Scene): Promise<CheckResult[]> {
   const outcomes: CheckResult[] = [];

@@ -54,7 +54,7 @@ const containers: Check[] = [
       const at = { ...path, domain: name };
       scene.registerRemoval(`domain ${name}`, () => api.domains.delete(at));
       scene.domain = name;
-      expect(data.nameservers.length === 2, "the domain has fewer than two nameservers");
+      expect(data.nameservers.length === 2, "the domain does not have two nameservers");
       await api.domains.update({ ...at, dmarc_policy: "quarantine" });
       const { dmarc_policy } = await api.domains.get(at);
       expect(dmarc_policy === "quarantine", "the change is not in the answer");

@@ -2,8 +2,8 @@ import type { StageSettings } from "../config/settings.ts";
 import { standardVatRates } from "../config/vat-rates.ts";
 
 /**
- * A production stage with every setting, except two: `readOnly` is for incidents, and `smtpSecretName` would replace
- * SES.
+ * A production stage with every setting, except three: `readOnly` is for incidents, `restoredTable` is for a restored
+ * table, and `smtpSecretName` would replace SES.
  * - Copy this file to `<your stage>.ts`.
  * - Remove the settings that you do not need.
  * - Enter your own names.

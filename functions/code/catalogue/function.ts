@@ -81,7 +81,7 @@ export function rawInput({ argumentParts, route }: CodeFunction, values: Readonl
 }
 
 /**
- * A score of 1 is 25 units. The score of a list is its page size / 25, so its score in units is a whole number. Sums of
+ * A score of 1 is 25 units. A list can have its page size / 25 as its score, which is a whole number of units. Sums of
  * units are therefore exact.
  */
 export const scoreUnit = 25;

@@ -121,7 +121,7 @@ export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
     summary: "Find functions by words",
     synonyms: ["look for", "how to", "which"],
     description:
-      "The ten functions that match best. A word counts most in a name, a summary or the function's synonyms, and least in parameters and descriptions. A word of the query also matches longer words that begin with it. A word of the query that matches nothing counts as the most similar word. Only the first twelve words of the query are used.",
+      "The ten functions that match best. A word counts most in a name, a summary or the function's synonyms, and least in parameters and descriptions. A word of the query also matches longer words that begin with it. A word of the query that matches nothing counts as the most similar word. Only the first twelve different words of the query are used.",
     query: z.strictObject({
       query: z.string().min(1).max(200).meta({ description: "Words, in any order.", example: "reset password" }),
     }),
@@ -243,7 +243,7 @@ function range(from: number | undefined, to: number | undefined): string {
   return least === "" && most === "" ? "" : `(${least}..${most})`;
 }
 
-/** Explains functions in brief. A type that is in several answers is written once, in `types`. */
+/** Explains functions in brief. A named type inside several answers is written once, in `types`. */
 function digestsOf(functions: readonly CodeFunction[]) {
   const outputs = functions.map((fn) => outputSchemaOf(fn).$defs ?? {});
   const definitions: Definitions = Object.assign({}, ...outputs);

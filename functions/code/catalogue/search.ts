@@ -2,7 +2,7 @@ import { closestName } from "../language/spelling.ts";
 import type { Catalogue, CodeFunction } from "./function.ts";
 
 const maxResults = 10;
-/** The most words of a query that are searched for. */
+/** The most different words of a query that are searched for. */
 const searchedWords = 12;
 
 /** The weight of a word, by the part of the function in which it occurs. */
@@ -43,7 +43,7 @@ const cache = new WeakMap<Catalogue, Index>();
  * - The best match is first. Equal matches keep the catalogue's order.
  * - A stem of three or more letters also matches longer words that begin with it.
  * - A stem of five or more letters that matches nothing matches the most similar word with the same first letter.
- * - Only the first twelve words of the query are searched for.
+ * - Only the first twelve different words of the query are searched for. Words such as `the` do not count.
  */
 export function searchFunctions(catalogue: Catalogue, query: string): CodeFunction[] {
   const index = indexOf(catalogue);

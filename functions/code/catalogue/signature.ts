@@ -6,8 +6,8 @@ import { type CodeFunction, inputSchemaOf } from "./function.ts";
 
 type Options = {
   /**
-   * Whether a string's description shows the example of its schema instead of its length limits. If the schema has no
-   * example, the description shows the limits.
+   * Whether a string's description shows the example of its schema instead of its format or length limits. Without an
+   * example, the description shows the format, or the limits if there is no format.
    */
   examples?: boolean;
 };

@@ -102,7 +102,7 @@ const endSentence = (sentence: string): string => (/[.?!]$/.test(sentence) ? sen
 export const formatPath = ([name = "", ...path]: readonly (string | number)[]): string =>
   [name, ...path.map((step) => (typeof step === "number" ? `[${step}]` : `.${clip(step)}`))].join("");
 
-/** The diagnostic for an argument without a name. It suggests the parameter at the same position. */
+/** The diagnostic for an argument without a name. It suggests the parameter at the same position, if there is one. */
 function positionalArgument({ at }: Argument, index: number, fn: CodeFunction): Diagnostic {
   const name = [...fn.argumentParts.keys()][index];
   const hint = name === undefined ? "It takes no more arguments." : `Write \`${name}=…\`.`;
@@ -204,7 +204,7 @@ function parse(fn: CodeFunction, values: ReadonlyMap<string, unknown>): void {
 
 /**
  * The input of a call, when all values of the call are known. Throws InvalidInput if `payload` is missing, is not a
- * dict or names another account. The route validates the rest.
+ * dict or does not name the account of the call. The route validates the rest.
  */
 export function inputOf(fn: CodeFunction, values: ReadonlyMap<string, unknown>): RawInput {
   checkPayload(fn, values);

@@ -45,7 +45,7 @@ type CheckedResult = { type: StaticType; units: number; dryUnits: number };
 
 /** Checks the calls of a program and collects their diagnostics. */
 export class CallChecker {
-  /** The account id of each call. A call whose account is known only during the run has no entry. */
+  /** The account id of each call. A call has no entry if it names no account, or if only the run shows which. */
   readonly accounts = new Map<Call, string>();
   readonly #context: CheckerContext;
   readonly #variables: Variables;

@@ -65,7 +65,7 @@ class Checker {
     this.#calls = new CallChecker(context, this.#variables, this.diagnostics);
   }
 
-  /** The account id of each call. A call whose account is known only during the run has no entry. */
+  /** The account id of each call. A call has no entry if it names no account, or if only the run shows which. */
   get accounts(): ReadonlyMap<Call, string> {
     return this.#calls.accounts;
   }
@@ -81,7 +81,10 @@ class Checker {
     return this.#needs;
   }
 
-  /** Checks an expression and returns its type. `factor` is the most times that a run can evaluate the expression. */
+  /**
+   * Checks an expression and returns its type. `factor` is the most times that a run can evaluate the expression, if a
+   * list of unknown length counts as `callLimit` items.
+   */
   #typeOf(node: Expression, loops: LoopVariables, factor: number): StaticType {
     switch (node.kind) {
       case "name":
@@ -347,7 +350,7 @@ export type CheckedCall = {
   index: number;
   call: Call;
   fn: CodeFunction;
-  /** The id of the call's account. Undefined if the account is known only during the run. */
+  /** The id of the call's account. Undefined if the call names no account, or if only the run shows which. */
   account?: string | undefined;
 };
 
@@ -371,7 +374,7 @@ export type Checked = {
   diagnostics: Diagnostic[];
   /** The complexity score. 0 if the program has a mistake, unless the only mistake is that the score is too high. */
   score: number;
-  /** The score of a dry run of the program. A dry run only authorizes writes. */
+  /** The score of a dry run of the program. A dry run only authorizes writes. 0 if the program has a mistake. */
   dryScore: number;
   /** Whether the program reads a variable that it does not assign. */
   readsUnassigned?: boolean;
@@ -384,6 +387,8 @@ export type Checked = {
  * - the functions it calls
  * - their arguments, as far as they are known
  * - its variables and the members it reads from results
+ * - the types of its values
+ * - lines without an effect
  * - its complexity score
  */
 export function check({ statements }: Program, context: CheckerContext): Checked {

@@ -10,7 +10,7 @@ import { methodHintOf } from "../language/hints.ts";
 import { clip } from "../language/messages.ts";
 import { closestName } from "../language/spelling.ts";
 
-/** The verbs of this API's function names, each with the verbs that other APIs use for the same action. */
+/** Frequent verbs of this API's function names, each with the verbs that other APIs use for the same action. */
 const verbs: readonly (readonly [string, readonly string[]])[] = [
   ["add", ["create", "new", "insert", "post", "register", "connect"]],
   ["create", ["add", "new", "insert"]],

@@ -172,8 +172,8 @@ function labelAndPreview(
 type Refusal = InvalidInput | Problem;
 
 /**
- * Whether an error refuses only this call. The dry run then lists the error and goes on. Exhausted rate limits and
- * failures of the API end the dry run.
+ * Whether an error refuses only this call, unlike an exhausted rate limit or a failure of the API. A dry run lists the
+ * refusal of a write, and ignores the refusal of a read after a write. All other errors end the dry run.
  */
 const isRefusal = (error: unknown): error is Refusal =>
   error instanceof InvalidInput ||

@@ -54,7 +54,7 @@ function withPartialFailure({ responses, completed, error }: ProgramRun, outcome
 
 /**
  * The names of the first five variables that hold results of writes and were kept in the session. If there are more
- * such variables, the last entry says how many more.
+ * such variables, the last entry says how many more. Empty if `unsaved` does not name all lost variables.
  */
 function keptNames(completed: ProgramRun["completed"], { sessionId, unsaved }: SessionOutcome): string[] {
   if (sessionId === undefined || unsaved?.not_kept_total !== undefined) return [];

@@ -38,7 +38,7 @@ export type RunProgramOptions = CallOptions & {
 export type Follower = {
   /** Whether the sender has cancelled the program. */
   isCancelled: () => Promise<boolean>;
-  /** Called after each call, with the number of calls that have completed. */
+  /** Called after each completed call, with the number of calls that have completed. */
   progressed?: (completed: number) => void;
 };
 
@@ -59,8 +59,8 @@ type CallOptions = {
 export type Caller = {
   checkedCall: (call: Call) => CheckedCall;
   /**
-   * Throws `out_of_time` after the time limit of the program or of calls of other services, and `cancelled` after the
-   * sender has cancelled the program.
+   * Throws `out_of_time` after the time limit for the call, which is shorter if the call uses other services. Throws
+   * `cancelled` after the sender has cancelled the program.
    */
   throwIfStopped: (call: Call) => Promise<void>;
   perform: Perform;
@@ -141,7 +141,7 @@ const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? n
 
 /**
  * Derives the idempotency key of one call. The key depends on the index of the call in the program, and on the index of
- * the item in each comprehension around the call.
+ * the item in each `for` around the call.
  */
 const callKey = (key: string, index: number, path: readonly number[]): string =>
   hash("sha256", `${[index, ...path].join(".")}/${key}`, "base64url");

@@ -51,7 +51,7 @@ const Stored = z.object({ envelope: CodeResponse, held: z.array(Held) });
 type Stored = z.output<typeof Stored>;
 
 /**
- * Runs a program at most once per `requestId`.
+ * Runs a program that its sender may send again with the same `requestId`.
  * - A repeat with the same id, program, session and principal within an hour gets the stored envelope. The caller must
  *   still hold the permissions of the first run.
  * - A program runs again if it failed, if it was cut off before its envelope was stored, or if the envelope must not be
@@ -171,9 +171,9 @@ async function storeEnvelope(
 }
 
 /**
- * Compresses an envelope, and charges the cost of storing it. Returns undefined if the envelope must not be stored, or
- * if the rate limit has no room for the cost. For a cancelled program, returns the envelope without results instead of
- * undefined.
+ * Compresses an envelope, and charges the cost of storing it. Returns undefined if the envelope must not be stored, if
+ * it does not fit into one item, or if the rate limit has no room for the cost. For a cancelled program, returns the
+ * envelope without results instead of undefined.
  */
 async function storedTextOf(
   { envelope, permissions, withheld }: ProgramResult,

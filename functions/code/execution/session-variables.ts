@@ -68,8 +68,8 @@ export const readFromSession = (steps: readonly Pick<CheckedStatement, "needs">[
 /**
  * Saves the variables that completed steps assigned, except those that keep their former value. This renews the
  * session. If there is nothing to save, renews the session only if the program has read a variable of it. A value that
- * may contain a secret is never saved. Returns the variables that were not saved. An error is not thrown: the variables
- * then count as not saved.
+ * may contain a secret or a signed URL is never saved. A program that may only read saves nothing. Returns the
+ * variables that were not saved. An error is not thrown: the variables then count as not saved.
  */
 export async function saveVariables(
   ref: SessionRef,

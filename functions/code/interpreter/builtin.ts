@@ -46,8 +46,8 @@ export type Builtin = {
    */
   check: (args: readonly (StaticArgument | undefined)[]) => StaticType | InvalidArgument;
   /**
-   * Returns the result. Uses a step for each item that the builtin reads. The caller uses the steps for the size of the
-   * result. Throws LanguageError.
+   * Returns the result. Uses steps for the items and characters that the builtin reads. The caller uses the steps for
+   * the size of the result. Throws LanguageError.
    */
   evaluate: (args: readonly unknown[], run: BuiltinRun) => unknown;
 };

@@ -35,7 +35,7 @@ function listOf(xs: StaticArgument | undefined, item: StaticType): StaticType {
   return { type: "list", item, ...(most === undefined ? {} : { most }) };
 }
 
-/** Reads the items of a list or the keys of a dict, and uses a step for each. */
+/** Reads the items of a list or the keys of a dict, and uses `steps` steps for each. */
 function readItems(value: unknown, { budget, at }: BuiltinRun, steps = 1): unknown[] {
   const items: unknown[] = Array.isArray(value) ? value : Object.keys(value as object);
   useSteps(budget, items.length * steps, at);

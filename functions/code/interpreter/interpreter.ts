@@ -60,7 +60,7 @@ export type Effect =
       kind: "call";
       call: Call;
       args: ReadonlyMap<string, unknown>;
-      /** The index of the item in each comprehension around the call, outermost first. */
+      /** The index of the item in each `for` around the call, outermost first. */
       path: readonly number[];
       /** Whether an unknown value decides if the call is made. */
       isUnsure: boolean;
@@ -73,7 +73,7 @@ export type Evaluation<T = unknown> = Generator<Effect, T, unknown>;
 /** The variables that an expression can read, and the state of its evaluation. */
 export type Scope = {
   variables: ReadonlyMap<string, unknown>;
-  /** The loop variables of the innermost comprehension. `outer` is the scope around this comprehension. */
+  /** The loop variables of the innermost `for`. `outer` is the scope around this `for`. */
   loop?: { names: readonly string[]; values: readonly unknown[]; index: number; outer: Scope };
   budget: Budget;
   /** Whether calls may be answered with `unknownValue`. */
@@ -84,7 +84,7 @@ export type Scope = {
 
 const unsure = (scope: Scope): Scope => ({ ...scope, isUnsure: true });
 
-/** The item index in each surrounding comprehension, outermost first. */
+/** The index of the item in each surrounding `for`, outermost first. */
 function loopIndexes(scope: Scope): number[] {
   const path: number[] = [];
   for (let { loop } = scope; loop; { loop } = loop.outer) path.push(loop.index);
@@ -93,7 +93,7 @@ function loopIndexes(scope: Scope): number[] {
 
 /**
  * Evaluates a checked expression. The evaluation does not make calls: it yields each call to its driver. Throws
- * LanguageError if an operation does not fit its values.
+ * LanguageError if an operation does not fit its values, or if a limit is exceeded.
  */
 export const evaluate = (node: Expression, scope: Scope): Evaluation =>
   scope.mayBeUnknown ? evaluateGuarded(node, scope) : evaluateNode(node, scope);
@@ -107,7 +107,7 @@ const unsureErrorSteps = 500;
 /**
  * Evaluates an expression whose calls may be answered with `unknownValue`. The result of an operation on an unknown
  * value is unknown too. If an unknown value decides which of several parts is evaluated, every one of these parts is
- * evaluated as unsure: the part's calls are marked, and an error makes the part's value unknown. Only the error
+ * evaluated as unsure: the part's calls are marked, and an error makes the part's value unknown. Of these errors, only
  * `too_much_work` ends the whole evaluation.
  */
 function* evaluateGuarded(node: Expression, scope: Scope): Evaluation {

@@ -184,7 +184,7 @@ const plainTypes = new Map<TypeName, StaticType>([
   ["null", { none: true }],
 ]);
 
-/** The static type of a value whose members and items are unknown. */
+/** The static type of a value whose members and items are unknown. Empty for a list and for a dict. */
 export const plainType = (type: TypeName): StaticType => plainTypes.get(type) ?? {};
 
 /** The type of a dict that the program writes out. Its members are known if all keys are known. */

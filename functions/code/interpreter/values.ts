@@ -7,8 +7,8 @@ import { type StepBudget, sizeOf, useSteps } from "./budget.ts";
 import { charactersOf } from "./texts.ts";
 
 /**
- * The placeholder for a value that is known only during a run. The placeholder is a symbol, because every schema
- * rejects symbols.
+ * The placeholder for a value that is known only during a run. The placeholder is a symbol, because the schemas of JSON
+ * values reject symbols.
  */
 export const unknownValue = Symbol("unknown");
 

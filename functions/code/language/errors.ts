@@ -16,7 +16,7 @@ export type Diagnostic = {
 };
 
 /**
- * The codes of the mistakes and limits of code mode. A call that fails has a code of the REST API instead.
+ * The codes of the mistakes and limits of code mode. A call that the API refuses has a code of the REST API instead.
  * `docs/code-mode.md` explains each code.
  */
 export const programErrorCodes = [
@@ -45,7 +45,7 @@ export const programErrorCodes = [
   "value_too_large",
 ] as const;
 
-/** The error that the lexer, the parser and the interpreter throw for a mistake in a program. */
+/** The error for a mistake in a program, for an exceeded limit and for a cancelled program. */
 export class LanguageError extends Error {
   readonly diagnostic: Diagnostic;
 
@@ -56,8 +56,8 @@ export class LanguageError extends Error {
 }
 
 /**
- * The number of mistakes that get a message. Further mistakes are only counted, because it takes long to find the
- * suggestions for a message.
+ * The number of mistakes after which `add` leaves out the message, because it takes long to find the suggestions for a
+ * message.
  */
 const detailedDiagnostics = 5;
 
@@ -65,12 +65,12 @@ const detailedDiagnostics = 5;
 export class DiagnosticList {
   readonly diagnostics: Diagnostic[] = [];
 
-  /** Whether the next mistake gets a message. */
+  /** Whether the next mistake gets a message from `add`. */
   get isDetailed(): boolean {
     return this.diagnostics.length < detailedDiagnostics;
   }
 
-  /** Adds a mistake. `messageOf` is called only if the mistake gets a message. */
+  /** Adds a mistake. Calls `messageOf` only if `isDetailed`. Otherwise the message is empty. */
   add(code: string, at: Position, messageOf: () => string): void {
     this.diagnostics.push({ code, message: this.isDetailed ? messageOf() : "", at });
   }

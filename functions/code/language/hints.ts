@@ -41,7 +41,7 @@ export function methodHintOf(name: string, of: string, methodNames: Iterable<str
 }
 
 /**
- * Hints for words and signs of other languages, and for unsupported parts of Starlark. Each says what to write instead.
+ * Hints for words and signs of other languages, and for unsupported parts of Starlark. Most say what to write instead.
  */
 const hints: Record<string, string> = {
   else: "An `else` belongs to a value with `if`: `x if condition else y`.",

@@ -5,7 +5,10 @@ import { signHintOf } from "./hints.ts";
 import { sourceLimitBytes } from "./limits.ts";
 import { messages } from "./messages.ts";
 
-/** Finds the closing quotes of a string that begins at `start`; -1 if there are none before `limit`. */
+/**
+ * Finds the closing quotes of a string that begins at `start`; -1 if there are none before `limit`. A string that
+ * begins with one quote mark must also end on its line.
+ */
 function endOfString(source: string, start: number, limit: number, quotes: string): number {
   for (let end = start; end + quotes.length <= limit; end += source[end] === "\\" ? 2 : 1) {
     if (source.startsWith(quotes, end)) return end;

@@ -6,7 +6,7 @@
 /** The longest program, in bytes of UTF-8. Beyond it: `source_too_large`, or 422 over A2A. */
 export const sourceLimitBytes = 65_536;
 
-/** The deepest nesting of brackets and signs in a program. Beyond it: `nesting_too_deep`. */
+/** The deepest nesting of brackets, signs and `else` in a program. Beyond it: `nesting_too_deep`. */
 export const nestingLimit = 32;
 
 /** The most calls in the source of a program, and the most calls that a run makes. Beyond it: `too_many_calls`. */

@@ -1,5 +1,5 @@
 /*
- * The messages of the parser and the lexer. Each says what to write instead.
+ * The messages of the parser and the lexer. Most say what to write instead.
  */
 export const messages = {
   indentation: "Indent every line like the first.",

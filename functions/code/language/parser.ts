@@ -384,8 +384,8 @@ function parseArguments(parser: Parser, generatorHint: string = messages.generat
 
 /**
  * Parses a program of assignments and expressions. The whole program may be indented. Without its indentation, a
- * program is valid Starlark, except for f-strings, the constants `true`, `false` and `null`, and reserved words in the
- * names of functions. Throws LanguageError at the first mistake.
+ * program is valid Starlark, except for f-strings, the constants `true`, `false` and `null`, reserved words in the
+ * names of functions, and a Markdown fence around the program. Throws LanguageError at the first mistake.
  */
 export function parse(source: string, builtins: BuiltinNames): Program {
   try {

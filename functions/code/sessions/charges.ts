@@ -12,7 +12,7 @@ export const unitsToWrite = (bytes: number): number => Math.floor(bytes / writte
 
 /** The reserved score of a program. */
 export type Reservation = {
-  /** The account whose own rate limit was charged; undefined if the caller's limit was charged. */
+  /** The account whose own rate limit was charged; undefined if no such limit was charged. */
   ownLimitOf: string | undefined;
   /** Gives back the part of the score that was not used. */
   settle: (used: number) => Promise<void>;

@@ -41,7 +41,7 @@ const CodeSession = z
         }),
       )
       .meta({ description: "The variables that earlier programs assigned." }),
-    created_at: moment("When the session began. Null for a session without variables."),
+    created_at: moment("When the session began. Null if it has not begun."),
     last_used_at: moment("When a program last used the session."),
     expires_at: moment("When the session ends, unless a program uses it earlier."),
   })

@@ -18,15 +18,15 @@ import { sessionLimitBytes, sessionsLimit } from "../language/limits.ts";
 const listKey = (principalId: string): Key => ({ PK: `PRINCIPAL#${principalId}`, SK: "SESSIONS" });
 
 /**
- * The time after a recorded use in which further uses are not recorded, in milliseconds. Programs in quick succession
- * thus cost one write.
+ * The time after a recorded use in which further uses are not recorded in the list of sessions, in milliseconds.
+ * Programs in quick succession thus write the list once.
  */
 const recordedMs = 1_000;
-/** Tells whether the use recorded at `usedAt` is so recent that a use at `now` need not be recorded. */
+/** Tells whether the use recorded at `usedAt` is so recent that a use at `now` need not be recorded in the list. */
 const isRecorded = (usedAt: number, now: number): boolean => usedAt + recordedMs > now;
 /**
- * The life of a session after a recorded use, in milliseconds. A use within the next second is not recorded. Because of
- * the extra second, such a use also gives the session a full hour.
+ * The life of a session after a recorded use, in milliseconds. A use within the next second may not be recorded.
+ * Because of the extra second, such a use also gives the session a full hour.
  */
 const usedForMs = 3_600_000 + recordedMs;
 
@@ -84,8 +84,8 @@ const sessionKey = (principalId: string, name: string): Key => ({
 const sessionName = (sessionId: string): string => hash("sha256", sessionId, "base64url").slice(0, 22);
 
 /**
- * Once this many bytes of new variables have been measured, each further value counts as too large without being
- * measured.
+ * A larger value counts as too large without being measured. Once more bytes of new variables have been measured, so
+ * does each further value.
  */
 const measuredBytes = 4 * sessionLimitBytes;
 /** The most attempts to save variables while other programs change the same session. */
@@ -117,10 +117,10 @@ export type SessionRef = { table: Table; principalId: string; sessionId: string;
 export type Session = {
   variables: Map<string, StoredVariable>;
   createdAt?: string | undefined;
-  /** The last recorded use. Later uses within a second are not recorded. */
+  /** The last recorded use. Later uses within a second may not be recorded. */
   lastUsedAt?: string | undefined;
   expiresAt?: string | undefined;
-  /** The bytes read from the table for the session. */
+  /** The length of the session's JSON that was read from the table or saved. The charge counts it as bytes. */
   bytes: number;
   /** The time of the last recorded use in milliseconds; 0 if there is none. */
   usedAt: number;
@@ -158,8 +158,8 @@ async function findSession({ table, principalId, sessionId, now }: SessionRef): 
 }
 
 /**
- * Loads a session as the last program left it. An expired session has no variables, but `bytes` still counts the bytes
- * that were read.
+ * Loads a session as the last program left it. An expired session has no variables, but `bytes` still counts what was
+ * read.
  */
 export async function loadSession(ref: SessionRef): Promise<Session> {
   const { stored, usedAt, isLive } = await findSession(ref);
@@ -199,7 +199,7 @@ const recordUse = async (
 /**
  * Begins or renews a session and saves variables.
  * - Variables of concurrent programs are kept. If two programs assign one variable, the value that is saved last stays.
- * - `charge` receives the number of bytes before anything is written.
+ * - `charge` receives the length of the session's JSON before anything is written.
  * - Returns the session. A variable without room is marked as dropped.
  * - Throws 503 `busy` if other programs keep changing the session.
  */

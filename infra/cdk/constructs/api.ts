@@ -260,9 +260,9 @@ export type Invocation = { uri: string; credentials: string };
 
 /**
  * Adds the roles under which the gateway invokes functions. Each role may invoke only its functions. The logical id of
- * a role depends on the role's functions. So a deployment that changes these functions makes a new role, and deletes
- * the former role last. If the logical id stayed the same, CloudFormation would change the role before the gateway. In
- * between, the gateway could not invoke some functions.
+ * a role depends on the role's functions. So a deployment that changes which functions a role may invoke makes a new
+ * role, and deletes the former role last. If the logical id stayed the same, CloudFormation would change the role
+ * before the gateway. In between, the gateway could not invoke some functions.
  */
 export function addInvocations(
   scope: Construct,

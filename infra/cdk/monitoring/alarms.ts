@@ -150,8 +150,8 @@ const one = (id: string, means: string, runbook: string, metric: IMetric, thresh
 });
 
 /**
- * The alarms on one metric each. CloudWatch bills each metric of an alarm, so one metric covers all functions. A 5xx
- * answer that a function returns is not a crash.
+ * The alarms on one metric or one expression each. CloudWatch bills each metric of an alarm, so one metric covers all
+ * functions. A 5xx answer that a function returns is not a crash.
  */
 function singleAlarms({ table, logMetrics, functions }: Watched): Single[] {
   const publisher = functions.get("workers.publish_changes");

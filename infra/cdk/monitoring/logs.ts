@@ -14,7 +14,7 @@ import { period } from "./metrics.ts";
 
 /**
  * Adds a log group. Its lines expire after `retentionDays` days. CloudWatch Logs offers only certain numbers of days.
- * All functions share one group. The name of a log stream begins with the name of its function.
+ * All functions share one group. The name of a log stream contains the name of its function.
  */
 export function addLogGroup(scope: Construct, id: string, retentionDays: number): LogGroup {
   const group = new LogGroup(scope, id, { removalPolicy: RemovalPolicy.RETAIN });

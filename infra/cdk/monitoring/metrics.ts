@@ -3,7 +3,7 @@ import { type IMetric, MathExpression, Metric } from "aws-cdk-lib/aws-cloudwatch
 import type { Table } from "aws-cdk-lib/aws-dynamodb";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
 
-/** The span of time that one data point of an alarm covers. */
+/** The span of time that one data point covers, unless an alarm sets another. */
 export const period = Duration.minutes(5);
 
 /** The metrics of a worker's failed calls: its dead letters, and the calls that EventBridge could not make. */

@@ -10,7 +10,10 @@ export type Slo = {
   promise: string;
   /** The least share of good requests, in percent. */
   goalPercent: number;
-  /** The longest duration of a good request, in milliseconds. Undefined if the SLO is about errors. */
+  /**
+   * The longest duration of a good request, in milliseconds. Undefined if the SLO is about errors, or if a setting has
+   * it.
+   */
   slowMs?: number;
   /** The symptom whose alarm goes off when the error budget burns fast. */
   symptom: SymptomId;

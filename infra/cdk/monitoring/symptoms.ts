@@ -32,9 +32,9 @@ export type SymptomId = keyof typeof symptoms;
 export const symptomIds = Object.keys(symptoms) as SymptomId[];
 
 /**
- * The groups of workers. Each group has two alarms: on its dead letters, and on the calls that EventBridge could not
- * make. CloudWatch allows ten metrics in an alarm, so a group has at most ten workers. The alarms of a group without a
- * symptom make tickets.
+ * The groups of workers. Each group has an alarm on its dead letters. A group with workers that EventBridge calls also
+ * has an alarm on the calls that EventBridge could not make. CloudWatch allows ten metrics in an alarm, so a group has
+ * at most ten workers. The alarms of a group without a symptom make tickets.
  */
 export const workGroups: Record<string, { workers: readonly string[]; symptom?: SymptomId }> = {
   Events: { workers: ["publish_changes"], symptom: "EventsStuck" },

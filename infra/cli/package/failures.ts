@@ -3,7 +3,7 @@ import { ApiError, ConnectionError, HostedMailError } from "../../client/package
 /** The exit codes. `docs/cli.md` lists them. */
 export const exitCodes = { ok: 0, failed: 1, usage: 2, notLoggedIn: 3, noAnswer: 4, stopped: 130 } as const;
 
-/** A failure that the program finds itself, without an answer of the API. Its message is one line with advice. */
+/** A failure that the program itself reports. Its message is one line, usually with advice. */
 export class Failure extends Error {
   readonly exitCode: number;
 

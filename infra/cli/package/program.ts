@@ -107,8 +107,8 @@ const recordText =
   /\s(?:A|AAAA|ALIAS|ANAME|APL|CAA|CDNSKEY|CDS|CERT|CNAME|DLV|DNAME|DNSKEY|DS|HINFO|HTTPS|KEY|LOC|MX|NAPTR|NS|NSEC|NSEC3|NSEC3PARAM|NXT|OPENPGPKEY|PTR|RP|RRSIG|SIG|SMIMEA|SOA|SPF|SRV|SSHFP|SVCB|TLSA|TXT|TYPE\d+|URI)(?:\s|$)/i;
 
 /**
- * Throws a `Failure` if no record was found in the file: none is created, and an entry that was skipped is not a record.
- * The records that the domain has already, or that it cannot take, are no failure.
+ * Throws a `Failure` if no record was created, and the text of a skipped entry has no type of record. The file is then
+ * probably no zone file. Skipped records, such as those that the domain has already, are no failure.
  */
 function requireRecords({ created_count, skipped }: DnsImportResponse): void {
   const odd = created_count === 0 ? skipped.find(({ text }) => !recordText.test(` ${text}`)) : undefined;

@@ -5,7 +5,10 @@ export type RetryRules = {
   retries: number;
   /** The longest wait before a repeat, in milliseconds. An answer with a longer `Retry-After` is returned at once. */
   longestWaitMs: number;
-  /** Whether the request takes effect only once if it is sent twice: a GET, or a request with an idempotency key. */
+  /**
+   * Whether the request may be sent twice, because it takes effect only once: a GET, a request with an idempotency key,
+   * or a program with a `request_id`.
+   */
   isSafeToRepeat: boolean;
   /** Ends a wait when it is aborted. */
   signal: AbortSignal | undefined;

@@ -37,8 +37,8 @@ export type NoArguments = Record<string, never>;
 /** Options of one request. */
 export interface RequestOptions {
   /**
-   * Your own `Idempotency-Key` for a POST. By default, each call has a random key. Repeats of the call use the same
-   * key.
+   * Your own `Idempotency-Key` for a POST. By default, each call of a function that takes a key has a random key.
+   * Repeats of the call use the same key.
    */
   idempotencyKey?: string | undefined;
   /**
@@ -219,7 +219,7 @@ export class Transport {
 
   /**
    * Sends a request, and returns its data with the response. Throws an `ApiError`, a `ConnectionError`, the reason of
-   * the caller's signal, or a `HostedMailError` if the answer is not JSON.
+   * the caller's signal, or a `HostedMailError` if the answer is neither JSON nor of a media type in `Accept`.
    */
   async send<Data>(request: ReadyRequest, options: RequestOptions = {}): Promise<WithResponse<Data>> {
     const { method, body, takesKey, programRequestId } = request;

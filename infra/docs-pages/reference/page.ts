@@ -22,7 +22,7 @@ const facts = ({ limits, choices, examples, default: preset }: Field): string =>
   return words.length === 0 ? "" : `<p class="facts">${words.join(" · ")}</p>`;
 };
 
-/** Writes members as nested lists. Writes the members of a named schema once per page, and then links to them. */
+/** Writes members as nested lists. Writes the members of a named schema once, and then links to them. */
 class MemberLists {
   readonly #written = new Set<string>();
   readonly #prefix: "in" | "out";
@@ -124,7 +124,7 @@ function answersOf(operation: ReferenceOperation): string {
   return `<h2 id="answer">Answer</h2>\n${parts.join("\n")}`;
 }
 
-/** Problems that nearly every operation can answer with. */
+/** Problems that many operations share. The page lists them apart from the operation's own problems. */
 const commonProblems: ReadonlySet<ProblemCode> = new Set([
   "malformed_json",
   "unauthenticated",
@@ -199,8 +199,8 @@ const tokenField = `<p><label for="try-token">Access token</label><input id="try
 <p class="demo" hidden><button type="button" id="try-demo">Use a demo token</button></p>`;
 
 /**
- * The form that sends a request from the page, filled with values of the example. The form is hidden until the page's
- * script is ready.
+ * The form that sends a request from the page, filled with the path and the body of the example. The form is hidden
+ * until the page's script is ready.
  */
 function tryForm(operation: ReferenceOperation): string {
   const { values, body } = exampleFor(operation);

@@ -17,7 +17,7 @@ export type Example = {
   answer: { status: number; body: unknown };
 };
 
-/** The example of an operation. The example was recorded in a live account. */
+/** The example of an operation: a call with its recorded answer, and samples of code that make the call. */
 export function exampleFor({ id }: ReferenceOperation): Example {
   const { path, query, body, status, answer } = exampleOf(id);
   return {

@@ -179,7 +179,7 @@ function completeMember(doc: Text, node: SyntaxNode, position: number, shapes: V
 
 /**
  * Completions at the caret: members of a value, names and values of arguments, variables and functions.
- * - In a comment: none.
+ * - In a comment or a number: none.
  * - In a string: none, unless the string is the value of a parameter with fixed values.
  * - Before the first letter of a name: members, arguments and their values. Variables and functions only if the user
  *   asks for completions.

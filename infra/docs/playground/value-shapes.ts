@@ -19,7 +19,10 @@ export type Shape = { members: Record<string, number> } | { items: number };
  */
 export type BuiltinEntry = { name: string; form: string; of: "string" | "list" | "dict" | null };
 
-/** The content of `/docs/functions.json`. The shape 0 is `null`, and stands for all values without known members. */
+/**
+ * The content of `/docs/functions.json`. The shape 0 is `null`, and stands for all values without known members or
+ * items.
+ */
 export type Catalogue = { functions: FunctionEntry[]; builtins: BuiltinEntry[]; shapes: (Shape | null)[] };
 
 /** The deepest nesting of expressions for which the shape of a value is computed. */

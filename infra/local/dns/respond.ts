@@ -119,10 +119,11 @@ export type RespondOptions = {
 /**
  * Answers one message. Never rejects.
  * - No answer: a message that is itself a response, or has fewer than 3 bytes.
- * - FORMERR: a malformed message.
+ * - FORMERR: a malformed message, or not exactly one question.
  * - NOTIMP: an opcode other than QUERY.
  * - BADVERS: an EDNS version above 0.
  * - REFUSED: a class other than IN, a transfer, or a name that is not a valid host or record name.
+ * - SERVFAIL: an error of `answer`.
  */
 export async function respondTo(
   bytes: Buffer,

@@ -9,7 +9,7 @@ export type QueuedEvent = ReturnType<typeof QueuedEvent.parse>;
 
 /** The events that the bus has not delivered yet. Each event is a file, so the events survive a restart. */
 export type EventQueue = {
-  /** Adds an event. Adding the same event again has no effect. */
+  /** Adds an event. Adding an event that is already in the queue has no effect. */
   put: (event: { id: string }) => Promise<void>;
   /** The ids of all events, oldest first. */
   ids: () => Promise<string[]>;

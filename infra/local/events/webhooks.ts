@@ -36,7 +36,7 @@ export function startWebhooks({ dataDir, onError }: WebhookOptions): Webhooks {
   const retries = startPoller({
     work: retryDeliveries,
     idleMs: retryEveryMs,
-    // Retries need no pause, because they mostly wait for receivers and use little processor time.
+    // Retries need only the shortest pause, because they mostly wait for receivers and use little processor time.
     restRatio: 0,
     onError: (error) => onError("retries of deliveries", error),
   });

@@ -43,7 +43,7 @@ function startCheckoutPoller(onError: WorkersOptions["onError"]): Poller {
 }
 
 /**
- * Starts the product's workers. The workers:
+ * Starts the product's workers, except the check of the ledgers. The workers:
  * - publish events, and do the work that events start: webhook deliveries, mails and exports;
  * - close billing days, charge saved cards, and ask the payment provider about open checkouts;
  * - advance domains and dedicated IPs, index journals, purge deleted mailboxes, end grants, and rewrite old rows.

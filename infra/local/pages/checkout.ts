@@ -107,7 +107,7 @@ type Shown = {
 
 const priceOf = ({ amount, currency }: StoredCheckout): string => `${money(amount)} ${currency}`;
 
-/** The right side of the page: the card form of an open checkout, or the result of an ended checkout. */
+/** The right side of the page: the card form of an open checkout, or the state of any other checkout. */
 function payment(checkout: StoredCheckout, now: Date, { card }: Shown): string {
   if (checkoutStatus(checkout, now) === "open") {
     const { values, fault } = card ?? { values: emptyCard, fault: undefined };
@@ -253,8 +253,8 @@ async function payAndLeave(id: string, request: LocalRequest, settings: PaymentS
   if (!settled) return checkoutAnswer(await getStored(table, id), now(), { status: 409, notice: tooLate });
   const delivery = await deliverEvent(settled, request, settings);
   if (delivery.status !== 200) return checkoutAnswer(settled, now(), { deliveries: [delivery] });
-  // Browsers refuse to redirect a form to another origin. So this answer redirects to the checkout's page, which leads
-  // to the success page.
+  // The page's content security policy lets no form lead to another origin, not even by a redirect. So this answer
+  // redirects to the checkout's page, which leads to the success page.
   return { status: 303, headers: { location: `/_local/checkout/${id}?paid` }, body: Buffer.alloc(0) };
 }
 

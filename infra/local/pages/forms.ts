@@ -11,7 +11,7 @@ export function formOrJson(request: LocalRequest, read: (form: URLSearchParams) 
 
 /**
  * Whether a page of this server sent the form. Browsers name the sender in `Sec-Fetch-Site`. Over plain HTTP to a host
- * other than localhost, browsers name the sender only in `Origin`. A request without both headers does not come from a
+ * other than localhost, browsers name the sender only in `Origin`. A request with neither header does not come from a
  * browser, and is accepted.
  */
 export function isOwnForm({ headers }: LocalRequest): boolean {

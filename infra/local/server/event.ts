@@ -219,8 +219,8 @@ function bodyOf(body: Buffer, contentType: string | undefined): { body?: string;
 }
 
 /**
- * Builds the Lambda event of an API Gateway HTTP API, in payload format 2.0. Leaves empty members out, like API
- * Gateway. Throws `BadTarget` for a malformed query string.
+ * Builds the Lambda event of an API Gateway HTTP API, in payload format 2.0. Leaves optional members out if they are
+ * empty, like API Gateway. Throws `BadTarget` for a malformed query string.
  */
 export function buildEvent(
   request: WireRequest,

@@ -11,9 +11,7 @@ import type { LocalPath, LocalRequest } from "../server/respond.ts";
 
 const ClockState = z.object({ ahead_ms: z.int().min(0) });
 
-/**
- * The time by which to move the clock ahead. The limits keep the clock within the range of dates that can be stored.
- */
+/** The time by which a request moves the clock ahead. The limits keep one move within the dates that can be stored. */
 const Advance = z
   .strictObject({
     days: z.int().min(0).max(3_650).default(0),

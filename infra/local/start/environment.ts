@@ -11,8 +11,8 @@ import type { TokenIssuer } from "./issuer.ts";
 import { setLocalVat } from "./local-vat.ts";
 
 /**
- * Makes the SDK use an engine. For an external engine, keeps the user's region and credentials. For the embedded
- * engine, replaces the credentials with placeholders.
+ * Makes the SDK use an engine. Keeps the user's region. For an external engine, also keeps the user's credentials. For
+ * an engine of this process, replaces the credentials with placeholders.
  */
 export function setTableEnvironment({ endpoint, pid }: Pick<Engine, "endpoint" | "pid">): void {
   const { env } = process;

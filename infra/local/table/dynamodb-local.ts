@@ -131,7 +131,8 @@ export type DynamoDbLocalOptions = {
 /**
  * Offers to run DynamoDB Local instead of the embedded engine, and starts it if the user says yes. DynamoDB Local keeps
  * its data in the folder `dynamodb-local` of the data folder. Throws `StartProblem` if there is neither Docker nor
- * Java, if the user says no, or if the start fails. The message of the error names the alternatives.
+ * Java, if the user says no, or if the download or the start fails. The message of the error names the alternatives,
+ * except after a failed download.
  */
 export async function startDynamoDbLocal(options: DynamoDbLocalOptions): Promise<Engine> {
   const { reason, dataDir, confirm, say, source = archive } = options;

@@ -22,7 +22,7 @@ export type Engine = {
   endpoint: string;
   /** The engine's process id. Null for an external engine. */
   pid: number | null;
-  /** Ends the engine. Resolves when the engine has written its file and ended. */
+  /** Ends the engine. Resolves when the engine has written its file and ended. Does nothing to an external engine. */
   stop: () => Promise<void>;
   /** Resolves with the engine's last output if the engine ends unexpectedly. */
   died: Promise<string>;

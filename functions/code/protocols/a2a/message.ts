@@ -89,7 +89,7 @@ function parsed<S extends z.ZodType>(schema: S, value: unknown, root: string): z
 }
 
 /**
- * The error for a request that names a task. No task can be found, because a task is complete when it is answered, and
+ * The error for a request that names a task. No task can be found, because a task is complete when it is returned, and
  * is not stored.
  */
 export const taskNotFound = (taskId: unknown): A2aError =>
@@ -106,7 +106,7 @@ export const noPush = (): A2aError =>
   );
 
 /**
- * Builds the task for a program that ran. The task's artifact is the envelope. If the program failed, the task's status
+ * Builds the task for the envelope of a program, which is the task's artifact. If the program failed, the task's status
  * has the error message.
  */
 export function taskOf(envelope: CodeResponse, { run, taskId, outputType }: ParsedMessage, now: Date): object {

@@ -34,8 +34,8 @@ export const unreadableRpc = (
 
 /**
  * Answers the JSON-RPC binding of the A2A protocol, version 1.0, without storing tasks. `SendMessage` runs a program
- * and returns the task, completed or failed. Errors are JSON-RPC errors. Before the message is read, the errors are the
- * same as for every route (401, 413, 429 …).
+ * and returns the task, completed or failed. Errors of the protocol are JSON-RPC errors. All other errors are the same
+ * as for every route (401, 409, 413, 429 …).
  */
 export async function a2aRpc(request: Request, context: InvocationContext): Promise<Response> {
   const id = idOf(request.body);

@@ -63,7 +63,7 @@ const progressTokenIn = ({ _meta: meta }: RpcRequest["params"]): ProgressToken |
   z.object({ progressToken: ProgressToken }).safeParse(meta).data?.progressToken;
 type ProgressToken = z.output<typeof ProgressToken>;
 
-/** The time before the first progress notification of a program, in milliseconds. */
+/** The shortest time before the first progress notification of a program, in milliseconds. */
 const quietMs = 3_000;
 /** The shortest time between two progress notifications, in milliseconds. */
 const betweenMs = 1_000;

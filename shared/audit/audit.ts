@@ -17,12 +17,10 @@ export const AuditEntry = z
     id: Id.meta({ description: "The entry's id. Later entries have greater ids." }),
     account_id: Id.meta({ description: "The account in which something changed." }),
     occurred_at: Timestamp.meta({ description: "When the change happened." }),
-    action: z
-      .string()
-      .meta({
-        description:
-          "The function that was called, such as `workspaces.add`, or an action of an operator or of the product, such as `operator: restore account`.",
-      }),
+    action: z.string().meta({
+      description:
+        "The function that was called, such as `workspaces.add`, or an action of an operator or of the product, such as `operator: restore account`.",
+    }),
     event_type: z.string().meta({ description: "The type of the event, such as `workspace.created`." }),
     actor: z
       .object({
@@ -48,12 +46,10 @@ export const AuditEntry = z
       .nullable()
       .meta({ description: "The IP address of the client that sent the request, if known." }),
     user_agent: z.string().nullable().meta({ description: "The `User-Agent` of the client that sent the request." }),
-    request_id: z
-      .string()
-      .meta({
-        description:
-          "The id of the request, as in the `X-Request-Id` of its answer. A change without a request has an id of its own.",
-      }),
+    request_id: z.string().meta({
+      description:
+        "The id of the request, as in the `X-Request-Id` of its answer. A change without a request has an id of its own.",
+    }),
   })
   .meta({ id: "AuditEntry", description: "One change of one resource: who changed what, when and from where." });
 export type AuditEntry = z.output<typeof AuditEntry>;

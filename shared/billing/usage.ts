@@ -1,5 +1,6 @@
 import * as z from "zod";
 
+import { statusOn } from "../accounts/status.ts";
 import { clock, dayOf, daysBetween, monthOf, nextMonth, plusDays, Timestamp, type Day } from "../core/time.ts";
 import { accountLimit, ipsOf, StoredIp } from "../dedicated-ips/dedicated-ip.ts";
 import { deletedMailboxesOf } from "../mail/mailboxes/deleted.ts";
@@ -66,14 +67,16 @@ export function aheadOfUsage(accountId: string, times = 1): Required<Pick<Ahead,
   return { keys: repeat(keys), ranges: repeat([sent, rangeOfPastMailboxes(accountId, monthOf(today))]) };
 }
 
-const isServed = ({ status }: AccountBilling): boolean => status === "active" || status === "past_due";
+/** Whether an account was neither suspended nor closed at the end of a day. */
+const isServedOn = ({ account }: AccountBilling, day: Day): boolean =>
+  ["active", "past_due"].includes(statusOn(account, day));
 
 /**
  * The usage to charge for each day from `first` to `last`, with the VAT of the present billing profile. Today and each
  * later day on a plan have at least `mailsPerDay` sent mails. `mailsPerDay` is 0 unless future days are estimated.
  * - A day counts the mailboxes and managed dedicated IPs that existed on this day. Future days count the present ones.
- * - If the account is suspended or closed now, only the sent mails of days with a plan are charged. The account may
- *   have been suspended during such a day. Days without mails are left out.
+ * - If the account was suspended or closed at the end of a day, only the sent mails of this day are charged, if it has a
+ *   plan. The account may have been suspended during the day. Days without mails are left out.
  * - On a day without a plan, only the managed dedicated IPs are charged, by the default plan. Days without such IPs are
  *   left out.
  * - A day on a plan that needs a managed dedicated IP is charged by the default plan if the account has none.
@@ -96,7 +99,7 @@ export async function usageOfDays(
   const used = days.flatMap((day): Accrual[] => {
     const plan_id = planOn(book.state, day);
     const sent_mails = sent.get(day) ?? 0;
-    if (!isServed(book))
+    if (!isServedOn(book, day))
       return plan_id === null || sent_mails === 0 ? [] : [{ day, plan_id, mailboxes: 0, dedicated_ips: 0, sent_mails }];
     if (plan_id === null) {
       const none = { mailboxes: 0, sent_mails: 0 };

@@ -152,15 +152,18 @@ test("a change of plan leaves the mails of today on their plan: it begins tomorr
   ]);
 });
 
-test("the mails of a day are charged when the account was suspended before the day was recorded", async () => {
+test("only the mails are charged of a day at whose end the account was suspended, also if it is recorded late", async () => {
   const { accountId, context, send, run, on, accruals } = await sceneThatSends();
   on("2026-01-19");
   await run("2026-01-18");
   await send(10_000, { on: "2026-01-19" });
-  on("2026-01-21");
   await setAccountStatus(table, accountId, "suspended", context.now());
-  await run("2026-01-20");
-  expect((await accruals()).filter(({ day }) => day > "2026-01-18")).toEqual([
+  on("2026-01-21");
+  await setAccountStatus(table, accountId, "active", context.now());
+  on("2026-01-22");
+  await run("2026-01-21");
+  expect((await accruals()).filter(({ day }) => day > "2026-01-18")).toMatchObject([
     { day: "2026-01-19", plan_id: "per_dedicated_ip", mailboxes: 0, dedicated_ips: 0, sent_mails: 10_000 },
+    { day: "2026-01-21", sent_mails: 0 },
   ]);
 });

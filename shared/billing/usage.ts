@@ -72,8 +72,8 @@ const isServedOn = ({ account }: AccountBilling, day: Day): boolean =>
   ["active", "past_due"].includes(statusOn(account, day));
 
 /**
- * The usage to charge for each day from `first` to `last`, with the VAT of the present billing profile. Today and each
- * later day on a plan have at least `mailsPerDay` sent mails. `mailsPerDay` is 0 unless future days are estimated.
+ * The usage to charge for each day from `first` to `last`, with the VAT of the day. Today and each later day on a plan
+ * have at least `mailsPerDay` sent mails. `mailsPerDay` is 0 unless future days are estimated.
  * - A day counts the mailboxes and managed dedicated IPs that existed on this day. Future days count the present ones.
  * - If the account was suspended or closed at the end of a day, only the sent mails of this day are charged, if it has a
  *   plan. The account may have been suspended during the day. Days without mails are left out.
@@ -94,8 +94,6 @@ export async function usageOfDays(
   const usage = await readUsage(table, book.accountId, { from: first, today, claimed: book.claimed });
   const { mailboxesOn, dedicatedIpsOn, hasDedicatedIpOn } = usage;
   const sent = await readSent(table, book.accountId, first, last);
-  const rule = vatRule(book.profile);
-  const vat = rule.treatment === "none" ? {} : { vat: rule };
   const used = days.flatMap((day): Accrual[] => {
     const plan_id = planOn(book.state, day);
     const sent_mails = sent.get(day) ?? 0;
@@ -112,7 +110,10 @@ export async function usageOfDays(
     const isShort = plans[plan_id].needsDedicatedIp && !hasDedicatedIpOn(day);
     return [{ day, plan_id: isShort ? defaultPlan : plan_id, mailboxes, dedicated_ips, sent_mails: mails }];
   });
-  return used.map((one) => ({ ...one, ...vat }));
+  return used.map((one) => {
+    const vat = vatRule(book.profile, one.day);
+    return vat.treatment === "none" ? one : { ...one, vat };
+  });
 }
 
 const Lifetime = z.object({ created_at: Timestamp, deleted_at: Timestamp });

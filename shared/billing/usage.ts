@@ -11,7 +11,7 @@ import { aheadOfLists, rangeOfRows, readHeads, readList, readRows, unchangedList
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
-import { defaultPlan, plans } from "../wallet/catalogue.ts";
+import { dedicatedIpFirstDays, defaultPlan, plans } from "../wallet/catalogue.ts";
 import { rangeOfPastMailboxes, readPastIps, readPastMailboxes } from "../wallet/past-use.ts";
 import { planOn } from "../wallet/state.ts";
 import { vatRule } from "../wallet/vat.ts";
@@ -23,15 +23,16 @@ type UsageByDay = {
   mailboxesOn: (day: Day) => number;
   /** How many managed dedicated IPs are charged on a day. */
   dedicatedIpsOn: (day: Day) => number;
-  /** Whether the account has a managed dedicated IP on a day. This IP may be paid in advance. */
+  /** Whether the account has a managed dedicated IP on a day that is paid, also in advance. */
   hasDedicatedIpOn: (day: Day) => boolean;
 };
 
 /**
  * Reads the usage of an account on the days from `from` on.
  * - A day counts each mailbox that existed on this day, also a mailbox that is deleted or purged since.
- * - A day counts each managed dedicated IP that existed on this day, also an IP that is deleted since. An IP is charged
- *   from the day on which its prepaid time ends. `claimed` are IPs that a dry run adds.
+ * - A day counts each managed dedicated IP that existed on this day, also an IP that is deleted since. An IP exists from
+ *   the day on which it was first ready, when its first days were paid. It is charged from the day on which its prepaid
+ *   time ends. An IP that was never ready does not count. `claimed` are IPs that a dry run adds.
  */
 export async function readUsage(
   table: Reader,
@@ -42,15 +43,14 @@ export async function readUsage(
     countMailboxes(table, accountId, from, today),
     managedSince(table, accountId, from),
   ]);
-  const ips = [...managed, ...claimed].map(({ created_at, paid_until, last_day = "9999-12-31" }: OwnedIp) => ({
-    first: dayOf(new Date(created_at)),
-    charged: paid_until === undefined ? undefined : dayOf(new Date(paid_until)),
-    last: last_day,
-  }));
+  const ips = [...managed, ...claimed].flatMap(({ paid_until, last_day = "9999-12-31" }: OwnedIp) => {
+    if (paid_until === undefined) return [];
+    const charged = dayOf(new Date(paid_until));
+    return [{ first: plusDays(charged, -dedicatedIpFirstDays), charged, last: last_day }];
+  });
   return {
     mailboxesOn,
-    dedicatedIpsOn: (day) =>
-      ips.filter(({ charged, last }) => charged !== undefined && charged <= day && day <= last).length,
+    dedicatedIpsOn: (day) => ips.filter(({ charged, last }) => charged <= day && day <= last).length,
     hasDedicatedIpOn: (day) => ips.some(({ first, last }) => first <= day && day <= last),
   };
 }

@@ -21,7 +21,7 @@ async function sceneThatSends() {
   const scene = await newScene(created);
   const { accountId, context } = scene;
   await changePlan(accountId, "per_dedicated_ip", undefined, context);
-  await scene.use({ dedicated_ips: 1, paid_until: "2027-01-01T00:00:00.000Z" });
+  await scene.use({ dedicated_ips: 1, paid_until: "2026-02-14T12:00:00.000Z" });
   await scene.topUp(100_000);
   const id = idWithOrdinal(0);
   const mailbox: Partial<StoredMailbox> = {
@@ -93,11 +93,12 @@ test("sent mail is on the invoice of the month in which it was reported, and the
   ]);
   on("2026-03-01");
   await run("2026-02-28");
+  // From 14 February on, the IP is charged: 15 of 28 days.
   expect((await invoices()).map(({ total, status }) => [total, status])).toEqual([
     [500, "paid"],
-    [200, "paid"],
+    [200 + 5_304, "paid"],
   ]);
-  expect((await wallet()).posted).toBe(100_000 - 700);
+  expect((await wallet()).posted).toBe(100_000 - 700 - 5_304);
   await sound();
 });
 

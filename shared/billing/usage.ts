@@ -97,18 +97,14 @@ export async function usageOfDays(
   const used = days.flatMap((day): Accrual[] => {
     const plan_id = planOn(book.state, day);
     const sent_mails = sent.get(day) ?? 0;
+    const isShort = plan_id !== null && plans[plan_id].needsDedicatedIp && !hasDedicatedIpOn(day);
+    const one = { day, plan_id: plan_id === null || isShort ? defaultPlan : plan_id };
     if (!isServedOn(book, day))
-      return plan_id === null || sent_mails === 0 ? [] : [{ day, plan_id, mailboxes: 0, dedicated_ips: 0, sent_mails }];
-    if (plan_id === null) {
-      const none = { mailboxes: 0, sent_mails: 0 };
-      return dedicatedIpsOn(day) === 0
-        ? []
-        : [{ ...none, day, plan_id: defaultPlan, dedicated_ips: dedicatedIpsOn(day) }];
-    }
-    const [mailboxes, dedicated_ips] = [mailboxesOn(day), dedicatedIpsOn(day)];
+      return plan_id === null || sent_mails === 0 ? [] : [{ ...one, mailboxes: 0, dedicated_ips: 0, sent_mails }];
+    const dedicated_ips = dedicatedIpsOn(day);
+    if (plan_id === null) return dedicated_ips === 0 ? [] : [{ ...one, mailboxes: 0, dedicated_ips, sent_mails: 0 }];
     const mails = day < today ? sent_mails : Math.max(sent_mails, mailsPerDay);
-    const isShort = plans[plan_id].needsDedicatedIp && !hasDedicatedIpOn(day);
-    return [{ day, plan_id: isShort ? defaultPlan : plan_id, mailboxes, dedicated_ips, sent_mails: mails }];
+    return [{ ...one, mailboxes: mailboxesOn(day), dedicated_ips, sent_mails: mails }];
   });
   return used.map((one) => {
     const vat = vatRule(book.profile, one.day);

@@ -126,7 +126,8 @@ function checkPlan({ plans: changes }: Books, accrual: Accrual): void {
   const told = changes.findLast(({ from }) => from <= day)?.plan_id;
   // A managed IP without a plan is paid on the default plan. Nothing else is used without a plan.
   if (told === null && plan_id === defaultPlan && mailboxes + sent_mails === 0) return;
-  // All simulated IPs are charged by the day. A day without service has only sent mails, and keeps its plan.
+  // All simulated IPs are charged by the day. A day without service has only sent mails. It keeps its plan
+  // if the account has an IP.
   const hasService = dedicated_ips > 0 || mailboxes > 0 || sent_mails === 0;
   if (told && plans[told].needsDedicatedIp && dedicated_ips === 0 && (hasService || plan_id !== told))
     return mustHold(plan_id === defaultPlan, () => `${day} was recorded on ${plan_id} without a dedicated IP`);

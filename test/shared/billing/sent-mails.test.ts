@@ -17,11 +17,11 @@ const table = testTable();
 const created = "2026-01-15";
 
 /** An account of 15 January on the plan with a price for sent mail, with a mailbox and money. */
-async function sceneThatSends() {
+async function sceneThatSends({ hasIp = true } = {}) {
   const scene = await newScene(created);
   const { accountId, context } = scene;
   await changePlan(accountId, "per_dedicated_ip", undefined, context);
-  await scene.use({ dedicated_ips: 1, paid_until: "2026-02-14T12:00:00.000Z" });
+  if (hasIp) await scene.use({ dedicated_ips: 1, paid_until: "2026-02-14T12:00:00.000Z" });
   await scene.topUp(100_000);
   const id = idWithOrdinal(0);
   const mailbox: Partial<StoredMailbox> = {
@@ -167,4 +167,17 @@ test("only the mails are charged of a day at whose end the account was suspended
     { day: "2026-01-19", plan_id: "per_dedicated_ip", mailboxes: 0, dedicated_ips: 0, sent_mails: 10_000 },
     { day: "2026-01-21", sent_mails: 0 },
   ]);
+});
+
+test("the mails of the day of a suspension are charged by the default plan if the account lacks the IP of its plan", async () => {
+  const { accountId, context, send, run, on, accruals, invoices } = await sceneThatSends({ hasIp: false });
+  await send(5_000);
+  await setAccountStatus(table, accountId, "suspended", context.now());
+  on("2026-02-01");
+  await run("2026-01-31");
+  expect(await accruals()).toEqual([
+    { day: created, plan_id: "per_mailbox", mailboxes: 0, dedicated_ips: 0, sent_mails: 5_000 },
+  ]);
+  // The minimum of one day: 5.00 / 31.
+  expect((await invoices()).map(({ total }) => total)).toEqual([16]);
 });

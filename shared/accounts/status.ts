@@ -1,6 +1,8 @@
 import { change } from "../changes/kind.ts";
 import type { ChangePlan } from "../changes/recorder.ts";
 import { Problem } from "../core/errors.ts";
+import { valueOn, withFormer } from "../core/former.ts";
+import { dayOf, type Day } from "../core/time.ts";
 import { appendRows, readHeads, readList, removeRows, type ListState } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
@@ -11,6 +13,10 @@ function ordinalIn({ id, ordinals }: StoredAccount, list: string): number {
   if (ordinal === undefined) throw new Error(`Account ${id} has no ordinal for the list ${list}.`);
   return ordinal;
 }
+
+/** The status of an account at the end of a day. For today and later days, it is the present status. */
+export const statusOn = ({ status, former_statuses }: StoredAccount, day: Day): AccountStatus =>
+  valueOn(day, { status }, former_statuses).status;
 
 /**
  * Plans the change of an account's status, and the move of the account between the lists by status. `debt` is the money
@@ -38,6 +44,11 @@ export async function planAccountStatus(
     ...rest,
     status,
     ...(debt === undefined ? {} : { debt }),
+    former_statuses: withFormer<{ status: AccountStatus }>(
+      account.former_statuses,
+      { status: account.status },
+      dayOf(now),
+    ),
     ordinals: { ...Object.fromEntries(kept), ...ordinals },
     updated_at: now.toISOString(),
     version: account.version + 1,

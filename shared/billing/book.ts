@@ -21,10 +21,10 @@ import { moveClosing } from "./due.ts";
 import { dueOf, invoiceKey, invoiceKind, invoicesOf, StoredInvoice } from "./invoices/invoice.ts";
 
 /**
- * A managed dedicated IP, with the members that decide about its charges. The IP is charged from the day of
- * `paid_until` on. Without `paid_until`, the IP is not charged yet.
+ * A managed dedicated IP, with the member that decides about its charges. The IP is charged from the day of
+ * `paid_until` on. Without `paid_until`, the IP was not ready yet, and costs nothing.
  */
-export type ClaimedIp = { created_at: string; paid_until?: string | undefined };
+export type ClaimedIp = { paid_until?: string | undefined };
 
 /**
  * The billing of an account in memory, also called a book: the state as it was read, with the changes made since.

@@ -4,7 +4,7 @@ import { divideHalfUp, money, MoneyText } from "../core/money.ts";
 import { countText } from "../core/text.ts";
 import { Day, daysInMonth } from "../core/time.ts";
 import type { Key } from "../table/writes.ts";
-import { PlanId, planAt } from "../wallet/catalogue.ts";
+import { type Plan, PlanId, planAt } from "../wallet/catalogue.ts";
 import { noVat, vatKey, vatOn, VatRule } from "../wallet/vat.ts";
 
 /*
@@ -73,8 +73,8 @@ export const sumOf = (numbers: readonly number[]): number => numbers.reduce((tot
  * The invoice lines for days of one month, in the account's currency.
  * - A monthly price is charged by the day: price × sum of the daily quantities ÷ days of the month. Each line is
  *   rounded once.
- * - Each plan has its own lines for each VAT, at the prices of the month. If these lines cost less than the plan's
- *   minimum for their days, another line adds the difference.
+ * - Each plan has its own lines for each VAT, at the prices of the month. If all lines of a plan together cost less than
+ *   the plan's minimum for its days, another line adds the difference. This line has the VAT of the plan's last day.
  */
 export const linesOf = (accruals: readonly Accrual[], currency: string): Line[] =>
   usageGroups(accruals, noVat, currency).flatMap(({ lines }) => lines);
@@ -82,13 +82,25 @@ export const linesOf = (accruals: readonly Accrual[], currency: string): Line[] 
 /** Lines of usage that have the same VAT. */
 export type UsageGroup = { rule: VatRule; lines: Line[] };
 
-/** The invoice lines for days of one month, grouped by VAT. Days without their own VAT rule get the rule `present`. */
+/**
+ * The invoice lines for days of one month, grouped by VAT. The days are in their order. Days without their own VAT rule
+ * get the rule `present`.
+ */
 function usageGroups(accruals: readonly Accrual[], present: VatRule, currency: string): UsageGroup[] {
-  const byRule = Map.groupBy(accruals, ({ vat = present }) => vatKey(vat));
-  return [...byRule.values()].map((days) => {
-    const byPlan = Map.groupBy(days, ({ plan_id }) => plan_id);
-    return { rule: days[0]?.vat ?? present, lines: [...byPlan].flatMap(([id, some]) => planLines(id, some, currency)) };
-  });
+  const ruleOf = ({ vat = present }: Accrual): string => vatKey(vat);
+  const groups = new Map<string, UsageGroup>();
+  for (const day of accruals) groups.set(ruleOf(day), { rule: day.vat ?? present, lines: [] });
+  for (const [id, days] of Map.groupBy(accruals, ({ plan_id }) => plan_id)) {
+    let used = 0;
+    for (const [rule, some] of Map.groupBy(days, ruleOf)) {
+      const lines = usedLines(id, some, currency);
+      used += totalAmount(lines);
+      groups.get(rule)?.lines.push(...lines);
+    }
+    const last = days.at(-1);
+    if (last) groups.get(ruleOf(last))?.lines.push(...minimumLines(id, days, used, currency));
+  }
+  return [...groups.values()];
 }
 
 /**
@@ -105,9 +117,15 @@ export function usageCost(
   return { groups, net, vat: sumOf(groups.map(({ lines, rule }) => vatOn(totalAmount(lines), rule))) };
 }
 
-function planLines(id: PlanId, days: readonly Accrual[], currency: string): Line[] {
-  const first = days[0]?.day ?? "1970-01-01";
-  const [plan, monthDays] = [planAt(id, first, currency), daysInMonth(first)];
+/** A plan at the prices of a month, and the days of this month. */
+function planOfMonth(id: PlanId, [first]: readonly Accrual[], currency: string): { plan: Plan; monthDays: number } {
+  const day = first?.day ?? "1970-01-01";
+  return { plan: planAt(id, day, currency), monthDays: daysInMonth(day) };
+}
+
+/** The lines for the usage of days on a plan, without the minimum. */
+function usedLines(id: PlanId, days: readonly Accrual[], currency: string): Line[] {
+  const { plan, monthDays } = planOfMonth(id, days, currency);
   const dailyLine = (item: string, unit: string, quantities: readonly number[], price: number): Line[] => {
     const quantity = sumOf(quantities);
     if (quantity === 0 || price === 0) return [];
@@ -121,7 +139,7 @@ function planLines(id: PlanId, days: readonly Accrual[], currency: string): Line
     ];
   };
   const mails = sumOf(days.map(({ sent_mails }) => sent_mails));
-  const lines = [
+  return [
     ...dailyLine(
       "mailboxes",
       "mailbox",
@@ -145,15 +163,16 @@ function planLines(id: PlanId, days: readonly Accrual[], currency: string): Line
           },
         ]),
   ].filter(({ amount }) => amount > 0);
-  const missing = divideHalfUp(plan.minimum * days.length, monthDays) - sumOf(lines.map(({ amount }) => amount));
-  if (missing <= 0) return lines;
-  const rest = {
-    description: `${plan.name}: up to the minimum`,
-    quantity: `${days.length} of ${monthDays} days`,
-    unit_price: plan.minimum,
-    amount: missing,
-  };
-  return [...lines, rest];
+}
+
+/** The line for the part of a plan's minimum that the usage of its days does not reach; none if it does. */
+function minimumLines(id: PlanId, days: readonly Accrual[], used: number, currency: string): Line[] {
+  const { plan, monthDays } = planOfMonth(id, days, currency);
+  const amount = divideHalfUp(plan.minimum * days.length, monthDays) - used;
+  const quantity = `${days.length} of ${monthDays} days`;
+  return amount <= 0
+    ? []
+    : [{ description: `${plan.name}: up to the minimum`, quantity, unit_price: plan.minimum, amount }];
 }
 
 export const totalAmount = (lines: readonly Line[]): number => sumOf(lines.map(({ amount }) => amount));

@@ -34,7 +34,7 @@ async function nextInvoice(table: Reader, book: AccountBilling): Promise<z.outpu
   const [today, end] = [dayOf(now), periodEnd(state)];
   const last = end < today ? end : today;
   const days = await daysToInvoice(table, book, { month: monthOf(settle_from), last });
-  const { net, vat } = usageCost(days, vatRule(book.profile), book.account.currency);
+  const { net, vat } = usageCost(days, vatRule(book.profile, today), book.account.currency);
   const hasPlan =
     planOn(state, settle_from) !== null || chosen.some(({ plan_id, from }) => plan_id !== null && from > settle_from);
   if (net === 0 && !hasPlan) return null;

@@ -46,7 +46,7 @@ export const PeriodCost = z
     lines: z.array(LineView).meta({ description: "The lines of the invoice for the period." }),
     vat: MoneyText.meta({
       description:
-        "The VAT on the lines. Recorded days have the VAT of that day. Other days have the VAT by the present billing profile.",
+        "The VAT on the lines. Each day has the VAT of that day. Today and later days have the VAT by the present billing profile.",
     }),
     total: MoneyText.meta({
       description:
@@ -63,7 +63,7 @@ export type PeriodCost = z.output<typeof PeriodCost>;
 export async function forecastMonth(table: Reader, book: AccountBilling, month: Day): Promise<PeriodCost> {
   const last = plusDays(nextMonth(month), -1);
   const days = await daysToInvoice(table, book, { month, last, mails: await mailsPerDay(table, book) });
-  const { groups, net, vat } = usageCost(days, vatRule(book.profile), book.account.currency);
+  const { groups, net, vat } = usageCost(days, vatRule(book.profile, dayOf(book.now)), book.account.currency);
   const { settle_from } = book.state;
   return {
     period_start: settle_from > month && settle_from <= last ? settle_from : month,

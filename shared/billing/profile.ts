@@ -3,7 +3,8 @@ import * as z from "zod";
 import { change } from "../changes/kind.ts";
 import type { ChangePlan, Writer } from "../changes/recorder.ts";
 import { invalidAt } from "../core/errors.ts";
-import { dayMs } from "../core/time.ts";
+import { withFormer } from "../core/former.ts";
+import { dayMs, dayOf } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import { MailAddress, mailAddressForm } from "../mail/forwarding/target.ts";
 import type { VatAnswer, VatRegister } from "../providers/vat/vat.ts";
@@ -14,6 +15,7 @@ import {
   ProfileMembers,
   readProfile,
   type StoredProfile,
+  type VatFacts,
 } from "../wallet/profile.ts";
 import { vatIdFault } from "../wallet/vat-id.ts";
 import { euCountries } from "../wallet/vat.ts";
@@ -64,12 +66,29 @@ function withAnswer(profile: StoredProfile, answer: VatAnswer, now: Date): Store
   return profile.vat_id_status === "unchecked" ? { ...profile, vat_id_status: "unverified" } : profile;
 }
 
+/**
+ * The members of a profile that remember its VAT at the end of yesterday, if `next` has another country or VAT id. An
+ * answer of the register changes neither, and counts for all days that are not recorded yet.
+ */
+function formerVat(before: StoredProfile, next: StoredProfile, now: Date): Pick<StoredProfile, "former_vat"> {
+  const { country, vat_id, vat_id_status } = before;
+  const facts: VatFacts = { country, vat_id, vat_id_status };
+  return country === next.country && vat_id === next.vat_id
+    ? {}
+    : { former_vat: withFormer(before.former_vat, facts, dayOf(now)) };
+}
+
 /** Plans to store a changed profile. */
-function planProfile(accountId: string, before: StoredProfile, next: StoredProfile): ChangePlan<BillingProfile> {
+function planProfile(
+  accountId: string,
+  before: StoredProfile,
+  next: StoredProfile,
+  now: Date,
+): ChangePlan<BillingProfile> {
   // A profile that stays as it is keeps its entity tag.
   if (JSON.stringify(next) === JSON.stringify(before))
     return { value: before, writes: [], changes: [], current: before };
-  const after = { ...next, version: before.version + 1 };
+  const after = { ...next, ...formerVat(before, next, now), version: before.version + 1 };
   const { version } = before;
   return {
     value: after,
@@ -82,7 +101,8 @@ function planProfile(accountId: string, before: StoredProfile, next: StoredProfi
  * Changes the billing profile. If this deployment asks a register about VAT ids, a VAT id of the EU is checked there
  * unless its status is `valid` already. Throws 422 if the update has the VAT id or the country, and the register does
  * not know the VAT id. A stored VAT id that the register does not know becomes `invalid`. If the register does not
- * answer, a new VAT id is `unverified`. Charges after the change use the new profile. Existing invoices do not change.
+ * answer, a new VAT id is `unverified`. The new profile counts for purchases after the change, and for the usage of days
+ * from today on. Existing invoices do not change.
  */
 export async function updateProfile(
   accountId: string,
@@ -99,7 +119,8 @@ export async function updateProfile(
   return commit(async () => {
     const before = await readProfile(table, accountId);
     const next = merged(before, update);
-    return planProfile(accountId, before, next.vat_id === asked && answer ? withAnswer(next, answer, now()) : next);
+    const at = now();
+    return planProfile(accountId, before, next.vat_id === asked && answer ? withAnswer(next, answer, at) : next, at);
   });
 }
 
@@ -122,7 +143,8 @@ export async function refreshVatId(
   const answer = await register.ask(vat_id);
   await commit(async (): Promise<ChangePlan<unknown>> => {
     const before = await readProfile(table, accountId);
-    const next = before.vat_id === vat_id ? withAnswer(before, answer, now()) : before;
-    return next === before ? { value: undefined, writes: [], changes: [] } : planProfile(accountId, before, next);
+    const at = now();
+    const next = before.vat_id === vat_id ? withAnswer(before, answer, at) : before;
+    return next === before ? { value: undefined, writes: [], changes: [] } : planProfile(accountId, before, next, at);
   });
 }

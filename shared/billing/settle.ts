@@ -40,7 +40,8 @@ export async function settleThrough(table: Reader, book: AccountBilling, last: D
     book.accruals = book.accruals.filter(({ day }) => day > last);
     book.state = withoutHistory({ ...book.state, settle_from: plusDays(last, 1) });
   }
-  const amounts = invoiceAmounts(usageCost(days, vatRule(book.profile), book.account.currency).groups, purchases);
+  const present = vatRule(book.profile, dayOf(book.now));
+  const amounts = invoiceAmounts(usageCost(days, present, book.account.currency).groups, purchases);
   if (amounts.total > 0) addInvoice(book, period, amounts);
 }
 

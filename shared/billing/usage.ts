@@ -1,5 +1,6 @@
 import * as z from "zod";
 
+import { statusOn } from "../accounts/status.ts";
 import { clock, dayOf, daysBetween, monthOf, nextMonth, plusDays, Timestamp, type Day } from "../core/time.ts";
 import { accountLimit, ipsOf, StoredIp } from "../dedicated-ips/dedicated-ip.ts";
 import { deletedMailboxesOf } from "../mail/mailboxes/deleted.ts";
@@ -10,7 +11,7 @@ import { aheadOfLists, rangeOfRows, readHeads, readList, readRows, unchangedList
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
-import { defaultPlan, plans } from "../wallet/catalogue.ts";
+import { dedicatedIpFirstDays, defaultPlan, plans } from "../wallet/catalogue.ts";
 import { rangeOfPastMailboxes, readPastIps, readPastMailboxes } from "../wallet/past-use.ts";
 import { planOn } from "../wallet/state.ts";
 import { vatRule } from "../wallet/vat.ts";
@@ -22,15 +23,16 @@ type UsageByDay = {
   mailboxesOn: (day: Day) => number;
   /** How many managed dedicated IPs are charged on a day. */
   dedicatedIpsOn: (day: Day) => number;
-  /** Whether the account has a managed dedicated IP on a day. This IP may be paid in advance. */
+  /** Whether the account has a managed dedicated IP on a day that is paid, also in advance. */
   hasDedicatedIpOn: (day: Day) => boolean;
 };
 
 /**
  * Reads the usage of an account on the days from `from` on.
  * - A day counts each mailbox that existed on this day, also a mailbox that is deleted or purged since.
- * - A day counts each managed dedicated IP that existed on this day, also an IP that is deleted since. An IP is charged
- *   from the day on which its prepaid time ends. `claimed` are IPs that a dry run adds.
+ * - A day counts each managed dedicated IP that existed on this day, also an IP that is deleted since. An IP exists from
+ *   the day on which it was first ready, when its first days were paid. It is charged from the day on which its prepaid
+ *   time ends. An IP that was never ready does not count. `claimed` are IPs that a dry run adds.
  */
 export async function readUsage(
   table: Reader,
@@ -41,15 +43,14 @@ export async function readUsage(
     countMailboxes(table, accountId, from, today),
     managedSince(table, accountId, from),
   ]);
-  const ips = [...managed, ...claimed].map(({ created_at, paid_until, last_day = "9999-12-31" }: OwnedIp) => ({
-    first: dayOf(new Date(created_at)),
-    charged: paid_until === undefined ? undefined : dayOf(new Date(paid_until)),
-    last: last_day,
-  }));
+  const ips = [...managed, ...claimed].flatMap(({ paid_until, last_day = "9999-12-31" }: OwnedIp) => {
+    if (paid_until === undefined) return [];
+    const charged = dayOf(new Date(paid_until));
+    return [{ first: plusDays(charged, -dedicatedIpFirstDays), charged, last: last_day }];
+  });
   return {
     mailboxesOn,
-    dedicatedIpsOn: (day) =>
-      ips.filter(({ charged, last }) => charged !== undefined && charged <= day && day <= last).length,
+    dedicatedIpsOn: (day) => ips.filter(({ charged, last }) => charged <= day && day <= last).length,
     hasDedicatedIpOn: (day) => ips.some(({ first, last }) => first <= day && day <= last),
   };
 }
@@ -66,14 +67,16 @@ export function aheadOfUsage(accountId: string, times = 1): Required<Pick<Ahead,
   return { keys: repeat(keys), ranges: repeat([sent, rangeOfPastMailboxes(accountId, monthOf(today))]) };
 }
 
-const isServed = ({ status }: AccountBilling): boolean => status === "active" || status === "past_due";
+/** Whether an account was neither suspended nor closed at the end of a day. */
+const isServedOn = ({ account }: AccountBilling, day: Day): boolean =>
+  ["active", "past_due"].includes(statusOn(account, day));
 
 /**
- * The usage to charge for each day from `first` to `last`, with the VAT of the present billing profile. Today and each
- * later day on a plan have at least `mailsPerDay` sent mails. `mailsPerDay` is 0 unless future days are estimated.
+ * The usage to charge for each day from `first` to `last`, with the VAT of the day. Today and each later day on a plan
+ * have at least `mailsPerDay` sent mails. `mailsPerDay` is 0 unless future days are estimated.
  * - A day counts the mailboxes and managed dedicated IPs that existed on this day. Future days count the present ones.
- * - If the account is suspended or closed now, only the sent mails of days with a plan are charged. The account may
- *   have been suspended during such a day. Days without mails are left out.
+ * - If the account was suspended or closed at the end of a day, only the sent mails of this day are charged, if it has a
+ *   plan. The account may have been suspended during the day. Days without mails are left out.
  * - On a day without a plan, only the managed dedicated IPs are charged, by the default plan. Days without such IPs are
  *   left out.
  * - A day on a plan that needs a managed dedicated IP is charged by the default plan if the account has none.
@@ -91,25 +94,22 @@ export async function usageOfDays(
   const usage = await readUsage(table, book.accountId, { from: first, today, claimed: book.claimed });
   const { mailboxesOn, dedicatedIpsOn, hasDedicatedIpOn } = usage;
   const sent = await readSent(table, book.accountId, first, last);
-  const rule = vatRule(book.profile);
-  const vat = rule.treatment === "none" ? {} : { vat: rule };
   const used = days.flatMap((day): Accrual[] => {
     const plan_id = planOn(book.state, day);
     const sent_mails = sent.get(day) ?? 0;
-    if (!isServed(book))
-      return plan_id === null || sent_mails === 0 ? [] : [{ day, plan_id, mailboxes: 0, dedicated_ips: 0, sent_mails }];
-    if (plan_id === null) {
-      const none = { mailboxes: 0, sent_mails: 0 };
-      return dedicatedIpsOn(day) === 0
-        ? []
-        : [{ ...none, day, plan_id: defaultPlan, dedicated_ips: dedicatedIpsOn(day) }];
-    }
-    const [mailboxes, dedicated_ips] = [mailboxesOn(day), dedicatedIpsOn(day)];
+    const isShort = plan_id !== null && plans[plan_id].needsDedicatedIp && !hasDedicatedIpOn(day);
+    const one = { day, plan_id: plan_id === null || isShort ? defaultPlan : plan_id };
+    if (!isServedOn(book, day))
+      return plan_id === null || sent_mails === 0 ? [] : [{ ...one, mailboxes: 0, dedicated_ips: 0, sent_mails }];
+    const dedicated_ips = dedicatedIpsOn(day);
+    if (plan_id === null) return dedicated_ips === 0 ? [] : [{ ...one, mailboxes: 0, dedicated_ips, sent_mails: 0 }];
     const mails = day < today ? sent_mails : Math.max(sent_mails, mailsPerDay);
-    const isShort = plans[plan_id].needsDedicatedIp && !hasDedicatedIpOn(day);
-    return [{ day, plan_id: isShort ? defaultPlan : plan_id, mailboxes, dedicated_ips, sent_mails: mails }];
+    return [{ ...one, mailboxes: mailboxesOn(day), dedicated_ips, sent_mails: mails }];
   });
-  return used.map((one) => ({ ...one, ...vat }));
+  return used.map((one) => {
+    const vat = vatRule(book.profile, one.day);
+    return vat.treatment === "none" ? one : { ...one, vat };
+  });
 }
 
 const Lifetime = z.object({ created_at: Timestamp, deleted_at: Timestamp });

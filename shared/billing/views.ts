@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { Currency, money, MoneyText } from "../core/money.ts";
-import { monthOf } from "../core/time.ts";
+import { dayOf, monthOf } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import { vatRule } from "../wallet/vat.ts";
 import { openAccountBilling } from "./book.ts";
@@ -37,7 +37,7 @@ export async function walletBalance(
   const book = await openAccountBilling(table, accountId, now());
   const { account, accruals, open, posted, available, profile, state } = book;
   const months = Map.groupBy(accruals, ({ day }) => monthOf(day));
-  const rule = vatRule(profile);
+  const rule = vatRule(profile, dayOf(book.now));
   const used = [...months.values()].map((days) => {
     const { net, vat } = usageCost(days, rule, account.currency);
     return net + vat;

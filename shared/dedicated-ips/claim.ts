@@ -56,7 +56,7 @@ export async function planClaim({ accountId, optionId, name }: Claim, table: Rea
   const bought = { id: hold_id, price, currency, code: "dedicated_ip", description };
   return {
     ip,
-    hold: purchaseHold(bought, await readVatRule(table, accountId)),
+    hold: purchaseHold(bought, await readVatRule(table, accountId, at)),
     writes: [
       unchanged,
       ...appendRows(state, [ip]),

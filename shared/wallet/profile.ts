@@ -3,7 +3,7 @@ import * as z from "zod";
 import { defineKind } from "../changes/kind.ts";
 import { Country } from "../core/country.ts";
 import { line } from "../core/text.ts";
-import { Timestamp } from "../core/time.ts";
+import { Day, Timestamp } from "../core/time.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key } from "../table/writes.ts";
 import { normalVatId } from "./vat-id.ts";
@@ -58,7 +58,19 @@ export const BillingProfile = ProfileMembers.extend({
 }).meta({ id: "BillingProfile", description: "The addressee of the invoices. The profile decides about the VAT." });
 export type BillingProfile = z.output<typeof BillingProfile>;
 
-export const StoredProfile = BillingProfile.extend({ version: z.int() });
+/** The members of a profile that decide about the VAT. */
+const VatFacts = BillingProfile.pick({ country: true, vat_id: true, vat_id_status: true });
+export type VatFacts = z.output<typeof VatFacts>;
+
+export const StoredProfile = BillingProfile.extend({
+  /**
+   * The members that decide about the VAT, as they were at the end of earlier days with another country or VAT id.
+   * Absent if these have not changed, or if an earlier version of the product changed them. The present members then
+   * count for all unrecorded days.
+   */
+  former_vat: z.array(VatFacts.extend({ until: Day })).optional(),
+  version: z.int(),
+});
 export type StoredProfile = z.output<typeof StoredProfile>;
 
 /** The profile of an account that has not written a profile. */

@@ -1,8 +1,10 @@
 import * as z from "zod";
 
+import { valueOn } from "../core/former.ts";
 import { AccountCurrency, defaultCurrency, divideHalfUp } from "../core/money.ts";
+import { Day, dayOf } from "../core/time.ts";
 import type { Reader } from "../table/table.ts";
-import { readProfile, type StoredProfile } from "./profile.ts";
+import { readProfile, type StoredProfile, type VatFacts } from "./profile.ts";
 
 /** The countries of the EU. */
 export const euCountries = "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK".split(
@@ -18,8 +20,8 @@ const Rate = z.string().regex(/^\d{1,6}(\.\d{1,6})?$/);
 const Percent = z.number().min(0).max(50).multipleOf(0.01);
 
 /**
- * The VAT settings of a stage. Rates are the standard rates of the EU's countries, in percent. A charge keeps the rate
- * of its time, so a rate is changed on the day on which the new rate begins to apply.
+ * The VAT settings of a stage. Rates are the standard rates of the EU's countries, in percent. `rate_changes` has the
+ * rates that apply from a day on. A charge keeps the rate of its day.
  */
 export const VatSettings = z.strictObject({
   seller_country: EuCountry,
@@ -28,6 +30,13 @@ export const VatSettings = z.strictObject({
   seller_name: z.string().min(1).max(200).optional(),
   seller_address: z.array(z.string().min(1).max(100)).max(6).optional(),
   rates: z.record(EuCountry, Percent, { error: "a rate for each of the 27 countries of the EU" }),
+  rate_changes: z
+    .array(z.strictObject({ country: EuCountry, from: Day, rate: Percent }))
+    .max(8, "8 changes at most, because the environment of a function is small: move old changes into rates")
+    .refine((changes) => changes.every(({ from }, index) => index === 0 || (changes[index - 1]?.from ?? "") <= from), {
+      error: "the changes are not in the order of their days",
+    })
+    .optional(),
   /**
    * The currency of the seller's country. It is required if it is not the default currency, or if there are prices in
    * several currencies. Invoices in another currency have the VAT in this currency too (Directive 2006/112/EC, Article
@@ -114,25 +123,32 @@ export type ChargedVat = z.output<typeof ChargedVat>;
 const vatCountry = (country: string): string => (country === "MC" ? "FR" : country);
 
 /** Whether a customer's VAT id counts: its form is right and, if a register is asked, the register knows the id. */
-const isBusiness = ({ vat_id, vat_id_status }: StoredProfile, { register }: VatSettings): boolean =>
+const isBusiness = ({ vat_id, vat_id_status }: VatFacts, { register }: VatSettings): boolean =>
   vat_id !== null && (vat_id_status === "valid" || (register === "none" && vat_id_status === "unchecked"));
 
+/** The standard rate of a country on a day, in hundredths of a percent. */
+function rateOn(day: Day, country: string, { rates, rate_changes = [] }: VatSettings): number {
+  const changed = rate_changes.findLast((change) => change.country === country && change.from <= day);
+  return Math.round((changed?.rate ?? rates[country] ?? 0) * 100);
+}
+
 /**
- * The VAT on a purchase that a customer makes now (Directive 2006/112/EC).
+ * The VAT on the charges of a day (Directive 2006/112/EC), by the billing profile at the end of the day. For today and
+ * later days, it is the present profile.
  * - A customer in the seller's country, or without a country, pays the VAT of the seller's country.
  * - A business in another country of the EU accounts for the VAT itself (Articles 44 and 196).
  * - Another customer in the EU pays the VAT of their country (Article 58, One Stop Shop).
  * - A customer outside the EU pays no VAT of the EU. Northern Ireland is outside the EU for services.
  */
-export function vatRule(profile: StoredProfile, settings = vatSettings()): VatRule {
+export function vatRule(profile: StoredProfile, day: Day, settings = vatSettings()): VatRule {
   if (settings === undefined) return noVat;
-  const { seller_country: seller, rates } = settings;
-  const rateOf = (country: string): number => Math.round((rates[country] ?? 0) * 100);
-  const country = profile.country === null ? seller : vatCountry(profile.country);
-  if (country === seller) return { treatment: "domestic", country, rate: rateOf(country) };
+  const { seller_country: seller } = settings;
+  const facts = valueOn<VatFacts>(day, profile, profile.former_vat);
+  const country = facts.country === null ? seller : vatCountry(facts.country);
+  if (country === seller) return { treatment: "domestic", country, rate: rateOn(day, country, settings) };
   if (!euCountries.includes(country)) return { treatment: "outside_eu", country, rate: 0 };
-  if (isBusiness(profile, settings)) return { treatment: "reverse_charge", country, rate: 0 };
-  return { treatment: "oss", country, rate: rateOf(country) };
+  if (isBusiness(facts, settings)) return { treatment: "reverse_charge", country, rate: 0 };
+  return { treatment: "oss", country, rate: rateOn(day, country, settings) };
 }
 
 /** The VAT on a net amount, in minor units, rounded half up. */
@@ -142,8 +158,8 @@ export const vatOn = (net: number, { rate }: VatRule): number => divideHalfUp(ne
 export const withVat = (net: number, rule: VatRule): number => net + vatOn(net, rule);
 
 /** The VAT on a purchase that an account makes now. */
-export const readVatRule = async (table: Reader, accountId: string): Promise<VatRule> =>
-  vatRule(await readProfile(table, accountId));
+export const readVatRule = async (table: Reader, accountId: string, now: Date): Promise<VatRule> =>
+  vatRule(await readProfile(table, accountId), dayOf(now));
 
 /** A rate for people: 2350 → "23.5 %". */
 export const percentText = (rate: number): string => `${rate / 100} %`;

@@ -169,7 +169,7 @@ const hold: Act = async (scene, world, random, accountId) => {
   const id = newId(scene, "hold");
   scene.holds.push({ accountId, id });
   const expiresAt = new Date(nowOf(scene, world)().getTime() + random.between(1, 5 * dayMs)).toISOString();
-  const rule = await readVatRule(world.table, accountId);
+  const rule = await readVatRule(world.table, accountId, nowOf(scene, world)());
   const bought = { id, price: amountOf(random), currency: currencyOf(accountId), code: "purchase", description: "It" };
   return post(scene, world, accountId, { ...purchaseHold(bought, rule), expiresAt });
 };

@@ -1,8 +1,9 @@
+import { StoredAccount } from "../../shared/accounts/account.ts";
 import { Accrual, linesOf, totalAmount } from "../../shared/billing/charges.ts";
 import { dueOf, newSeries, numberOf, StoredInvoice, vatTotal } from "../../shared/billing/invoices/invoice.ts";
 import { StoredChange } from "../../shared/changes/record.ts";
 import { money } from "../../shared/core/money.ts";
-import { monthOf, type Day } from "../../shared/core/time.ts";
+import { dayOf, daysBetween, monthOf, plusDays, type Day } from "../../shared/core/time.ts";
 import { Balance, postedOf } from "../../shared/ledger/balance.ts";
 import { Entry, StoredMovement } from "../../shared/ledger/movement.ts";
 import type { Item } from "../../shared/table/writes.ts";
@@ -28,6 +29,11 @@ type Books = {
    * order is not known.
    */
   plans: { plan_id: PlanId | null; from: Day }[];
+  /**
+   * The statuses of the account, each with its first day. Only a status that billing has set: a run of the day can miss
+   * a status that the operator sets at the same time. Days before the first of these statuses have an unknown status.
+   */
+  statuses: { status: string; from: Day }[];
 };
 
 /**
@@ -39,6 +45,7 @@ type Books = {
  *   settled days of a month that are on no invoice cost at most one cent.
  * - The ledger owes the VAT of all invoices. The settled purchases and the purchases on invoices have the same sum.
  * - A day is recorded once, on the plan that the events named for this day.
+ * - A day is recorded with its usage, unless the account was suspended or closed at its end.
  */
 export function invoiceInvariant(accountId: string): Invariant {
   const books: Books = {
@@ -50,10 +57,12 @@ export function invoiceInvariant(accountId: string): Invariant {
     owedVat: 0,
     bought: new Map(),
     plans: [{ plan_id: defaultPlan, from: "0000-01-01" }],
+    statuses: [],
   };
   const check = (changes: readonly Change[]): void => {
     const own = changes.filter(({ key }) => key.PK === `ACCOUNT#${accountId}`);
-    const isFirst = books.state === undefined;
+    const { state: former } = books;
+    const isFirst = former === undefined;
     const fresh = own.flatMap((change) => note(books, change));
     // If one call gets all changes, their order is not known: events of the same millisecond have no order.
     if (isFirst && books.state && own.some(({ key }) => key.SK === "ACCOUNT")) books.plans = [];
@@ -62,6 +71,8 @@ export function invoiceInvariant(accountId: string): Invariant {
       checkState(books, books.state);
     }
     for (const { key, after } of own) if (key.SK.startsWith("ACCRUAL#")) checkPlan(books, Accrual.parse(after));
+    if (former && books.state) checkService(books, former.accrue_from, books.state.accrue_from);
+    noteStatus(books, own);
   };
   return { name: `the invoices of ${accountId}`, check };
 }
@@ -117,11 +128,33 @@ function checkPlan({ plans: changes }: Books, accrual: Accrual): void {
   const told = changes.findLast(({ from }) => from <= day)?.plan_id;
   // A managed IP without a plan is paid on the default plan. Nothing else is used without a plan.
   if (told === null && plan_id === defaultPlan && mailboxes + sent_mails === 0) return;
-  // All simulated IPs are charged by the day. A day with sent mails and no service may keep the plan of the account.
+  // All simulated IPs are charged by the day. A day with sent mails and no service keeps the plan of the account if the
+  // account has an IP.
   const hasService = dedicated_ips > 0 || mailboxes > 0 || sent_mails === 0;
   if (told && plans[told].needsDedicatedIp && dedicated_ips === 0 && (hasService || plan_id !== told))
     return mustHold(plan_id === defaultPlan, () => `${day} was recorded on ${plan_id} without a dedicated IP`);
   mustHold(told === plan_id, () => `${day} was recorded on ${plan_id}, and the account is on ${told} then`);
+}
+
+function noteStatus({ statuses }: Books, own: readonly Change[]): void {
+  const changed = own.find(({ key }) => key.SK === "ACCOUNT");
+  if (!changed) return;
+  const { status, updated_at } = StoredAccount.parse(changed.after);
+  if (own.some(({ key }) => key.SK === "BILLING")) statuses.push({ status, from: dayOf(new Date(updated_at)) });
+  else statuses.length = 0;
+}
+
+/** Checks the days from `from` to the day before `to`, which were recorded just now. */
+function checkService({ statuses, plans: changes, accruals }: Books, from: Day, to: Day): void {
+  for (const day of daysBetween(from, plusDays(to, -1))) {
+    const status = statuses.findLast((one) => one.from <= day)?.status;
+    if (status === undefined || changes.length === 0) continue;
+    const { mailboxes = 0, dedicated_ips = 0 } = accruals.get(day) ?? {};
+    if (status === "suspended" || status === "closed")
+      mustHold(mailboxes + dedicated_ips === 0, () => `${day} is charged, and the account was ${status}`);
+    else if (changes.findLast((one) => one.from <= day)?.plan_id)
+      mustHold(accruals.has(day), () => `${day} is free, and the account was ${status}`);
+  }
 }
 
 /** Whether an invoice is for purchases that were paid after their days were invoiced, up to the day `end`. */

@@ -11,7 +11,7 @@ export const route = defineRoute({
   summary: "Change the billing profile",
   synonyms: ["company", "address", "vat", "tax id", "reverse charge", "bill to", "buyer", "edit", "set"],
   description:
-    "Members that you leave out stay as they are, and null removes a value. The country and the VAT id decide about the VAT of everything that is charged after the change. A VAT id needs `name`, `city` and `country`. Invoices that exist do not change.",
+    "Members that you leave out stay as they are, and null removes a value. The country and the VAT id decide about the VAT of purchases after the change, and of the usage from the day of the change on. A VAT id needs `name`, `city` and `country`. Invoices that exist do not change.",
   capability: "billing.manage",
   access: "write",
   limit: "outbound",

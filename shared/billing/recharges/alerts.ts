@@ -107,9 +107,9 @@ const usedOf = (book: AccountBilling, before?: Day): number =>
   costOf(book, before === undefined ? book.accruals : book.accruals.filter(({ day }) => day < before));
 
 /** The cost of recorded days with their VAT, in minor units. */
-function costOf({ account, profile }: AccountBilling, days: readonly Accrual[]): number {
+function costOf({ account, profile, now }: AccountBilling, days: readonly Accrual[]): number {
   const costs = [...Map.groupBy(days, ({ day }) => monthOf(day)).values()].map((month) =>
-    usageCost(month, vatRule(profile), account.currency),
+    usageCost(month, vatRule(profile, dayOf(now)), account.currency),
   );
   return costs.reduce((sum, { net, vat }) => sum + net + vat, 0);
 }
@@ -125,7 +125,7 @@ async function usageOf(table: Reader, book: AccountBilling, today: Day, days: nu
   if (recorded.length > 0) return Math.ceil((costOf(book, recorded) * days) / recorded.length);
   const plan = planOn(state, today);
   if (plan === null) return 0;
-  const month = withVat(planAt(plan, today, account.currency).minimum, vatRule(profile));
+  const month = withVat(planAt(plan, today, account.currency).minimum, vatRule(profile, today));
   return Math.ceil((month * days) / daysInMonth(today));
 }
 

@@ -157,7 +157,7 @@ function buyTogether(
     const names = wanted.map(({ name }) => name);
     const [bought, rule] = await Promise.all([
       areBought(table, { accountId, batchId }, names),
-      readVatRule(table, accountId),
+      readVatRule(table, accountId, at),
     ]);
     const alreadyBought = names.flatMap((name, index) => (bought[index] ? [{ name, domain: undefined }] : []));
     const fresh = wanted.filter((_, index) => !bought[index]);

@@ -80,7 +80,7 @@ export async function placeOrder<Answer>(
   const agreed = await kind.prepare(unprepared);
   const [{ available }, rule] = await Promise.all([
     readWallet(context.table, accountId),
-    readVatRule(context.table, accountId),
+    readVatRule(context.table, accountId, context.now()),
   ]);
   // If the wallet does not cover all names, none is bought before the payment.
   const isCovered = totalCharge(agreed, rule) <= available;

@@ -20,7 +20,7 @@ export async function previewOrder<Answer>(
   const { results, wanted, agreed, own } = await priceOrder(order, context);
   const [{ available }, rule] = await Promise.all([
     readWallet(context.table, accountId),
-    readVatRule(context.table, accountId),
+    readVatRule(context.table, accountId, context.now()),
   ]);
   const isCovered = totalCharge(agreed, rule) <= available;
   // If the wallet does not cover the names, they are tried only after the payment.

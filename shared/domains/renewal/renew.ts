@@ -75,7 +75,7 @@ export async function renewDomain(
   const agreed = max_total === undefined ? undefined : minorUnits(max_total);
   if (agreed !== undefined && totalOf(quote) > agreed) throw tooMuch(quote);
   if (dry_run) {
-    const held = withVat(totalOf(quote), await readVatRule(table, found.account_id));
+    const held = withVat(totalOf(quote), await readVatRule(table, found.account_id, now()));
     const [domain, preview] = await Promise.all([
       domainDetail(found, context),
       previewCosts(found.account_id, { held }, context),
@@ -190,7 +190,7 @@ async function planRenewal(
 
 async function holdFor(table: Reader, { account_id, name }: StoredDomain, renewal: Renewal, now: Date) {
   const { hold_id, years, restore_fee } = renewal;
-  const rule = await readVatRule(table, account_id);
+  const rule = await readVatRule(table, account_id, now);
   const price = totalOf(renewal);
   const span = years === 1 ? "a year" : `${years} years`;
   const description = `Renewal of ${name} for ${span}${restore_fee > 0 ? ", with its restoration" : ""}`;

@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { linesOf as linesIn, totalAmount, type Accrual } from "../../../shared/billing/charges.ts";
+import { linesOf as linesIn, totalAmount, usageCost, type Accrual } from "../../../shared/billing/charges.ts";
 import { daysInMonth, plusDays } from "../../../shared/core/time.ts";
 import { plans, type PlanId } from "../../../shared/wallet/catalogue.ts";
+import { noVat } from "../../../shared/wallet/vat.ts";
 
 const linesOf = (days: readonly Accrual[]) => linesIn(days, "USD");
 
@@ -71,6 +72,23 @@ test("two plans in one month have lines of their own, each with its days and its
   expect(linesOf(days).map(({ description, quantity, amount }) => [description, quantity, amount])).toEqual([
     ["Per mailbox: up to the minimum", "10 of 30 days", 167],
     ["Per dedicated IP: dedicated IPs", "20 IP-days / 30", 6_600],
+  ]);
+});
+
+test("the minimum is for all days of a plan together if the VAT changes; a missing part has the VAT of the last day", () => {
+  const [german, irish] = [
+    { treatment: "oss", country: "DE", rate: 1_900 },
+    { treatment: "domestic", country: "IE", rate: 2_300 },
+  ] as const;
+  const costs = (mailboxes: number) => {
+    const later = daysOf("2026-04", 30, { vat: irish }).slice(15);
+    return usageCost([...daysOf("2026-04", 15, { mailboxes, vat: german }), ...later], noVat, "USD");
+  };
+  // 100 mailboxes for half a month cost more than the minimum of the whole month.
+  expect(costs(100)).toMatchObject({ net: 15_000, vat: 2_850, groups: [{ rule: german }, { lines: [] }] });
+  expect(costs(2).groups).toMatchObject([
+    { rule: german, lines: [{ amount: 300 }] },
+    { rule: irish, lines: [{ description: "Per mailbox: up to the minimum", quantity: "30 of 30 days", amount: 200 }] },
   ]);
 });
 

@@ -101,6 +101,25 @@ test("on the day of its deletion, a managed IP keeps the account's plan, and is 
   ]);
 });
 
+test("a managed IP counts for the plan from the day on which it is ready, not from the day of its claim", async () => {
+  const account = await funded(await newAccount());
+  const { id } = await claimed(account);
+  await use(account, 5);
+  const plans = [{ plan_id: "per_dedicated_ip", from: today }];
+  await write({ put: { ...stateKey(account.id), ...firstState(new Date().toISOString()), plans, version: 1 } });
+  const tomorrow = plusDays(today, 1);
+  await write({ update: ipKey(account.id, id), set: { paid_until: `${plusDays(tomorrow, 30)}T00:05:00.000Z` } });
+  const other = await claimed(account);
+  await closeDays(account, tomorrow);
+  expect((await accruals(account, today, tomorrow)).map(({ plan_id }) => plan_id)).toEqual([
+    "per_mailbox",
+    "per_dedicated_ip",
+  ]);
+  const never = await readUsage(testTable(), account.id, { from: today, today });
+  expect(never.hasDedicatedIpOn(today)).toBe(false);
+  expect((await storedIp(account, other.id))?.paid_until).toBeUndefined();
+});
+
 test("a managed IP that is deleted before it is active does not keep the account's plan for that day", async () => {
   const account = await funded(await newAccount());
   const { id } = await claimed(account);

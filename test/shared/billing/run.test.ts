@@ -119,7 +119,7 @@ test("days on the plan per dedicated IP without such an IP are charged by the de
   await scene.use({ mailboxes: 10 });
   scene.on("2026-01-11");
   await scene.run("2026-01-10");
-  await scene.use({ dedicated_ips: 1, paid_until: "2026-03-01T00:00:00.000Z", created_at: "2026-01-11T00:00:00.000Z" });
+  await scene.use({ dedicated_ips: 1, paid_until: "2026-02-10T00:00:00.000Z" });
   scene.on("2026-02-01");
   await scene.run("2026-01-31");
   const [invoice] = await scene.invoices();

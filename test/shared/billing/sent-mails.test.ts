@@ -17,11 +17,11 @@ const table = testTable();
 const created = "2026-01-15";
 
 /** An account that was created on 15 January, on the plan that charges sent mail, with a mailbox and money. */
-async function sceneThatSends() {
+async function sceneThatSends({ hasIp = true } = {}) {
   const scene = await newScene(created);
   const { accountId, context } = scene;
   await changePlan(accountId, "per_dedicated_ip", undefined, context);
-  await scene.use({ dedicated_ips: 1, paid_until: "2027-01-01T00:00:00.000Z" });
+  if (hasIp) await scene.use({ dedicated_ips: 1, paid_until: "2026-02-14T12:00:00.000Z" });
   await scene.topUp(100_000);
   const id = idWithOrdinal(0);
   const mailbox: Partial<StoredMailbox> = {
@@ -93,11 +93,12 @@ test("sent mail is on the invoice of the month in which it was reported, and the
   ]);
   on("2026-03-01");
   await run("2026-02-28");
+  // From 14 February on, the IP is charged: 15 of 28 days.
   expect((await invoices()).map(({ total, status }) => [total, status])).toEqual([
     [500, "paid"],
-    [200, "paid"],
+    [200 + 5_304, "paid"],
   ]);
-  expect((await wallet()).posted).toBe(100_000 - 700);
+  expect((await wallet()).posted).toBe(100_000 - 700 - 5_304);
   await sound();
 });
 
@@ -152,15 +153,31 @@ test("if mail was sent today, a change of the plan takes effect tomorrow, and to
   ]);
 });
 
-test("the mails of a day are charged even if the account was suspended before the day was recorded", async () => {
+test("if the account was suspended at the end of a day, only the mails of the day are charged, also if the day is recorded late", async () => {
   const { accountId, context, send, run, on, accruals } = await sceneThatSends();
   on("2026-01-19");
   await run("2026-01-18");
   await send(10_000, { on: "2026-01-19" });
-  on("2026-01-21");
   await setAccountStatus(table, accountId, "suspended", context.now());
-  await run("2026-01-20");
-  expect((await accruals()).filter(({ day }) => day > "2026-01-18")).toEqual([
+  on("2026-01-21");
+  await setAccountStatus(table, accountId, "active", context.now());
+  on("2026-01-22");
+  await run("2026-01-21");
+  expect((await accruals()).filter(({ day }) => day > "2026-01-18")).toMatchObject([
     { day: "2026-01-19", plan_id: "per_dedicated_ip", mailboxes: 0, dedicated_ips: 0, sent_mails: 10_000 },
+    { day: "2026-01-21", sent_mails: 0 },
   ]);
+});
+
+test("the mails of the day of a suspension are charged by the default plan if the account lacks the IP of its plan", async () => {
+  const { accountId, context, send, run, on, accruals, invoices } = await sceneThatSends({ hasIp: false });
+  await send(5_000);
+  await setAccountStatus(table, accountId, "suspended", context.now());
+  on("2026-02-01");
+  await run("2026-01-31");
+  expect(await accruals()).toEqual([
+    { day: created, plan_id: "per_mailbox", mailboxes: 0, dedicated_ips: 0, sent_mails: 5_000 },
+  ]);
+  // The minimum of one day: 5.00 / 31.
+  expect((await invoices()).map(({ total }) => total)).toEqual([16]);
 });

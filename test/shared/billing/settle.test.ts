@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 
 import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
+import { accountKey } from "../../../shared/accounts/account.ts";
+import { usageOf } from "../../../shared/billing/period.ts";
 import { handleRefund } from "../../../shared/billing/recharges/returns.ts";
-import { plusDays } from "../../../shared/core/time.ts";
+import { daysBetween, plusDays } from "../../../shared/core/time.ts";
 import { stateKey } from "../../../shared/wallet/state.ts";
 import { write } from "../../support/domain-work.ts";
 import { testTable } from "../../support/world.ts";
@@ -84,6 +86,69 @@ test("an account with a debt is suspended after 14 days, and is neither charged 
   expect(await status()).toBe("active");
   await runOn("2026-04-05", "2026-04-04");
   expect((await accruals()).at(-1)?.day).toBe("2026-04-04");
+});
+
+test("a day at whose end the account was suspended is free, also if a top-up comes before the day is recorded", async () => {
+  const { accountId, context, on, use, status, runOn, topUp, accruals } = await sceneOwing();
+  await use({ mailboxes: 1 });
+  await runOn("2026-03-15", "2026-03-14");
+  await runOn("2026-03-16", "2026-03-15");
+  // The worker is down until the 20th.
+  on("2026-03-20", "00:05");
+  await topUp(10_000);
+  expect(await status()).toBe("active");
+  const { forecast } = await usageOf(accountId, undefined, context);
+  await runOn("2026-03-20", "2026-03-19");
+  expect((await accruals()).at(-1)?.day).toBe("2026-03-14");
+  expect(await usageOf(accountId, undefined, context)).toMatchObject({ forecast });
+  await runOn("2026-04-01", "2026-03-31");
+  expect((await accruals()).slice(-13).map(({ day }) => day)).toEqual([
+    "2026-03-14",
+    ...daysBetween("2026-03-20", "2026-03-31"),
+  ]);
+});
+
+test("a day at whose end the account was active is charged, also if the account is suspended before the day is recorded", async () => {
+  const { on, use, topUp, operate, run, accruals } = await sceneOwing();
+  await topUp(10_000);
+  await use({ mailboxes: 7 });
+  on("2026-03-03");
+  await operate("suspended", "2026-03-02");
+  await operate("active", "2026-03-02");
+  await operate("suspended", "2026-03-03");
+  await operate("active", "2026-03-03");
+  await operate("suspended", "2026-03-03");
+  await run("2026-03-02");
+  expect((await accruals()).slice(-2)).toMatchObject([
+    { day: "2026-03-01", mailboxes: 7 },
+    { day: "2026-03-02", mailboxes: 7 },
+  ]);
+  on("2026-03-05");
+  await run("2026-03-04");
+  expect((await accruals()).at(-1)).toMatchObject({ day: "2026-03-02" });
+});
+
+test("the former statuses of an account are read in the form in which they are stored; without them the present one counts", async () => {
+  const { accountId, on, use, operate, run, topUp, accruals } = await sceneOwing();
+  await topUp(10_000);
+  await use({ mailboxes: 7 });
+  const former_statuses = [
+    { status: "active", until: "2026-03-02" },
+    { status: "suspended", until: "2026-03-04" },
+  ];
+  await table.attempt({ update: accountKey(accountId), set: { former_statuses } });
+  on("2026-03-06");
+  await run("2026-03-05");
+  expect((await accruals()).map(({ day }) => day).filter((day) => day > "2026-02-28")).toEqual([
+    "2026-03-01",
+    "2026-03-02",
+    "2026-03-05",
+  ]);
+  await operate("suspended", "2026-03-08");
+  await table.attempt({ update: accountKey(accountId), remove: ["former_statuses"] });
+  on("2026-03-09");
+  await run("2026-03-08");
+  expect((await accruals()).at(-1)?.day).toBe("2026-03-05");
 });
 
 test("the 14 days begin with the oldest debt that is still unpaid", async () => {

@@ -17,7 +17,7 @@ import { postedOf } from "../../../shared/ledger/balance.ts";
 import { checkLedger } from "../../../shared/ledger/check.ts";
 import { readBalance } from "../../../shared/ledger/ledger.ts";
 import { readRows } from "../../../shared/table/ranked-list.ts";
-import { readProfile } from "../../../shared/wallet/profile.ts";
+import { profileKey, readProfile } from "../../../shared/wallet/profile.ts";
 import { purchaseHold } from "../../../shared/wallet/purchase.ts";
 import { stateKey } from "../../../shared/wallet/state.ts";
 import { readVatRule } from "../../../shared/wallet/vat.ts";
@@ -43,9 +43,9 @@ const profileOf = (
 ) => updateProfile(accountId, update, context, register);
 
 /** Buys something at a price without VAT, and captures the money. */
-async function buy({ accountId, post }: Scene, id: string, price: number): Promise<void> {
+async function buy({ accountId, context, post }: Scene, id: string, price: number): Promise<void> {
   const bought = { id, price, currency: "USD", code: "domain", description: `Registration of ${id}` };
-  await post(purchaseHold(bought, await readVatRule(table, accountId)));
+  await post(purchaseHold(bought, await readVatRule(table, accountId, context.now())));
   await post({ kind: "capture", id });
 }
 
@@ -121,6 +121,66 @@ test("recorded days keep their VAT if the customer moves later, and the forecast
     [6_300, 1],
   ]);
   expect(await posted(scene, "vat")).toBe(690);
+});
+
+test("days before a change of the profile keep their VAT if they are recorded after it, and a forecast agrees", async () => {
+  useVat();
+  const scene = await newScene("2026-01-29");
+  const { accountId, context } = scene;
+  await scene.use({ mailboxes: 31 });
+  const { vat_id: _, ...person } = german;
+  await profileOf(scene, person);
+  scene.on("2026-01-31", "00:10");
+  await profileOf(scene, german);
+  const before = await usageOf(accountId, undefined, context);
+  // 31 mailboxes at 3.00 a month: two days with the VAT of Germany, and one day with a reverse charge.
+  expect(before).toMatchObject({ forecast: { vat: "1.14", total: "10.14" } });
+  scene.on("2026-02-01", "00:05");
+  await profileOf(scene, { country: "IE", vat_id: null });
+  await profileOf(scene, { country: "FI" });
+  await scene.run("2026-01-31");
+  expect((await scene.accruals()).map(({ vat }) => [vat?.treatment, vat?.rate])).toEqual([
+    ["oss", 1_900],
+    ["oss", 1_900],
+    ["reverse_charge", 0],
+  ]);
+  expect(await scene.invoices()).toMatchObject([{ amount: "10.14" }]);
+  scene.on("2026-02-02");
+  await scene.run("2026-02-01");
+  expect((await scene.accruals()).at(-1)?.vat).toMatchObject({ country: "FI", rate: 2_550 });
+});
+
+test("a changed rate counts for purchases and usage from its day on, also if the days are recorded late", async () => {
+  useVat({ rate_changes: [{ country: "IE", from: "2026-02-01", rate: 24 }] });
+  const scene = await newScene("2026-01-31");
+  const { accountId, context } = scene;
+  await scene.use({ mailboxes: 1 });
+  const rateNow = async () => (await readVatRule(table, accountId, context.now())).rate;
+  expect(await rateNow()).toBe(2_300);
+  scene.on("2026-02-03", "00:05");
+  expect(await rateNow()).toBe(2_400);
+  await scene.run("2026-02-02");
+  expect((await scene.accruals()).map(({ vat }) => vat?.rate)).toEqual([2_300, 2_400, 2_400]);
+});
+
+test("the former VAT of a profile is read in the form in which it is stored; without it the present profile counts", async () => {
+  useVat();
+  const scene = await newScene("2026-01-29");
+  await scene.use({ mailboxes: 1 });
+  await profileOf(scene, { country: "FI" });
+  const former_vat = [
+    { country: null, vat_id: null, vat_id_status: null, until: "2026-01-29" },
+    { country: "DE", vat_id: "DE136695976", vat_id_status: "valid", until: "2026-01-30" },
+  ];
+  const key = profileKey(scene.accountId);
+  await table.attempt({ update: key, set: { former_vat } });
+  scene.on("2026-02-01");
+  await scene.run("2026-01-31");
+  expect((await scene.accruals()).map(({ vat }) => vat?.treatment)).toEqual(["domestic", "reverse_charge", "oss"]);
+  await table.attempt({ update: key, remove: ["former_vat"] });
+  scene.on("2026-02-02");
+  await scene.run("2026-02-01");
+  expect((await scene.accruals()).at(-1)?.vat).toMatchObject({ country: "FI" });
 });
 
 test("the CSV file of transactions has the VAT of a purchase, and none for a top-up", async () => {
@@ -390,7 +450,7 @@ test("if VIES does not answer about a VAT id, the id is unverified, VAT applies,
   const scene = await newScene("2026-01-15");
   const { accountId, context } = scene;
   expect(await profileOf(scene, german, away)).toMatchObject({ vat_id_status: "unverified", vat_id_checked_at: null });
-  expect(await readVatRule(table, accountId)).toMatchObject({ treatment: "oss" });
+  expect(await readVatRule(table, accountId, context.now())).toMatchObject({ treatment: "oss" });
   await refreshVatId(accountId, context, away);
   expect(await readProfile(table, accountId)).toMatchObject({ vat_id_status: "unverified", version: 1 });
   await refreshVatId(accountId, context, valid);

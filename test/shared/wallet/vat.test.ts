@@ -6,8 +6,8 @@ import { emptyProfile, type StoredProfile } from "../../../shared/wallet/profile
 import { normalVatId, vatIdFault } from "../../../shared/wallet/vat-id.ts";
 import { vatOn, vatRule, VatSettings } from "../../../shared/wallet/vat.ts";
 
-const ruleOf = (profile: Partial<StoredProfile>, given: Partial<VatSettings> = {}) =>
-  vatRule({ ...emptyProfile, ...profile }, { ...localVat, ...given });
+const ruleOf = (profile: Partial<StoredProfile>, given: Partial<VatSettings> = {}, day = "2026-01-15") =>
+  vatRule({ ...emptyProfile, ...profile }, day, { ...localVat, ...given });
 
 const german = { country: "DE", vat_id: "DE123456788" } as const;
 
@@ -42,13 +42,23 @@ test("without a register, the form of a VAT id is enough; without settings there
   const unchecked = { ...german, vat_id_status: "unchecked" } as const;
   expect(ruleOf(unchecked, { register: "none" })).toMatchObject({ treatment: "reverse_charge" });
   expect(ruleOf(unchecked)).toMatchObject({ treatment: "oss" });
-  expect(vatRule(emptyProfile)).toMatchObject({ treatment: "none", rate: 0 });
+  expect(vatRule(emptyProfile, "2026-01-15")).toMatchObject({ treatment: "none", rate: 0 });
 });
 
 test("the settings need a rate for each country of the EU", () => {
   const { FI: _, ...rates } = localVat.rates;
   expect(VatSettings.safeParse({ ...localVat, rates }).success).toBe(false);
   expect(VatSettings.safeParse(localVat).success).toBe(true);
+});
+
+test("a rate of the EU can change on days, which are in order", () => {
+  const change = (from: string, rate: number) => ({ country: "FI", from, rate }) as const;
+  const rate_changes = [change("2026-02-01", 26), change("2026-03-01", 24)];
+  const rateOn = (day: string) => ruleOf({ country: "FI" }, { rate_changes }, day).rate;
+  expect(["2026-01-31", "2026-02-01", "2026-02-28", "2026-03-01"].map(rateOn)).toEqual([2_550, 2_600, 2_600, 2_400]);
+  expect(ruleOf({}, { rate_changes }, "2026-02-01").rate).toBe(2_300);
+  expect(VatSettings.safeParse({ ...localVat, rate_changes }).success).toBe(true);
+  expect(VatSettings.safeParse({ ...localVat, rate_changes: rate_changes.toReversed() }).success).toBe(false);
 });
 
 test("VAT is rounded half up, and differs from the exact amount by at most half a cent", () => {

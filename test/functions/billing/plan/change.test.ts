@@ -90,7 +90,7 @@ test("a dry run shows the costs of this month and of the next one on the plan, a
   await use(account, 10);
   const without = (await change(account, { plan_id: "per_dedicated_ip", dry_run: true })).body.preview;
   expect(without.next_period.total).toBe("30.00");
-  const paid_until = new Date(Date.now() + 90 * 86_400_000).toISOString();
+  const paid_until = new Date(Date.now() + 30 * 86_400_000).toISOString();
   await addUsage(testTable(), account.id, { dedicated_ips: 1, paid_until });
   const before = await storedOf(account);
   const { body } = await change(account, { plan_id: "per_dedicated_ip", dry_run: true });
@@ -103,15 +103,17 @@ test("a dry run shows the costs of this month and of the next one on the plan, a
       held_now: "0.00",
       available: "0.00",
       missing: "0.00",
-      // With a dedicated IP, a mailbox costs nothing on this plan, and there is no minimum.
-      this_period: { period_start: today(), lines: [], total: "0.00" },
-      next_period: { lines: [], total: "0.00" },
+      this_period: { period_start: today() },
     },
   });
+  const { this_period, next_period } = body.preview;
+  const lines: { description: string }[] = [...this_period.lines, ...next_period.lines];
+  // With a dedicated IP, a mailbox costs nothing on this plan, and there is no minimum. The IP is paid for 30 days.
+  expect(new Set(lines.map(({ description }) => description))).toEqual(new Set(["Per dedicated IP: dedicated IPs"]));
   expect(await storedOf(account)).toEqual(before);
   expect((await change(account, { plan_id: "per_dedicated_ip" })).body).not.toHaveProperty("preview");
   const back = (await change(account, { plan_id: "per_mailbox", dry_run: true })).body;
-  expect(back.preview.next_period.total).toBe("30.00");
+  expect(back.preview.next_period.lines[0]).toMatchObject({ description: "Per mailbox: mailboxes", amount: "30.00" });
 });
 
 test("a dry run is refused like the real call", async () => {

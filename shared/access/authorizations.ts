@@ -107,7 +107,7 @@ export function permissionOf(grantable: Grantable): Permission {
   return { ...given, ...(scope ? { scope } : {}), ...(expires_at === undefined ? {} : { expires_at }) };
 }
 
-/** The items that `assign` reads. */
+/** Items that `assign` reads. */
 export function aheadOfGrant(accountId: string, subject: Subject, grantable: Grantable, expected: Expected): Ahead {
   const scope = "scope" in grantable ? grantable.scope : undefined;
   const located = scope ? aheadOfScope(accountId, scope, expected) : [];

@@ -274,7 +274,7 @@ export async function accountMembers(
 
 const isUser = ({ subject_type }: AccountMember): boolean => subject_type === "user";
 
-/** The items that authorization and `myPermissions` read. */
+/** Items that authorization and `myPermissions` read. */
 export function aheadOfMyPermissions(accountId: string, { principal }: Expected): Ahead {
   const record = accessKey(accountId, principal);
   const keys = [record, record, groupsKey(accountId), ...(principal.type === "user" ? [userKey(principal.id)] : [])];

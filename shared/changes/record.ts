@@ -27,8 +27,8 @@ export const changeJournalOf = (accountId: string): Journal => ({
 });
 
 /**
- * The `ttl`, in seconds since 1970, of a row whose resource ended at `now`. The row is kept as long as a change that is
- * made at `now`.
+ * The `ttl`, in seconds since 1970, of a row whose resource ended at `now`. The row is kept about as long as a change
+ * that is made at `now`.
  */
 export const ttlOfEnded = (now: Date): number => Math.ceil((now.getTime() + retentionDays * dayMs) / 1_000);
 

@@ -102,8 +102,8 @@ export const writerOf = (
 ): Writer => ({ table, now, commit: recorder({ table, accountId, author, now }) });
 
 /**
- * The claim of a request on its idempotency key. The claim ends when a transaction stores the answer, or when the key
- * is released.
+ * The claim of a request on its idempotency key. The claim ends when a transaction stores the answer, when the key is
+ * released, or when the claim expires.
  */
 export type Claim = {
   /**

@@ -3,7 +3,7 @@ import * as z from "zod";
 /** The most items on a page. */
 export const largestPage = 100;
 
-/** The query parameters of every list. */
+/** The query parameters for the page of a list. */
 export const pageQuery = {
   page: z.int().min(1).default(1).meta({ description: "The number of the page, from 1." }),
   page_size: z
@@ -42,7 +42,7 @@ export const spanCheck: [(span: Span) => boolean, { error: string; path: string[
   { error: "Write a time after `since`", path: ["until"] },
 ];
 
-/** The answer of every list: one page, and the exact number of all items that the caller may see. */
+/** The answer of a list: one page, and the exact number of all items that match and that the caller may see. */
 export const pageOf = <T extends z.ZodType>(item: T, noun: string) =>
   z.object({
     items: z.array(item).meta({ description: `The ${noun} on this page.` }),

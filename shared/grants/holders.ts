@@ -34,7 +34,7 @@ export type Subject = { type: "user" | "group" | "service_account"; id: string }
 export type Held = GrantHolder & Profile & { groups: string[] };
 /**
  * A change of a subject's permissions. With `forget`, the record of a service account is deleted if the service account
- * has no permissions after the change. Then nothing can be given to the service account any more.
+ * has no permissions and no groups after the change. Then nothing can be given to the service account any more.
  */
 export type HolderChange = { subject: Subject; change: (held: Held) => Held; forget?: true };
 
@@ -256,8 +256,9 @@ async function planAccessEnd(
 }
 
 /**
- * The write that deletes the record of a service account without permissions, so that nothing can be given to the
- * service account any more. Plans no write if the service account still has permissions.
+ * The write that deletes the record of a service account without permissions and groups. After the deletion, nothing
+ * can be given to the service account any more. Plans no write if the service account still has a permission or a
+ * group.
  */
 export async function planForgotten(table: Reader, accountId: string, subject: Subject): Promise<Write[]> {
   const key = accessKey(accountId, subject);

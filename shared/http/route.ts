@@ -183,8 +183,8 @@ type CodeMode = {
    */
   arguments: "flat" | "payload";
   /**
-   * Whether the answer may be stored, in a session or for a repeated request. The default is true. False for answers
-   * that are valid for a short time only, such as signed addresses.
+   * Whether the answer of a call may be stored, in a session or for a repeat of the program. The default is true. False
+   * for answers that are valid for a short time only, such as signed addresses.
    */
   storesAnswer: boolean;
 };
@@ -271,7 +271,7 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
 const Nothing = z.strictObject({});
 type Nothing = typeof Nothing;
 
-/** The answer of deletions and revocations. */
+/** The answer of a route that returns nothing, such as a deletion or a revocation. */
 export const Empty = z.strictObject({}).meta({ id: "Empty", description: "An empty object. The request succeeded." });
 
 /** A route: the declaration with all defaults filled in. */

@@ -28,10 +28,14 @@ import {
 
 /*
  * Before a program runs, it is charged its greatest possible cost. After the run it gets back the unused part. During
- * the run, its reservation takes room from other programs, but not from other requests.
+ * the run, its reservation takes room from other programs, but not from other requests. A small cost has no reservation
+ * (`unreservedCost`).
  */
 
-/** The highest cost that is charged without a reservation. Such a cost drains by itself in about a second. */
+/**
+ * The highest cost that is charged without a reservation. At 600 requests per minute, such a cost drains by itself in a
+ * second.
+ */
 const unreservedCost = 10;
 
 /** If a bucket has more reservations than this, ended reservations are removed. */

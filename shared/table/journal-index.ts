@@ -33,7 +33,10 @@ export const lateMs = 30_000;
 export const settledMs = 90_000;
 
 const StoredIndex = z.object({
-  /** The number of indexed entries. All entries of the day with ids up to `until` are indexed. */
+  /**
+   * The number of indexed entries. Each entry with an id up to `until` is indexed, if it was there when its part of the
+   * day was indexed.
+   */
   count: z.int(),
   until: z.string(),
   /** The number of late entries that the day had when the index was made. */

@@ -49,9 +49,9 @@ export type Moment = {
  * - a list has as many rows as its head says, and the items to which the rows point exist;
  * - the heads of several lists belong to the same time.
  *
- * A single list costs the reads of its head and of its rows. The heads of several lists are read a second time,
- * together with the rows, and compared. The lists of earlier pages are compared again only if a page has more sources
- * than opened lists.
+ * A single list costs the reads of its head, of bitmaps and of its rows. The heads of several lists are read a second
+ * time, together with the rows, and compared. The lists of earlier pages are compared again only if a page has more
+ * sources than opened lists.
  */
 export async function atOneMoment<T>(table: Reader, read: (moment: Moment) => Promise<T>): Promise<T> {
   const torn = new Map<string, readonly number[]>();

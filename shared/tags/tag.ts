@@ -139,7 +139,7 @@ export async function listTags(
 export const aheadOfTag = (accountId: string, id: string): Ahead =>
   aheadOfList(tagsOf(accountId), [ordinalOf(id) ?? 0], [tagKey(accountId, id)]);
 
-/** Deletes a tag. Domains with the tag do not show it any more (`tagsAmong`). Throws 404. */
+/** Deletes a tag. Domains with the tag do not show it any more (`tagsAmong`). Throws 404 for an unknown tag. */
 export function deleteTag(accountId: string, id: string, { table, commit }: Context): Promise<void> {
   return commit(async () => {
     const ordinal = ordinalOf(id);

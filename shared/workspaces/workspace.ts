@@ -102,7 +102,7 @@ export function addWorkspace(accountId: string, name: string, context: Context):
   });
 }
 
-/** Reads a workspace. Throws 404. */
+/** Reads a workspace. Throws 404 if the account does not have the workspace. */
 export async function getWorkspace(accountId: string, id: string, { table }: Context): Promise<StoredWorkspace> {
   const workspace = await table.get(workspaceKey(accountId, id), StoredWorkspace);
   if (workspace?.id !== id) throw notFound();
@@ -118,7 +118,10 @@ export async function findWorkspace(table: Reader, accountId: string, id: string
   return workspace?.id === id ? { check: workspaceKey(accountId, id), if: { id } } : undefined;
 }
 
-/** The write that adds `by` to the number of domains of a workspace. Throws 422 if the workspace does not exist. */
+/**
+ * The write that adds `by` to the number of domains of a workspace. The transaction throws 422 if the workspace does
+ * not exist.
+ */
 export const domainCountWrite = (accountId: string, workspaceId: string, by: number): Write => ({
   update: workspaceKey(accountId, workspaceId),
   add: { domain_count: by, version: 1 },

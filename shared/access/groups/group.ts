@@ -406,7 +406,7 @@ function attributesOf({ attributes: old }: StoredGroup, { attributes }: GroupCha
 
 /**
  * The groups of `record` after the move of one group. Throws as `updateGroup` does. The write of the groups fails if
- * any group has changed since `record` was read.
+ * the stored record has changed since `record` was read.
  */
 async function moveGroup(
   accountId: string,

@@ -356,8 +356,7 @@ async function listRemovals(domain: StoredDomain, table: Reader): Promise<Write[
 
 /**
  * Deletes a domain whose registration or transfer failed, so that its account can try the name again. Also deletes its
- * records, and the grants, master passwords and forwarding rules on it. Does nothing to a domain that is not `failed`
- * any more.
+ * records, and the grants, master passwords and forwarding rules on it. Stops when the domain is not `failed` any more.
  */
 export async function removeFailed(
   accountId: string,

@@ -163,7 +163,7 @@ const Payment = z.object({
   retry_at: Timestamp.nullish(),
 });
 
-/** The notice of an unsuccessful recharge from the saved card. */
+/** The notice of a problem with recharges from the saved card. */
 const recharge =
   (subject: string, happened: (amount: string) => Block, whatToDo: (event: NoticeEvent) => Block[]): NoticeMaker =>
   (event) => {

@@ -26,7 +26,7 @@ export function aheadOfAddress(accountId: string, address: string): Key[] {
 }
 
 /**
- * Looks up addresses in an account; an address outside the account's domains has no entry. The mailbox is where
+ * Looks up addresses in an account; an address outside the account's open domains has no entry. The mailbox is where
  * arriving mail goes: the mailbox with this address, or else the catch-all mailbox of the domain. Takes three round
  * trips for any number of addresses.
  */

@@ -78,9 +78,7 @@ export const StoredExport = MailboxExport.omit({ csv: true, download_url: true }
 export type StoredExport = z.output<typeof StoredExport>;
 
 const inlineRows = 500;
-/**
- * The most chunks that are read while the caller waits. Each chunk takes a few round trips.
- */
+/** The most chunks that are read while the caller waits. Each chunk takes a few round trips. */
 const inlineLooks = 100;
 const keptDays = 7;
 const downloadSeconds = 3_600;

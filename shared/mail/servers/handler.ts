@@ -65,9 +65,9 @@ export function requireMember<N extends string>(query: Record<N, string | undefi
 
 /**
  * How long a mail server may keep an answer, in seconds.
- * - `sender`: for this time a mailbox can still send after it was paused.
- * - `dkim`: for this time a mail server can still sign with a replaced key. The record of this key stays in the DNS for
- *   days.
+ * - `sender`: for up to this time a mailbox can still send after it was paused.
+ * - `dkim`: for up to this time a mail server can still sign with a replaced key. The record of this key stays in the
+ *   DNS for days.
  */
 const keptSeconds = { recipient: 60, sender: 30, dkim: 300 } as const;
 

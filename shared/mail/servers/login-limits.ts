@@ -82,7 +82,7 @@ export async function chargeAddress(source: LoginSource, limiter: LimiterContext
 
 /**
  * Stores that somebody has logged in with the address from the network, at most once a day. `last` is the time that is
- * stored at present. A failure is ignored: the login does not depend on the stored time.
+ * stored at present. A failure is only logged, because the login does not depend on the stored time.
  */
 export async function noteLogin(
   source: LoginSource,

@@ -85,7 +85,10 @@ export const StoredChange = z.object({
 });
 export type StoredChange = z.output<typeof StoredChange>;
 
-/** The writes that record the changes of one transaction. Call this function once for each transaction. */
+/**
+ * The writes that record the changes of one transaction in one account. Call this function at most once for each
+ * account of a transaction.
+ */
 export function recordWrites(accountId: string, changes: readonly Change[], author: Author, now: Date): Write[] {
   const rows = changes.map(({ type, resource, before, after }, index): z.input<typeof StoredChange> => ({
     id: timeOrderedId(now, index),

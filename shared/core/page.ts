@@ -55,12 +55,12 @@ export const pageOf = <T extends z.ZodType>(item: T, noun: string) =>
   });
 
 /**
- * The most bytes of the items in an answer that is stored for its Idempotency-Key: an item of the table holds at most
+ * The most bytes of the content of an answer that is stored for its Idempotency-Key. A row of the table holds at most
  * 400 KB.
  */
 export const mostStoredBytes = 200_000;
 
-/** The first of the items: at most `most`, and together at most `mostStoredBytes` as JSON. */
+/** The first items: at most `most` items, and together at most `mostStoredBytes` bytes as JSON. */
 export function firstStorable<T>(items: readonly T[], most: number): T[] {
   let bytes = 0;
   const end = items.slice(0, most).findIndex((item) => {

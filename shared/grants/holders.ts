@@ -332,7 +332,10 @@ const userWrite = (userId: string, user: VersionedUser, changed: Partial<Version
   if: user.version === 0 ? "absent" : { version: user.version },
 });
 
-/** The ids of the grants that make a user a super admin, also of those that have ended. */
+/**
+ * The ids of the grants that make a user a super admin, also of ended grants. The operator's own mark is among the ids
+ * if the operator made the user a super admin.
+ */
 export async function superAdminGrants(table: Reader, userId: string): Promise<string[]> {
   return (await table.get(userKey(userId), StoredUser))?.super_admin_grants ?? [];
 }

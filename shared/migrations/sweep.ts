@@ -43,7 +43,10 @@ export type MigrationsSwept = { accounts: number; failed: number; rows: number; 
  */
 export const beginAfterMs = hourMs;
 
-/** How long a claim lasts, in milliseconds. No worker runs this long, so a living process keeps its claim. */
+/**
+ * How long a claim lasts, in milliseconds. The worker that migrates rows is stopped earlier, so a living process keeps
+ * its claim.
+ */
 const claimMs = 6 * minuteMs;
 
 const retryAfterMs = hourMs;

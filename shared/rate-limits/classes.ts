@@ -9,9 +9,9 @@ export type Limit = { perMinute: number; burst: number };
  */
 export const limitClasses = {
   default: { perMinute: 600, burst: 100, whenTableFails: "open" },
-  /** Routes that make or show a secret. */
+  /** Routes that make, show or check a secret. */
   sensitive: { perMinute: 60, burst: 30, whenTableFails: "closed" },
-  /** Routes that read much for a short answer. */
+  /** Routes that read much, or that ask the DNS or the registrar. */
   search: { perMinute: 120, burst: 40, whenTableFails: "open" },
   /**
    * Routes that do one of these:

@@ -64,8 +64,8 @@ export type ProgramCharge = Charge & { isMember: () => Promise<boolean> };
 
 /**
  * Reserves the greatest possible cost of a program. Throws 429 `rate_limited` if the cost does not fit.
- * - The cost is charged to the own limit of the program's account, if the sender is a member and the own limit allows
- *   at least as much as the limit of the class.
+ * - The cost is charged to the own limit of the program's account under two conditions: the sender is a member, and the
+ *   own limit allows at least as much as the limit of the class.
  * - A cost above half of the burst fits as soon as half of the burst is left.
  */
 export async function reserve(request: ProgramCharge, context: LimiterContext): Promise<Reserved> {

@@ -83,8 +83,8 @@ export function dayOfRank<D extends Pick<Day, "count">>(days: readonly D[], rank
  * An append-only log in the order of time, with exact totals and pages. The counts of a month's days are spread over
  * eight shards. Each append raises the counts of one shard, chosen at random, so that concurrent transactions seldom
  * write to the same item. A page of whole days usually takes one query over the counters to find the day of its first
- * entry, one or two queries for the entries, and a second query over the counters. The index of a day
- * (journal-index.ts) finds entries deep within the day.
+ * entry, and one or two queries for the entries. A last query over the counters tells whether entries were appended
+ * meanwhile. The index of a day (journal-index.ts) finds entries deep within the day.
  *
  * Access patterns (PK is the journal's partition)
  *   entries, by the time in their id   JOURNAL#<name>#ENTRY#<UUIDv7>
@@ -219,8 +219,8 @@ async function partOf(table: Reader, journal: Journal, { fromMs, untilMs, ...cou
 const nearby = 2 * stride;
 
 /**
- * Reads `count` entries from rank `skip` on. In the day of the first entry, the read starts at the newest entry, at the
- * oldest entry or at a mark of the index: where it reads the fewest unwanted entries.
+ * Reads `count` entries from rank `skip` on. In the day of the first entry, the read starts where it reads the fewest
+ * unwanted entries: at the newest entry, at the oldest entry or at a mark of the index.
  */
 async function readRanks(
   table: Reader,

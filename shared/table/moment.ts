@@ -27,7 +27,7 @@ export type Moment = {
   ) => RowSource<T>[];
   /**
    * Reads the rows of ranks `skip` to `skip + take − 1` of the concatenated sources, and their total. The sources must
-   * begin with all lists that were opened since the last page. Sources of single items may follow. With `desc`, the
+   * begin with all lists that were opened since the last page. Sources that are no lists may follow. With `desc`, the
    * ranks count from the end.
    */
   page: <T>(

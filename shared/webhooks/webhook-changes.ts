@@ -71,9 +71,9 @@ function statusChange({ status }: StoredWebhook, active: boolean | undefined, at
 
 /**
  * Changes the members of a webhook that `patch` has. Throws:
- * - 403 `would_escalate` if `patch` sets the URL or the event types, or enables the webhook, and the caller may not see
- *   all events of the webhook, before and after the change. The events before the change count, because their pending
- *   retries go to the new URL;
+ * - 403 `would_escalate` if the caller may not see all events of the webhook, before and after the change. This is
+ *   checked only if `patch` sets the URL or the event types, or enables the webhook. The events before the change
+ *   count, because their pending retries go to the new URL;
  * - 404 if there is no such webhook.
  */
 export function updateWebhook(

@@ -356,8 +356,8 @@ type GroupChange = { [Name in keyof NewGroup]?: NewGroup[Name] | undefined } & {
  * gives the members all permissions of the new parent, and takes those of the old parent away. Throws:
  * - 403 `would_escalate` if the group is moved into a parent, and the caller does not hold all permissions that this
  *   parent gives;
- * - 403 `would_escalate` if the group is moved, it or a group above it owns the account, and the caller is neither an
- *   owner nor a super admin;
+ * - 403 `would_escalate` for the move of a group that owns the account, itself or by a group above it, unless the
+ *   caller is an owner or a super admin;
  * - 404 if the account does not have the group;
  * - 422 if the account does not have the new parent;
  * - 409 `group_name_taken`;

@@ -200,9 +200,9 @@ function progressWrites(more: readonly Deleted[], { accountId, context, deleted 
 }
 
 /**
- * How many writes the deletion of a mailbox takes at most: its rows and addresses, its rows as a deleted mailbox, its
- * entry in the audit log, and a bitmap in each of two lists. A transaction holds 100 writes, and needs a few for
- * itself.
+ * How many writes the deletion of a mailbox takes at most. These are its rows and addresses, its rows as a deleted
+ * mailbox, its entry in the audit log, and a bitmap in each of two lists. A transaction holds 100 writes, and needs a
+ * few for itself.
  */
 const writesFor = ({ aliases }: StoredMailbox): number => 10 + aliases.length;
 const writesAtOnce = 91;

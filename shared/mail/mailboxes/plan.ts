@@ -123,8 +123,8 @@ type NewMailbox = { person: Person; login: Login };
 type Heads = readonly [all: ListState, own: ListState | undefined, due: DueBlock | undefined];
 
 /**
- * Reads the heads of the two lists that `count` new mailboxes of a domain join, and the search block (names.ts) that
- * must be written with these mailboxes, if there is one. A head that is stored in the domain is not read again.
+ * Reads the heads of the two lists that `count` new mailboxes of a domain join. Also reads the search block (names.ts)
+ * that must be written with these mailboxes, if there is one. A head that is stored in the domain is not read again.
  */
 export const mailboxHeads = async (table: Reader, domain: StoredDomain, count: number): Promise<Heads> => {
   const { account_id, id } = domain;

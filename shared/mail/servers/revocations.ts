@@ -8,8 +8,8 @@ import type { Item, Key } from "../../table/writes.ts";
 
 /*
  * Mail servers keep sessions and mail. A revocation tells them to end the sessions of a mailbox, a domain or an
- * account, to purge the mail of a mailbox, or that a mailbox was restored. A worker makes revocations from events. Mail
- * servers read the revocations after a cursor.
+ * account. Other revocations tell them to purge the mail of a mailbox, or that a mailbox was restored. A worker makes
+ * revocations from events. Mail servers read the revocations after a cursor.
  *
  * Access patterns
  *   the revocations that were stored in an hour, oldest first   REVOCATIONS#<hour> / <time>#<id of the event>

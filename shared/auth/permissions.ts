@@ -3,8 +3,8 @@ import * as z from "zod";
 import { Capability, RoleKey, roles } from "./capabilities.ts";
 
 /**
- * The types of resources that the `scope` of a grant can name. The product has no resources of some of these types. It
- * refuses a grant on such a type.
+ * The types of resources that the `scope` of a grant can name. The product refuses a grant on a type that `locate`
+ * (shared/access/scopes.ts) does not know, such as `tenant`.
  */
 export const ResourceType = z.enum([
   "client",

@@ -282,8 +282,8 @@ export function aheadOfMyPermissions(accountId: string, { principal }: Expected)
 }
 
 /**
- * The caller's permissions in an account, with the grants, roles and groups that give them. The caller is a member of
- * the account.
+ * The caller's permissions in an account, with the grants, roles and groups that give them. The caller must have access
+ * to the account.
  */
 export async function myPermissions(
   accountId: string,

@@ -109,7 +109,10 @@ export function capabilitiesOf({
 
 const gives = (grant: EffectiveGrant, capability: Capability): boolean => capabilitiesOf(grant).includes(capability);
 
-/** Whether the capability needs no grant: owners have all capabilities, and every member may view the account. */
+/**
+ * Whether the capability needs no grant: owners and super admins have all capabilities, and every member may view the
+ * account.
+ */
 const isImplied = (permissions: Permissions, capability: Capability): boolean =>
   permissions.everything || (permissions.member && capability === "account.view");
 

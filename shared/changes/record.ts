@@ -10,8 +10,9 @@ import type { Key, Write } from "../table/writes.ts";
 import type { Change } from "./kind.ts";
 
 /*
- * Every change in an account is one entry of the account's journal, written by the transaction that makes the change.
- * The audit log reads the journal, and a worker publishes each entry from the table's stream (transactional outbox).
+ * Every recorded change in an account is one entry of the account's journal, written by the transaction that makes the
+ * change. Housekeeping (`ChangePlan`) is not recorded. The audit log reads the journal, and a worker publishes each
+ * entry from the table's stream (transactional outbox).
  *
  * Access patterns
  *   changes of an account, newest first, and one by id   ACCOUNT#<id> / JOURNAL#changes (shared/table/journal.ts)

@@ -111,8 +111,8 @@ export class Problem extends Error {
   readonly extras: ProblemExtras;
 
   /**
-   * `detail` is one plain sentence for a person; `extras` become members of the body. `retry_after` is in seconds, and
-   * also becomes the header `Retry-After`.
+   * `detail` is plain text for a person, in whole sentences; `extras` become members of the body. `retry_after` is in
+   * seconds, and also becomes the header `Retry-After`.
    */
   constructor(code: TemporaryCode, detail: string, extras: ProblemExtras & { retry_after: number });
   constructor(code: Exclude<ProblemCode, TemporaryCode>, detail: string, extras?: ProblemExtras);

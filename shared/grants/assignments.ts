@@ -70,7 +70,7 @@ export type NewEnd = { before: Assignment; expires_at: string | undefined };
 /**
  * Plans new assignments for one subject, and other ends of capabilities and roles that the subject holds (`ends`), in
  * one transaction. Stores `profile`, if the subject is a user. Throws 404 for a group or service account that the
- * account does not have, and 409 `limit_reached`.
+ * account does not have, and 409 `limit_reached` as `planHolders` and `planOwnerAdded` do.
  */
 export async function planAssignments(
   table: Reader,

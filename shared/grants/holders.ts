@@ -226,7 +226,10 @@ export async function planFormerAccess(
   return [{ put: { ...key, ...next }, if: condition }, ...listed, ...ends];
 }
 
-/** The end of all permissions of a subject; undefined if one of them does not end, or if the subject has none. */
+/**
+ * The end of all permissions of a subject. Undefined if one of them does not end, if the subject is in a group, or if
+ * the subject has no permission.
+ */
 const accessEnd = ({ owner_grant_id, owner_expires_at, grants, groups }: Held): string | undefined =>
   groups.length > 0
     ? undefined
@@ -235,7 +238,7 @@ const accessEnd = ({ owner_grant_id, owner_expires_at, grants, groups }: Held): 
         ...grants.map(({ expires_at }) => expires_at),
       ]);
 
-/** Whether a subject has any permission at a time. */
+/** Whether a subject has a permission at a time, or is in a group. */
 export const hasAccess = (held: Held, at: string): boolean => !isEmpty(held) && isLive(accessEnd(held), at);
 
 /**

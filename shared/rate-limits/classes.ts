@@ -25,7 +25,7 @@ export const limitClasses = {
   login_pair: { perMinute: 30, burst: 30, whenTableFails: "closed" },
   /**
    * Attempts to log in with one address through a mail server, from all networks from which nobody has logged in with
-   * this address.
+   * this address in the last 30 days.
    */
   login_address: { perMinute: 60, burst: 60, whenTableFails: "closed" },
   /** Attempts to log in from one network through a mail server, with any address. */

@@ -6,9 +6,9 @@ import type { Reader, Table } from "./table.ts";
 import type { Item, Key, Write } from "./writes.ts";
 
 /*
- * Queues of tasks that are due at a given time. A queue has one item for each task. The transactions that change the
- * subject of a task also write and move this item, so a process that dies loses no task. All items of an account are in
- * one shard, so that the backlog of an account delays few other accounts.
+ * Queues of tasks that are due at a given time. A queue has one item for each task. Usually the transactions that
+ * change the subject of a task also write and move this item, so that a process that dies loses no task. All items of
+ * an account are in one shard, so that the backlog of an account delays few other accounts.
  *
  * Access patterns
  *   the tasks due by a time     <queue>#<shard> / <due time>#<account id>#<names of the subject>

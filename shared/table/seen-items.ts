@@ -8,7 +8,7 @@ export type Seen = Pick<SeenItems, "recall">;
 export class SeenItems {
   readonly #items = new Map<string, Item>();
 
-  /** The item at a key; undefined if it was not noted. */
+  /** The item at a key; undefined if it was not noted, or was dropped to save memory. */
   recall(key: Key): Item | undefined {
     return this.#items.get(keyText(key));
   }

@@ -62,7 +62,7 @@ export const workspaceKind = defineKind({
 });
 
 export const StoredWorkspace = Workspace.extend({
-  /** The number of domains in the workspace. The transactions that add and move domains update this number. */
+  /** The number of domains in the workspace. The transactions that add, move and delete domains update this number. */
   domain_count: z.int(),
   version: z.int(),
 });
@@ -77,7 +77,7 @@ const nameTaken =
     return new Problem("workspace_name_taken", "Another workspace of this account has this name.", extras);
   };
 
-/** Creates a workspace. Throws 409 `workspace_name_taken`. */
+/** Creates a workspace. Throws 409 `workspace_name_taken` if another workspace has the name. */
 export function addWorkspace(accountId: string, name: string, context: Context): Promise<StoredWorkspace> {
   const { table, commit, now } = context;
   return commit(async () => {
@@ -162,7 +162,10 @@ async function readByIds(table: Reader, accountId: string, ids: readonly string[
   });
 }
 
-/** Renames a workspace. Throws 404 for an unknown workspace, and 409 `workspace_name_taken`. */
+/**
+ * Renames a workspace. Throws 404 for an unknown workspace, and 409 `workspace_name_taken` if another workspace has the
+ * name.
+ */
 export function renameWorkspace(
   accountId: string,
   id: string,

@@ -216,8 +216,9 @@ export const aheadOfNewGroup = (accountId: string): Ahead =>
   aheadOfList(groupsOf(accountId), [], [groupsKey(accountId)]);
 
 /**
- * Creates a group without grants, members or a parent. Throws 409 `group_name_taken`, and 409 `limit_reached` if the
- * account has too many groups, or if all groups would not fit into one item.
+ * Creates a group without grants, members or a parent. Throws:
+ * - 409 `group_name_taken` if another group of the account has the name;
+ * - 409 `limit_reached` if the account has too many groups, or if all groups would not fit into one item.
  */
 export async function createGroup(
   accountId: string,
@@ -360,7 +361,7 @@ type GroupChange = { [Name in keyof NewGroup]?: NewGroup[Name] | undefined } & {
  *   caller is an owner or a super admin;
  * - 404 if the account does not have the group;
  * - 422 if the account does not have the new parent;
- * - 409 `group_name_taken`;
+ * - 409 `group_name_taken` if another group of the account has the new name;
  * - 409 `group_cycle` if the new parent is the group itself or is inside the group;
  * - 409 `limit_reached` if the groups would be nested too deep.
  */

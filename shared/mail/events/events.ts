@@ -98,7 +98,7 @@ type EventWork = { table: Table; now: () => Date };
  * - `unknown_sender`: no account has proved the sender's domain.
  * - `foreign_sender`: the account that the entry names is not the account that has proved the sender's domain.
  *
- * Throws as `runBatch` does.
+ * An event that is older than 30 days is in no statistics. The answer does not say so. Throws as `runBatch` does.
  */
 export async function reportEvents({ content, fingerprint }: Batch<EventBatch>, work: EventWork) {
   const { batch_id: batchId, ...lists } = content;

@@ -86,7 +86,8 @@ const isSelective = ({ search, status, sort }: Selection, isByAge: boolean): boo
 
 /**
  * A page of the mailboxes that the principal sees, oldest first unless the query says otherwise. Without `sort`, the
- * mailboxes are grouped by domain for a workspace, or for a principal that sees only part of the account.
+ * mailboxes are grouped by domain for a workspace, or for a principal that sees only part of the account. Throws 422
+ * `too_broad` if too many domains or mailboxes would have to be read.
  */
 export async function listMailboxes(
   accountId: string,

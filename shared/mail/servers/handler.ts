@@ -17,7 +17,10 @@ export type MailRequest = Pick<APIGatewayProxyEventV2, "headers" | "rawQueryStri
 
 const digest = (text: string): Buffer => hash("sha256", text, "buffer");
 
-/** Throws 401 unless the request has a key of the deployment's mail servers. */
+/**
+ * Throws 401 unless the request has a key of the deployment's mail servers. Throws 503 if no key is configured, or if
+ * the key cannot be read.
+ */
 async function requireMailServer({ headers }: MailRequest): Promise<void> {
   const given = digest(headers["x-mail-key"] ?? "");
   const keys = await mailKeys();

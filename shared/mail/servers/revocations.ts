@@ -55,10 +55,10 @@ const ofMailbox =
     reason,
   });
 
-/** The statuses in which nobody may send from a domain. */
+/** The statuses of a domain that end the sessions of its mailboxes. */
 const endedDomain = new Set<unknown>(["expired", "suspended", "releasing", "failed"]);
 
-/** The statuses in which nobody may use the mailboxes of an account. */
+/** The statuses of an account that end the sessions of its mailboxes. */
 const endedAccount = new Set<unknown>(["suspended", "closed"]);
 
 const ofDomain =

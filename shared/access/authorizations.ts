@@ -107,7 +107,7 @@ export function permissionOf(grantable: Grantable): Permission {
   return { ...given, ...(scope ? { scope } : {}), ...(expires_at === undefined ? {} : { expires_at }) };
 }
 
-/** The items that `assign` reads. */
+/** Items that `assign` reads. */
 export function aheadOfGrant(accountId: string, subject: Subject, grantable: Grantable, expected: Expected): Ahead {
   const scope = "scope" in grantable ? grantable.scope : undefined;
   const located = scope ? aheadOfScope(accountId, scope, expected) : [];
@@ -116,8 +116,8 @@ export function aheadOfGrant(accountId: string, subject: Subject, grantable: Gra
 
 /**
  * Gives a capability, a role, ownership or super admin to a subject, and returns the view of the assignment. If the
- * subject has the same assignment already, that assignment gets the new end. Earlier versions could make several same
- * assignments; then all of them get the new end. Throws:
+ * subject has the same assignment already, that assignment gets the new end. Earlier versions could make several equal
+ * assignments. All equal assignments get the new end. Throws:
  * - 403 `would_escalate` if the caller does not hold the permission, or loses it before the new assignment ends;
  * - 409 `last_owner` if the subject is the only owner whose ownership does not end, and the new ownership would end;
  * - 409 `limit_reached` if the subject holds too many grants, or the account has too many owners;

@@ -10,7 +10,8 @@ import { planExpiryNotice } from "./service-account.ts";
  * - If the assignment ended at `at`: moves the assignment to the revoked assignments, and records `expired`. The
  *   assignment gives no access after `at`, even if this function runs later.
  * - If the assignment is gone or ends at another time: only removes the task.
- * - If the task is about a service account: records that the service account expires soon.
+ * - If the task is about a service account: records that the service account expires soon, unless the service account
+ *   was revoked.
  */
 async function endDue(accountId: string, id: string, at: string, { table, now }: WorkerContext): Promise<void> {
   const author = systemAuthor("end of access", "grants");

@@ -274,7 +274,7 @@ export async function accountMembers(
 
 const isUser = ({ subject_type }: AccountMember): boolean => subject_type === "user";
 
-/** The items that authorization and `myPermissions` read. */
+/** Items that authorization and `myPermissions` read. */
 export function aheadOfMyPermissions(accountId: string, { principal }: Expected): Ahead {
   const record = accessKey(accountId, principal);
   const keys = [record, record, groupsKey(accountId), ...(principal.type === "user" ? [userKey(principal.id)] : [])];
@@ -282,8 +282,8 @@ export function aheadOfMyPermissions(accountId: string, { principal }: Expected)
 }
 
 /**
- * The caller's permissions in an account, with the grants, roles and groups that give them. The caller is a member of
- * the account.
+ * The caller's permissions in an account, with the grants, roles and groups that give them. The caller must have access
+ * to the account.
  */
 export async function myPermissions(
   accountId: string,

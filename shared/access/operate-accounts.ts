@@ -119,7 +119,8 @@ export async function setAccountStatus(
     now,
   )(async () => {
     const account = await getAccount(table, accountId);
-    if (account.status !== status || status !== "suspended") return planAccountStatus(table, account, status, now);
+    const isBySystem = account.status === "suspended" && account.debt !== undefined;
+    if (!isBySystem || status !== "suspended") return planAccountStatus(table, account, status, now);
     const { debt: _, ...rest } = account;
     const kept = { ...rest, updated_at: now.toISOString(), version: account.version + 1 };
     return {

@@ -127,7 +127,10 @@ const builtIn: readonly Role[] = Object.entries(productRoles).map(([key, held]) 
 /** The item that every function about roles reads. `deleteRole` reads the assignments later. */
 export const aheadOfRoles = (accountId: string): Ahead => ({ keys: [rolesKey(accountId)] });
 
-/** A page of the roles that can be assigned: first those that every account has, then those of the account, by age. */
+/**
+ * A page of the roles that can be assigned: first those that every account has, then those of the account, oldest
+ * first.
+ */
 export async function listRoles(
   accountId: string,
   page: PageQuery,
@@ -146,7 +149,8 @@ export async function listRoles(
  * Creates a role. Throws:
  * - 403 `would_escalate` unless the caller holds all capabilities of the new role, on the whole account and without an
  *   end;
- * - 409 `role_key_taken`, and 409 `limit_reached`.
+ * - 409 `limit_reached` if the account has 50 roles of its own;
+ * - 409 `role_key_taken` if a role of the account, or a role that every account has, has this key.
  */
 export async function createRole(
   accountId: string,
@@ -218,10 +222,10 @@ export async function updateRole(
 }
 
 /**
- * Deletes a role without assignments. Throws:
+ * Deletes a role without assignments that are in force. Throws:
  * - 404 for a role that the account does not have;
  * - 409 `role_built_in` for a role that every account has;
- * - 409 `role_in_use` for a role with assignments. The error has the number of the assignments.
+ * - 409 `role_in_use` for a role with assignments in force. The error has the number of these assignments.
  */
 export async function deleteRole(accountId: string, key: string, { table, commit, now }: Context): Promise<void> {
   await commit(async () => {

@@ -12,10 +12,10 @@ import type { Write, Key } from "../table/writes.ts";
 import { findWorkspace, workspaceKey } from "../workspaces/workspace.ts";
 
 /**
- * The scopes of a resource: the resource itself first, then the resources that contain it. The write `present` makes a
- * transaction fail if the resource is deleted meanwhile. The write also raises the version of the resource. So a
- * deletion at the same time has to read the grants on the resource again. For a mailbox, the write raises no version,
- * because a deleted mailbox keeps its grants until the mailbox is purged.
+ * The scopes of a resource: the resource itself first, then the resources that contain it. The account has no scopes
+ * and no write. The write `present` makes a transaction fail if the resource is deleted meanwhile. The write also
+ * raises the version of the resource. So a deletion at the same time has to read the grants on the resource again. For
+ * a mailbox, the write raises no version, because a deleted mailbox keeps its grants until the mailbox is purged.
  */
 type Located = { scopes: Scope[]; present?: Write };
 const raised = (key: Key, id: string): Write => ({ update: key, add: { version: 1 }, if: { id } });

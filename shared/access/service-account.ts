@@ -150,7 +150,10 @@ const noticeWrites = (stored: Stored, now: Date): Write[] =>
     return at === undefined || at <= now.toISOString() ? [] : [dueWrite(grantQueue, noticeTask(stored), at)];
   });
 
-/** Plans the event that a service account expires soon, for a due task. The event is recorded once for each task. */
+/**
+ * Plans the event that a service account expires soon, for a due task. The event is recorded at most once for each
+ * task.
+ */
 export async function planExpiryNotice(
   table: Reader,
   accountId: string,
@@ -196,8 +199,8 @@ export const serviceAccountRange = (accountId: string): { partition: string; fro
 export const aheadOfServiceAccounts = (accountId: string): Ahead => ({ ranges: [serviceAccountRange(accountId)] });
 
 /**
- * The items that `rotateServiceAccount` and `revokeServiceAccount` read first. Both functions read the access record
- * three times.
+ * The items that `rotateServiceAccount` and `revokeServiceAccount` read first. The access record is listed three times,
+ * because `revokeServiceAccount` reads it several times.
  */
 export const aheadOfServiceAccount = (accountId: string, id: string): Ahead => ({
   keys: [serviceAccountKey(accountId, id), ...aheadOfHolder(accountId, { type: "service_account", id }, { times: 3 })],
@@ -252,7 +255,7 @@ export function renameServiceAccount(
 export const liveLimit = 20;
 
 /**
- * Creates a new token. The old tokens stay valid for `overlapSeconds`; with 0 they end at once. Throws:
+ * Creates a new token. The old tokens stay valid for at most `overlapSeconds`; with 0 they end at once. Throws:
  * - 403 `would_escalate` unless the caller holds all permissions of the service account;
  * - 404 for an unknown or revoked service account;
  * - 409 `limit_reached` while too many old tokens still work;
@@ -309,7 +312,8 @@ export async function rotateServiceAccount(
 /**
  * Revokes a service account, its tokens, its grants and its memberships. The revocation applies from the next request
  * on. Throws:
- * - 403 `would_escalate` if the service account owns the account, directly or by a group, and the caller does not;
+ * - 403 `would_escalate` if the service account owns the account, directly or by a group, and the caller is neither an
+ *   owner nor a super admin;
  * - 404 for an unknown service account, and for a service account that is completely revoked.
  */
 export async function revokeServiceAccount(accountId: string, id: string, context: Context): Promise<void> {
@@ -379,8 +383,8 @@ async function planPurge(
 
 /**
  * Revokes all permissions of a service account, removes the service account from its groups, and deletes its access
- * record. Takes several transactions. The tokens of the service account are revoked already, so its remaining grants
- * give no access.
+ * record. Takes one or more transactions. The tokens of the service account are revoked already, so its remaining
+ * grants give no access.
  */
 async function purgeServiceAccount(
   { table, commit, now }: Pick<Context, "table" | "commit" | "now">,

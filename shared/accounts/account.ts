@@ -78,7 +78,10 @@ const Debt = z.object({
 });
 export type Debt = z.output<typeof Debt>;
 
-/** The members of a stored account that authorization reads. Every request reads them, so the schema is small. */
+/**
+ * The members of a stored account that authorization reads before every write. The schema is small, because so many
+ * requests parse it.
+ */
 export const StoredStatus = z.object({
   status: AccountStatus,
   /**

@@ -35,10 +35,12 @@ export type GrantHolder = z.output<typeof GrantHolder>;
 
 /**
  * The stored grants and groups of one user or service account in one account. Every change of a grant or membership of
- * the subject updates this item.
+ * the subject updates this item, except a change of a super admin grant.
  */
 export const AccessRecord = GrantHolder.extend({
-  /** The name and the e-mail address of a user, as the user's token had them. Each is undefined until it is known. */
+  /**
+   * The name and the e-mail address of a user, usually from a token of the user. Each is undefined until it is known.
+   */
   ...Profile.shape,
   /** When a token last changed the profile. */
   profile_at: z.string().optional(),
@@ -51,8 +53,8 @@ export const AccessRecord = GrantHolder.extend({
 export type AccessRecord = z.output<typeof AccessRecord>;
 
 /**
- * The grants and parents of all groups of an account, in one item. So a request reads only one item, even if its
- * principal is in many groups.
+ * The grants and parents of all groups of an account, in one item. So a request reads one item for all groups of its
+ * principal.
  */
 export const GroupsRecord = z.object({
   groups: z.record(z.string(), GrantHolder.extend({ parent_id: z.string().optional() })),
@@ -62,8 +64,8 @@ export type GroupsRecord = z.output<typeof GroupsRecord>;
 export const noGroups: GroupsRecord = { groups: {}, version: 0 };
 
 /**
- * The roles that an account has made, by their keys, in one item. Authorization reads this item only if the principal
- * holds one of these roles.
+ * The roles that an account has made, by their keys, in one item. Authorization reads this item only if a grant of the
+ * principal, or of a group of the principal, names one of these roles.
  */
 export const RolesRecord = z.object({
   roles: z.record(
@@ -118,10 +120,10 @@ export const isSuperAdmin = async (table: Reader, principal: Principal, now: Dat
 
 /**
  * Guesses what to read ahead, from the items that this process has seen:
- * - the permissions of a principal in an account. The guess is the permissions of the seen access record, if this
- *   record has a grant on a part of the account and no ownership, and if the principal was not seen as a super admin.
- *   In all other cases the guess is all permissions;
- * - the keys of the items that authorization will read besides the access record.
+ * - the permissions of a principal in an account. The guess is the permissions of the seen access record under three
+ *   conditions: the record has a grant on a part of the account, the record has no ownership, and the principal was not
+ *   seen as a super admin. In all other cases the guess is all permissions;
+ * - the keys of the items that authorization will probably read besides the access record.
  */
 export function expectedStanding(
   seen: Seen,

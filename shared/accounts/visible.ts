@@ -44,7 +44,8 @@ export async function getAccount(table: Reader, accountId: string): Promise<Stor
  *   the accounts to which only the groups in the token give access, sorted by id. A page with a filter reads all
  *   accounts of the user. Every page reads all accounts of the user while the table still has an ended access record of
  *   the user.
- * - A service account: the account of the service account, if the service account has a grant or a group there.
+ * - A service account: its own account, if the service account has a grant, ownership or a group there. The account
+ *   must match the filter.
  */
 export async function visibleAccounts(
   table: Reader,

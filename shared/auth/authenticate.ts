@@ -11,8 +11,8 @@ import { expectedService, isServiceToken, servicePrincipal } from "./service-tok
 const bearerToken = (header = ""): string | undefined => /^Bearer +([^\s]+) *$/i.exec(header)?.[1];
 
 /**
- * The principal of a service account token that this process has accepted before; undefined for all other headers. Use
- * this only to guess which items to read.
+ * The principal of a service account token that this process has accepted before. Undefined for any other header, and
+ * for a token that this process knows to have ended. Use this only to guess which items to read.
  */
 export function expectedPrincipal(header: string | undefined, seen: SeenItems, now: Date): Principal | undefined {
   const token = bearerToken(header);
@@ -31,7 +31,7 @@ export const askEmailOf = (header: string | undefined, issuers: readonly Issuer[
 /**
  * Returns the principal of an `Authorization` header (RFC 6750). The token is a JWT of a configured issuer or a service
  * account token. Throws 401 `unauthenticated`, `token_expired` or `token_revoked`. An `unauthenticated` does not say
- * which check failed. Also throws the errors of `verifyUser`.
+ * which check of the token failed. Also throws the errors of `verifyUser`.
  */
 export async function authenticate(
   header: string | undefined,

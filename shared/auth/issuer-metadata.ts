@@ -5,8 +5,8 @@ import { Problem } from "../core/errors.ts";
 
 const issuerTimeoutMs = 5_000;
 
-// Every function loads this file, but few requests need the schemas of an issuer's answers. So a schema is built when
-// it is needed.
+// Every route loads this file, but few requests need the schemas of an issuer's answers. So a schema is built when it
+// is needed.
 function metadataSchema() {
   const endpoint = z.url({ protocol: /^https$/ }).optional();
   return z.object({

@@ -3,8 +3,8 @@ import * as z from "zod";
 import { Capability, RoleKey, roles } from "./capabilities.ts";
 
 /**
- * The types of resources that the `scope` of a grant can name. The product has no resources of some of these types. It
- * refuses a grant on such a type.
+ * The types of resources that the `scope` of a grant can name. The product refuses a grant on a type that `locate`
+ * (shared/access/scopes.ts) does not know, such as `tenant`.
  */
 export const ResourceType = z.enum([
   "client",
@@ -30,8 +30,8 @@ export const Scope = z.object({ type: ResourceType, id: z.string() });
 export type Scope = z.output<typeof Scope>;
 
 /**
- * One grant as it is stored with its holder: a capability, a role of the product (`role`) or a role of the account
- * (`custom_role`), on a scope or on the whole account. From `expires_at` on, the grant gives nothing.
+ * One grant as it is stored with its holder. The grant gives a capability, a role of the product (`role`) or a role of
+ * the account (`custom_role`), on a scope or on the whole account. From `expires_at` on, the grant gives nothing.
  */
 export const HeldGrant = z.object({
   id: z.string(),
@@ -76,7 +76,7 @@ export type Permissions = {
   member: boolean;
   /** True for account owners and super admins. */
   everything: boolean;
-  /** Whether the principal is a super admin. Only super admins give and revoke super admin. */
+  /** Whether the principal is a super admin. Besides the operator, only super admins give and revoke super admin. */
   superAdmin: boolean;
   grants: readonly EffectiveGrant[];
   /** When `member`, `everything` and `superAdmin` end. If one of them does not end, its time is absent. */
@@ -109,7 +109,10 @@ export function capabilitiesOf({
 
 const gives = (grant: EffectiveGrant, capability: Capability): boolean => capabilitiesOf(grant).includes(capability);
 
-/** Whether the capability needs no grant: owners have all capabilities, and every member may view the account. */
+/**
+ * Whether the capability needs no grant: owners and super admins have all capabilities, and every member may view the
+ * account.
+ */
 const isImplied = (permissions: Permissions, capability: Capability): boolean =>
   permissions.everything || (permissions.member && capability === "account.view");
 

@@ -39,10 +39,7 @@ export const placeholderEmail = (userId: string): string => `${userId}@users.inv
 export const emailOf = ({ type, id, email, email_verified }: Principal): string | undefined =>
   type !== "user" || email === "" || email === placeholderEmail(id) || email_verified === false ? undefined : email;
 
-/**
- * The e-mail address of a user, if the issuer says that it has verified the address. Such an address proves who the
- * user is.
- */
+/** The e-mail address of a user, if `email_verified` is true. Such an address proves who the user is. */
 export const verifiedEmailOf = (principal: Principal): string | undefined =>
   principal.email_verified === true ? emailOf(principal) : undefined;
 

@@ -66,7 +66,7 @@ export function mintServiceToken(seed: Buffer = randomBytes(112)): MintedToken {
   return { token: body + checksum(body), publicId, secretHash: hash("sha256", secret) };
 }
 
-/** The write that stores a minted token, with only the SHA-256 of its secret. */
+/** The write that stores a minted token. It stores the SHA-256 of the token's secret, not the secret. */
 export const tokenWrite = (input: {
   id: string;
   accountId: string;
@@ -106,7 +106,9 @@ export async function planTokenEnds(
   return { live: live.map(({ public_id }) => public_id), writes };
 }
 
-/** The last use of each token, by its public id; tokens that were never used are left out. */
+/**
+ * The last use of each token, accurate to an hour, by the token's public id. Tokens that were never used are left out.
+ */
 export async function lastUses(table: Reader, publicIds: readonly string[]): Promise<Map<string, string>> {
   const items = await table.getMany(publicIds.map(tokenKey));
   return new Map(

@@ -10,8 +10,9 @@ import type { Key, Write } from "../table/writes.ts";
 import type { Change } from "./kind.ts";
 
 /*
- * Every change in an account is one entry of the account's journal, written by the transaction that makes the change.
- * The audit log reads the journal, and a worker publishes each entry from the table's stream (transactional outbox).
+ * Every recorded change in an account is one entry of the account's journal, written by the transaction that makes the
+ * change. Housekeeping (`ChangePlan`) is not recorded. The audit log reads the journal, and a worker publishes each
+ * entry from the table's stream (transactional outbox).
  *
  * Access patterns
  *   changes of an account, newest first, and one by id   ACCOUNT#<id> / JOURNAL#changes (shared/table/journal.ts)
@@ -27,8 +28,8 @@ export const changeJournalOf = (accountId: string): Journal => ({
 });
 
 /**
- * The `ttl`, in seconds since 1970, of a row whose resource ended at `now`. The row is kept as long as a change that is
- * made at `now`.
+ * The `ttl`, in seconds since 1970, of a row whose resource ended at `now`. The row is kept about as long as a change
+ * that is made at `now`.
  */
 export const ttlOfEnded = (now: Date): number => Math.ceil((now.getTime() + retentionDays * dayMs) / 1_000);
 
@@ -85,7 +86,10 @@ export const StoredChange = z.object({
 });
 export type StoredChange = z.output<typeof StoredChange>;
 
-/** The writes that record the changes of one transaction. Call this function once for each transaction. */
+/**
+ * The writes that record the changes of one transaction in one account. Call this function at most once for each
+ * account of a transaction.
+ */
 export function recordWrites(accountId: string, changes: readonly Change[], author: Author, now: Date): Write[] {
   const rows = changes.map(({ type, resource, before, after }, index): z.input<typeof StoredChange> => ({
     id: timeOrderedId(now, index),

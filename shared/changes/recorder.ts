@@ -46,7 +46,7 @@ export type ChangePlan<T> = Plan<T> & {
 
 /**
  * Runs a plan as `Table.commit` does, and records the changes of the plan in the same transaction, for the audit log
- * and the events. Throws 412 if the resource does not match `If-Match`. Routes write only by this function.
+ * and the events. Throws 412 if the resource does not match `If-Match`. Routes change resources only by this function.
  */
 export type Commit = <T>(plan: () => Promise<ChangePlan<T>>) => Promise<T>;
 
@@ -102,8 +102,8 @@ export const writerOf = (
 ): Writer => ({ table, now, commit: recorder({ table, accountId, author, now }) });
 
 /**
- * The claim of a request on its idempotency key. The claim ends when a transaction stores the answer, or when the key
- * is released.
+ * The claim of a request on its idempotency key. The claim ends when a transaction stores the answer, when the key is
+ * released, or when the claim expires.
  */
 export type Claim = {
   /**

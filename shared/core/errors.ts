@@ -1,6 +1,6 @@
 /**
- * The errors of the API, by their stable codes. They are answered as RFC 9457 problem details. Only invalid input has
- * another body: `HTTPValidationError` of the specification (`InvalidInput`).
+ * The errors of the API, by their stable codes. A REST route answers them as RFC 9457 problem details. Invalid input
+ * has another body there: `HTTPValidationError` of the specification (`InvalidInput`).
  */
 const problems = {
   malformed_json: { status: 400, title: "The body is not valid JSON" },
@@ -99,17 +99,20 @@ export const problemOf = (code: ProblemCode): { status: number; title: string } 
 /** All codes, in the order of their status. */
 export const problemCodes = Object.keys(problems) as ProblemCode[];
 
-/** The codes of faults that pass by themselves. Their answers have `Retry-After`. */
+/** The codes of faults after which a caller should try again later. Their answers have `Retry-After`. */
 type TemporaryCode = "upstream_unavailable" | "busy" | "read_only";
 
-/** An error for the caller. All other errors, except `InvalidInput`, are answered as 500 `internal`. */
+/**
+ * An error for the caller. Any other error is answered as 500 `internal`, except `InvalidInput` and the errors of the
+ * body parser.
+ */
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly extras: ProblemExtras;
 
   /**
-   * `detail` is one plain sentence for a person; `extras` become members of the body. `retry_after` is in seconds, and
-   * also becomes the header `Retry-After`.
+   * `detail` is plain text for a person, in whole sentences; `extras` become members of the body. `retry_after` is in
+   * seconds, and also becomes the header `Retry-After`.
    */
   constructor(code: TemporaryCode, detail: string, extras: ProblemExtras & { retry_after: number });
   constructor(code: Exclude<ProblemCode, TemporaryCode>, detail: string, extras?: ProblemExtras);

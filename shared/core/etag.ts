@@ -48,7 +48,10 @@ export const hasTagWeakly = (tags: Tags, etag: string): boolean =>
 /** The entity tags that the caller accepts, and the schemas for the current tag of the resource. */
 export type IfMatch = { tags: Tags; schemas: TagSchemas };
 
-/** Throws 412 `precondition_failed` unless the resource has one of the tags that the caller accepts. */
+/**
+ * Throws 412 `precondition_failed` if the resource has none of the tags that the caller accepts. Without `ifMatch`, the
+ * caller accepts any tag.
+ */
 export function requireMatch(ifMatch: IfMatch | undefined, resource: unknown): void {
   if (ifMatch === undefined || hasTagStrongly(ifMatch.tags, tagOf(ifMatch.schemas, resource))) return;
   throw hasChanged();

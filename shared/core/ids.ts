@@ -45,8 +45,8 @@ export function ordinalOf(id: string): number | undefined {
 }
 
 /**
- * A UUIDv7 (RFC 9562 §5.7): ids sort by their time in milliseconds. Ids of the same millisecond sort by `sequence`,
- * from 0 to 4,095. `sequence` takes the place of 12 random bits (§6.2, method 1).
+ * A UUIDv7 (RFC 9562 §5.7): ids sort by their time in milliseconds. If ids of the same millisecond are given a
+ * `sequence` from 0 to 4,095, the ids sort by it. `sequence` takes the place of 12 random bits (§6.2, method 1).
  */
 export function timeOrderedId(now: Date, sequence?: number): string {
   const random = randomBytes(10).toString("hex");

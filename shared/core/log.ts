@@ -18,7 +18,8 @@ function textLine(now: Date, message: string, fields: LogFields): string {
 
 /**
  * Creates a log that writes messages of `level` and above to standard output: one JSON object per line, or lines of
- * text for people. Every line of JSON has the fields of `base`. Never log a header, a body or a secret.
+ * text for people. Every line has the fields of `base`, except the text line of a request. Never log a header, a body
+ * or a secret.
  */
 export function createLog(level: LogLevel, base: LogFields, format: "json" | "text" = "json"): Log {
   const write = (messageLevel: LogLevel) => (message: string, fields?: LogFields) => {

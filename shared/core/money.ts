@@ -27,7 +27,7 @@ const amountPattern = /^(0|[1-9]\d{0,11})(?:\.(\d{1,2}))?$/;
 
 /**
  * Converts a decimal to integer minor units. The decimal has at most 12 digits before the point, and at most two after
- * it. It has no sign, exponent, space or leading zeros. Undefined for any other text.
+ * it. It has no sign, exponent or space, and no needless zeros at its start. Undefined for any other text.
  */
 export function minorUnits(decimal: string | number): number | undefined {
   const [, whole, fraction = ""] = amountPattern.exec(String(decimal)) ?? [];

@@ -3,7 +3,7 @@ import * as z from "zod";
 /** The most items on a page. */
 export const largestPage = 100;
 
-/** The query parameters of every list. */
+/** The query parameters for the page of a list. */
 export const pageQuery = {
   page: z.int().min(1).default(1).meta({ description: "The number of the page, from 1." }),
   page_size: z
@@ -42,7 +42,7 @@ export const spanCheck: [(span: Span) => boolean, { error: string; path: string[
   { error: "Write a time after `since`", path: ["until"] },
 ];
 
-/** The answer of every list: one page, and the exact number of all items that the caller may see. */
+/** The answer of a list: one page, and the exact number of all items that match and that the caller may see. */
 export const pageOf = <T extends z.ZodType>(item: T, noun: string) =>
   z.object({
     items: z.array(item).meta({ description: `The ${noun} on this page.` }),
@@ -55,12 +55,12 @@ export const pageOf = <T extends z.ZodType>(item: T, noun: string) =>
   });
 
 /**
- * The most bytes of the items in an answer that is stored for its Idempotency-Key: an item of the table holds at most
+ * The most bytes of the content of an answer that is stored for its Idempotency-Key. A row of the table holds at most
  * 400 KB.
  */
 export const mostStoredBytes = 200_000;
 
-/** The first of the items: at most `most`, and together at most `mostStoredBytes` as JSON. */
+/** The first items: at most `most` items, and together at most `mostStoredBytes` bytes as JSON. */
 export function firstStorable<T>(items: readonly T[], most: number): T[] {
   let bytes = 0;
   const end = items.slice(0, most).findIndex((item) => {

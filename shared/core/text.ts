@@ -9,8 +9,8 @@ const buildPatterns = () => ({
   hidden: /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u,
   /**
    * The allowed invisible characters: those inside an emoji of UTS #51's set for interchange, and a joiner that can
-   * change the shape of the letter before the joiner. `foldedName` removes joiners and variation selectors, so that two
-   * names cannot differ in these characters only.
+   * change the shape of the letter before the joiner. `foldedName` removes joiners and the variation selector of emoji,
+   * so names that differ only in these characters count as the same name.
    */
   allowedInvisible:
     /\p{RGI_Emoji}|(?<=[[\p{L}\p{M}]&&[\p{scx=Arab}\p{scx=Syrc}\p{scx=Mong}\p{scx=Nkoo}\p{scx=Deva}\p{scx=Beng}\p{scx=Guru}\p{scx=Gujr}\p{scx=Orya}\p{scx=Taml}\p{scx=Telu}\p{scx=Knda}\p{scx=Mlym}\p{scx=Sinh}\p{scx=Khmr}\p{scx=Mymr}]])[\u200c\u200d]/gv,

@@ -13,7 +13,7 @@ export const later = (from: Date, ms: number): string => new Date(from.getTime()
 /** The waits between checks after failures, in milliseconds: from a minute to a day. */
 export const checkWaitsMs = [1, 2, 5, 10, 30, 60, 180, 360, 720, 1_440].map((minutes) => minutes * minuteMs);
 
-/** The time of the next check. The wait grows with the number of failed checks in a row. */
+/** The time of the next check. The wait grows with the number of failed checks in a row, up to a day. */
 export const nextCheckAt = (failures: number, now: Date): string =>
   later(now, checkWaitsMs[Math.min(failures, checkWaitsMs.length - 1)] ?? dayMs);
 
@@ -45,7 +45,7 @@ export function monthsAfter(date: Date, months: number): Date {
 
 let aheadMs = 0;
 
-/** The time of this process: the time of the machine, plus the time by which the local runtime has set it ahead. */
+/** The time of this process: the time of the machine, plus the time that `setClockAhead` has set. */
 export const clock = (): Date => new Date(Date.now() + aheadMs);
 
 /**

@@ -169,8 +169,8 @@ export class MoreToDelete extends Problem {
 /**
  * Continues the release of a domain. While the domain is kept, only its zone is removed, because another account may
  * need the name. Once the zone is removed, nothing is done until `finishRelease` follows at `deletes_at`. Throws 503
- * when an outside service does not answer, while another process syncs the zone, and when the time is over. The work then
- * stays due.
+ * when an outside service does not answer, while another process syncs the zone, and when the time is over. The work
+ * then stays due.
  */
 export async function advanceRelease(domain: StoredDomain, writer: Writer, services: ReleaseServices): Promise<void> {
   const until = keptUntil(domain);
@@ -356,8 +356,7 @@ async function listRemovals(domain: StoredDomain, table: Reader): Promise<Write[
 
 /**
  * Deletes a domain whose registration or transfer failed, so that its account can try the name again. Also deletes its
- * records, and the grants, master passwords and forwarding rules on it. Does nothing to a domain that is not `failed`
- * any more.
+ * records, and the grants, master passwords and forwarding rules on it. Stops when the domain is not `failed` any more.
  */
 export async function removeFailed(
   accountId: string,

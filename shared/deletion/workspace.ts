@@ -17,8 +17,8 @@ import { planScopePurge } from "./scope.ts";
 
 /**
  * Deletes a workspace that has no domains. Also deletes the grants, master passwords and forwarding rules of the
- * workspace: some with the workspace, and the others in further transactions. They give no access without the workspace,
- * because an id is never used again. If a deletion was interrupted, a repeated call deletes the rest. Throws:
+ * workspace: some with the workspace, and the others in further transactions. Without the workspace they give no
+ * access, because an id is never used again. If a deletion was interrupted, a repeated call deletes the rest. Throws:
  * - 404 if there is no such workspace, and nothing of it is left;
  * - 409 `workspace_not_empty` if the workspace has domains.
  */

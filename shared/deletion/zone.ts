@@ -12,8 +12,9 @@ import type { Write } from "../table/writes.ts";
 
 /**
  * Removes the zone of a domain from the nameservers permanently. The provider may have made a zone whose id a process
- * could not store. To find such a zone, this asks the provider to create the zone with the same reference again. Throws
- * 503 when the provider does not answer, and while another process syncs the zone.
+ * could not store. To find such a zone of a verified domain, this function asks the provider to create the zone with
+ * the same reference again. Does nothing for an external domain whose `handover` is null. Throws 503 when the provider
+ * does not answer, and while another process syncs the zone.
  */
 export async function removeZone(domain: StoredDomain, writer: Writer, dns: Dns): Promise<void> {
   const { account_id, id, name, nameservers, verified_at, dns_mode, handover } = domain;
@@ -86,7 +87,8 @@ const delegationKeptMs = 3 * dayMs;
 /**
  * Removes the zone of an external domain from our nameservers, three days after the parent zone was first seen to
  * delegate the name elsewhere. Before that, resolvers may still ask our nameservers, and nothing changes. Returns the
- * new state of the domain, or undefined if another process has changed the domain. Throws 503 as `removeZone` does.
+ * new state of the domain, or undefined if another process has changed the domain, or if the domain has no zone. Throws
+ * 503 as `removeZone` does.
  */
 export async function retireZone(domain: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> {
   const { account_id, id, version, handover } = domain;

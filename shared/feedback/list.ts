@@ -19,8 +19,8 @@ export const aheadOfFeedback = (filter: FeedbackFilter, page: OrderedPage): Ahea
   aheadOfRows(feedbackMatching(filter), spanOf(page));
 
 /**
- * A page of the matching feedback: of one account, of one submitter in an account, or of all accounts. If the status of
- * feedback changes during the read, the read starts again.
+ * A page of the matching feedback: of one account, of one submitter in an account, or of all accounts. If the filter
+ * has a status, and the status of listed feedback changes during the read, the read starts again.
  */
 export async function listFeedback(
   table: Reader,

@@ -21,7 +21,7 @@ async function currentFeedback(table: Reader, accountId: string, id: string): Pr
   return stored;
 }
 
-/** Reads a feedback of any account. Throws 404. */
+/** Reads a feedback of any account. Throws 404 if there is no such feedback. */
 export async function getFeedback(table: Reader, id: string): Promise<Feedback> {
   const pointer = await table.get(feedbackPointerKey(id), FeedbackPointer);
   if (!pointer) throw notFound();
@@ -36,7 +36,10 @@ const listedOf = ({ account_id, created_by_user_id, place_of_submitter }: Stored
 
 type Decision = { accountId: string; id: string; status: FeedbackStatus; notes?: string | null | undefined };
 
-/** Sets the status and the notes of feedback. Undefined notes stay as they are; null removes the notes. Throws 404. */
+/**
+ * Sets the status and the notes of feedback. Undefined notes stay as they are; null removes the notes. Throws 404 if
+ * the account does not have the feedback.
+ */
 export function setFeedbackStatus(
   table: Table,
   { accountId, id, status, notes }: Decision,

@@ -31,7 +31,10 @@ export const StoredAssignment = z.object({
 });
 export type Assignment = z.output<typeof StoredAssignment>;
 
-/** The members of a permission in a list of what a person has or gets: ownership, a capability or a role. */
+/**
+ * The members of a permission (ownership, a capability or a role) in a list of the permissions that a subject has or
+ * gets.
+ */
 export const permissionMembers = {
   kind: z.enum(["account_owner", "capability", "role"]).meta({ description: "The kind of the permission." }),
   capability_key: Capability.nullable().meta({ description: "The capability. Null for a role and for ownership." }),

@@ -70,7 +70,7 @@ export type NewEnd = { before: Assignment; expires_at: string | undefined };
 /**
  * Plans new assignments for one subject, and other ends of capabilities and roles that the subject holds (`ends`), in
  * one transaction. Stores `profile`, if the subject is a user. Throws 404 for a group or service account that the
- * account does not have, and 409 `limit_reached`.
+ * account does not have, and 409 `limit_reached` as `planHolders` and `planOwnerAdded` do.
  */
 export async function planAssignments(
   table: Reader,
@@ -119,9 +119,9 @@ export async function planAssignments(
 }
 
 /**
- * Plans another end of assignments that have not ended and that give one subject the same permission. A subject can have
- * several such assignments, because earlier versions of the product made them. Throws 409 `last_owner` if the subject is
- * the only owner whose ownership does not end, and this ownership would get an end.
+ * Plans another end of assignments that have not ended and that give one subject the same permission. A subject can
+ * have several such assignments, because earlier versions of the product made them. Throws 409 `last_owner` if the
+ * subject is the only owner whose ownership does not end, and this ownership would get an end.
  */
 export async function planNewEnds(
   table: Reader,
@@ -387,8 +387,8 @@ const credential = ["workspace", "domain", "credential"] as const;
 const forwarding = ["workspace", "domain", "forwarding"] as const;
 
 /**
- * The types of resources on which each capability has an effect. A capability that is not listed can be given on the
- * whole account only.
+ * The types of resources on which each capability can be given by itself. A capability that is not listed can be given
+ * by itself on the whole account only.
  */
 export const scopeTypes: Partial<Record<Capability, readonly ResourceType[]>> = {
   "workspace.view": workspace,

@@ -34,7 +34,7 @@ export type Subject = { type: "user" | "group" | "service_account"; id: string }
 export type Held = GrantHolder & Profile & { groups: string[] };
 /**
  * A change of a subject's permissions. With `forget`, the record of a service account is deleted if the service account
- * has no permissions after the change. Then nothing can be given to the service account any more.
+ * has no permissions and no groups after the change. Then nothing can be given to the service account any more.
  */
 export type HolderChange = { subject: Subject; change: (held: Held) => Held; forget?: true };
 
@@ -226,7 +226,10 @@ export async function planFormerAccess(
   return [{ put: { ...key, ...next }, if: condition }, ...listed, ...ends];
 }
 
-/** The end of all permissions of a subject; undefined if one of them does not end, or if the subject has none. */
+/**
+ * The end of all permissions of a subject. Undefined if one of them does not end, if the subject is in a group, or if
+ * the subject has no permission.
+ */
 const accessEnd = ({ owner_grant_id, owner_expires_at, grants, groups }: Held): string | undefined =>
   groups.length > 0
     ? undefined
@@ -235,7 +238,7 @@ const accessEnd = ({ owner_grant_id, owner_expires_at, grants, groups }: Held): 
         ...grants.map(({ expires_at }) => expires_at),
       ]);
 
-/** Whether a subject has any permission at a time. */
+/** Whether a subject has a permission at a time, or is in a group. */
 export const hasAccess = (held: Held, at: string): boolean => !isEmpty(held) && isLive(accessEnd(held), at);
 
 /**
@@ -256,8 +259,9 @@ async function planAccessEnd(
 }
 
 /**
- * The write that deletes the record of a service account without permissions, so that nothing can be given to the
- * service account any more. Plans no write if the service account still has permissions.
+ * The write that deletes the record of a service account without permissions and groups. After the deletion, nothing
+ * can be given to the service account any more. Plans no write if the service account still has a permission or a
+ * group.
  */
 export async function planForgotten(table: Reader, accountId: string, subject: Subject): Promise<Write[]> {
   const key = accessKey(accountId, subject);
@@ -331,7 +335,10 @@ const userWrite = (userId: string, user: VersionedUser, changed: Partial<Version
   if: user.version === 0 ? "absent" : { version: user.version },
 });
 
-/** The ids of the grants that make a user a super admin, also of those that have ended. */
+/**
+ * The ids of the grants that make a user a super admin, also of ended grants. The operator's own mark is among the ids
+ * if the operator made the user a super admin.
+ */
 export async function superAdminGrants(table: Reader, userId: string): Promise<string[]> {
   return (await table.get(userKey(userId), StoredUser))?.super_admin_grants ?? [];
 }

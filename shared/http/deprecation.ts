@@ -18,7 +18,10 @@ export const deprecationNote = ({ since, sunset, use }: Deprecation): string =>
     ...(sunset === undefined ? [] : [`The function is removed on ${sunset}.`]),
   ].join(" ");
 
-/** The headers of each answer of a deprecated route: `Deprecation` (RFC 9745), `Sunset` (RFC 8594), and `Link`. */
+/**
+ * The headers of each answer of a deprecated route: `Deprecation` (RFC 9745), `Link`, and `Sunset` (RFC 8594) if the
+ * day of the removal is decided.
+ */
 export const deprecationHeaders = (name: string, { since, sunset }: Deprecation): Record<string, string> => ({
   deprecation: `@${timeOf(since).getTime() / 1000}`,
   ...(sunset === undefined ? {} : { sunset: timeOf(sunset).toUTCString() }),

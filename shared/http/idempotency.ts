@@ -58,10 +58,10 @@ function notStored({ codeMode: { storesAnswer } }: KeyedRoute): Problem {
 }
 
 /*
- * A POST with an Idempotency-Key first claims the key, so that only one of several requests with the key runs. The
- * transaction that makes the changes also stores the answer, so that both happen or neither does. If the process dies
- * before this transaction, the claim expires. If the process dies after this transaction, the next request finds the
- * answer.
+ * A request with an idempotency key first claims the key, so that only one of several requests with the key runs at a
+ * time. The transaction that makes the changes also stores the answer, so that both happen or neither does. A call of
+ * several transactions stores the answer in a later one. If the process dies before the answer is stored, the claim
+ * expires. If the process dies after this, the next request finds the answer.
  *
  * Access patterns
  *   the claim or answer of a key   PRINCIPAL#<principal id> / IDEMPOTENCY#<route>#<SHA-256 of the key>
@@ -120,7 +120,7 @@ type KeyedRequest = {
 /**
  * Claims a key, or returns the answer that is stored for the key. Throws:
  * - 422 if the key was used for another request;
- * - 409 `idempotency_in_flight` while the first request runs;
+ * - 409 `idempotency_in_flight` while an earlier request with the key runs;
  * - 409 `secret_already_shown` if the answer is not stored.
  */
 export async function claimKey(table: Table, request: KeyedRequest): Promise<Claim | { replay: unknown }> {
@@ -174,8 +174,8 @@ export async function storedAnswer(table: Table, request: KeyedRequest): Promise
 }
 
 /**
- * Reads the stored answer as `claimKey` does, with the same errors, but claims nothing; undefined if `claimKey` would
- * claim the key.
+ * Reads the stored answer as `claimKey` does, with the same errors, but claims nothing. Undefined if no answer is
+ * stored and `claimKey` would claim the key. Does not call `isStillValid`.
  */
 export async function findAnswer(table: Table, request: KeyedRequest): Promise<StoredAnswer | undefined> {
   const { key, input, now, route } = request;

@@ -41,7 +41,7 @@ export function parseInput(route: Route, raw: RawInput): ParsedInput {
 export const isIdempotencyKey = (field: string): boolean => /^[\x21-\x7e]{1,255}$/.test(field);
 
 /**
- * Parses the header fields that the route honours. Only a POST and the calls of a program honour an idempotency key.
+ * Parses the header fields that the route honours. Only a POST and the writes of a program honour an idempotency key.
  */
 function parseHeaders(
   route: Route,

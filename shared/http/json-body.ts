@@ -37,7 +37,8 @@ export function bodyText({ body, isBase64Encoded, headers }: SentBody): string {
 const notUtf8 = (): Problem => new Problem("malformed_json", "The body is not UTF-8. JSON must be UTF-8.");
 
 /**
- * Whether API Gateway has replaced bytes that are not UTF-8 by U+FFFD. Then the text and the request differ in length.
+ * Whether API Gateway has replaced bytes that are not UTF-8 by U+FFFD, as far as the length tells: a replacement nearly
+ * always changes the length.
  */
 const isReplaced = (text: string, bytes: number, contentLength: string | undefined): boolean =>
   text.includes("\ufffd") && contentLength !== undefined && Number(contentLength) !== bytes;

@@ -72,9 +72,9 @@ type LambdaOptions = {
 
 /**
  * Wraps `answer` in a Lambda handler, the only middy chain of the product. The handler:
- * - authenticates the caller, unless the handler is public;
+ * - authenticates the caller, unless the handler is public or `answer` does it (`invokes`);
  * - parses the body (size, media type, JSON) and calls `answer`;
- * - turns every error into an answer;
+ * - turns the errors of these steps into answers;
  * - sets the headers and writes one log line.
  */
 export function lambda(
@@ -89,7 +89,7 @@ export function lambda(
     try {
       return await answer(request, call.invocation);
     } catch (error) {
-      // A caller without a valid credential gets a 401 instead of the error.
+      // Unless the handler is public, a caller without a valid credential gets a 401 instead of the error.
       await requireCredential(call);
       throw error;
     }
@@ -131,8 +131,8 @@ async function chargeCaller(_: Request, { authenticate, charge }: InvocationCont
 
 /**
  * Prepares a Lambda for its first request: connects to the table, begins to load the issuers' keys, and prepares
- * schemas. Does not wait for an issuer, because the issuer can be down. Never throws: if something fails, the first
- * request fails the same way, and answers with the error.
+ * schemas. Does not wait for an issuer, because the issuer can be down. Never throws: a fault that lasts makes the
+ * first request fail.
  */
 async function prime(schemas: readonly z.ZodType[]): Promise<void> {
   try {

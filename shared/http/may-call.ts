@@ -2,7 +2,10 @@ import type { AccountStatus } from "../accounts/account.ts";
 import { covers, holdsAnywhere, idsHeld, type Permissions, type ResourceType } from "../auth/permissions.ts";
 import type { Route } from "./route.ts";
 
-/** Whether an account of this status refuses the route. A suspended or closed account can be read, but not changed. */
+/**
+ * Whether an account of this status refuses the route. A suspended or closed account can be read, but not changed.
+ * Routes with `whileSuspended` can change a suspended account.
+ */
 export const isStopped = ({ access, whileSuspended }: Route, status: AccountStatus | undefined): boolean =>
   access === "write" && (status === "closed" || (status === "suspended" && !whileSuspended));
 

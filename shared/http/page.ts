@@ -25,7 +25,10 @@ export const pagePolicy = ({ connect = "" }: { connect?: string } = {}): string 
 /** The folder of the files that are deployed beside the handler. */
 export const filesFolder = (): string => process.env["DOCS_DIR"] ?? process.env["LAMBDA_TASK_ROOT"] ?? ".";
 
-/** Answers 404 for a path that does not exist: with an HTML page for browsers, else with a problem. */
+/**
+ * Answers 404 for a path that does not exist: with an HTML page for browsers if the page is deployed, else with a
+ * problem.
+ */
 export async function missingPath(event: APIGatewayProxyEventV2): Promise<Response> {
   const problem = failureResponse(notFound(), requestIdOf(event));
   const isBrowser = (event.headers["accept"] ?? "").includes("text/html");

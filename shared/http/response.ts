@@ -89,8 +89,8 @@ export const bearerChallenge = ({
 const firstPage = "/docs/overview";
 
 /**
- * Redirects a GET or HEAD of the root to the first page, and of a page's address with a final slash to the page.
- * Undefined for other paths and methods.
+ * Redirects a GET or HEAD of the root to the first page. Redirects a GET or HEAD of a page's address with a final slash
+ * to the page. Undefined for other paths and methods.
  */
 export function redirectToDocs({ rawPath, requestContext }: APIGatewayProxyEventV2): Response | undefined {
   if (!["GET", "HEAD"].includes(requestContext.http.method)) return undefined;

@@ -11,7 +11,7 @@ import type { Route } from "./route.ts";
 
 /**
  * The Lambda handler of a route: payload 2.0 event → `invoke` → answer. The answer is JSON, a file, or an empty 304 if
- * the client has the resource already. Answers of a deprecated route announce its end.
+ * the client has the resource already. Answers of a deprecated route have the headers of `deprecationHeaders`.
  */
 export function http(route: Route): LambdaHandler {
   const handler = lambda(
@@ -99,7 +99,7 @@ function respond(
 ): Response {
   const etag = route.http.etag && route.http.method !== "DELETE" ? { etag: tagOf(route.http.etag, output) } : undefined;
   if (etag && route.http.method === "GET") {
-    // A write has compared `If-Match` in its transaction.
+    // A write has compared `If-Match` itself, usually in its transaction.
     requireMatch(input.headers.ifMatch, output);
     const cachedTags = sent["if-none-match"] === undefined ? undefined : parseTags(sent["if-none-match"]);
     if (cachedTags !== undefined && hasTagWeakly(cachedTags, etag.etag)) return { statusCode: 304, headers: etag };

@@ -33,8 +33,8 @@ export type LocatedResource<T> = {
   /** The name of the resource for people, such as a mailbox's address. */
   label?: string;
   /**
-   * The account of the resource. A public route requires this member. If it is absent, the route answers as if the
-   * resource did not exist.
+   * The account of the resource. A public route and a route without an account in its path require this member. If it
+   * is absent, such a route answers as if the resource did not exist.
    */
   accountId?: string;
 };
@@ -53,8 +53,8 @@ export type ResourceLookup<I, T> = {
   /** The message of the 422. */
   missing?: string;
   /**
-   * For a route without an account in its path: the message of the 403 `account_suspended` if the resource's account is
-   * suspended or closed. Without this message, the resource then counts as missing.
+   * For a public route, or a route without an account in its path: the message of the 403 `account_suspended` if the
+   * resource's account is suspended or closed. Without this message, the resource then counts as missing.
    */
   stopped?: string;
 };
@@ -62,11 +62,14 @@ export type ResourceLookup<I, T> = {
 /** The context of a call: the second argument of `run`, after the parsed input. */
 export type Context = {
   principal: Principal;
-  /** The principal's permissions in the account of the path; none if the path has no account. */
+  /**
+   * The principal's permissions in the account that the path or the query names; none without such an account, and on
+   * public routes.
+   */
   permissions: Permissions;
   requestId: string;
   table: Reader;
-  /** The only way to write. Records every change in the transaction of its writes. */
+  /** Runs the transactions of the route. Records every change in the transaction of its writes. */
   commit: Commit;
   /**
    * Replaces the answer that is stored for the idempotency key by `value`, and returns `value`. For a route that learns
@@ -118,7 +121,10 @@ export type Requirement = {
 
 /** The memory of this process from earlier requests, to guess the reads of a request. It may be stale. */
 export type Expected = {
-  /** A guess of the caller's permissions; all permissions if this process has not seen the caller. */
+  /**
+   * A guess of the caller's permissions, as `expectedStanding` makes it: all permissions unless this process has seen a
+   * narrower grant.
+   */
   permissions: Permissions;
   /** The items that were seen, such as pointers to other items. */
   seen: Seen;
@@ -183,8 +189,8 @@ type CodeMode = {
    */
   arguments: "flat" | "payload";
   /**
-   * Whether the answer may be stored, in a session or for a repeated request. The default is true. False for answers
-   * that are valid for a short time only, such as signed addresses.
+   * Whether the answer of a call may be stored, in a session or for a repeat of the program. The default is true. False
+   * for answers that are valid for a short time only, such as signed addresses.
    */
   storesAnswer: boolean;
 };
@@ -271,7 +277,7 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
 const Nothing = z.strictObject({});
 type Nothing = typeof Nothing;
 
-/** The answer of deletions and revocations. */
+/** The answer of a route that returns nothing, such as a deletion or a revocation. */
 export const Empty = z.strictObject({}).meta({ id: "Empty", description: "An empty object. The request succeeded." });
 
 /** A route: the declaration with all defaults filled in. */

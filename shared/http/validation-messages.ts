@@ -72,9 +72,9 @@ function unionMessage(options: readonly (readonly z.core.$ZodIssue[])[]): string
 }
 
 /**
- * An error map of zod, for every schema without a message of its own. The message tells people what to write instead,
- * in a sentence without its period. A schema with a pattern needs a message of its own, because no general message can
- * describe the pattern.
+ * An error map of zod, for every schema without a message of its own. If possible, the message tells people what to
+ * write instead. The message is a sentence without its period. A schema with a pattern needs a message of its own,
+ * because no general message can describe the pattern.
  */
 export function inWords(issue: Issue): string {
   switch (issue.code) {

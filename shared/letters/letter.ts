@@ -14,7 +14,7 @@ export type Block =
   | { facts: readonly (readonly [name: string, value: string])[] }
   /** A code to type. */
   | { code: string }
-  /** A line to copy, such as the path of a function. */
+  /** A line to copy, such as a call of the API. */
   | { command: string }
   /** Parts with a border around them. */
   | { box: readonly Block[] };
@@ -122,7 +122,8 @@ function htmlOf(block: Block): string {
 
 /**
  * The subject of a letter, and its content as text and as HTML. The HTML loads nothing, and has no links except those
- * of buttons. Texts of other people add no markup, no links and no lines. A subject has at most 150 characters.
+ * of buttons. Texts of other people add no markup, no links and no lines. A subject of more than 150 characters is cut,
+ * and gets an ellipsis at its end.
  */
 export function letterOf({ subject: parts, blocks, foot }: LetterContent): Pick<Letter, "subject" | "text" | "html"> {
   const subject = subjectOf(parts);

@@ -7,7 +7,7 @@ import type { Migration } from "./migration.ts";
 /*
  * Access patterns
  *   the progress of a migration        MIGRATIONS / MIGRATION#<name>
- *   the accounts where it failed       MIGRATIONS / FAILED#<name>#<account>
+ *   the failures of a migration        MIGRATIONS / FAILED#<name>#<account>
  *   the claim of the running process   MIGRATIONS / ~CLAIM
  */
 const globalPartition = "MIGRATIONS";
@@ -59,7 +59,10 @@ export async function noteSeen(table: Table, name: string, now: Date): Promise<v
   await table.attempt({ put: { ...progressKey(name), ...progress }, if: "absent" });
 }
 
-/** Stores the progress of a migration. Returns undefined if another process has stored progress since it was read. */
+/**
+ * Stores the progress of a migration. Returns undefined if another process has changed the progress since this process
+ * read it.
+ */
 export async function saveProgress(
   table: Table,
   name: string,

@@ -23,7 +23,7 @@ import {
 export type SweepContext = MigrationContext & { log: Log; requestId: string };
 type MigrationBounds = {
   migrations?: readonly Migration[];
-  /** The most accounts of one run. */
+  /** The number of accounts after which a run begins no further account. */
   most?: number;
   atOnce?: number;
   /** How many accounts are tried before the progress is stored. */
@@ -43,7 +43,10 @@ export type MigrationsSwept = { accounts: number; failed: number; rows: number; 
  */
 export const beginAfterMs = hourMs;
 
-/** How long a claim lasts, in milliseconds. No worker runs this long, so a living process keeps its claim. */
+/**
+ * How long a claim lasts, in milliseconds. The worker that migrates rows is stopped earlier, so a living process keeps
+ * its claim.
+ */
 const claimMs = 6 * minuteMs;
 
 const retryAfterMs = hourMs;
@@ -59,10 +62,12 @@ const mostFailed = 100;
  * or `most` accounts were tried. Only one process runs migrations at a time.
  * - A migration goes through the list of all accounts once, oldest first. Accounts that are created meanwhile are at
  *   the end of the list.
- * - An account that fails is logged and stored, and tried again after an hour. Other accounts do not wait for it.
- * - A migration is finished when it has succeeded in every account. From then on, the migration takes one read in each
- *   run.
- * - A process may die at any time. The next run repeats at most the accounts of one page.
+ * - An account that fails is logged and stored, and tried again after an hour. Other accounts do not wait for it,
+ *   unless the migration has failed in 100 accounts.
+ * - A migration is finished when it has succeeded in every account. From then on, each run only reads the progress of
+ *   the migration.
+ * - A process may die at any time. The next run repeats the accounts of at most one page, or failed accounts that were
+ *   being tried again.
  */
 export async function sweepMigrations(context: SweepContext, bounds: MigrationBounds = {}): Promise<MigrationsSwept> {
   const { table, now, requestId } = context;

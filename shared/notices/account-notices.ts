@@ -148,7 +148,7 @@ const serviceAccountExpiring: NoticeMaker = (event) => {
   };
 };
 
-/** The notices about an account and its owners, by the type of their event. */
+/** The notices about an account, its owners and its service accounts, by the type of their event. */
 export const accountNotices: Record<string, NoticeMaker> = {
   "account.updated": statusChanged,
   "auth.service_account.expiring": serviceAccountExpiring,

@@ -163,7 +163,7 @@ const Payment = z.object({
   retry_at: Timestamp.nullish(),
 });
 
-/** The notice of an unsuccessful recharge from the saved card. */
+/** The notice of a problem with recharges from the saved card. */
 const recharge =
   (subject: string, happened: (amount: string) => Block, whatToDo: (event: NoticeEvent) => Block[]): NoticeMaker =>
   (event) => {
@@ -205,7 +205,7 @@ const paidAfterClosing: NoticeMaker = (event, _, account) => {
     category: "account",
     subject: sentence`We got a payment for your closed account`,
     blocks: [
-      paragraph`${payment} arrived after the account was closed. It is in the account's wallet, and has paid the open amount.`,
+      paragraph`${payment} arrived after the account was closed. It is in the account's wallet, and pays what the account still owes.`,
       paragraph`Write to the support of Hosted Mail to get back the rest.`,
     ],
   };

@@ -5,8 +5,8 @@ import { EventDetail } from "../changes/record.ts";
 import { type Block, type Sentence, sentence } from "../letters/letter.ts";
 
 /**
- * The category of a mail about an account. `account` and `security` cannot be muted. Their mails say that the account
- * ends or is suspended, or that somebody else may control the account or one of its names.
+ * The category of a mail about an account. `account` and `security` cannot be muted. Their mails are about the status,
+ * the plan and the debts of the account, about access to the account, and about control of its names.
  */
 export const NoticeCategory = z.enum(["account", "security", "wallet", "invoices", "domains", "domain_health"]);
 export type NoticeCategory = z.output<typeof NoticeCategory>;
@@ -25,13 +25,14 @@ export type Notice = {
   blocks: readonly Block[];
   /** The matter of the mail. A recipient gets at most one mail about the same matter in 30 days. */
   matter?: string;
-  /** A user who also gets the mail, even without owning the account. */
+  /** A user who also gets the mail, even without owning the account. The user must have access to the account. */
   alsoTo?: string;
 };
 
 /**
  * Makes the notice of an event; undefined if nobody needs a notice of the event. `nameOf` returns the e-mail address of
- * a user of the account, or else a text with the id. `account` is the account at the time when the mail is sent.
+ * a user of the account, or else a name for the operator or the product, or a text with the id. `account` is the
+ * account at the time when the mail is sent.
  */
 export type NoticeMaker = (
   event: NoticeEvent,

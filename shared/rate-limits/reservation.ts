@@ -28,10 +28,14 @@ import {
 
 /*
  * Before a program runs, it is charged its greatest possible cost. After the run it gets back the unused part. During
- * the run, its reservation takes room from other programs, but not from other requests.
+ * the run, its reservation takes room from other programs, but not from other requests. A small cost has no reservation
+ * (`unreservedCost`).
  */
 
-/** The highest cost that is charged without a reservation. Such a cost drains by itself in about a second. */
+/**
+ * The highest cost that is charged without a reservation. At 600 requests per minute, such a cost drains by itself in a
+ * second.
+ */
 const unreservedCost = 10;
 
 /** If a bucket has more reservations than this, ended reservations are removed. */
@@ -60,8 +64,8 @@ export type ProgramCharge = Charge & { isMember: () => Promise<boolean> };
 
 /**
  * Reserves the greatest possible cost of a program. Throws 429 `rate_limited` if the cost does not fit.
- * - The cost is charged to the own limit of the program's account, if the sender is a member and the own limit allows
- *   at least as much as the limit of the class.
+ * - The cost is charged to the own limit of the program's account under two conditions: the sender is a member, and the
+ *   own limit allows at least as much as the limit of the class.
  * - A cost above half of the burst fits as soon as half of the burst is left.
  */
 export async function reserve(request: ProgramCharge, context: LimiterContext): Promise<Reserved> {

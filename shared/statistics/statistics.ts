@@ -15,7 +15,10 @@ export type StatisticsSubject = { type: "domain" | "dedicated_ip"; id: string };
 
 const count = (description: string) => z.int().min(0).meta({ description });
 
-/** The counts of one day, or of several. One mail to several recipients counts once for each recipient. */
+/**
+ * The counts of one day, or of several. One mail to several recipients counts once for each recipient. `deferred`
+ * counts every attempt.
+ */
 export const MailCounts = z.object({
   sent: count("Mails that our servers accepted to send, one for each recipient."),
   delivered: count("Mails that the recipients' servers accepted."),
@@ -32,7 +35,7 @@ const countNames = MailCounts.keyof().options;
 /** The counts of a day without mail. */
 export const noMail = Object.fromEntries(countNames.map((name) => [name, 0])) as MailCounts;
 
-/** Statistics are deleted after this many days. */
+/** The table deletes statistics some time after this many days. */
 export const statisticsDays = 400;
 
 const statisticsKey = (accountId: string, { type, id }: StatisticsSubject, day: Day): Key => ({

@@ -5,9 +5,9 @@ import { anyItem, type Item, type Key } from "./writes.ts";
 type Request = { key: Key; resolve: (item: Item | undefined) => void; reject: (error: unknown) => void };
 
 /**
- * Wraps a table so that all items requested in one turn of the event loop are read by one `getMany`. An item that is
- * requested twice is read once. Each read is as fresh as a separate read. `glimpse` answers from `seen` if `seen` has
- * the item.
+ * Wraps a table so that one `getMany` reads all items that `get` and `getMany` request in one turn of the event loop.
+ * An item that is requested twice is read once. Each read is as fresh as a separate read. `glimpse` answers from `seen`
+ * if `seen` has the item.
  */
 export function batchReads(table: Table, seen: SeenItems): Table {
   let waiting: Request[] = [];

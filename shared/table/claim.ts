@@ -9,7 +9,7 @@ import type { Key } from "./writes.ts";
 type ClaimTerms = { by: string; now: () => Date; forMs: number };
 
 /**
- * Claims a key, runs `run`, and ends the claim. If another process has claimed the key, returns undefined without
+ * Claims a key, runs `run`, and ends the claim. If an earlier claim on the key has not ended, returns undefined without
  * running `run`.
  */
 export async function withClaim<T>(

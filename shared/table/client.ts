@@ -6,7 +6,8 @@ import type { Input, TableOperation, Output, Send } from "./operations.ts";
 /**
  * The client of the table. It first sends each operation through the lane: our own small client (lane.ts), which takes
  * less processor time than the AWS SDK. If the lane returns neither an output nor an error, the client sends the
- * operation again through the SDK. So the SDK alone decides about retries, other errors, credentials and clock skew.
+ * operation through the SDK. So the SDK decides about other errors, credentials, clock skew and retries. Only a request
+ * over a closed connection is repeated by the lane.
  */
 export class TableClient {
   readonly #options: { endpoint?: string };
@@ -22,14 +23,14 @@ export class TableClient {
     this.#options = options;
   }
 
-  /** The locks of the items that transactions of this client write. */
+  /** The locks of items that transactions of this client write. */
   get locks(): Locks {
     return this.#locks;
   }
 
   /**
-   * Sends one operation. Throws the errors of the AWS SDK. A transaction needs a `ClientRequestToken`, because the lane
-   * and the SDK may both send it.
+   * Sends one operation. Throws errors with the names and members of the AWS SDK's errors. A transaction needs a
+   * `ClientRequestToken`, because the lane and the SDK may both send it.
    */
   async send<O extends TableOperation>(operation: O, input: Input<O>): Promise<Output<O>> {
     this.#lane ??= openLane(process.env, this.#options.endpoint);
@@ -40,7 +41,8 @@ export class TableClient {
   }
 
   /**
-   * Opens a connection of the lane, so that the next operation does not have to open one. Reads a key that no item has.
+   * Opens a connection of the lane, so that the next operation does not have to open one: reads a key that no item has.
+   * Does nothing if the lane cannot be used.
    */
   async connect(table: string): Promise<void> {
     this.#lane ??= openLane(process.env, this.#options.endpoint);
@@ -55,7 +57,7 @@ export class TableClient {
   }
 }
 
-/** The cost of one request's calls: DynamoDB capacity units, and the number of round trips. */
+/** The cost of the calls through one opened table: DynamoDB capacity units, and the number of calls. */
 export type Usage = { readUnits: number; writeUnits: number; calls: number };
 
 /** A table by its name. A transaction that meets contention is tried again for `limitMs` milliseconds. */
@@ -63,7 +65,10 @@ export type Connection = { client: TableClient; name: string; usage: Usage; limi
 
 type Capacity = { CapacityUnits?: number | undefined };
 
-/** Makes one round trip, and adds its cost to `usage`. Throws the errors of `failureOf`. */
+/**
+ * Makes one call, and adds its cost to `usage`. A call that fails adds only to `calls`, and its error is translated by
+ * `failureOf`.
+ */
 export async function roundTrip<T extends { ConsumedCapacity?: Capacity | Capacity[] | undefined }>(
   { usage }: Connection,
   kind: "readUnits" | "writeUnits",

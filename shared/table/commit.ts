@@ -10,7 +10,10 @@ import { itemKey, toTransactItem, type Write } from "./writes.ts";
 /** The writes of one transaction, and the value to return when the transaction is committed. */
 export type Plan<T> = { writes: Write[]; value: T };
 
-/** The value of a committed transaction, or the names of the items for which the transaction lost a race. */
+/**
+ * The value of a committed transaction, or the names of the items that are locked or for which the transaction lost a
+ * race.
+ */
 type PlanResult<T> = { value: T } | { contested: readonly string[] };
 
 /** The items that a commit has locked in `locks`, or queues for, and the functions that release the locks. */
@@ -33,7 +36,8 @@ export async function commit<T>(connection: Connection, plan: () => Promise<Plan
       if ("value" in outcome) return outcome.value;
       if (waitedMs() > limitMs) throw tooBusy();
       if (outcome.contested.every((name) => held.names.has(name))) {
-        // This commit has locked these items, so the conflict is with another process.
+        // This commit has locked these items. So the conflict is with another process or with a write without a lock,
+        // or the table is throttled.
         await fairBackOff(attempt, waitedMs(), limitMs);
       } else {
         await queueFor(outcome.contested, held, limitMs - waitedMs());
@@ -70,7 +74,7 @@ const nameIn =
 
 /**
  * Whether a write changes an item, and has a condition on attributes that its plan has read. Of two such writes to an
- * item at the same time, one fails. False for a check, which changes nothing.
+ * item at the same time, one usually fails. False for a check, which changes nothing.
  */
 const dependsOnRead = (write: Write): boolean => typeof write.if === "object" && !("check" in write);
 

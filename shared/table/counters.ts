@@ -7,7 +7,10 @@ import { type Key, keyText, type Write } from "./writes.ts";
 export class Counters {
   readonly #items = new Map<string, { key: Key; ttl: number; add: Record<string, number> }>();
 
-  /** Adds numbers to attributes of an item. The table deletes the item some time after `expiresAt`. */
+  /**
+   * Adds numbers to attributes of an item. Also sets the time after which the table deletes the item: the latest
+   * `expiresAt` of the calls for this item.
+   */
   add(key: Key, amounts: Readonly<Record<string, number>>, expiresAt: Date): void {
     const ttl = Math.ceil(expiresAt.getTime() / 1_000);
     const item = this.#items.get(keyText(key)) ?? { key, ttl, add: {} };

@@ -6,9 +6,9 @@ import type { Reader, Table } from "./table.ts";
 import type { Item, Key, Write } from "./writes.ts";
 
 /*
- * Queues of tasks that are due at a given time. A queue has one item for each task. The transactions that change the
- * subject of a task also write and move this item, so a process that dies loses no task. All items of an account are in
- * one shard, so that the backlog of an account delays few other accounts.
+ * Queues of tasks that are due at a given time. A queue has one item for each task. Usually the transactions that
+ * change the subject of a task also write and move this item, so that a process that dies loses no task. All items of
+ * an account are in one shard, so that the backlog of an account delays few other accounts.
  *
  * Access patterns
  *   the tasks due by a time     <queue>#<shard> / <due time>#<account id>#<names of the subject>
@@ -83,15 +83,15 @@ export async function tasksOf(table: Reader, queue: Queue, accountId: string): P
 }
 
 /**
- * The sort key at which the last read of this process ended, by partition. Only shards with more due tasks than a run
- * reads have an entry.
+ * The sort key at which the last read of this process ended, by partition. A shard gets an entry only if it has at
+ * least as many due tasks as a run reads.
  */
 const places = new Map<string, string>();
 
 /**
- * Reads up to `limit` due tasks of a shard. If more tasks are due, one half of the result has the earliest tasks. The
- * other half begins where the last call ended, and begins at the front again after the last due task. So an account
- * with many due tasks hides the tasks of other accounts for some runs only.
+ * Reads up to `limit` due tasks of a shard, or one more if `limit` is odd. The first half of the result has the
+ * earliest tasks. The second half begins where the last call ended, or directly after the first half if the last call
+ * reached the last due task. So an account with many due tasks hides the tasks of other accounts for some runs only.
  */
 async function readInTurn(table: Reader, queue: Queue, shard: number, now: Date, limit: number): Promise<DueItem[]> {
   const name = partition(queue, shard);
@@ -107,7 +107,9 @@ async function readInTurn(table: Reader, queue: Queue, shard: number, now: Date,
   return [...earliest, ...further];
 }
 
-/** Reads due tasks of each shard, the earliest first, at most `limit` from each shard in one call. */
+/**
+ * Reads due tasks of each shard, the earliest first: from each shard at most `limit`, or one more if `limit` is odd.
+ */
 export async function readDue(
   table: Reader,
   queue: Queue,
@@ -147,7 +149,8 @@ export type Task = { accountId: string; run: () => Promise<void> };
 type DueContext = { table: Reader; now: () => Date };
 
 /**
- * Reads the due tasks of a queue, the earliest first. The subjects of the queue must consist of an account and one id.
+ * Reads due tasks of a queue, the earliest first, at most 10,000 of each shard. The subjects of the queue must consist
+ * of an account and one id.
  */
 export async function dueTasks<W extends DueContext>(
   queue: Queue,
@@ -167,7 +170,8 @@ export async function dueTasks<W extends DueContext>(
 /**
  * Runs up to `limit` tasks, `atOnce` of them at the same time. The accounts take turns, with one task each.
  * - After `budgetMs` milliseconds no further task is started.
- * - A task that fails is logged and stays due.
+ * - A failure of a task is logged. Only `run` can remove its task from the queue, so a task that fails before this
+ *   stays due.
  */
 export async function sweepTasks(tasks: readonly Task[], log: Log, bounds: Bounds = {}): Promise<SweepResult> {
   const { limit = 500, atOnce = 10, budgetMs = 40_000 } = bounds;

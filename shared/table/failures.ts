@@ -16,7 +16,7 @@ export class Contention {
 
 /**
  * The codes of a cancelled transaction after which its plan runs again. The plan also runs again after a failed
- * condition.
+ * condition without `orElse`.
  */
 const contentionCodes = new Set(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]);
 const throttlingErrors = new Set([
@@ -95,7 +95,7 @@ export const backOff = (attempt: number): Promise<void> => waitAtMost(5 * 2 ** M
 
 /**
  * Waits a random time (full jitter) of at most 5 ms × 2^attempt, up to 640 ms. The time gets shorter as `waitedMs`
- * approaches `limitMs`, so that callers who have waited long go before new callers.
+ * approaches `limitMs`, so that callers who have waited long usually go before new callers.
  */
 export const fairBackOff = (attempt: number, waitedMs: number, limitMs: number): Promise<void> =>
   waitAtMost(5 * 2 ** Math.min(attempt, 7) * Math.max(0.02, 1 - waitedMs / limitMs));

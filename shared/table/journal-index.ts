@@ -7,8 +7,9 @@ import type { Item, Key, Write } from "./writes.ts";
 
 /*
  * The index of one day of a journal. It has the ids of the entries at the ranks 0, 32, 64 …, counted from the oldest
- * entry. These ids are called marks. With an index, a few reads find an entry deep within the day, or the number of
- * entries before a time. Without an index, entries are read from the start or the end of the day.
+ * entry. These ids are called marks. A shelf is an item with up to 240 marks. With an index, a few reads find an entry
+ * deep within the day, or the number of entries before a time. Without an index, entries are read from the start or the
+ * end of the day.
  *
  * A worker extends the index, up to entries of the age `settledMs`. The worker leaves out newer entries, because
  * concurrent transactions do not append in the order of their ids. The counters of a day count an entry as late if it
@@ -33,7 +34,10 @@ export const lateMs = 30_000;
 export const settledMs = 90_000;
 
 const StoredIndex = z.object({
-  /** The number of indexed entries. All entries of the day with ids up to `until` are indexed. */
+  /**
+   * The number of indexed entries. Each entry with an id up to `until` is indexed, if it was there when its part of the
+   * day was indexed.
+   */
   count: z.int(),
   until: z.string(),
   /** The number of late entries that the day had when the index was made. */
@@ -137,7 +141,7 @@ const stepSize = 2_000;
 /**
  * Extends the index of a day to the entries that are old enough at `now`. Makes the index again if it does not agree
  * with the day's counters. Each step is a transaction, so an interrupted call loses one step. A call begins the index
- * at most once: if the index still does not agree then, the counters are out of date, and the next call makes the index
+ * at most once. If the index still does not agree then, the counters are out of date, and the next call makes the index
  * again.
  */
 export async function extendIndex(table: Table, journal: Journal, day: WholeDay, now: Date): Promise<void> {

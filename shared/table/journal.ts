@@ -80,11 +80,11 @@ export function dayOfRank<D extends Pick<Day, "count">>(days: readonly D[], rank
 }
 
 /*
- * An append-only log in the order of time, with exact totals and pages. The counts of a month's days are
- * spread over eight shards. Each transaction raises one shard at random, so that concurrent transactions
- * seldom write to the same item. A page takes one query over the counters to find the day of its first
- * entry, one or two queries for the entries, and the counters again. The index of a day (journal-index.ts)
- * finds entries deep within the day.
+ * An append-only log in the order of time, with exact totals and pages. The counts of a month's days are spread over
+ * eight shards. Each append raises the counts of one shard, chosen at random, so that concurrent transactions seldom
+ * write to the same item. A page of whole days usually takes one query over the counters to find the day of its first
+ * entry, and one or two queries for the entries. A last query over the counters tells whether entries were appended
+ * meanwhile. The index of a day (journal-index.ts) finds entries deep within the day.
  *
  * Access patterns (PK is the journal's partition)
  *   entries, by the time in their id   JOURNAL#<name>#ENTRY#<UUIDv7>
@@ -105,7 +105,8 @@ const counterKey = (journal: Journal, month: string, shard: number): Key =>
  * transaction, because a transaction cannot write a month's counters twice.
  */
 export function appendEntries(journal: Journal, rows: readonly JournalEntry[], now: Date): Write[] {
-  // The table deletes entries some time after the retention is over. The two more days allow for clocks that disagree.
+  // The table deletes entries some time after the retention is over. The first of the two more days is needed because
+  // lists show whole days. The second day allows for clocks that disagree.
   const ttl = Math.ceil((now.getTime() + (journal.retentionDays + 2) * dayMs) / 1000);
   const shard = Math.floor(Math.random() * shards);
   const counts = new Map<string, Record<string, number>>();
@@ -140,7 +141,7 @@ type JournalPage = { rows: Item[]; total: number };
  * - Whole UTC days older than the retention are left out.
  * - With `keep`, only the entries for which `keep` returns true are listed and counted. This reads the whole range; a
  *   range of more than 20,000 entries throws InvalidInput at `query.since`.
- * - Throws 503 `busy` if entries are appended during every try.
+ * - Without `keep`, throws 503 `busy` if entries are appended during every try.
  */
 export async function readEntries(
   table: Reader,
@@ -214,12 +215,12 @@ async function partOf(table: Reader, journal: Journal, { fromMs, untilMs, ...cou
   return { fromMs, untilMs, count: end - start, end, index: async () => opened };
 }
 
-/** The most unwanted entries that a read may skip over. If a page would skip more, the index of the day is opened. */
+/** If a page would skip over more unwanted entries than this, the index of the day is opened. */
 const nearby = 2 * stride;
 
 /**
- * Reads `count` entries from rank `skip` on. In the day of the first entry, the read starts at the newest entry, at the
- * oldest entry or at a mark of the index: where it reads the fewest unwanted entries.
+ * Reads `count` entries from rank `skip` on. In the day of the first entry, the read starts where it reads the fewest
+ * unwanted entries: at the newest entry, at the oldest entry or at a mark of the index.
  */
 async function readRanks(
   table: Reader,

@@ -78,8 +78,8 @@ function readResponse<O extends TableOperation>(body: string): Output<O> {
 }
 
 /**
- * The errors that the lane returns: a condition failed, or a transaction was cancelled by a condition, a conflict or
- * throttling. The SDK does not send an operation again after these errors either.
+ * The errors that the lane returns: a condition failed, or a transaction was cancelled, for example by a condition, a
+ * conflict or throttling. The SDK does not send an operation again after these errors either.
  */
 const finalErrors = new Set(["ConditionalCheckFailedException", "TransactionCanceledException"]);
 
@@ -190,7 +190,8 @@ function poster(url: URL): Post {
  * signs a request and sends it once (again only if a kept-alive connection turns out to be closed). It returns the
  * output of a 200, or a final error. The AWS SDK has to send the operation in all other cases:
  * - another status, a broken connection, a time-out, or an answer that cannot be read;
- * - an environment without credentials, or with a setting that the lane does not know.
+ * - an environment without credentials, with `TABLE_LANE=sdk`, or with a setting that the lane does not know;
+ * - an input that the lane cannot encode.
  */
 export function openLane(env: ProcessEnvironment, endpoint?: string): Lane {
   const service = env["TABLE_LANE"] === "sdk" ? undefined : endpointOf(env, endpoint);

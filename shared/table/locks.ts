@@ -1,6 +1,7 @@
 /**
- * Locks of items, by name. Callers get the lock of an item in the order in which they asked for it. The transactions of
- * a process lock the items that they write, because concurrent transactions on one item would only make each other fail.
+ * Locks of items, by name. Callers get the lock of an item in the order in which they asked for it. A transaction locks
+ * the items that it changes under a condition on their attributes, because concurrent transactions on such an item
+ * would only make each other fail.
  */
 export type Locks = {
   /**
@@ -11,7 +12,7 @@ export type Locks = {
   acquire: (names: readonly string[], limitMs: number) => Promise<(() => void) | undefined>;
   /** Locks items without waiting; undefined if an item is locked. */
   tryAcquire: (names: readonly string[]) => (() => void) | undefined;
-  /** Returns the items that are locked. */
+  /** Returns those of the items that are locked. */
   locked: (names: readonly string[]) => string[];
 };
 

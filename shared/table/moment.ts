@@ -27,7 +27,7 @@ export type Moment = {
   ) => RowSource<T>[];
   /**
    * Reads the rows of ranks `skip` to `skip + take − 1` of the concatenated sources, and their total. The sources must
-   * begin with all lists that were opened since the last page. Sources of single items may follow. With `desc`, the
+   * begin with all lists that were opened since the last page. Sources that are no lists may follow. With `desc`, the
    * ranks count from the end.
    */
   page: <T>(
@@ -49,9 +49,9 @@ export type Moment = {
  * - a list has as many rows as its head says, and the items to which the rows point exist;
  * - the heads of several lists belong to the same time.
  *
- * A single list costs the reads of its head and of its rows. The heads of several lists are read a second time,
- * together with the rows, and compared. The lists of earlier pages are compared again only if a page has more sources
- * than opened lists.
+ * A single list costs the reads of its head, of bitmaps and of its rows. The heads of several lists are read a second
+ * time, together with the rows, and compared. The lists of earlier pages are compared again only if a page has more
+ * sources than opened lists.
  */
 export async function atOneMoment<T>(table: Reader, read: (moment: Moment) => Promise<T>): Promise<T> {
   const torn = new Map<string, readonly number[]>();

@@ -106,12 +106,12 @@ export function withHoles(
 }
 
 /*
- * A list whose total is exact and whose pages all cost the same. Rows have consecutive ordinals. An ordinal belongs to
- * one row for ever: a deleted row can come back, and no other row gets its ordinal. The head has the next ordinal, and
- * the number of deleted ordinals in each block of 4,096. A block with deletions has a bitmap of its deleted ordinals. A
- * read of a page reads the head and the bitmaps of the page's blocks, and makes one query between two exact ordinals. A
- * page is seldom in more than two blocks. A resource can store the head of its list within one of its own items
- * (`bodyWrites`).
+ * A list whose total is exact and whose pages all cost about the same. Rows have consecutive ordinals. An ordinal
+ * belongs to one row for ever: a deleted row can come back, and no other row gets its ordinal. The head has the next
+ * ordinal, and the number of deleted ordinals in each block of 4,096. A block with deletions has a bitmap of its
+ * deleted ordinals. A read of a page reads the head and the bitmaps of the page's blocks, and makes one query between
+ * two exact ordinals. A page is seldom in more than two blocks. A resource can store the head of its list within one of
+ * its own items (`bodyWrites`).
  *
  * Access patterns (PK is the list's partition)
  *   head of a list       LIST#<name>#HEAD
@@ -177,7 +177,7 @@ async function readState(
 /**
  * Reads in one round trip the head, the bitmaps of the blocks of `ordinals`, and the items at `others`. The bitmaps are
  * needed to remove the rows at `ordinals` or to bring them back. A batch read is not a snapshot, so `readList` reads
- * again until the bitmaps fit the head.
+ * again until the bitmaps fit the head. After 30 attempts throws 503 `busy`.
  */
 export async function readList(
   table: Reader,
@@ -265,9 +265,9 @@ type Rows = readonly Record<string, unknown>[];
 export const appendRows = (state: ListState, rows: Rows): Write[] => changeRows(state, { added: rows });
 
 /**
- * The writes that remove the rows at `ordinals`. The state must be from `readList` with these ordinals. The condition
- * of each row is `row.if`, or that the row is present. If the condition fails, the commit throws the error of
- * `row.orElse`.
+ * The writes that remove the rows at `ordinals`. The state must have the bitmaps of their blocks, as from `readList`
+ * with these ordinals. The condition of each row is `row.if`, or that the row is present. If the condition fails, the
+ * commit throws the error of `row.orElse`, or runs the plan again if there is no `row.orElse`.
  */
 export const removeRows = (
   state: ListState,
@@ -279,7 +279,9 @@ type RowChanges = {
   added?: Rows;
   removed?: readonly number[];
   row?: Pick<Write, "if" | "orElse">;
-  /** Deleted rows that come back, by their ordinals. The state must be from `readList` with these ordinals. */
+  /**
+   * Deleted rows that come back, by their ordinals. The state must have the bitmaps of their blocks, as for `removed`.
+   */
   returned?: ReadonlyMap<number, Record<string, unknown>>;
 };
 
@@ -310,7 +312,10 @@ export function bodyWrites(
   };
 }
 
-/** The write that replaces the bitmap of a block, unless the bitmap has changed since it was read. */
+/**
+ * The write that replaces the bitmap of a block. The write fails if the bitmap has changed since it was read. Only a
+ * bitmap that was read without a version is replaced without this condition.
+ */
 function bitmapWrite({ list, bitmaps, version }: ListState, block: number, bits: Uint8Array): Write {
   const before = bitmaps.get(block);
   const put = { ...bitmapKey(list, block), bits, version: version + 1 };
@@ -357,7 +362,10 @@ export async function rebuiltState(table: Reader, list: List, version: number): 
   return { list, ...empty, holes, live: next - deleted.length, version };
 }
 
-/** The greatest difference between neighbouring ordinals of one query. With greater gaps, reads by key cost less. */
+/**
+ * The greatest difference between neighbouring ordinals of one group (`groupsOf`). With greater gaps, reads by key cost
+ * less.
+ */
 const mostGap = 4;
 /** The most ranges that are read at the same time. */
 const mostRanges = 10;
@@ -463,7 +471,7 @@ export const aheadOfList = (list: List, ordinals: readonly number[] = [], others
   keys: [headKey(list), ...[...new Set(ordinals.map(blockOf))].map((block) => bitmapKey(list, block)), ...others],
 });
 
-/** The items that `readHeads` reads. */
+/** The heads that `readHeads` reads. */
 export const aheadOfLists = (lists: readonly List[]): Ahead => ({ keys: lists.map(headKey) });
 
 /**

@@ -21,8 +21,8 @@ export type Ahead = {
 
 /**
  * Begins to read items and ranges, and returns a table that answers from the results.
- * - The first read of an item or range takes the result. A later read goes to the table. A key that is listed twice in
- *   `ahead` serves two reads.
+ * - The first read of an item or range takes the result. A later read goes to the table, and so does every `glimpse`. A
+ *   key that is listed twice in `ahead` serves two reads.
  * - A write drops all results, and so does a plan that runs again.
  */
 export function readAhead(table: Table, ahead: Ahead): Table {

@@ -23,8 +23,8 @@ export function reservedNameKeys(accountId: string, kind: string, name: string):
 }
 
 /**
- * The writes that reserve the keys of a name for the resource `id`. The writes fail with `orElse` if another resource
- * has one of the keys.
+ * The writes that reserve the keys of a name for the resource `id`. The writes fail with `orElse` if one of the keys is
+ * reserved already.
  */
 export const claimName = (keys: readonly Key[], id: string, orElse: NonNullable<Write["orElse"]>): Write[] =>
   keys.map((key) => ({ put: { ...key, id }, if: "absent", orElse }));
@@ -48,7 +48,8 @@ export const planNameRemoval = async (table: Reader, keys: readonly [Key, ...Key
 
 /**
  * The writes that change the name of the resource `id`. The writes fail with `orElse` if another resource has the new
- * name. If the names differ only in case, there are no writes.
+ * name. If the first keys of both names are the same, for example because the names differ only in case, there are no
+ * writes.
  */
 export async function planNameChange(
   table: Reader,

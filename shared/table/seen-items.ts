@@ -4,11 +4,11 @@ import { type Item, type Key, keyText } from "./writes.ts";
 /** The reads of `SeenItems`. */
 export type Seen = Pick<SeenItems, "recall">;
 
-/** Items as this process read them last. They may be stale: use them only to guess which items to read. */
+/** Items as this process read and noted them. They may be stale: use them only to guess which items to read. */
 export class SeenItems {
   readonly #items = new Map<string, Item>();
 
-  /** The item at a key; undefined if it was not noted. */
+  /** The item at a key; undefined if it was not noted, or was dropped to save memory. */
   recall(key: Key): Item | undefined {
     return this.#items.get(keyText(key));
   }

@@ -24,7 +24,7 @@ export type Reader = {
   dropAhead?: () => void;
   /** The items that this process saw last; undefined for a table that does not remember any. */
   seen?: SeenItems;
-  /** Items unparsed, in the order of `keys`; one round trip for every 100. */
+  /** Items unparsed, in the order of `keys`. Usually takes one round trip for every 100 items. */
   getMany: (keys: Key[]) => Promise<(Item | undefined)[]>;
   /** The items of a partition with sort keys from `from` to `to`, both included, in ascending or descending order. */
   between: (partition: string, from: string, to: string, options?: RangeOptions) => Promise<Item[]>;
@@ -42,8 +42,8 @@ export type Table = Reader & {
    * - A failed condition throws the error of its write's `orElse`.
    * - After a failed condition without `orElse`, or a conflict, the reads may be stale. So the whole plan runs again.
    *   If the plan does not succeed in time, throws 503 `busy`.
-   * - If the conditions of two transactions of this process compare attributes of the same item, the transactions are
-   *   sent one after another. After a conflict with another process the plan waits a random time.
+   * - If two transactions of this process change the same item under conditions on its attributes, the transactions are
+   *   sent one after another. After any other conflict, the plan waits a random time.
    */
   commit: <T>(plan: () => Promise<Plan<T>>) => Promise<T>;
 };

@@ -66,7 +66,10 @@ export const tagKind = defineKind({
 /** The most tags of an account. */
 export const tagLimit = 1_000;
 
-/** Creates a tag. Throws 409 `tag_name_taken` or `limit_reached`. */
+/**
+ * Creates a tag. Throws 409 `tag_name_taken` if another tag has the name, and 409 `limit_reached` if the account has
+ * 1,000 tags already.
+ */
 export function addTag(
   accountId: string,
   { name, color_hex = null, description = null }: z.output<typeof NewTag>,
@@ -99,7 +102,8 @@ export const TagChanges = z
 
 /**
  * Changes a tag. Undefined members stay as they are; null removes a colour or a description. Domains refer to a tag by
- * its id, so they show the new name. Throws 404 for an unknown tag, and 409 `tag_name_taken`.
+ * its id, so they show the new name. Throws 404 for an unknown tag, and 409 `tag_name_taken` if another tag has the new
+ * name.
  */
 export function updateTag(
   accountId: string,
@@ -139,7 +143,7 @@ export async function listTags(
 export const aheadOfTag = (accountId: string, id: string): Ahead =>
   aheadOfList(tagsOf(accountId), [ordinalOf(id) ?? 0], [tagKey(accountId, id)]);
 
-/** Deletes a tag. Domains with the tag do not show it any more (`tagsAmong`). Throws 404. */
+/** Deletes a tag. Domains with the tag do not show it any more (`tagsAmong`). Throws 404 for an unknown tag. */
 export function deleteTag(accountId: string, id: string, { table, commit }: Context): Promise<void> {
   return commit(async () => {
     const ordinal = ordinalOf(id);

@@ -37,6 +37,7 @@ function hostFault(host: string, policy: Policy): string | undefined {
  * - A host that is an address, in any spelling, has to be public.
  * - Any other host has to be a full domain name, and must not end with a dot. Its addresses are checked by
  *   `resolvePublic`.
+ * - With `allowLoopback`, this machine is also allowed, and plain HTTP to this machine.
  */
 export function urlFault(url: string, policy: Policy): string | undefined {
   if (url.length > longestUrl) return `The URL is longer than ${longestUrl} characters`;

@@ -135,7 +135,7 @@ export function newDelivery(
   };
 }
 
-/** The writes that create a delivery with its body, and schedule it for the sweep. */
+/** The writes that create a delivery with its body, and schedule its next attempt, if there is one, for the sweep. */
 export const createWrites = (delivery: StoredDelivery, body: string, now: Date): Write[] => {
   const ttl = Math.ceil((now.getTime() + (retentionDays + 2) * dayMs) / 1_000);
   return [

@@ -150,9 +150,9 @@ export const systemCommit = (table: Table, accountId: string, now: () => Date): 
 /**
  * Whether a failed attempt disables its webhook as failing:
  * - if it was the last attempt of the delivery, and the receiver has accepted nothing since the delivery was created
- * - if the webhook has been failing for as long as a delivery is retried. Few deliveries of a failing webhook are tried,
- *   so if it has many events, no delivery reaches its last attempt in time. Failures from before the webhook was enabled
- *   again do not count.
+ * - if the webhook has been failing for as long as a delivery is retried. Few deliveries of a failing webhook are
+ *   tried, so if it has many events, no delivery reaches its last attempt in time. Failures from before the webhook was
+ *   enabled again do not count.
  */
 function isOverdue(
   { status, created_at }: StoredDelivery,

@@ -9,8 +9,8 @@ type Bounds = { limit?: number; atOnce?: number; budgetMs?: number };
 type AttemptOutcome = DeliverResult | "stale" | "error";
 
 /**
- * `due` is the number of due deliveries. Of each webhook, at most 200 deliveries count. Every other member is the
- * number of results of one kind.
+ * `due` is the number of due deliveries that `readDue` returned. Of each webhook, at most 200 deliveries count. Every
+ * other member is the number of results of one kind.
  */
 export type SweepResult = { due: number } & Partial<Record<AttemptOutcome, number>>;
 
@@ -27,7 +27,8 @@ const countedPerWebhook = 200;
  * Tries the due deliveries.
  * - Takes the accounts in turn, and in each account the webhooks in turn, so that many deliveries of one webhook do not
  *   delay other webhooks.
- * - Tries up to `limit` deliveries of healthy webhooks, `atOnce` at the same time. Begins no delivery after `budgetMs`.
+ * - Tries up to `limit` deliveries of webhooks that are not failing, `atOnce` at the same time. Begins no delivery
+ *   after `budgetMs`.
  * - At the same time, probes up to `limit` failing webhooks with three deliveries each, one after another. Then tries
  *   up to `limit` further deliveries of the webhooks that accepted a delivery.
  * - After an attempt that will be repeated, the other deliveries of the webhook wait for the next run.

@@ -70,9 +70,11 @@ function statusChange({ status }: StoredWebhook, active: boolean | undefined, at
 }
 
 /**
- * Changes the members of a webhook that `patch` has. Throws 404. If `patch` sets the URL or the event types, or enables
- * the webhook, the caller must be allowed to see all of the webhook's events, those before the change and those after
- * it: throws 403 `would_escalate`. The events before the change count, because pending retries of these events go to the new URL.
+ * Changes the members of a webhook that `patch` has. Throws:
+ * - 403 `would_escalate` if the caller may not see all events of the webhook, before and after the change. This is
+ *   checked only if `patch` sets the URL or the event types, or enables the webhook. The events before the change
+ *   count, because their pending retries go to the new URL;
+ * - 404 if there is no such webhook.
  */
 export function updateWebhook(
   accountId: string,
@@ -103,7 +105,10 @@ export function updateWebhook(
 export const aheadOfDeletion = (accountId: string, id: string): Ahead =>
   aheadOfList(webhooksOf(accountId), [ordinalOf(id) ?? 0], [webhookKey(accountId, id)]);
 
-/** Deletes a webhook. Its pending deliveries are not sent, and its deliveries cannot be listed any more. Throws 404. */
+/**
+ * Deletes a webhook. Its pending deliveries are not sent, and its deliveries cannot be listed any more. Throws 404 if
+ * there is no such webhook.
+ */
 export async function deleteWebhook(accountId: string, id: string, { table, commit }: Context): Promise<void> {
   const ordinal = ordinalOf(id);
   if (ordinal === undefined) throw notFound();

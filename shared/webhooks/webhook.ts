@@ -105,7 +105,7 @@ export async function findWebhook(table: Reader, accountId: string, id: string):
   return webhook?.id === id ? webhook : undefined;
 }
 
-/** Finds the webhook. Throws 404. */
+/** Finds the webhook. Throws 404 if the webhook does not exist. */
 export async function getWebhook(table: Reader, accountId: string, id: string): Promise<StoredWebhook> {
   const webhook = await findWebhook(table, accountId, id);
   if (!webhook) throw notFound();

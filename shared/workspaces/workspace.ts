@@ -62,7 +62,7 @@ export const workspaceKind = defineKind({
 });
 
 export const StoredWorkspace = Workspace.extend({
-  /** The number of domains in the workspace. The transactions that add and move domains update this number. */
+  /** The number of domains in the workspace. The transactions that add, move and delete domains update this number. */
   domain_count: z.int(),
   version: z.int(),
 });
@@ -77,7 +77,7 @@ const nameTaken =
     return new Problem("workspace_name_taken", "Another workspace of this account has this name.", extras);
   };
 
-/** Creates a workspace. Throws 409 `workspace_name_taken`. */
+/** Creates a workspace. Throws 409 `workspace_name_taken` if another workspace has the name. */
 export function addWorkspace(accountId: string, name: string, context: Context): Promise<StoredWorkspace> {
   const { table, commit, now } = context;
   return commit(async () => {
@@ -102,7 +102,7 @@ export function addWorkspace(accountId: string, name: string, context: Context):
   });
 }
 
-/** Reads a workspace. Throws 404. */
+/** Reads a workspace. Throws 404 if the account does not have the workspace. */
 export async function getWorkspace(accountId: string, id: string, { table }: Context): Promise<StoredWorkspace> {
   const workspace = await table.get(workspaceKey(accountId, id), StoredWorkspace);
   if (workspace?.id !== id) throw notFound();
@@ -118,7 +118,10 @@ export async function findWorkspace(table: Reader, accountId: string, id: string
   return workspace?.id === id ? { check: workspaceKey(accountId, id), if: { id } } : undefined;
 }
 
-/** The write that adds `by` to the number of domains of a workspace. Throws 422 if the workspace does not exist. */
+/**
+ * The write that adds `by` to the number of domains of a workspace. The transaction throws 422 if the workspace does
+ * not exist.
+ */
 export const domainCountWrite = (accountId: string, workspaceId: string, by: number): Write => ({
   update: workspaceKey(accountId, workspaceId),
   add: { domain_count: by, version: 1 },
@@ -159,7 +162,10 @@ async function readByIds(table: Reader, accountId: string, ids: readonly string[
   });
 }
 
-/** Renames a workspace. Throws 404 for an unknown workspace, and 409 `workspace_name_taken`. */
+/**
+ * Renames a workspace. Throws 404 for an unknown workspace, and 409 `workspace_name_taken` if another workspace has the
+ * name.
+ */
 export function renameWorkspace(
   accountId: string,
   id: string,

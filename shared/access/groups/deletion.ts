@@ -17,7 +17,7 @@ import { permissionsOfGroup, ownershipIn, requireToHold } from "../escalation.ts
 import { groupKind, groupsOf, groupNameKeys, readGroup, groupView, aheadOfGroupRow } from "./group.ts";
 import { removeMostMembers, planLastRemovals, aheadOfLastRemovals } from "./members.ts";
 
-/** The items that `deleteGroup` reads if the group has no members. */
+/** The items that `deleteGroup` reads if the group has no members and no grants. */
 export function aheadOfGroupDeletion(accountId: string, id: string): Ahead {
   const groups = groupsKey(accountId);
   const { keys = [] } = aheadOfGroupRow(accountId, id);
@@ -25,10 +25,11 @@ export function aheadOfGroupDeletion(accountId: string, id: string): Ahead {
 }
 
 /**
- * Deletes a group with its grants and memberships. The members and grants of a large group are deleted first, some in
- * each transaction. If the process dies before the end, a smaller group is left. The caller can delete this group
- * again. Throws:
- * - 403 `would_escalate` if the group owns the account and the caller does not;
+ * Deletes a group with its grants and memberships. Most members of a large group are removed first, and then the grants
+ * are revoked, some in each transaction. The last transaction deletes the group and the last memberships. If the
+ * process dies before the end, a smaller group is left. The caller can delete this group again. Throws:
+ * - 403 `would_escalate` if the group or a group above it owns the account, and the caller is neither an owner nor a
+ *   super admin;
  * - 404 if the account does not have the group;
  * - 409 `group_not_empty` if the group contains other groups.
  */
@@ -41,7 +42,7 @@ export async function deleteGroup(accountId: string, id: string, context: Contex
     return record;
   };
   const before = await readDeletable();
-  // Deleting a large group takes several transactions, so `If-Match` is compared before the first transaction.
+  // The deletion can take several transactions, so `If-Match` is compared before the first transaction.
   if (context.ifMatch) {
     const seen = await groupView(table, await readGroup(table, accountId, id), before, now());
     requireMatch(context.ifMatch, seen);
@@ -61,9 +62,9 @@ export async function deleteGroup(accountId: string, id: string, context: Contex
 }
 
 /**
- * Plans the deletion of a group without grants, and of its last memberships. The transaction fails if any group has
- * changed since `record` was read. If the group has more members than one transaction can remove, plans nothing, and
- * the value is false.
+ * Plans the deletion of a group without grants, and of its last memberships. The transaction fails if the record of all
+ * groups has changed since `record` was read. If the group has more members than one transaction can remove, plans
+ * nothing, and the value is false.
  */
 async function planGroupDeletion(
   table: Reader,

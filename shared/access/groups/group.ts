@@ -216,8 +216,9 @@ export const aheadOfNewGroup = (accountId: string): Ahead =>
   aheadOfList(groupsOf(accountId), [], [groupsKey(accountId)]);
 
 /**
- * Creates a group without grants, members or a parent. Throws 409 `group_name_taken`, and 409 `limit_reached` if the
- * account has too many groups, or if all groups would not fit into one item.
+ * Creates a group without grants, members or a parent. Throws:
+ * - 409 `group_name_taken` if another group of the account has the name;
+ * - 409 `limit_reached` if the account has too many groups, or if all groups would not fit into one item.
  */
 export async function createGroup(
   accountId: string,
@@ -356,11 +357,11 @@ type GroupChange = { [Name in keyof NewGroup]?: NewGroup[Name] | undefined } & {
  * gives the members all permissions of the new parent, and takes those of the old parent away. Throws:
  * - 403 `would_escalate` if the group is moved into a parent, and the caller does not hold all permissions that this
  *   parent gives;
- * - 403 `would_escalate` if the group is moved, it or a group above it owns the account, and the caller is neither an
- *   owner nor a super admin;
+ * - 403 `would_escalate` for the move of a group that owns the account, itself or by a group above it, unless the
+ *   caller is an owner or a super admin;
  * - 404 if the account does not have the group;
  * - 422 if the account does not have the new parent;
- * - 409 `group_name_taken`;
+ * - 409 `group_name_taken` if another group of the account has the new name;
  * - 409 `group_cycle` if the new parent is the group itself or is inside the group;
  * - 409 `limit_reached` if the groups would be nested too deep.
  */
@@ -406,7 +407,7 @@ function attributesOf({ attributes: old }: StoredGroup, { attributes }: GroupCha
 
 /**
  * The groups of `record` after the move of one group. Throws as `updateGroup` does. The write of the groups fails if
- * any group has changed since `record` was read.
+ * the stored record has changed since `record` was read.
  */
 async function moveGroup(
   accountId: string,

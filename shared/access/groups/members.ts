@@ -150,7 +150,10 @@ export async function planLeaving(
 /** The part of the context that a call with several transactions needs. */
 export type CommitContext = Pick<Context, "table" | "commit">;
 
-/** Removes a member from groups, one group in each transaction. A group may have been deleted meanwhile. */
+/**
+ * Removes a member from groups, one group in each transaction. If a group was deleted meanwhile, only the member's
+ * access record is changed.
+ */
 export async function leaveGroups(
   { table, commit }: CommitContext,
   accountId: string,
@@ -321,7 +324,8 @@ export function aheadOfMemberRemoval(accountId: string, groupId: string, memberI
 
 /**
  * Removes a member from a group. Throws:
- * - 403 `would_escalate` if the group owns the account and the caller does not;
+ * - 403 `would_escalate` if the group or a group above it owns the account, and the caller is neither an owner nor a
+ *   super admin;
  * - 404 if the account does not have the group, or if the group does not have the member.
  */
 export async function removeMember(

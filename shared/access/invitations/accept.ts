@@ -122,8 +122,8 @@ const notHeld = () =>
 
 /**
  * Accepts an invitation for the caller: gives the permissions of the invitation, and changes its state, in one
- * transaction. A repeat by the same user gets the same answer. Permissions that cannot be given any more are left out
- * (`whatIsGiven`). Throws, with nothing changed:
+ * transaction. A repeat by the same user changes nothing, and returns the stored result. Permissions that cannot be
+ * given any more are left out (`whatIsGiven`). Throws, with nothing changed:
  * - 403 `email_not_verified` if the issuer does not give a verified address of the caller;
  * - 403 `invitation_not_yours` if the caller has another address, or is a service account;
  * - 409 `invitation_used` if another user has accepted the invitation;

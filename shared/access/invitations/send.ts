@@ -21,8 +21,8 @@ const leaseMs = 60_000;
 /**
  * Sends the mail of an invitation, if the mail is due and the account is neither suspended nor closed. The token of the
  * link in the mail is new, and exists only in the mail.
- * - A repeated call sends no second mail, except if the first call failed after sending the mail and before storing the
- *   result. The link in the second mail then replaces the first link.
+ * - A repeated call sends no second mail, except if the first call failed after the mail server had accepted the mail
+ *   and before the result was stored. The link in the second mail then replaces the first link.
  * - Throws 503 if the mail server does not answer. Throws an Error while another worker sends the mail. In both cases
  *   the caller has to repeat the call later.
  */

@@ -103,7 +103,10 @@ export async function addAppPassword(
   });
 }
 
-/** Deletes an app password of a mailbox. Logins with it fail from then on. Throws 404. */
+/**
+ * Deletes an app password of a mailbox. Logins with it fail from then on. Throws 404 if the mailbox does not have the
+ * app password.
+ */
 export function deleteAppPassword({ mailbox, domain }: FoundMailbox, id: string, context: Context): Promise<void> {
   const { table, commit } = context;
   return commit(async () => {

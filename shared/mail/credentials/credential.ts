@@ -116,7 +116,7 @@ type Weakness = { type: "value_error" | "password_too_simple"; message: string }
  * elsewhere.
  */
 export function weakness(password: string): Weakness | undefined {
-  // SASL PLAIN (RFC 4616) ends the user name with a NUL, and no mail program lets its users type other control
+  // SASL PLAIN (RFC 4616) ends the user name with a NUL, and mail programs rarely let their users type other control
   // characters.
   if (/[\p{Cc}\p{Cs}]/u.test(password)) {
     return { type: "value_error", message: "Use only characters that can be typed, no control characters" };

@@ -88,7 +88,7 @@ async function currentCredential(table: Reader, accountId: string, id: string): 
 
 /**
  * Changes the name of a master password, whether it is active, and when it expires; null removes the expiry. The change
- * applies to logins at once. Writes nothing if nothing would change. Throws 404.
+ * applies to logins at once. Writes nothing if nothing would change. Throws 404 for an unknown master password.
  */
 export function updateCredential(
   accountId: string,
@@ -136,7 +136,10 @@ const planRemovedChanges: PlanDependents<StoredCredential> = (gone) => ({
 export const planCredentialPurge = (place: Parameters<typeof planScopedPurge>[1], scope: WideScope): Promise<Purge> =>
   planScopedPurge(credentials, place, masterKey(place.accountId, scope), planRemovedChanges);
 
-/** Deletes a master password and the grants on it. Logins with it fail from then on. Throws 404. */
+/**
+ * Deletes a master password and the grants on it. Logins with it fail from then on. Throws 404 for an unknown master
+ * password.
+ */
 export async function deleteCredential(accountId: string, id: string, { table, commit, now }: Context): Promise<void> {
   for (let isMore = true; isMore;) {
     isMore = await commit(async () => {

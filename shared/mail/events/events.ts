@@ -33,7 +33,7 @@ const statusCode = z.string().regex(/^[245]\.\d{1,3}\.\d{1,3}$/, {
 
 /**
  * A batch of reports about mail that was sent:
- * - `events`: deliveries, bounces and complaints that a mail server saw itself
+ * - `events`: deliveries, deferrals, bounces and complaints that a mail server saw itself
  * - `reports`: whole mails of RFC 3464 or RFC 5965, in base64. Each report comes with the sender and the recipient of
  *   the reported mail, as the mail server knows them
  */
@@ -93,12 +93,12 @@ type Unit = {
 type EventWork = { table: Table; now: () => Date };
 
 /**
- * Counts deliveries, bounces and complaints, and suppresses the recipients of hard bounces and complaints. The answer
- * says which entries have no effect, for the reasons of `readReport` and these:
+ * Counts deliveries, deferrals, bounces and complaints, and suppresses the recipients of hard bounces and complaints.
+ * The answer says which entries have no effect, for the reasons of `readReport` and these:
  * - `unknown_sender`: no account has proved the sender's domain.
  * - `foreign_sender`: the account that the entry names is not the account that has proved the sender's domain.
  *
- * Throws as `runBatch` does.
+ * An event that is older than 30 days is in no statistics. The answer does not say so. Throws as `runBatch` does.
  */
 export async function reportEvents({ content, fingerprint }: Batch<EventBatch>, work: EventWork) {
   const { batch_id: batchId, ...lists } = content;

@@ -26,8 +26,8 @@ const longestReport = 512 * 1024;
 /** The most characters of a report in base64, line ends included. */
 const longestBase64 = 2 * longestReport;
 /**
- * The most lines of a report that are read, because the parser takes time for each line. Only a report with a long
- * returned mail has more lines.
+ * The most lines of a report that are read, because the parser takes time for each line. Usually only a report with a
+ * long returned mail has more lines.
  */
 const mostLines = 2_000;
 const longestHeaders = 256 * 1024;

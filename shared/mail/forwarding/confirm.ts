@@ -61,8 +61,8 @@ type Proved<T> = {
 };
 
 /**
- * Stores the agreement in all rules that the mail listed and that still wait for the recipient. The rule of the proof
- * comes last, in the transaction that deletes the proof. So an interrupted run can be repeated.
+ * Stores the agreement in all rules that the mail was about and that still wait for the recipient. The rule of the
+ * proof comes last, in the transaction that deletes the proof. So an interrupted run can be repeated.
  */
 async function agree<T>(proved: Proved<T>, { table, commit, now }: Writer): Promise<T> {
   const { accountId, ruleId, slot, lost, answer } = proved;

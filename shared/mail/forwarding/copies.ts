@@ -10,7 +10,7 @@ import { targetsInRow, rules, type StoredTargets } from "./rule.ts";
 /** A copy of a mail: to a mailbox of the account, with its id, or to an address elsewhere. */
 export type MailCopy = { address: string; mailbox_id: string | null };
 
-/** The most times that a copy is forwarded between mailboxes of the account. */
+/** The most rules that send on a copy, one after the other. */
 const longestChain = 4;
 /** The most copies of one mail. */
 const mostCopies = 100;
@@ -76,8 +76,8 @@ export async function copiesOfAddress(
 }
 
 /**
- * Follows the rules step by step, beginning with `from`. Returns the copies to all addresses except the mailbox
- * `first`.
+ * Follows the rules step by step, beginning with `from`. Returns the copies to addresses elsewhere, and to the
+ * mailboxes that keep the mail. Leaves out the mailbox `first`.
  */
 async function spread(
   table: Reader,
@@ -133,7 +133,7 @@ function handOver(from: Reached | undefined, { keep_copy }: StoredTargets): void
 
 /**
  * The destination of a copy.
- * - An `internal` target gets copies only while it is a mailbox in the domain that the rule was created for.
+ * - An `internal` target gets copies only while its address is a mailbox in the domain with the id `homeId`.
  * - The address of a recipient who agreed counts as external until the account proves that it owns the domain.
  */
 function destinationOf(

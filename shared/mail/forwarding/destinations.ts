@@ -14,8 +14,8 @@ const DomainPointer = z.object({ domain_id: z.string() });
 export const withoutTag = (local: string): string => local.replace(/(?<=.)\+.*$/s, "");
 
 /**
- * The destination of mail to an address in an account: the address's domain, proved or only connected, and the mailbox
- * that gets the mail, if there is such a mailbox.
+ * The destination of mail to an address in an account. `domain` is the domain of the address, proved or only connected.
+ * `mailbox` is the mailbox that gets the mail, if there is such a mailbox.
  */
 export type Destination = { domain: StoredDomain; isProved: boolean; mailbox?: FoundMailbox };
 
@@ -26,7 +26,7 @@ export function aheadOfAddress(accountId: string, address: string): Key[] {
 }
 
 /**
- * Looks up addresses in an account; an address outside the account's domains has no entry. The mailbox is where
+ * Looks up addresses in an account; an address outside the account's open domains has no entry. The mailbox is where
  * arriving mail goes: the mailbox with this address, or else the catch-all mailbox of the domain. Takes three round
  * trips for any number of addresses.
  */

@@ -10,9 +10,9 @@ import type { Key, Write } from "../../table/writes.ts";
  * mail. The worker that sends the mail generates the token of the link and the code. Only their hashes are stored.
  *
  * Access patterns
- *   the proof for a rule's recipient            ACCOUNT#<id> / FORWARD_PROOF#<rule id>
- *   the proofs for its recipients in slots > 0  ACCOUNT#<id> / FORWARD_PROOF#<rule id>#<slot>
- *   the rule that a link belongs to             VERIFICATION#<SHA-256 of its token> / TOKEN
+ *   the proof of a rule's recipient in slot 0         ACCOUNT#<id> / FORWARD_PROOF#<rule id>
+ *   the proof of a rule's recipient in another slot   ACCOUNT#<id> / FORWARD_PROOF#<rule id>#<slot>
+ *   the rule that a link belongs to                   VERIFICATION#<SHA-256 of the link's token> / TOKEN
  */
 export const proofKey = (accountId: string, ruleId: string, slot = 0): Key => ({
   PK: `ACCOUNT#${accountId}`,
@@ -28,7 +28,7 @@ export const StoredProof = z.object({
   rule_id: z.string(),
   /** The recipient. The mail goes to this address only, and the proof is valid only for rules with this target. */
   target_email: z.string(),
-  /** The rules that the mail lists. The recipient agrees to all of them. */
+  /** The rules that the mail is about. The recipient agrees to all of them. */
   covers: z.array(z.string()),
   /**
    * The progress of the mail.

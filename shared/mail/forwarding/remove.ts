@@ -45,11 +45,14 @@ export async function planRulePurge(place: RemovalContext, scope: MailScope): Pr
   return { ...first, isAll: first.isAll && others.length === 0 };
 }
 
-/** The items that `deleteRule` reads. */
+/** Items that `deleteRule` reads. */
 export const aheadOfRuleRemoval = (accountId: string, id: string, expected: Expected): Ahead =>
   aheadOfRemoval(rules, accountId, id, expected, [proofKey(accountId, id)]);
 
-/** Deletes a rule. No copies are sent from then on, and its link and code stop working. Throws 404. */
+/**
+ * Deletes a rule. No copies are sent from then on, and the links and codes of its recipients stop working. Throws 404
+ * if the account does not have the rule.
+ */
 export async function deleteRule(accountId: string, id: string, { table, commit, now }: Context): Promise<void> {
   for (let isMore = true; isMore;) {
     isMore = await commit(async () => {

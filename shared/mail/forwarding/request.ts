@@ -55,7 +55,7 @@ function domainOf(email: string): string {
 /**
  * Plans one mail to each of some addresses, in their order. `notes` are the writes that count the mails. `waits` has
  * each address that may get no mail now, with the time to wait. The limits:
- * - an address gets one mail a minute and five a day, from all accounts together,
+ * - an address gets one mail a minute and five in 24 hours, from all accounts together,
  * - an account sends 200 mails a day, and 40 to the addresses of one registrable domain.
  */
 async function planMails(
@@ -210,8 +210,8 @@ export type NewTarget = { email: string; slot: number; homeId: string | undefine
 /**
  * Plans the verification of new targets of a rule. The former `proofs` of the slots are replaced or deleted.
  * - A target that is a mailbox of the account needs no verification.
- * - If a limit on mails is reached, no mail is sent to the target. The next mail to the address lists all rules of the
- *   account that wait for this recipient.
+ * - If a limit on mails is reached, no mail is sent to the target. The account's next mail to the address is about up
+ *   to 100 rules of the account that wait for this recipient.
  *
  * Throws 409 `mail_unavailable` if a target needs verification, and this deployment sends no mail.
  */

@@ -30,7 +30,7 @@ const mailsAtOnce = 5;
 type LinkAndCode = { token: string; code: string };
 /** The recipient in a slot of a rule. */
 type Recipient = { accountId: string; ruleId: string; slot: number };
-/** The lease of a mail: the version of its proof, the recipient's address, and the rules that the mail lists. */
+/** The lease of a mail: the version of its proof, the recipient's address, and the rules that the mail is about. */
 type Lease = { version: number; email: string; covered: StoredRule[] };
 
 /**
@@ -79,8 +79,8 @@ async function sendTo(account: StoredAccount, recipient: Recipient, work: SendWo
 }
 
 /**
- * Takes the lease of a due mail. Replaces the former hashes by the hashes of the new link and code. Also stores the
- * rules that the mail lists. Returns undefined if no mail is due. Throws while another worker is sending.
+ * Takes the lease of a due mail. Replaces the former hashes by the hashes of the new link and code. Also stores which
+ * rules the mail is about. Returns undefined if no mail is due. Throws while another worker is sending.
  */
 async function takeLease(
   { accountId, ruleId, slot }: Recipient,
@@ -122,7 +122,7 @@ async function takeLease(
   });
 }
 
-/** The most rules that one mail lists. */
+/** The most rules that one mail is about. */
 const mostCovered = 100;
 
 /** The account's other rules that wait for the same recipient. */

@@ -41,7 +41,10 @@ export const mailAddressForm =
 /** The schema of any mail address. Its output is in lower case, with the domain in A-labels. */
 export const MailAddress = readable(z.string().max(1_000), readMailAddress).meta({ examples: ["ada@example.com"] });
 
-/** The schema of an address to which anyone's mail is sent. Its output is in lower case, with the domain in A-labels. */
+/**
+ * The schema of a mail address whose domain is on the public internet. Its output is in lower case, with the domain in
+ * A-labels.
+ */
 export const TargetEmail = readable(z.string().max(1_000), readTarget).meta({
   description: "The address that gets the copies.",
   examples: ["ada@example.com"],
@@ -89,15 +92,15 @@ export function givenTargets({ target_email, target_emails }: TargetBody): Given
   return { emails: target_email === undefined ? [] : [target_email], locOf: () => ["body", "target_email"] };
 }
 
-/** Masks an address. The owner recognises the masked address. Others cannot guess the full address. */
+/** Masks an address. The owner recognises the masked address. Others can hardly guess the full address. */
 export function maskedAddress(email: string): string {
   const [local = "", domain = ""] = email.split("@");
   return `${local.slice(0, 1)}***@${domain.slice(0, 1)}***.${domain.split(".").at(-1) ?? ""}`;
 }
 
 /**
- * Returns one text for all spellings of an address. The text has no tag. At Google, the text has no dots either, and
- * the domain is gmail.com.
+ * Returns one text for the known spellings of an address. The text has no tag. At Google, the text has no dots either,
+ * and the domain is gmail.com.
  */
 function personOf(email: string): string {
   const [local = "", domain = ""] = email.replace(/(?<=.)\+[^@]*(?=@)/, "").split("@");

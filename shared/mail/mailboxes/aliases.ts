@@ -121,7 +121,7 @@ export async function addAlias(
   }
 }
 
-/** Removes an address from a mailbox. The address is free at once. Throws 404. */
+/** Removes an alias from a mailbox. The address is free at once. Throws 404 if the mailbox does not have the alias. */
 export function removeAlias(found: FoundMailbox, alias: string, context: Context): Promise<void> {
   const read = readAlias(alias, found.domain);
   if ("fault" in read) throw notFound();

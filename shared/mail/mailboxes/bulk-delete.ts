@@ -75,7 +75,7 @@ const failureReasons: Record<Failure["code"], string> = {
 const failure = (index: number, code: Failure["code"]): Failure => ({ index, code, message: failureReasons[code] });
 
 /**
- * Deletes many mailboxes as `deleteMailbox` does, about 9 mailboxes of one domain in each transaction.
+ * Deletes many mailboxes as `deleteMailbox` does, up to 9 mailboxes of one domain in each transaction.
  * - A mailbox that cannot be deleted is reported, and the others are deleted.
  * - Mailboxes that are left when time runs out are reported as `not_attempted`.
  * - If a request with an `Idempotency-Key` is sent again after an interruption, the repeat deletes the rest. It also
@@ -200,9 +200,9 @@ function progressWrites(more: readonly Deleted[], { accountId, context, deleted 
 }
 
 /**
- * How many writes the deletion of a mailbox takes at most: its rows and addresses, its rows as a deleted mailbox, its
- * entry in the audit log, and a bitmap in each of two lists. A transaction holds 100 writes, and needs a few for
- * itself.
+ * How many writes the deletion of a mailbox takes at most. These are its rows and addresses, its rows as a deleted
+ * mailbox, its entry in the audit log, and a bitmap in each of two lists. A transaction holds 100 writes, and needs a
+ * few for itself.
  */
 const writesFor = ({ aliases }: StoredMailbox): number => 10 + aliases.length;
 const writesAtOnce = 91;

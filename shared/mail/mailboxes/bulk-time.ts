@@ -6,7 +6,7 @@ import type { Context } from "../../http/route.ts";
  */
 const budgetMs = 18_000;
 
-/** Starts the time of a bulk operation. The result tells whether this time, or the time of its program, is over. */
+/** Starts the time of a bulk operation. The result tells whether this time is over, or the time `stopAt` has come. */
 export function startTime({ now, stopAt }: Pick<Context, "now" | "stopAt">): () => boolean {
   const startedAt = performance.now();
   return () => performance.now() - startedAt >= budgetMs || (stopAt !== undefined && now() >= stopAt);

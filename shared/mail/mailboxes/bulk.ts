@@ -17,7 +17,10 @@ import { mailboxViews } from "./view.ts";
 
 const csvText = (description: string) => z.string().max(1_000).meta({ description });
 
-/** One of many mailboxes to create. A fault in one item does not affect the others. */
+/**
+ * One of many mailboxes to create. The schema accepts most faulty texts, so that a fault in one item does not affect
+ * the others.
+ */
 export const BulkItem = z
   .strictObject({
     local_part: csvText("The part of the address before the @."),

@@ -13,7 +13,7 @@ import { mailboxCore, mailboxViewsIn } from "./view.ts";
 
 type Verb = (typeof mailboxKind.verbs)[number];
 
-/** Reads the current state of a mailbox and its domain, for one transaction. Throws 404. */
+/** Reads the current state of a mailbox and its domain, for one transaction. Throws 404 if one of them is gone. */
 export async function currentMailbox({ mailbox, domain }: FoundMailbox, { table }: Context): Promise<FoundMailbox> {
   const [current, currentDomain] = await Promise.all([
     mailboxById(table, domain.account_id, mailbox.id),

@@ -38,7 +38,7 @@ export async function deleteMailbox({ mailbox, domain }: FoundMailbox, context: 
   if (!(await dropMailbox(domain, mailbox.id, context))) throw notFound();
 }
 
-/** Deletes a mailbox of a domain. False if there is no such mailbox. */
+/** Deletes a mailbox of a domain. False if the mailbox or the domain does not exist. */
 export function dropMailbox(
   { account_id, id: domainId }: Pick<StoredDomain, "account_id" | "id">,
   id: string,

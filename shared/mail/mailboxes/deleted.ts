@@ -28,8 +28,8 @@ import { mailboxViewsIn, notePlaces, seenPlaces } from "./view.ts";
 
 /*
  * A deleted mailbox leaves the lists of mailboxes, and its addresses are free. For 7 days it is stored in a list of its
- * own, and can be restored. The grants on the mailbox stay, so that they can be seen and revoked. While the mailbox is
- * deleted, these grants allow only to list and to restore it, with `mailbox.delete`.
+ * own, and can be restored. The grants on the mailbox stay, so that they can be seen and revoked. Of the deleted
+ * mailbox itself, these grants allow only the listing and the restoration, with `mailbox.delete`.
  *
  * Access patterns
  *   mailboxes of an account, in deletion order           ACCOUNT#<id> / LIST#deleted_mailboxes

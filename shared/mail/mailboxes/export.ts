@@ -78,9 +78,7 @@ export const StoredExport = MailboxExport.omit({ csv: true, download_url: true }
 export type StoredExport = z.output<typeof StoredExport>;
 
 const inlineRows = 500;
-/**
- * The most chunks that are read while the caller waits. Each chunk takes a few round trips.
- */
+/** The most chunks that are read while the caller waits. Each chunk takes a few round trips. */
 const inlineLooks = 100;
 const keptDays = 7;
 const downloadSeconds = 3_600;
@@ -207,7 +205,8 @@ async function containing(table: Reader, accountId: string, scope: Scope): Promi
 
 /**
  * Whether the principal still holds every permission by which the file was made, because the file may have mailboxes
- * that only one of these permissions allows. A permission on a deleted resource counts as held.
+ * that only one of these permissions allows. A permission on a deleted resource counts as held. False if the principal
+ * had all permissions at the request: the caller of this function checks the whole account first.
  */
 async function stillHolds(
   { account_id, permissions: { everything, grants } }: StoredExport,

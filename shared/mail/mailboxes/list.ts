@@ -85,8 +85,9 @@ const isSelective = ({ search, status, sort }: Selection, isByAge: boolean): boo
   search !== undefined || status !== undefined || (sort !== undefined && !(isByAge && sort === "created_at"));
 
 /**
- * A page of the mailboxes that the principal sees, oldest first unless the query says otherwise. For a workspace, or
- * for a principal that sees only part of the account, the mailboxes are grouped by domain.
+ * A page of the mailboxes that the principal sees, oldest first unless the query says otherwise. Without `sort`, the
+ * mailboxes are grouped by domain for a workspace, or for a principal that sees only part of the account. Throws 422
+ * `too_broad` if too many domains or mailboxes would have to be read.
  */
 export async function listMailboxes(
   accountId: string,

@@ -116,8 +116,9 @@ export async function domainSources(
 }
 
 /**
- * The source of the mailboxes for which the caller has a direct grant and no wider grant; none if there are no such
- * mailboxes.
+ * The source of the mailboxes for which the caller has a direct grant and no wider grant. With `among`, only the
+ * mailboxes in these domains; with `workspaceId`, only those in this workspace. There is no source if the caller has no
+ * direct grant on a mailbox.
  */
 export async function singleSources(
   accountId: string,

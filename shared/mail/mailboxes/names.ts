@@ -206,8 +206,8 @@ export function blockKeyOf(accountId: string, mailboxId: string): Key | undefine
 }
 
 /**
- * The write that changes or adds a mailbox in its block. If the block is not packed, the write raises the block's
- * version. A transaction that packs the block at the same time then fails.
+ * The write that changes or adds a mailbox in its block. The write only raises the block's version if the block is not
+ * packed, or if the block ends before the mailbox. A transaction that packs the block at the same time then fails.
  */
 export async function namesWrite(table: Reader, accountId: string, changed: NamedMailbox): Promise<Write> {
   const block = Math.floor(changed.ordinal / perBlock);

@@ -35,7 +35,7 @@ const derive = (password: string, nonce: Buffer, { memory, passes, parallelism }
 
 const unpadded = (bytes: Buffer): string => bytes.toString("base64").replace(/=+$/, "");
 
-/** The Argon2id hash (RFC 9106) of a password that somebody chose, as a PHC string. */
+/** The Argon2id hash (RFC 9106) of a password that somebody chose, or of a short code, as a PHC string. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(saltBytes);
   const hash = await derive(password, salt, cost);
@@ -51,7 +51,10 @@ const phc = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,2}),p=(\d)\$([A-Za-z0-9+/]{2
  */
 export const nobodysHash = `$argon2id$v=19$m=${cost.memory},t=${cost.passes},p=1$${"A".repeat(22)}$${"A".repeat(43)}`;
 
-/** Whether a password matches an Argon2id hash. Takes equally long for a match and a mismatch. */
+/**
+ * Whether a password matches an Argon2id hash. Takes equally long for a match and a mismatch. Throws if the hash has
+ * another form.
+ */
 export async function isPassword(password: string, hash: string): Promise<boolean> {
   const [, memory = "", passes = "", parallelism = "", salt = "", expected = ""] = phc.exec(hash) ?? [];
   if (expected === "") throw new Error("A stored password hash is not in the PHC format.");
@@ -65,7 +68,7 @@ const macOf = (key: Buffer, password: string): Buffer =>
 
 /**
  * A 64-bit tag. By this tag, a login finds the only hash to check among several hashes. The tag is keyed with the
- * account's own key. Without this key, the tag reveals nothing about the password.
+ * account's own key. Without this key, nobody can test passwords against the tag.
  */
 export const passwordTag = (key: Buffer, password: string): string => macOf(key, password).toString("hex").slice(0, 16);
 

@@ -33,7 +33,7 @@ export type Person = {
   quota_allowed?: number | undefined;
 };
 
-/** Thrown when another mailbox has the address. */
+/** Thrown when a mailbox has the address already. */
 export class AddressTaken extends Error {
   readonly local: string;
   readonly mailboxId: string;
@@ -45,7 +45,8 @@ export class AddressTaken extends Error {
 }
 
 /**
- * The write that gives an address of a domain to a mailbox; throws `AddressTaken` when another mailbox has the address.
+ * The write that gives an address of a domain to a mailbox. The transaction throws `AddressTaken` when a mailbox has
+ * the address already.
  */
 export const addressWrite = (
   { account_id, id }: Pick<StoredDomain, "account_id" | "id">,
@@ -122,8 +123,8 @@ type NewMailbox = { person: Person; login: Login };
 type Heads = readonly [all: ListState, own: ListState | undefined, due: DueBlock | undefined];
 
 /**
- * Reads the heads of the two lists that `count` new mailboxes of a domain join, and the search block (names.ts) that
- * must be written with these mailboxes, if there is one. A head that is stored in the domain is not read again.
+ * Reads the heads of the two lists that `count` new mailboxes of a domain join. Also reads the search block (names.ts)
+ * that must be written with these mailboxes, if there is one. A head that is stored in the domain is not read again.
  */
 export const mailboxHeads = async (table: Reader, domain: StoredDomain, count: number): Promise<Heads> => {
   const { account_id, id } = domain;
@@ -138,7 +139,7 @@ export const mailboxHeads = async (table: Reader, domain: StoredDomain, count: n
 
 /**
  * Plans new mailboxes of a domain, all or none, with one update of each list. The transaction fails if the domain
- * changed since it was read. Throws `AddressTaken`.
+ * changed since it was read, and throws `AddressTaken` if a mailbox has one of the addresses already.
  */
 export function planMailboxes(
   [all, own, due]: Heads,

@@ -48,7 +48,10 @@ export async function purgeMailbox(accountId: string, id: string, { table, commi
   }
 }
 
-/** Purges a mailbox that is due, or removes its task if the mailbox was restored. */
+/**
+ * Purges a mailbox that is due. Only removes the task if the mailbox is not deleted any more, or was deleted again
+ * later.
+ */
 async function purgeDue(accountId: string, id: string, at: string, { table, now }: WorkerContext): Promise<void> {
   const deleted = await deletedById(table, accountId, id);
   if (deleted?.mailbox.restorable_until !== at) {

@@ -45,7 +45,7 @@ const shownAlready = (): Problem =>
  * Reveals the password of a mailbox once. The transaction also deletes the sealed copy, so only one caller gets the
  * password. Throws:
  * - 404 if the mailbox does not exist any more
- * - 409 `secret_already_shown` if the password was revealed before
+ * - 409 `secret_already_shown` if the password was revealed before, or was replaced during the call
  * - 503 if the copy cannot be opened
  */
 export async function revealCredentials(

@@ -109,7 +109,8 @@ async function isSmall(table: Reader, { accountId, domain, workspaceId }: Place)
 /**
  * A page of the selected mailboxes of a place, from the blocks of the account. Undefined if reading the rows of the
  * place costs less. Without `sort`, the mailboxes are sorted by their age, and in a workspace by domain first. `desc`
- * reverses the order. Throws 422 `too_broad` if more than 20,000 mailboxes are in no block yet.
+ * reverses the order. Throws 422 `too_broad` if more than 20,000 mailboxes are in no block yet. Deleted mailboxes count
+ * too.
  */
 export async function searchNames(
   moment: Moment,

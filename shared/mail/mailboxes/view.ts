@@ -67,7 +67,7 @@ export async function mailboxViewsIn(
   });
 }
 
-/** The most domains of a page that a process notes for the next page. */
+/** A process notes a page only if the mailboxes of the page are in at most this many domains. */
 const notedDomains = 5;
 
 /** The key under which a process notes the domains and workspaces of a page. The table has no item with this key. */

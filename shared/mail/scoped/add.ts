@@ -52,8 +52,8 @@ export function aheadOfPlace<T extends Scoped>(
 async function presenceOf(table: Reader, accountId: string, scope: MailScope, noun: string): Promise<Write[]> {
   const { type, id } = scope;
   if (type === "account") return [];
-  // This raises the workspace's version. So a deletion of the workspace at the same time has to read the workspace's
-  // entries again.
+  // This write raises the workspace's version. So a deletion of the workspace at the same time has to read the
+  // workspace's entries again.
   if (type === "workspace") return [domainCountWrite(accountId, id, 0)];
   if (type !== "mailbox") return [await openDomain(table, accountId, id, noun)];
   const mailbox = await mailboxById(table, accountId, id);

@@ -16,9 +16,9 @@ import { findWorkspace } from "../../workspaces/workspace.ts";
 
 /*
  * Access patterns
- *   entries for a scope                  ACCOUNT#<id> / <prefix of its kind>#<scope type>#<scope id>#<its id>
- *   entries for an address of a domain   ACCOUNT#<id> / <prefix of its kind>#address#<domain id>#<local part>#<its id>
- *   entries for patterns of a domain     ACCOUNT#<id> / <prefix of its kind>#pattern#<domain id>#<its id>
+ *   entries for a scope                  ACCOUNT#<id> / <prefix of the kind>#<scope type>#<scope id>#<id>
+ *   entries for an address of a domain   ACCOUNT#<id> / <prefix of the kind>#address#<domain id>#<local part>#<id>
+ *   entries for patterns of a domain     ACCOUNT#<id> / <prefix of the kind>#pattern#<domain id>#<id>
  */
 
 export const MailScopeType = z.enum(["account", "workspace", "domain"]);
@@ -69,7 +69,7 @@ export const scopesAround = (accountId: string, domain?: { id: string; workspace
 
 /**
  * The scopes of grants that cover an entry: the entry itself, then the mailbox, the domain and the workspace that the
- * entry is for.
+ * entry's scope is or is in.
  */
 export const scopesOfScoped = (
   type: "credential" | "forwarding",
@@ -110,7 +110,7 @@ export function domainIdOf({ scope_type, scope_id, scope_domain_id }: Scoped): s
  */
 export type Family<T extends Scoped> = {
   type: "credential" | "forwarding";
-  /** The plural for messages. */
+  /** The name of the entries in messages, in the plural. */
   noun: string;
   view: Capability;
   list: (accountId: string) => List;

@@ -6,7 +6,7 @@ import { readRows, aheadOfRows } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
 import { domainIdOf, type Family, type Scoped, scopesOfScoped } from "./family.ts";
 
-/** The items that `listScoped` reads. */
+/** The items that `listScoped` reads first. */
 export function aheadOfListed<T extends Scoped>(
   family: Family<T>,
   accountId: string,

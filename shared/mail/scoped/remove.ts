@@ -12,8 +12,8 @@ type PlannedRemoval = { writes: Write[]; changes: Change[] };
 export type Purge = PlannedRemoval & { isAll: boolean };
 
 /**
- * The most writes of a plan that deletes entries together with grants. Each change counts as a write too, of an entry
- * in the audit log. The caller can add the rest of the 100 writes of a transaction.
+ * The most writes of a plan that deletes entries together with grants. Each change counts as a write too, because its
+ * entry in the audit log is one more write. The caller can add the rest of the 100 writes of a transaction.
  */
 const mostWrites = 80;
 

@@ -52,8 +52,9 @@ export type Batch<T> = { content: T; fingerprint: string };
  * Reads the JSON body of a request. Throws:
  * - 400 for malformed JSON;
  * - 413 for more than 1 MiB;
- * - 415 for another charset;
- * - 422 for a body that the schema refuses, or that has more than 500 entries.
+ * - 415 for a content coding, or a charset that is not UTF-8;
+ * - 422 for a body that the schema refuses, that has more than 500 entries, or that has a number which a double cannot
+ *   hold.
  */
 export function readBatch<S extends z.ZodObject>(schema: S, request: MailRequest): Batch<z.output<S>> {
   const text = bodyText({ ...request, body: request.body ?? "" });
@@ -120,9 +121,9 @@ type Work<U> = {
 const concurrency = 4;
 
 /**
- * Does the pieces of a batch that are not done yet, and returns the entries that have no effect. A repeat within 7 days
- * returns the same entries and changes nothing. Throws 422 for another batch with the same id. If pieces fail, the
- * other pieces are still done. Then this throws the error of the first failed piece.
+ * Does the pieces of a batch that are not done yet, and returns the entries that have no effect. A repeat of a done
+ * batch within 7 days returns the same entries and changes nothing. Throws 422 for another batch with the same id. If
+ * pieces fail, the other pieces are still done. Then this function throws the error of the first failed piece.
  */
 export async function runBatch<U>(
   { batchId, fingerprint, pieces, plan }: Work<U>,

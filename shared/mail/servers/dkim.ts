@@ -21,8 +21,8 @@ type SigningKey = {
 };
 
 /**
- * Opens the key that signs the mail of the domain with this name. The name can be in any spelling. Undefined if the
- * domain may not send, for one of these reasons:
+ * Decrypts the key that signs the mail of the domain with this name. The name can be in any spelling. Undefined if
+ * there is no such domain or key, or if the domain may not send for one of these reasons:
  * - The account has not proved that it owns the name.
  * - The domain is not ready to send (`sendsMail`).
  * - The account is not in use (`isInUse`).

@@ -50,8 +50,8 @@ const nobody = {
 /**
  * Looks up an address in the domains of all accounts. The lookup takes the same three round trips whether or not the
  * domain, the address or the mailbox exists.
- * - `forDelivery`: an address without a mailbox leads to the mailbox with the domain's catch-all, and the forwarding
- *   rules of the account are looked up in one batch with the domain.
+ * - `forDelivery`: an address without a mailbox leads to the mailbox with the domain's catch-all. Whether the account
+ *   has a forwarding rule is read in one batch with the domain.
  * - `withAppPasswords`: the app passwords of the mailbox are read in one batch with the mailbox.
  */
 export async function findRecipient(

@@ -17,7 +17,10 @@ export type MailRequest = Pick<APIGatewayProxyEventV2, "headers" | "rawQueryStri
 
 const digest = (text: string): Buffer => hash("sha256", text, "buffer");
 
-/** Throws 401 unless the request has a key of the deployment's mail servers. */
+/**
+ * Throws 401 unless the request has a key of the deployment's mail servers. Throws 503 if no key is configured, or if
+ * the key cannot be read.
+ */
 async function requireMailServer({ headers }: MailRequest): Promise<void> {
   const given = digest(headers["x-mail-key"] ?? "");
   const keys = await mailKeys();
@@ -65,9 +68,9 @@ export function requireMember<N extends string>(query: Record<N, string | undefi
 
 /**
  * How long a mail server may keep an answer, in seconds.
- * - `sender`: for this time a mailbox can still send after it was paused.
- * - `dkim`: for this time a mail server can still sign with a replaced key. The record of this key stays in the DNS for
- *   days.
+ * - `sender`: for up to this time a mailbox can still send after it was paused.
+ * - `dkim`: for up to this time a mail server can still sign with a replaced key. The record of this key stays in the
+ *   DNS for days.
  */
 const keptSeconds = { recipient: 60, sender: 30, dkim: 300 } as const;
 

@@ -14,7 +14,7 @@ import { readAddress } from "../mailboxes/local-part.ts";
 /*
  * Wrong guesses must not keep the owner of a mailbox out. So a login is charged to its network, and to its network and
  * address together. The login is charged to the address alone too, but only if nobody has logged in with the address
- * from this network.
+ * from this network in the last 30 days.
  *
  * Access patterns
  *   the last login with an address from a network   LOGIN#<hash of the address> / SOURCE#<hash of the network>
@@ -26,7 +26,7 @@ export const sourceKey = ({ address, network }: LoginSource): Key => ({
 
 /**
  * The user name and the network of a login, both hashed, because anybody can try any text, also somebody else's
- * address.
+ * address. `isNamed` is false if the network is not known.
  */
 export type LoginSource = { address: string; network: string; isNamed: boolean };
 
@@ -82,7 +82,7 @@ export async function chargeAddress(source: LoginSource, limiter: LimiterContext
 
 /**
  * Stores that somebody has logged in with the address from the network, at most once a day. `last` is the time that is
- * stored at present. A failure is ignored: the login does not depend on the stored time.
+ * stored at present. A failure is only logged, because the login does not depend on the stored time.
  */
 export async function noteLogin(
   source: LoginSource,
@@ -103,7 +103,10 @@ export async function lastLogins(table: Reader, user: string, now: Date): Promis
   return rows.map((row) => StoredSource.parse(row).at).filter((at) => isKnown(new Date(at), now));
 }
 
-/** How many attempts with an address are left for networks from which nobody has logged in with the address. */
+/**
+ * How many attempts with an address are left for networks from which nobody has logged in with the address in the last
+ * 30 days.
+ */
 export async function attemptsLeft(table: Reader, user: string, now: Date): Promise<number> {
   const limit = limitClasses.login_address;
   const name = `${addressBucket(loginSource(user, ""))}#login_address`;

@@ -88,8 +88,8 @@ const mailboxRoute = (kind: MailboxRoute["kind"], { mailbox, domain }: FoundMail
 
 /**
  * Finds a mailbox by its id, for mail whose recipient was looked up by its address before. The result is `none` once
- * the mailbox is deleted, even if another mailbox then has the address. The route has no copies, because the first
- * lookup returned them.
+ * the mailbox is deleted or the account is closed, even if another mailbox then has the address. The route has no
+ * copies, because the first lookup returned them.
  */
 export async function routeOfMailbox(table: Reader, accountId: string, mailboxId: string): Promise<Route> {
   const [accountItem, mailboxItem] = await table.getMany([accountKey(accountId), mailboxKey(accountId, mailboxId)]);

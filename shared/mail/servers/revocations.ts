@@ -8,8 +8,8 @@ import type { Item, Key } from "../../table/writes.ts";
 
 /*
  * Mail servers keep sessions and mail. A revocation tells them to end the sessions of a mailbox, a domain or an
- * account, to purge the mail of a mailbox, or that a mailbox was restored. A worker makes revocations from events. Mail
- * servers read the revocations after a cursor.
+ * account. Other revocations tell them to purge the mail of a mailbox, or that a mailbox was restored. A worker makes
+ * revocations from events. Mail servers read the revocations after a cursor.
  *
  * Access patterns
  *   the revocations that were stored in an hour, oldest first   REVOCATIONS#<hour> / <time>#<id of the event>
@@ -55,10 +55,10 @@ const ofMailbox =
     reason,
   });
 
-/** The statuses in which nobody may send from a domain. */
+/** The statuses of a domain that end the sessions of its mailboxes. */
 const endedDomain = new Set<unknown>(["expired", "suspended", "releasing", "failed"]);
 
-/** The statuses in which nobody may use the mailboxes of an account. */
+/** The statuses of an account that end the sessions of its mailboxes. */
 const endedAccount = new Set<unknown>(["suspended", "closed"]);
 
 const ofDomain =

@@ -98,8 +98,8 @@ const readFrom = (from: string) => (from.includes(" ") ? undefined : readAddress
  *
  * Without `login`, the question is about mail that waits in the queue of a mail server. The sender is then the mailbox
  * that sends from the address `from` now. The reason is `domain_not_ready` if the domain of `from` is not here, and
- * `not_yours` if no mailbox sends from `from`. The limit of the warm-up does not hold, because the mail was counted when
- * it was accepted.
+ * `not_yours` if no mailbox sends from `from`. The limit of the warm-up does not hold, because the mail was counted
+ * when it was accepted.
  *
  * Throws 503 if the key service does not answer.
  */

@@ -6,9 +6,10 @@ const quoted = String.raw`"(?:[^\p{C}"\\]|\\[\x20-\x7e])+"`;
 const addressForm = new RegExp(`^(${unquoted}|${quoted})@([^@]+)$`, "u");
 
 /**
- * The address of a recipient, as SMTP gives it (RFC 5321 §4.1.2): in lower case, without `<` and `>`, with the domain
- * in A-labels, with a quoted local part as the text that it stands for, and in NFC (RFC 6532 §3.1). So all spellings of
- * an address give the same text. Undefined for a text that is no address, and for an address whose domain is no name.
+ * The address of a recipient, as SMTP gives it (RFC 5321 §4.1.2), in one spelling: in lower case, in NFC (RFC 6532
+ * §3.1), without `<` and `>`, and with the domain in A-labels. A quoted local part becomes the text that it stands for.
+ * So all spellings of an address give the same text. Undefined for a text that is no address, and for an address whose
+ * domain is no name.
  */
 export function readRecipient(given: string): string | undefined {
   const [, local = "", domain = ""] = addressForm.exec(given.trim().replace(/^<(.*)>$/, "$1")) ?? [];

@@ -196,7 +196,9 @@ async function suppressionById(table: Reader, accountId: string, id: string): Pr
   return suppression?.id === id ? suppression : undefined;
 }
 
-/** Whether the account sends no mail to an address, in any spelling of SMTP (`readRecipient`). Takes one read. */
+/**
+ * Whether the account sends no mail to an address, in any spelling of SMTP (`readRecipient`). Takes at most one read.
+ */
 export async function isSuppressed(table: Reader, accountId: string, address: string): Promise<boolean> {
   const email = SuppressedEmail.safeParse(readRecipient(address)).data;
   return email !== undefined && (await table.get(addressKey(accountId, email), Pointer)) !== undefined;
@@ -208,7 +210,10 @@ export const aheadOfSuppression = (accountId: string, ref: string): Ahead =>
     ? { keys: [addressKey(accountId, ref)] }
     : aheadOfList(suppressionsOf(accountId), [ordinalOf(ref) ?? 0], [suppressionKey(accountId, ref)]);
 
-/** Deletes a suppression by its id or address. Mail to the address is sent again. Throws 404. */
+/**
+ * Deletes a suppression by its id or address. Mail to the address is sent again. Throws 404 if the account does not
+ * have the suppression.
+ */
 export function deleteSuppression(accountId: string, ref: string, { table, commit }: Context): Promise<void> {
   return commit(async () => {
     const before = ref.includes("@")

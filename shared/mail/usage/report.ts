@@ -122,7 +122,7 @@ type ReportWork = { table: Table; now: () => Date };
  * - Sent mail is counted for the dedicated IP that the entry names, if the account has this IP. With null, the mail is
  *   counted for no IP. Without the member, the mail is counted for the dedicated IP from which the domain sends.
  * - Sent mail is billed for the day of the report. The mailbox's own count has the mail on the day on which the mailbox
- *   sent it.
+ *   sent it. Mail that is older than 30 days is only billed.
  *
  * Throws as `runBatch` does.
  */

@@ -45,7 +45,10 @@ export const MailboxUsage = z
   .meta({ id: "MailboxUsage", description: "The usage of a mailbox, as the mail servers report it." });
 type MailboxUsage = z.output<typeof MailboxUsage>;
 
-/** The items that `mailboxInPath` and `mailboxUsage` read; the counts only if this process has seen the mailbox. */
+/**
+ * The items that `mailboxInPath` and `mailboxUsage` read. They include the counts only if `ref` is an id, or if this
+ * process has seen the mailbox.
+ */
 export function aheadOfUsage(accountId: string, ref: string, expected: Expected): Ahead {
   const { id, keys, again } = expectedMailbox(expected, accountId, ref);
   if (id === undefined) return { keys };

@@ -49,7 +49,8 @@ const statusOf = (entryPoint: EntryPoint, { status, text }: Said): number => {
 
 type Asker = {
   who: string;
-  token?: string;
+  /** The tokens that the asker uses in turn, a new one for each place. Empty for a caller without a credential. */
+  tokens: readonly string[];
   entryPoints: readonly EntryPoint[];
   /** How much of the account the asker may see. */
   sees: "all" | "some" | "none";
@@ -57,39 +58,47 @@ type Asker = {
 
 /** A program of an account that has nothing to do with the others. */
 const newStranger = async (): Promise<User> => newServiceAccount(await newRoomyAccount(), { owner: true });
-let stranger: Promise<User> | undefined;
-
-/**
- * One stranger for all routes with the default limit. A route with a narrower limit gets a new stranger, because the
- * limit counts the calls of all its routes.
- */
-const strangerFor = ({ limit }: Route): Promise<User> =>
-  limit === undefined ? (stranger ??= newStranger()) : newStranger();
 
 /** The callers that try an id of an account. `other` is another account. */
-async function askersOf(route: Route, account: Account, other: Account, workspace: string): Promise<Asker[]> {
+async function askersOf(
+  route: Route,
+  { account, other, workspace }: Pick<Scene, "account" | "other" | "workspace">,
+  places: number,
+): Promise<Asker[]> {
   const viewer = await newMember(account, { role: "viewer" });
   const narrow = await newMember(account, { role: "manager", scope: { type: "workspace", id: workspace } });
-  const program = await strangerFor(route);
+  const program = await newStranger();
+  // Strangers have the usual limits, also in an account with high limits. A narrow limit allows the calls of one place.
+  const more = route.limit === "default" ? 0 : places - 1;
+  const owners = [other.owner, ...(await Promise.all(Array.from({ length: more }, () => newMember(other, ownership))))];
   const both = ["REST", "code mode"] as const;
   const rest = ["REST"] as const;
   return [
-    { who: "the owner", token: account.owner.token, entryPoints: both, sees: "all" },
-    { who: "a viewer", token: viewer.token, entryPoints: rest, sees: "some" },
-    { who: "a manager of one workspace", token: narrow.token, entryPoints: rest, sees: "some" },
-    { who: "another account's owner", token: other.owner.token, entryPoints: both, sees: "none" },
-    { who: "another account's program", token: program.token, entryPoints: rest, sees: "none" },
-    { who: "nobody", entryPoints: rest, sees: "none" },
+    { who: "the owner", tokens: [account.owner.token], entryPoints: both, sees: "all" },
+    { who: "a viewer", tokens: [viewer.token], entryPoints: rest, sees: "some" },
+    { who: "a manager of one workspace", tokens: [narrow.token], entryPoints: rest, sees: "some" },
+    { who: "another account's owner", tokens: owners.map(({ token }) => token), entryPoints: both, sees: "none" },
+    { who: "another account's program", tokens: [program.token], entryPoints: rest, sees: "none" },
+    { who: "nobody", tokens: [], entryPoints: rest, sees: "none" },
   ];
 }
 
 type Scene = { account: Account; other: Account; input: Input; otherInput: Input; askers: Asker[]; workspace: string };
 
-async function sceneOf(route: Route): Promise<Scene> {
+const ownership = { owner: true } as const;
+
+async function sceneOf(route: Route, places: number): Promise<Scene> {
   const [account, other] = await Promise.all([newRoomyAccount(), newRoomyAccount()]);
   const [input, otherInput] = await Promise.all([inputOf(route, account), inputOf(route, other)]);
   const workspace = await newWorkspace(account, `Forged ${randomUUID()}`);
-  return { account, other, input, otherInput, workspace, askers: await askersOf(route, account, other, workspace) };
+  return {
+    account,
+    other,
+    input,
+    otherInput,
+    workspace,
+    askers: await askersOf(route, { account, other, workspace }, places),
+  };
 }
 
 type Ids = { own: string; foreign: string; unfit: string; missing: string };
@@ -143,11 +152,12 @@ test("every id that a route takes has a kind for which ids can be forged", () =>
 describe.each(cases)("%s", (_, { route, places }) => {
   test("answers an id of another account or another kind like a missing id, and changes nothing", async () => {
     expect.hasAssertions();
-    const scene = await sceneOf(route);
+    const scene = await sceneOf(route, places.length);
     const forgeries: Forgery[] = [];
     for (const { place, kind } of places) forgeries.push({ place, kind, ids: await idsFor(place, kind, scene) });
     let stored = await storedIn(scene);
-    for (const forgery of forgeries) stored = await tryForgery(route, forgery, scene, stored);
+    for (const [turn, forgery] of forgeries.entries())
+      stored = await tryForgery(route, forgery, scene, { stored, turn });
   });
 });
 
@@ -158,7 +168,12 @@ const storedIn = ({ account, other }: Scene) => Promise.all([storedOf(account), 
 type Stored = Awaited<ReturnType<typeof storedIn>>;
 
 /** Tries every kind of id at one place as every asker. Returns the stored items after it. */
-async function tryForgery(route: Route, { place, kind, ids }: Forgery, scene: Scene, before: Stored): Promise<Stored> {
+async function tryForgery(
+  route: Route,
+  { place, kind, ids }: Forgery,
+  scene: Scene,
+  { stored: before, turn }: { stored: Stored; turn: number },
+): Promise<Stored> {
   const { input, askers } = scene;
   const attempts = askers.flatMap((asker) =>
     asker.entryPoints
@@ -170,7 +185,9 @@ async function tryForgery(route: Route, { place, kind, ids }: Forgery, scene: Sc
         return {
           asker,
           entryPoint,
-          told: await Promise.all(inputs.map((one) => said(route, entryPoint, one, asker.token))),
+          told: await Promise.all(
+            inputs.map((one) => said(route, entryPoint, one, asker.tokens[turn % asker.tokens.length])),
+          ),
         };
       }),
   );

@@ -97,7 +97,7 @@ const inlineUri = (index: number): string => `inline:${index}`;
 const trustedMs = 150_000;
 
 /** How long older keys are used after they could not be fetched again, in milliseconds. */
-const retryMs = 10_000;
+const retryMs = 60_000;
 
 /** A cache that fetches key sets again after `trustedMs`. While a key set cannot be fetched, the former one is used. */
 class FreshKeys extends SimpleJwksCache {

@@ -209,9 +209,7 @@ function chargeOf(
   };
 }
 
-/**
- * Charges an authorized request in the class `limit`. Charges nothing if a program has already paid for the call.
- */
+/** Charges an authorized request in the class `limit`. Charges nothing if a program has already paid for the call. */
 async function chargeFor(route: Route, limit: LimitClass, asked: Asked, invocation: InvocationContext): Promise<void> {
   const due = chargeOf(route, limit, asked, invocation);
   if (due) await invocation.charge(due);
@@ -240,12 +238,12 @@ async function chargeStranger(
   const due = chargeOf(route, route.limit, asked, invocation);
   const { accountId } = due ?? {};
   const { principal } = asked;
-  const hasAccess = async (): Promise<boolean> => {
+  const isMemberNow = async (): Promise<boolean> => {
     const decided = await deciding;
     if (decided?.status === "fulfilled") return decided.value.permissions.member;
     return accountId !== undefined && isMember(principal, accountId, invocation.table, invocation.now());
   };
-  if (due) await invocation.charge({ ...due, isMember: hasAccess });
+  if (due) await invocation.charge({ ...due, isMember: isMemberNow });
 }
 
 /** Waits for a promise, and returns its value or its error. Never rejects. */

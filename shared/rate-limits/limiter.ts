@@ -79,12 +79,20 @@ export type LimiterMemory = {
   buckets: Map<string, Bucket>;
   /** The own limits, by account id. */
   ownLimits: Map<string, RememberedLimits>;
+  /** Until when a caller counts as having no access to an account, by the name of its bucket there, in milliseconds. */
+  strangers: Map<string, number>;
 };
 
 /** An empty memory. */
-export const newLimiterMemory = (): LimiterMemory => ({ buckets: new Map(), ownLimits: new Map() });
+export const newLimiterMemory = (): LimiterMemory => ({
+  buckets: new Map(),
+  ownLimits: new Map(),
+  strangers: new Map(),
+});
 
 const ownLimitsTtlMs = 60_000;
+/** How long a process remembers that a caller has no access to an account, in milliseconds. */
+const strangerMs = 10_000;
 /** The shortest time for which a bucket is kept after a charge, in milliseconds. */
 const bucketKeptMs = 3_600_000;
 
@@ -140,17 +148,25 @@ const isRecent = (
 
 /**
  * The own limit that holds for a request; undefined if the limit of the class holds. A caller with a bucket of the own
- * limit is known to have access to the account.
+ * limit had access to the account when the bucket was made. A caller without access is remembered for `strangerMs`, so
+ * that a flood of its requests does not ask each time.
  */
 async function ownLimitFor(
   request: Charge,
   limits: OwnLimits,
-  { memory }: Pick<LimiterContext, "memory">,
+  { memory, now }: Pick<LimiterContext, "memory" | "now">,
 ): Promise<Limit | undefined> {
   const own = limits?.classes[request.class];
-  const isKnown = own === undefined || request.isMember === undefined || memory.buckets.has(bucketName(request, own));
-  return isKnown || (await request.isMember?.()) ? own : undefined;
+  const name = bucketName(request, own);
+  if (own === undefined || request.isMember === undefined || memory.buckets.has(name)) return own;
+  if (isStranger(name, memory, now)) return undefined;
+  if (await request.isMember()) return own;
+  remember(memory.strangers, name, now().getTime() + strangerMs);
+  return undefined;
 }
+
+const isStranger = (name: string, { strangers }: LimiterMemory, now: () => Date): boolean =>
+  now().getTime() < (strangers.get(name) ?? 0);
 
 /** The account's own limit for a class; undefined if the account has the limit of the class. */
 export async function ownLimitOf(
@@ -201,7 +217,9 @@ export function isRefused(request: Charge, { memory, now: clock }: Pick<LimiterC
   const remembered = accountId === undefined ? undefined : memory.ownLimits.get(accountId);
   if (accountId !== undefined && !isRecent(remembered, { now: clock })) return false;
   const limit = remembered?.limits?.classes[request.class];
-  const own = limit && memory.buckets.has(bucketName(request, limit)) ? limit : undefined;
+  const name = bucketName(request, limit);
+  const own = limit && memory.buckets.has(name) ? limit : undefined;
+  if (limit && !own && !isStranger(name, memory, clock)) return false;
   if (request.onlyOwn && !own) return false;
   const now = clock().getTime();
   const [, bucket] = bucketOf(request, own, memory);

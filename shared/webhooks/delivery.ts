@@ -69,7 +69,7 @@ export const Delivery = z
       description:
         "`pending` while attempts are made, `succeeded` after the receiver accepted an attempt, `failed` when no further attempt is planned.",
     }),
-    attempts: z.array(DeliveryAttempt).meta({ description: "The last 20 attempts, oldest first." }),
+    attempts: z.array(DeliveryAttempt).meta({ description: "The last 20 attempts, in the order in which they ended." }),
     attempt_count: z
       .int()
       .meta({ description: "How many attempts were made, including those by `webhooks.deliveries.redeliver`." }),

@@ -27,7 +27,7 @@ export type PermissionSnapshot = {
    */
   accounts: Map<string, { everything: boolean; grants: Map<string, EffectiveGrant> }>;
   /**
-   * Whether the program read a resource that may later become hidden from the caller, although the caller loses no
+   * Whether an answer showed a resource that may later become hidden from the caller, although the caller loses no
    * permission.
    */
   mayBecomeHidden: boolean;
@@ -48,7 +48,7 @@ export function recordCall(
   const shown = accountsShown(route, output);
   if (accountId !== undefined) {
     recordPermissions(snapshot, accountId, permissions);
-    snapshot.mayBecomeHidden ||= isNarrowed(route, permissions);
+    snapshot.mayBecomeHidden ||= mayLoseSight(route, permissions);
   } else if (shown) for (const id of shown) recordPermissions(snapshot, id, noPermissions);
   else snapshot.mayBecomeHidden ||= !isOfCaller.test(route.name);
 }
@@ -78,7 +78,7 @@ const AccountList = z.object({ items: z.array(z.object({ id: z.string() })) });
  * move out of that part, for example to another workspace. A route that has the part in its path always reads the same
  * part.
  */
-const isNarrowed = ({ access, capability, scope }: Route, permissions: Permissions): boolean =>
+const mayLoseSight = ({ access, capability, scope }: Route, permissions: Permissions): boolean =>
   (access === "read" || scope === "visible") &&
   capability !== null &&
   typeof scope !== "function" &&

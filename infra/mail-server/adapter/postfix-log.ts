@@ -11,7 +11,7 @@ const typesByWord: Record<string, string> = {
 };
 
 // The text of the receiving server is at the end of a line, and can look like any line. So each pattern begins at the
-// begin of the line, and the first status of a line counts.
+// beginning of the line, and the first status of a line counts.
 const fromLine = /^(?:\w{3} +\d+ [\d:]+|\S+) \S+ postfix[^ ]*\/qmgr\[\d+\]: (?<queue>\w+): from=<(?<sender>[^>]*)>/;
 const toLine =
   /^(?<at>\w{3} +\d+ [\d:]+|\S+) \S+ postfix\/(?<service>[^[]+)\[\d+\]: (?<queue>\w+): to=<(?<recipient>[^>]+)>,.*? dsn=(?<status>[\d.]+), status=(?<word>\w+) \((?<diagnostic>.*)\)$/;

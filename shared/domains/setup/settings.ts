@@ -135,6 +135,12 @@ export function aheadOfSettings(
   return { ...ahead, keys: [...keys, ...shown, ...given, ...given] };
 }
 
+/** Throws 422 if `auto_renew` is turned on for a domain that is neither registered here nor being transferred to us. */
+function requireRenewable(domain: StoredDomain, { auto_renew }: DomainSettings): void {
+  if (auto_renew !== true || domain.registration || isTransferring(domain)) return;
+  throw invalidAt(["body", "auto_renew"], notRegisteredHere);
+}
+
 /**
  * Changes settings of a domain, and the records that depend on these settings. `isServed` says whether the nameservers
  * should have these records. Throws:
@@ -156,6 +162,7 @@ export async function setDomain(
 ): Promise<{ after: StoredDomain; isServed: boolean }> {
   const { table, commit, now, keyId } = context;
   requireOpen(found);
+  requireRenewable(found, settings);
   requireWeb(found, settings);
   await Promise.all([
     requireNoLoop(table, found, settings.redirect_url ?? null),
@@ -168,9 +175,7 @@ export async function setDomain(
     const domain = await domainById(table, found.account_id, found.id);
     if (!domain) throw notFound();
     requireOpen(domain);
-    if (settings.auto_renew === true && !domain.registration && !isTransferring(domain)) {
-      throw invalidAt(["body", "auto_renew"], notRegisteredHere);
-    }
+    requireRenewable(domain, settings);
     if (settings.tag_ids) await requireTags(table, domain.account_id, settings.tag_ids);
     const set = changedMembers(domain, settings, now());
     const { edits, growth } = await settingEdits(table, domain, { ...domain, ...set });

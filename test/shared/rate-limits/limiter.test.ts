@@ -357,6 +357,32 @@ test("the own limit of an account is neither shown nor charged to a caller witho
   ]);
 });
 
+test("a process asks once in ten seconds whether a caller has access to an account with an own limit", async () => {
+  const { id: accountId } = await newAccount();
+  await setOwnLimit(testTable(), accountId, "default", { perMinute: 60_000, burst: 20_000 });
+  const memory = newLimiterMemory();
+  let [asked, at] = [0, Date.now()];
+  const ask = async () => {
+    const isMember = async () => {
+      asked += 1;
+      return false;
+    };
+    const context = { table: testTable(), memory, log, now: () => new Date(at) };
+    const due = { principalId, class: "default", cost: 1, accountId, isMember } as const;
+    return charge(due, context).then(
+      (state) => state?.limit.burst,
+      () => "refused",
+    );
+  };
+  const principalId = randomUUID();
+  const answers: unknown[] = [];
+  for (let count = 0; count < burst + 20; count += 1) answers.push(await ask());
+  expect([new Set(answers), asked]).toEqual([new Set([burst, "refused"]), 1]);
+  at += 10_001;
+  await ask();
+  expect(asked).toBe(2);
+});
+
 test("an unreadable request without a credential is charged to its network", async () => {
   const body = `{ ${randomUUID()}`;
   const { status, headers } = await request("POST", "/v1/public/forwarding/verify", { body });

@@ -99,8 +99,9 @@ export async function createAccount(table: Table, input: NewAccount, now: Date):
 
 /**
  * Moves an account to another status. Closing an account also makes its final invoices (`closeAccount`). If the account
- * has the status already, nothing changes, with one exception: a suspension for a debt becomes a suspension by the
- * operator. A payment does not lift a suspension by the operator.
+ * has the status already, nothing changes, with one exception. A suspended account is stored again: a suspension for a
+ * debt becomes a suspension by the operator, and `updated_at` changes. A payment does not lift a suspension by the
+ * operator.
  */
 export async function setAccountStatus(
   table: Table,
@@ -119,8 +120,7 @@ export async function setAccountStatus(
     now,
   )(async () => {
     const account = await getAccount(table, accountId);
-    const isBySystem = account.status === "suspended" && account.debt !== undefined;
-    if (!isBySystem || status !== "suspended") return planAccountStatus(table, account, status, now);
+    if (account.status !== status || status !== "suspended") return planAccountStatus(table, account, status, now);
     const { debt: _, ...rest } = account;
     const kept = { ...rest, updated_at: now.toISOString(), version: account.version + 1 };
     return {

@@ -32,7 +32,7 @@ type UsageByDay = {
  * - A day counts each mailbox that existed on this day, also a mailbox that is deleted or purged since.
  * - A day counts each managed dedicated IP that existed on this day, also an IP that is deleted since. An IP exists from
  *   the day on which it was first ready, when its first days were paid. It is charged from the day on which its prepaid
- *   time ends. An IP that was never ready does not count. `claimed` are IPs that a dry run adds.
+ *   time ends. An IP that is not ready counts for days after `today` only. `claimed` are IPs that a dry run adds.
  */
 export async function readUsage(
   table: Reader,
@@ -44,7 +44,8 @@ export async function readUsage(
     managedSince(table, accountId, from),
   ]);
   const ips = [...managed, ...claimed].flatMap(({ paid_until, last_day = "9999-12-31" }: OwnedIp) => {
-    if (paid_until === undefined) return [];
+    // An IP that is not ready yet counts for the days to come, so that a forecast expects it.
+    if (paid_until === undefined) return [{ first: plusDays(today, 1), charged: "9999-12-31", last: last_day }];
     const charged = dayOf(new Date(paid_until));
     return [{ first: plusDays(charged, -dedicatedIpFirstDays), charged, last: last_day }];
   });

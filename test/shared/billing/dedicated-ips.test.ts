@@ -116,7 +116,7 @@ test("a managed IP counts for the plan from the day on which it is ready, not fr
     "per_dedicated_ip",
   ]);
   const never = await readUsage(testTable(), account.id, { from: today, today });
-  expect(never.hasDedicatedIpOn(today)).toBe(false);
+  expect([today, tomorrow].map(never.hasDedicatedIpOn)).toEqual([false, true]);
   expect((await storedIp(account, other.id))?.paid_until).toBeUndefined();
 });
 

@@ -90,7 +90,7 @@ test("a dry run shows the costs of this month and of the next one on the plan, a
   await use(account, 10);
   const without = (await change(account, { plan_id: "per_dedicated_ip", dry_run: true })).body.preview;
   expect(without.next_period.total).toBe("30.00");
-  const paid_until = new Date(Date.now() + 30 * 86_400_000).toISOString();
+  const paid_until = new Date(Date.now() - 86_400_000).toISOString();
   await addUsage(testTable(), account.id, { dedicated_ips: 1, paid_until });
   const before = await storedOf(account);
   const { body } = await change(account, { plan_id: "per_dedicated_ip", dry_run: true });

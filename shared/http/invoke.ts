@@ -236,14 +236,14 @@ async function chargeStranger(
   deciding?: Promise<PromiseSettledResult<Decided>>,
 ): Promise<void> {
   const due = chargeOf(route, route.limit, asked, invocation);
-  const { accountId } = due ?? {};
-  const { principal } = asked;
+  if (due?.accountId === undefined) return due && invocation.charge(due);
+  const { accountId } = due;
   const isMemberNow = async (): Promise<boolean> => {
     const decided = await deciding;
     if (decided?.status === "fulfilled") return decided.value.permissions.member;
-    return accountId !== undefined && isMember(principal, accountId, invocation.table, invocation.now());
+    return isMember(asked.principal, accountId, invocation.table, invocation.now());
   };
-  if (due) await invocation.charge({ ...due, isMember: isMemberNow });
+  await invocation.charge({ ...due, isMember: isMemberNow });
 }
 
 /** Waits for a promise, and returns its value or its error. Never rejects. */

@@ -359,6 +359,20 @@ describe("imports", () => {
     expect(quota.allowed).toBe(2 ** 30);
   });
 
+  test("the valid rows of a file, and reports the rows whose domain the API refuses", async () => {
+    const wrong = ["example", "example..com", "example.com>", "example.com/", "ex%61mple.com", ".."];
+    const rows = [...wrong.map((name) => `ann@${name},Ann,A,`), `w@${domain},Wes,W,`];
+    await writeFile(join(folder, "domains.csv"), csv(...rows));
+    const dry = await hostedMail(["mailboxes", "import", "domains.csv", "--dry-run"]);
+    expect(JSON.parse(dry.stdout)).toMatchObject({ to_create: 1, existed: 0, failed: 6 });
+    const { stdout } = await hostedMail(["mailboxes", "import", "domains.csv"]);
+    expect(JSON.parse(stdout)).toEqual({ created: 1, existed: 0, failed: 6, report: "domains.failed.csv" });
+    const report = parse<Record<string, string>>(readFileSync(join(folder, "domains.failed.csv"), "utf8"), {
+      columns: true,
+    });
+    expect(report.map(({ error_code }) => error_code)).toEqual(wrong.map(() => "invalid_email"));
+  });
+
   test("no mailbox twice into a domain whose name the API writes in ASCII", async () => {
     const { name } = await client.domains.add({ account_id: account.id, workspace_id, name: "bücher-imports.com" });
     expect(name).toBe("xn--bcher-imports-wob.com");

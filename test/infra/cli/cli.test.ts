@@ -150,6 +150,15 @@ describe("a function", () => {
     expect(await hostedMail([...domain, "--dns-mode", "external"])).toMatchObject({ code: 0 });
     const report = await hostedMail(["domains", "update", "values-example.com", "--dmarc-report-email", "null"]);
     expect(JSON.parse(report.stdout).dmarc_report_email).toBeNull();
+    const tag = JSON.parse((await hostedMail(["tags", "add", "--name", "Values"])).stdout);
+    for (const [given, names] of [
+      [tag.id, ["Values"]],
+      ["[]", []],
+    ]) {
+      const tagged = await hostedMail(["domains", "update", "values-example.com", "--tag-ids", given]);
+      expect(JSON.parse(tagged.stdout).tags.map(({ name }: { name: string }) => name)).toEqual(names);
+    }
+    await client.tags.delete({ account_id: account.id, tag_id: tag.id });
     const types = ["--event-types", "tag.*", "--event-types", "workspace.*"];
     const webhook = await hostedMail(["webhooks", "add", "--url", "https://example.com/hook", ...types]);
     expect(JSON.parse(webhook.stdout).event_types).toEqual(["tag.*", "workspace.*"]);

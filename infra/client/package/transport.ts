@@ -1,4 +1,4 @@
-import { ApiError, ConnectionError, HostedMailError, TimeoutError } from "./errors.ts";
+import { ApiError, ConnectionError, HostedMailError, type SentIds, TimeoutError } from "./errors.ts";
 import type { WithResponse } from "./promises.ts";
 import { retrying } from "./retrying.ts";
 
@@ -232,15 +232,17 @@ export class Transport {
     if (options.ifMatch !== undefined) headers.set("if-match", options.ifMatch);
     if (options.idempotencyKey !== undefined) headers.set("idempotency-key", options.idempotencyKey);
     if (takesKey && !headers.has("idempotency-key")) headers.set("idempotency-key", randomId());
-    const key = headers.get("idempotency-key") ?? undefined;
-    const answer = await retrying(() => this.#try(request, headers, options), {
+    const isRecognised = takesKey || programRequestId !== undefined;
+    // The API ignores the key of a PATCH or a DELETE.
+    const ids = isRecognised ? { idempotencyKey: headers.get("idempotency-key") ?? undefined, programRequestId } : {};
+    const answer = await retrying(() => this.#try(request, headers, { ...options, ids }), {
       retries: options.retries ?? this.#options.retries ?? 4,
       longestWaitMs: this.#options.longestWaitMs ?? 20_000,
-      isSafeToRepeat: method === "GET" || key !== undefined || programRequestId !== undefined,
+      isSafeToRepeat: method === "GET" || isRecognised,
       signal: options.signal,
     });
     const { response, content } = answer;
-    if (!response.ok) throw new ApiError(response, content, { idempotencyKey: key, programRequestId });
+    if (!response.ok) throw new ApiError(response, content, ids);
     checkContent(answer, headers.get("accept") ?? "", `${method} ${this.#base}${request.path}`);
     return { data: content as Data, response, requestId: response.headers.get("x-request-id") ?? undefined };
   }
@@ -249,12 +251,11 @@ export class Transport {
    * Sends the request once. Throws a `TimeoutError`, a `ConnectionError`, the reason of the caller's signal, or a
    * `TypeError` if `timeoutMs` is not above 0.
    */
-  async #try(request: ReadyRequest, headers: Headers, { signal, timeoutMs }: RequestOptions) {
-    const { method, path, body, programRequestId } = request;
+  async #try(request: ReadyRequest, headers: Headers, { signal, timeoutMs, ids }: RequestOptions & { ids: SentIds }) {
+    const { method, path, body } = request;
     signal?.throwIfAborted();
     const limitMs = timeoutMs ?? this.#options.timeoutMs ?? 30_000;
     if (!(limitMs > 0)) throw new TypeError(`timeoutMs is a number of milliseconds above 0, not ${limitMs}.`);
-    const ids = { idempotencyKey: headers.get("idempotency-key") ?? undefined, programRequestId };
     const url = this.#base + path;
     const stopping = new AbortController();
     const stop = (): void => stopping.abort(signal?.reason);

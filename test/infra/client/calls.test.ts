@@ -129,10 +129,18 @@ describe("an Idempotency-Key", () => {
     expect(keys[3]).not.toBe(keys[0]);
   });
 
-  test("is on no other request, and a PATCH that failed is not repeated", async () => {
-    const { client, seen } = await connected(busy);
-    await expect(client.tags.update({ account_id, tag_id: "t", name: "n" })).rejects.toThrow("503 busy");
-    expect(seen.map(({ headers }) => headers["idempotency-key"])).toEqual([undefined]);
+  test("is on no other request, and a PATCH that failed is not repeated, even with a given key", async () => {
+    const { client, seen } = await connected(busy, busy, "drop");
+    const update = (options = {}) =>
+      client.tags.update({ account_id, tag_id: "t", name: "n" }, options).catch((one: unknown) => one);
+    expect(await update()).toMatchObject({ code: "busy" });
+    for (const code of ["busy", undefined]) {
+      const error = await update({ idempotencyKey: "mine" });
+      expect(error).toBeInstanceOf(HostedMailError);
+      expect(error).toMatchObject({ idempotencyKey: undefined, ...(code ? { code } : {}) });
+    }
+    expect(seen).toHaveLength(3);
+    expect(seen[0]?.headers).not.toHaveProperty("idempotency-key");
   });
 
   test("can be given, and an error contains it", async () => {

@@ -194,11 +194,14 @@ const accepts = (accept: string, mediaType: string): boolean => {
  * Throws a `HostedMailError` if a successful answer is not JSON, unless the request's `Accept` names the answer's media
  * type. Such an answer comes from another server than the API, for example from a proxy or a web site.
  */
-function checkContent({ isJson, response }: Content & { response: Response }, accept: string, request: string): void {
+function checkContent(
+  { isJson, response }: Content & { response: Response },
+  { accept, request, ids }: { accept: string; request: string; ids: SentIds },
+): void {
   const mediaType = mediaTypeOf(response);
   if (isJson || (!isJsonType(mediaType) && accepts(accept, mediaType))) return;
   const found = isJsonType(mediaType) ? "JSON that is not valid" : `${mediaType || "no content type"}, not JSON`;
-  throw new HostedMailError(`${request} answered ${found}. Check the address of the API.`);
+  throw new HostedMailError(`${request} answered ${found}. Check the address of the API.`, ids);
 }
 
 /** The longest time of a timer, in milliseconds (24.8 days). A timer with a longer time fires at once. */
@@ -243,7 +246,8 @@ export class Transport {
     });
     const { response, content } = answer;
     if (!response.ok) throw new ApiError(response, content, ids);
-    checkContent(answer, headers.get("accept") ?? "", `${method} ${this.#base}${request.path}`);
+    const accept = headers.get("accept") ?? "";
+    checkContent(answer, { accept, request: `${method} ${this.#base}${request.path}`, ids });
     return { data: content as Data, response, requestId: response.headers.get("x-request-id") ?? undefined };
   }
 

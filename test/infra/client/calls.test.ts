@@ -196,6 +196,8 @@ describe("an error", () => {
         `DELETE http://127.0.0.1:1/v1/public/accounts/a/tags/t answered ${found}. Check the address of the API.`,
       );
       expect(times).toBe(1);
+      const added = client.tags.add({ account_id, name: "n" }, { idempotencyKey: "mine" });
+      await expect(added).rejects.toMatchObject({ name: "HostedMailError", idempotencyKey: "mine" });
     },
   );
 

@@ -109,7 +109,7 @@ export function printAnswer(answer: unknown, form: Form): void {
 /** The columns of some lists. Without an entry here, a table shows the first members of an item. */
 const columnsOf: Record<string, string[]> = {
   "accounts.list": ["name", "status", "id"],
-  "domains.list": ["name", "status", "source", "dns_mode", "expires_at"],
+  "domains.list": ["name", "status", "source", "dns_mode", "registration.expires_at"],
   "mailboxes.list": ["primary_email", "status", "first_name", "last_name"],
   "dns_records.list": ["name", "type", "ttl", "priority", "value", "id"],
   "audit.list": ["occurred_at", "event_type", "actor.email", "resource.id", "id"],

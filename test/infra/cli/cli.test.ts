@@ -181,6 +181,11 @@ describe("a function", () => {
     expect(JSON.parse((await hostedMail(["webhooks", "list"], { env })).stdout)).toEqual([]);
   });
 
+  test("that lists prints the whole answer if the answer has more than the items", async () => {
+    const plans = JSON.parse((await hostedMail(["billing", "plans", "list"])).stdout);
+    expect(Object.keys(plans)).toEqual(["plans", "dedicated_ip_first_days", "currency"]);
+  });
+
   test.skipIf(!existsSync("/usr/bin/script"))("prints a table on a terminal, without control sequences", async () => {
     await client.tags.add({ account_id: account.id, name: "Blue" });
     const words = `${command} tags list`;

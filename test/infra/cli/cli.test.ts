@@ -137,6 +137,16 @@ describe("logging in", () => {
     expect(await ask()).toMatchObject({ code: 0 });
     expect(await ask("--account", first.id)).toMatchObject({ code: 0 });
     expect(await ask()).toMatchObject({ code: 1, stderr: expect.stringMatching(/tag_name_taken.*\(request /) });
+    // The chosen account does not apply to another token.
+    const who = async (other: Record<string, string>) =>
+      JSON.parse((await hostedMail(["whoami", "--profile", "two"], { env: other })).stdout).account_id;
+    expect(await who({})).toBe(second.id);
+    expect(await who({ HOSTED_MAIL_TOKEN: account.owner.token })).toBe(account.id);
+    expect(await who({ HOSTED_MAIL_TOKEN: input })).toBeNull();
+    const use = await hostedMail(["accounts", "use", first.id, "--profile", "two"], {
+      env: { HOSTED_MAIL_TOKEN: input },
+    });
+    expect(use).toMatchObject({ code: 2, stderr: expect.stringContaining("give --account") });
   });
 });
 

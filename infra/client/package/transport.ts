@@ -253,7 +253,7 @@ export class Transport {
 
   /**
    * Sends the request once. Throws a `TimeoutError`, a `ConnectionError`, the reason of the caller's signal, or a
-   * `TypeError` if `timeoutMs` is not above 0.
+   * `TypeError` if `timeoutMs` is not above 0 or the token cannot be sent.
    */
   async #try(request: ReadyRequest, headers: Headers, { signal, timeoutMs, ids }: RequestOptions & { ids: SentIds }) {
     const { method, path, body } = request;
@@ -291,8 +291,12 @@ export class Transport {
 
   async #authorize(headers: Headers): Promise<void> {
     const { token = environment("HOSTED_MAIL_TOKEN") } = this.#options;
-    const value = typeof token === "function" ? await token() : token;
-    if (value) headers.set("authorization", `Bearer ${value.trim()}`);
+    const value = (typeof token === "function" ? await token() : token)?.trim();
+    if (!value) return;
+    // Without this check, the error of `Headers` would contain the token.
+    if (!/^[!-~]+$/.test(value))
+      throw new TypeError("The token has a space, a line break or another character that no token has.");
+    headers.set("authorization", `Bearer ${value}`);
   }
 }
 

@@ -103,6 +103,13 @@ describe("logging in", () => {
     });
   });
 
+  test("does not print a token with a line break", async () => {
+    const enter = ["login", "--token-stdin", "--base-url", product.base];
+    const failed = await hostedMail(enter, { input: "secret-one\nsecret-two\n", env });
+    expect(failed).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("The token has a space") });
+    expect(failed.stderr).not.toContain("secret");
+  });
+
   test("stores no token for an address that does not answer with JSON", async () => {
     const server = createServer((_, response) => response.setHeader("content-type", "text/html").end("<p>Sign in</p>"));
     const base = `http://127.0.0.1:${await portOf(server)}`;

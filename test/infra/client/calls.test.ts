@@ -246,6 +246,17 @@ describe("an error", () => {
     expect(seen).toEqual([]);
   });
 
+  test.each(["secret\nother", "secret other", "s\u00e9cret"])(
+    "of the token %j is a TypeError without the token, and nothing is sent",
+    async (token) => {
+      const { base, seen } = await connected();
+      const error = await new HostedMail({ baseUrl: base, token }).me.get().catch((one: unknown) => one);
+      expect(error).toBeInstanceOf(TypeError);
+      expect(String((error as Error).stack)).not.toMatch(/s.cret/);
+      expect(seen).toEqual([]);
+    },
+  );
+
   test("of an aborted request is the signal's reason, and the request is not repeated", async () => {
     const { client, seen } = await connected("hang");
     const stopping = new AbortController();

@@ -24,6 +24,12 @@ const tableOf = (name: string, items: readonly object[], columns: string[] = [])
   return printed(() => printList(all(), spec, "people"));
 };
 
+test("the table of a list can have 130,000 rows", async () => {
+  const rows = Array.from({ length: 130_000 }, () => ({ id: "1" }));
+  const table = await tableOf("tags.list", rows, ["id"]);
+  expect(table.split("\n")).toHaveLength(130_002);
+});
+
 test("the table of domains shows the end of a registration", async () => {
   const domain = { name: "example.com", status: "active", registration: { expires_at: "2027-03-02T09:15:03.000Z" } };
   const [head, bought, own] = (

@@ -71,8 +71,9 @@ export function tableOf(rows: readonly Members[], columns: readonly string[]): s
 
 /** The members of an answer, one per line. The members of an inner object are indented. */
 function linesOf(value: Members, indent = ""): string[] {
-  const width = Math.max(...Object.keys(value).map((name) => name.length), 0);
-  return Object.entries(value).flatMap(([name, member]) => {
+  const members = Object.entries(value).map(([name, member]) => [plainText(name), member] as const);
+  const width = Math.max(...members.map(([name]) => name.length), 0);
+  return members.flatMap(([name, member]) => {
     const isRow = typeof member === "object" && member !== null && !Array.isArray(member);
     const isRows = Array.isArray(member) && member.some((one) => typeof one === "object");
     if (isRow) return [`${indent}${name}`, ...linesOf(member as Members, `${indent}  `)];

@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 
 import type { CommandSpec } from "../../../infra/cli/emit.ts";
-import { printList } from "../../../infra/cli/package/output.ts";
+import { printAnswer, printList } from "../../../infra/cli/package/output.ts";
 
 /** The text that `print` prints. */
 async function printed(print: () => unknown): Promise<string> {
@@ -23,6 +23,13 @@ const tableOf = (name: string, items: readonly object[], columns: string[] = [])
   };
   return printed(() => printList(all(), spec, "people"));
 };
+
+test("an answer is printed without control characters, also in the names of members", async () => {
+  const answer = { name: "Ops\u001b[2J", attributes: { "city\u001b[2J\n": "Graz\u009b2J" } };
+  expect(await printed(() => printAnswer(answer, "people"))).toBe(
+    "name        Ops [2J\nattributes\n  city [2J   Graz 2J\n",
+  );
+});
 
 test("the table of a list can have 130,000 rows", async () => {
   const rows = Array.from({ length: 130_000 }, () => ({ id: "1" }));

@@ -108,8 +108,9 @@ async function* first(items: AsyncIterable<unknown>, limit: number): AsyncGenera
 }
 
 function limitOf(text: string | undefined): number {
-  const limit = text === undefined ? Number.POSITIVE_INFINITY : Number(text);
-  if (Number.isNaN(limit) || limit < 1) throw new Failure("--limit is a number from 1.");
+  if (text === undefined) return Number.POSITIVE_INFINITY;
+  const limit = Number(text);
+  if (!Number.isInteger(limit) || limit < 1) throw new Failure("--limit is a whole number from 1.");
   return limit;
 }
 

@@ -498,3 +498,31 @@ test("audit tail prints the last changes and then each new one, and Ctrl-C ends 
   expect(names).toEqual(["Before", "After"]);
   expect(await ended).toBe(130);
 });
+
+test("audit tail goes on after a failure of the server, and prints every entry of a log that was empty", async () => {
+  const entry = { id: "e", occurred_at: "2026-01-01T00:00:00.000Z", after: { name: "First" } };
+  const pageOf = (...items: object[]) => ({ items, page: 1, page_size: 100, total: items.length });
+  const replies: [number, object][] = [
+    [200, pageOf()],
+    [500, { code: "internal_error" }],
+    [200, pageOf(entry)],
+    [401, { code: "unauthenticated" }],
+  ];
+  const asked: URL[] = [];
+  const server = createServer(({ url = "" }, response) => {
+    asked.push(new URL(url, "http://127.0.0.1"));
+    const [status, body] = replies.shift() ?? [404, {}];
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+  });
+  const env = { HOSTED_MAIL_BASE_URL: `http://127.0.0.1:${await portOf(server)}`, HOSTED_MAIL_TOKEN: "t" };
+  onTestFinished(() => void server.close());
+  const tail = await hostedMail(["audit", "tail", "--interval", "0.01", "--account", "a", "--jsonl"], { env });
+  expect(tail).toMatchObject({ code: 3, stdout: `${JSON.stringify(entry)}\n` });
+  expect(lines(tail.stderr)[0]).toMatch(/^hosted-mail: internal_error.* The command tries again in 1 seconds\.$/);
+  expect(asked.map(({ searchParams }) => searchParams.get("since"))).toEqual([
+    null,
+    "1970-01-01T00:00:00.000Z",
+    "1970-01-01T00:00:00.000Z",
+    "2025-12-31T23:59:00.000Z",
+  ]);
+});

@@ -141,10 +141,20 @@ function columnsOf(item: Schema, schemas: Schemas): string[] {
   return [...names.filter((name) => !/(?:^|_)id$/.test(name)).slice(0, 5), ...(names.includes("id") ? ["id"] : [])];
 }
 
+/**
+ * The list whose items the command prints alone. Undefined if the answer is no list, or has members beside the items
+ * that the command must print, such as the currency.
+ */
+function printedListOf({ answer, items }: ApiFunction, schemas: Schemas): ApiFunction["items"] {
+  const { properties = {} } = resolved(answer, schemas);
+  return items?.isPaged || Object.keys(properties).length < 2 ? items : undefined;
+}
+
 function commandOf(fn: ApiFunction, schemas: Schemas): CommandSpec {
   const body: Described = fn.body ? resolved({ $ref: fn.body.schema }, schemas) : {};
   const members = body.properties ?? {};
-  const isFromPages = (name: string): boolean => fn.items !== undefined && (name === "page" || name === "page_size");
+  const list = printedListOf(fn, schemas);
+  const isFromPages = (name: string): boolean => list !== undefined && (name === "page" || name === "page_size");
   const query = fn.parameters.filter((one) => one.in === "query" && !isFromPages(one.name));
   const path = fn.parameters.filter((one) => one.in === "path" && one.name !== "account_id");
   const notes = fn.description.split("\n\n").filter((text) => !/^(?:Rate limit|Code mode|An extension)/.test(text));
@@ -161,9 +171,7 @@ function commandOf(fn: ApiFunction, schemas: Schemas): CommandSpec {
       ),
     ],
     hasPayload: fn.body?.as === "payload",
-    ...(fn.items
-      ? { list: { member: fn.items.member, isPaged: fn.items.isPaged, columns: columnsOf(fn.items.schema, schemas) } }
-      : {}),
+    ...(list ? { list: { member: list.member, isPaged: list.isPaged, columns: columnsOf(list.schema, schemas) } } : {}),
   };
   const [whole = {}] = (body.examples ?? []) as Record<string, unknown>[];
   return { ...spec, example: exampleOf(spec, members, whole) };

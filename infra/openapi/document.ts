@@ -86,14 +86,25 @@ function requirePortable(pattern: string | undefined): void {
 
 /**
  * Removes schema members that zod adds but readers do not need: patterns beside formats, and the bounds of safe
- * integers.
+ * integers. Opens the objects of answers, because later versions add members.
  */
-const override: NonNullable<CreateDocumentOptions["override"]> = ({ jsonSchema }) => {
+const override: NonNullable<CreateDocumentOptions["override"]> = ({ jsonSchema, io }) => {
+  if (io === "output" && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
   if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
   requirePortable(jsonSchema.pattern);
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
 };
+
+/**
+ * Removes `additionalProperties` beside references. zod writes it there if `override` removes it from the schema to
+ * which the reference leads.
+ */
+function openReferences(node: unknown): void {
+  if (typeof node !== "object" || node === null) return;
+  if ("$ref" in node && "additionalProperties" in node) delete node.additionalProperties;
+  for (const member of Object.values(node)) openReferences(member);
+}
 
 /** The rate limits of the classes that routes use. The other classes only limit mail servers. */
 const limitRows = Object.entries(limitClasses)
@@ -142,6 +153,7 @@ export function openApiDocument(): object {
     },
     { override },
   );
+  openReferences(document.components);
   addExamples(document);
   return document;
 }

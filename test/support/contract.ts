@@ -25,6 +25,18 @@ let served: Document | undefined;
 export const publishedDocument = (): Document =>
   (served ??= JSON.parse(readFileSync(join(process.env["DOCS_DIR"] ?? "", "openapi.json"), "utf8")) as Document);
 
+/**
+ * A copy of a schema or a document whose objects have no unknown members. The document allows unknown members in
+ * answers, because later versions add members. But this version must send only the members of the document.
+ */
+function closed<Node>(node: Node): Node {
+  if (Array.isArray(node)) return node.map(closed) as Node;
+  if (typeof node !== "object" || node === null) return node;
+  const copy = Object.fromEntries(Object.entries(node).map(([name, value]) => [name, closed(value)]));
+  const isOpen = copy["type"] === "object" && copy["properties"] && copy["additionalProperties"] === undefined;
+  return (isOpen ? { ...copy, additionalProperties: false } : copy) as Node;
+}
+
 let ajv: Ajv2020 | undefined;
 const byPlace = new WeakMap<JsonSchema, ValidateFunction>();
 const byText = new Map<string, ValidateFunction>();
@@ -33,7 +45,7 @@ function validator(): Ajv2020 {
   if (ajv) return ajv;
   ajv = new Ajv2020({ strict: false, validateSchema: false, allErrors: true });
   formats.default(ajv);
-  ajv.addSchema(publishedDocument(), "openapi");
+  ajv.addSchema(closed(publishedDocument()), "openapi");
   return ajv;
 }
 
@@ -42,7 +54,7 @@ function compile(schema: JsonSchema): ValidateFunction {
   const known = byPlace.get(schema);
   if (known) return known;
   const absolute = JSON.stringify(schema).replaceAll('"#/components/', '"openapi#/components/');
-  const validate = byText.get(absolute) ?? validator().compile(JSON.parse(absolute) as JsonSchema);
+  const validate = byText.get(absolute) ?? validator().compile(closed(JSON.parse(absolute) as JsonSchema));
   byText.set(absolute, validate);
   byPlace.set(schema, validate);
   return validate;

@@ -65,8 +65,8 @@ function oneValueOf({ kind, choices }: ArgumentSpec, text: string): unknown {
 function optionValue(spec: ArgumentSpec, text: string, before: unknown): unknown {
   if (spec.isNullable && text === "null") return nullValue;
   if (!spec.isList) return oneValueOf(spec, text);
-  const found = oneValueOf(spec, text);
-  // The JSON is either one item or the whole list.
+  // The text is either one item or, as JSON, the whole list. Every list can be emptied by `[]`.
+  const found = text.trim() === "[]" ? [] : oneValueOf(spec, text);
   return [
     ...(Array.isArray(before) ? (before as unknown[]) : []),
     ...(Array.isArray(found) ? (found as unknown[]) : [found]),
@@ -108,8 +108,9 @@ async function* first(items: AsyncIterable<unknown>, limit: number): AsyncGenera
 }
 
 function limitOf(text: string | undefined): number {
-  const limit = text === undefined ? Number.POSITIVE_INFINITY : Number(text);
-  if (Number.isNaN(limit) || limit < 1) throw new Failure("--limit is a number from 1.");
+  if (text === undefined) return Number.POSITIVE_INFINITY;
+  const limit = Number(text);
+  if (!Number.isInteger(limit) || limit < 1) throw new Failure("--limit is a whole number from 1.");
   return limit;
 }
 

@@ -13,6 +13,7 @@ import {
   type GlobalOptions,
   profileName,
   readProfile,
+  storedLogin,
   writeProfile,
 } from "./session.ts";
 
@@ -83,9 +84,12 @@ export async function whoami(options: GlobalOptions): Promise<void> {
   printAnswer(answer, formOf(options));
 }
 
-/** Makes an account the default of the profile. */
+/** Makes an account the default of the profile. Throws a `Failure` if the command does not use the stored login. */
 export async function useAccount(id: string, options: GlobalOptions): Promise<void> {
-  const { name } = await clientFor(options).accounts.get({ account_id: id });
+  const client = clientFor(options);
+  if (!storedLogin(options))
+    throw new Failure("An account is chosen for the stored login. With another token or address, give --account.");
+  const { name } = await client.accounts.get({ account_id: id });
   writeProfile(options, { ...readProfile(options), account_id: id });
   printNote(`Commands of profile ${profileName(options)} now use the account ${name}.`);
 }

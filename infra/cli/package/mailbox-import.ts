@@ -25,6 +25,9 @@ export type ImportReport = { created: number; existed: number; failed: number; r
 
 const largestBulk = 100;
 
+/** Matches an e-mail address whose domain the client can send in a path. The API checks the domain. */
+const addressPattern = /^[^@\s]+@(?!\.\.?$)([^@\s/?%]+)$/;
+
 const requiredColumns = ["email", "first_name", "last_name"] as const;
 
 type Parsed = { info: { lines: number }; record: Record<string, string> };
@@ -50,12 +53,14 @@ function parseFile(file: string): { columns: string[]; records: Parsed[] } {
 /** The greatest lengths of the cells that the API takes, in UTF-16 code units. */
 const longest = { localPart: 64, name: 100 };
 
+const invalidEmail = { code: "invalid_email", message: "The e-mail address is not valid." };
+
 /**
  * Explains why a row is not valid. Undefined if the row is valid, as far as the file alone tells. The API refuses a
  * whole request for some of these faults.
  */
 function faultOf({ email, domain, cells }: PersonRow, seen: ReadonlySet<string>): PersonRow["failure"] {
-  if (domain === "") return { code: "invalid_email", message: "The e-mail address is not valid." };
+  if (domain === "") return invalidEmail;
   if (seen.has(email)) return { code: "duplicate_in_file", message: "An earlier row has the same address." };
   if (email.indexOf("@") > longest.localPart) {
     const message = `The part before the @ has more than ${longest.localPart} characters.`;
@@ -87,7 +92,7 @@ function readRows(file: string): PersonRow[] {
   const seen = new Set<string>();
   return records.map(({ info, record }) => {
     const email = (record["email"] ?? "").toLowerCase();
-    const [, domain = ""] = /^[^@\s]+@([^@\s]+)$/.exec(email) ?? [];
+    const [, domain = ""] = addressPattern.exec(email) ?? [];
     const row: PersonRow = { line: info.lines, cells: record, email, domain };
     const failure = faultOf(row, seen);
     if (failure) row.failure = failure;
@@ -96,18 +101,24 @@ function readRows(file: string): PersonRow[] {
   });
 }
 
-/**
- * The local parts of a domain's existing mailboxes, such as mailboxes of an earlier run. Undefined if the account has
- * no such domain. The API writes an internationalised domain in ASCII. So a whole address in the file can differ from
- * the mailbox's address.
- */
-async function presentNames(client: HostedMail, account_id: string, domain: string): Promise<Set<string> | undefined> {
+/** Explains why no mailbox can be created in a domain. Undefined if the account has the domain. */
+async function domainFault(client: HostedMail, account_id: string, domain: string): Promise<PersonRow["failure"]> {
   try {
     await client.domains.get({ account_id, domain });
+    return undefined;
   } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return undefined;
-    throw error;
+    if (!(error instanceof ApiError)) throw error;
+    if (error.errors.some(({ loc }) => loc[1] === "domain")) return invalidEmail;
+    if (error.status !== 404) throw error;
+    return { code: "not_found", message: `The account has no domain ${domain}, or you may not see it.` };
   }
+}
+
+/**
+ * The local parts of a domain's existing mailboxes, such as mailboxes of an earlier run. The API writes an
+ * internationalised domain in ASCII. So a whole address in the file can differ from the mailbox's address.
+ */
+async function presentNames(client: HostedMail, account_id: string, domain: string): Promise<Set<string>> {
   const found = new Set<string>();
   for await (const { primary_email } of client.mailboxes.list({ account_id, domain }))
     found.add(localPartOf(primary_email));
@@ -194,12 +205,15 @@ export async function importMailboxes(
   try {
     for (const domain of new Set(sound.map((row) => row.domain))) {
       const wanted = sound.filter((row) => row.domain === domain);
-      const present = await presentNames(client, account_id, domain);
-      for (const row of present ? [] : wanted) {
-        row.failure = { code: "not_found", message: `The account has no domain ${domain}, or you may not see it.` };
+      const failure = await domainFault(client, account_id, domain);
+      if (failure) {
+        for (const row of wanted) row.failure = failure;
+        onDone(wanted.length);
+        continue;
       }
-      const missing = wanted.filter(({ email, failure }) => !present?.has(localPartOf(email)) && !failure);
-      existed += wanted.filter(({ email }) => present?.has(localPartOf(email))).length;
+      const present = await presentNames(client, account_id, domain);
+      const missing = wanted.filter(({ email }) => !present.has(localPartOf(email)));
+      existed += wanted.length - missing.length;
       onDone(wanted.length - missing.length);
       if (!isDry) await createAll(client, account_id, missing, onDone);
     }

@@ -19,7 +19,8 @@ function shortOf(value: unknown): string {
 }
 
 const segments = new Intl.Segmenter(undefined, { granularity: "grapheme" });
-const widthOf = (text: string): number => [...segments.segment(text)].length;
+/** The number of characters that a reader sees. ASCII needs no segmenter, which is slow. */
+const widthOf = (text: string): number => (/^[ -~]*$/.test(text) ? text.length : [...segments.segment(text)].length);
 
 function cut(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
@@ -34,7 +35,10 @@ const padded = (text: string, width: number): string => text + " ".repeat(Math.m
  * nor a column to less than 8 characters.
  */
 function widthsOf(rows: readonly string[][], columns: readonly string[]): number[] {
-  const widths = columns.map((_, index) => Math.max(...rows.map((row) => widthOf(row[index] ?? ""))));
+  // The arguments of one call of `Math.max` cannot be as many as the rows of a long list.
+  const widths = columns.map((_, index) =>
+    rows.reduce((widest, row) => Math.max(widest, widthOf(row[index] ?? "")), 0),
+  );
   const total = process.stdout.columns || 100;
   const isFixed = (index: number): boolean => columns[index] === "id";
   for (;;) {
@@ -67,8 +71,9 @@ export function tableOf(rows: readonly Members[], columns: readonly string[]): s
 
 /** The members of an answer, one per line. The members of an inner object are indented. */
 function linesOf(value: Members, indent = ""): string[] {
-  const width = Math.max(...Object.keys(value).map((name) => name.length), 0);
-  return Object.entries(value).flatMap(([name, member]) => {
+  const members = Object.entries(value).map(([name, member]) => [plainText(name), member] as const);
+  const width = Math.max(...members.map(([name]) => name.length), 0);
+  return members.flatMap(([name, member]) => {
     const isRow = typeof member === "object" && member !== null && !Array.isArray(member);
     const isRows = Array.isArray(member) && member.some((one) => typeof one === "object");
     if (isRow) return [`${indent}${name}`, ...linesOf(member as Members, `${indent}  `)];
@@ -109,7 +114,7 @@ export function printAnswer(answer: unknown, form: Form): void {
 /** The columns of some lists. Without an entry here, a table shows the first members of an item. */
 const columnsOf: Record<string, string[]> = {
   "accounts.list": ["name", "status", "id"],
-  "domains.list": ["name", "status", "source", "dns_mode", "expires_at"],
+  "domains.list": ["name", "status", "source", "dns_mode", "registration.expires_at"],
   "mailboxes.list": ["primary_email", "status", "first_name", "last_name"],
   "dns_records.list": ["name", "type", "ttl", "priority", "value", "id"],
   "audit.list": ["occurred_at", "event_type", "actor.email", "resource.id", "id"],

@@ -166,7 +166,8 @@ function addTail(program: Command): void {
   command.action(async () => {
     const options = command.optsWithGlobals<GlobalOptions & { lines: string; interval: string }>();
     const [lines, seconds] = [Number(options.lines), Number(options.interval)];
-    if (!(lines >= 0 && lines <= 100)) throw new Failure("--lines is a number from 0 to 100.");
+    if (!(Number.isInteger(lines) && lines >= 0 && lines <= 100))
+      throw new Failure("--lines is a whole number from 0 to 100.");
     if (!(seconds > 0)) throw new Failure("--interval is a number of seconds.");
     const client = clientFor(options);
     const account_id = await accountFor(options, client);

@@ -67,15 +67,21 @@ export const baseUrlOf = (options: GlobalOptions): string | undefined =>
  */
 const normal = (baseUrl: string): string => baseUrl.replace(/\/+$/, "").replace(/\/v1\/public$/, "");
 
+/** The profile. Undefined if the command uses another token or another address than those of the profile. */
+export function storedLogin(options: GlobalOptions): Profile | undefined {
+  if (process.env["HOSTED_MAIL_TOKEN"]) return undefined;
+  const profile = readProfile(options);
+  const isSame = profile.base_url !== undefined && normal(profile.base_url) === normal(baseUrlOf(options) ?? "");
+  return isSame ? profile : undefined;
+}
+
 /**
  * The token: `HOSTED_MAIL_TOKEN`, then the token of the profile. Throws a `Failure` if the profile has no token for the
  * address `baseUrl`.
  */
 function tokenOf(options: GlobalOptions, baseUrl: string): string {
-  const given = process.env["HOSTED_MAIL_TOKEN"];
-  if (given) return given;
-  const { token, base_url } = readProfile(options);
-  if (token !== undefined && base_url !== undefined && normal(base_url) === normal(baseUrl)) return token;
+  const token = process.env["HOSTED_MAIL_TOKEN"] || storedLogin(options)?.token;
+  if (token !== undefined) return token;
   const name = profileName(options);
   const at = name === "default" ? "" : ` --profile ${name}`;
   throw new Failure(`You are not logged in to ${baseUrl}. Run: hosted-mail login${at}`, exitCodes.notLoggedIn);
@@ -95,15 +101,18 @@ export function clientFor(
 }
 
 /**
- * The account's id: `--account`, then the account of `accounts use`, then the only account of the token. Throws a
- * `Failure` if the token has no account, or has several accounts and none of them was chosen.
+ * The account's id: `--account`, then the account of `accounts use` if the command uses the stored login, then the only
+ * account of the token. Throws a `Failure` if the token has no account, or has several accounts and none of them was
+ * chosen.
  */
 export async function accountFor(options: GlobalOptions, client: HostedMail): Promise<string> {
-  const chosen = options.account ?? readProfile(options).account_id;
-  if (chosen !== undefined) return chosen;
+  if (options.account !== undefined) return options.account;
+  const login = storedLogin(options);
+  if (login?.account_id !== undefined) return login.account_id;
   const { items, total } = await client.accounts.list({ page_size: 2 });
   const [only] = items;
   if (total === 1 && only) return only.id;
   if (total === 0) throw new Failure("Your token has no account.", exitCodes.failed);
-  throw new Failure(`You have ${total} accounts. Give --account, or choose one: hosted-mail accounts use ID`);
+  const advice = login ? "Give --account, or choose one: hosted-mail accounts use ID" : "Give --account.";
+  throw new Failure(`You have ${total} accounts. ${advice}`);
 }

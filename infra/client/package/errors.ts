@@ -1,12 +1,22 @@
 import type { CodeResponse, ErrorCode, ProgramError } from "./generated/types.ts";
 
+/** The ids by which the API recognises a repeat of a request. */
+export type SentIds = { idempotencyKey?: string | undefined; programRequestId?: string | undefined };
+
 /**
  * The base class of the client's errors. For arguments that cannot be sent, the client throws a `TypeError` instead.
  */
 export class HostedMailError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
+  /** The idempotency key of the request. If you send the request again with this key, it takes effect only once. */
+  readonly idempotencyKey: string | undefined;
+  /** The `request_id` of the program that `code` sent. Undefined for other requests. */
+  readonly programRequestId: string | undefined;
+
+  constructor(message: string, { idempotencyKey, programRequestId, ...options }: SentIds & ErrorOptions = {}) {
     super(message, options);
     this.name = new.target.name;
+    this.idempotencyKey = idempotencyKey;
+    this.programRequestId = programRequestId;
   }
 }
 
@@ -35,9 +45,6 @@ export function retryAfterSecondsOf({ headers }: Response, now: number): number 
   return Number.isNaN(seconds) ? undefined : Math.max(0, seconds);
 }
 
-/** The ids by which the API recognises a repeat of a request. */
-type SentIds = { idempotencyKey?: string | undefined; programRequestId?: string | undefined };
-
 /** An error answer of the API: an RFC 9457 problem, or a 422 that lists every invalid place. */
 export class ApiError extends HostedMailError {
   readonly status: number;
@@ -50,30 +57,24 @@ export class ApiError extends HostedMailError {
   readonly requestId: string | undefined;
   /** The wait in the header `Retry-After`, in seconds. Undefined if the answer has no such header. */
   readonly retryAfterSeconds: number | undefined;
-  /** The idempotency key of the request. If you send the request again with this key, it takes effect only once. */
-  readonly idempotencyKey: string | undefined;
-  /** The `request_id` of the program that `code` sent. Undefined for other requests. */
-  readonly programRequestId: string | undefined;
   /** The invalid places of a 422. Empty for other errors. */
   readonly errors: readonly InvalidPlace[];
   /** The parsed body, with the members that help to correct the request. */
   readonly body: unknown;
   readonly response: Response;
 
-  constructor(response: Response, body: unknown, { idempotencyKey, programRequestId }: SentIds = {}) {
+  constructor(response: Response, body: unknown, ids: SentIds = {}) {
     const problem = (typeof body === "object" && body !== null ? body : {}) as ProblemBody;
     const errors = Array.isArray(problem.detail) ? (problem.detail as InvalidPlace[]) : [];
     const code = stringIn(problem.code) ?? (errors.length > 0 ? "validation_failed" : "unknown");
     const requestId = stringIn(problem.request_id) ?? response.headers.get("x-request-id") ?? undefined;
     const places = errors.map(({ loc, msg }) => `${loc.join(".")}: ${msg}`).join("; ");
     const detail = places || (stringIn(problem.detail) ?? stringIn(problem.message) ?? "The answer has no details.");
-    super(`${response.status} ${code}: ${detail}${requestId === undefined ? "" : ` (request ${requestId})`}`);
+    super(`${response.status} ${code}: ${detail}${requestId === undefined ? "" : ` (request ${requestId})`}`, ids);
     this.status = response.status;
     this.code = code;
     this.requestId = requestId;
     this.retryAfterSeconds = retryAfterSecondsOf(response, Date.now());
-    this.idempotencyKey = idempotencyKey;
-    this.programRequestId = programRequestId;
     this.errors = errors;
     this.body = body;
     this.response = response;
@@ -81,18 +82,7 @@ export class ApiError extends HostedMailError {
 }
 
 /** The request got no answer. The request may still have taken effect. The error of `fetch` is the `cause`. */
-export class ConnectionError extends HostedMailError {
-  /** The idempotency key of the request. If you send the request again with this key, it takes effect only once. */
-  readonly idempotencyKey: string | undefined;
-  /** The `request_id` of the program that `code` sent. Undefined for other requests. */
-  readonly programRequestId: string | undefined;
-
-  constructor(message: string, { idempotencyKey, programRequestId, cause }: SentIds & { cause?: unknown }) {
-    super(message, { cause });
-    this.idempotencyKey = idempotencyKey;
-    this.programRequestId = programRequestId;
-  }
-}
+export class ConnectionError extends HostedMailError {}
 
 /** The request got no answer within the time-out of one try. */
 export class TimeoutError extends ConnectionError {}

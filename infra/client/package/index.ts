@@ -11,6 +11,6 @@ export {
 export type { ApiPromise, List, Page, PagedList, WithResponse } from "./promises.ts";
 export type { ClientOptions, NoArguments, RequestOptions } from "./transport.ts";
 export type { EventOf } from "./events.ts";
-export type { VerifyOptions, WebhookHeaders } from "./webhooks.ts";
+export { verifyWebhook, type VerifyOptions, type WebhookHeaders } from "./webhooks.ts";
 export type * from "./generated/functions.ts";
 export type * from "./generated/types.ts";

@@ -1,4 +1,4 @@
-import { ApiError, ConnectionError, HostedMailError, TimeoutError } from "./errors.ts";
+import { ApiError, ConnectionError, HostedMailError, type SentIds, TimeoutError } from "./errors.ts";
 import type { WithResponse } from "./promises.ts";
 import { retrying } from "./retrying.ts";
 
@@ -194,11 +194,14 @@ const accepts = (accept: string, mediaType: string): boolean => {
  * Throws a `HostedMailError` if a successful answer is not JSON, unless the request's `Accept` names the answer's media
  * type. Such an answer comes from another server than the API, for example from a proxy or a web site.
  */
-function checkContent({ isJson, response }: Content & { response: Response }, accept: string, request: string): void {
+function checkContent(
+  { isJson, response }: Content & { response: Response },
+  { accept, request, ids }: { accept: string; request: string; ids: SentIds },
+): void {
   const mediaType = mediaTypeOf(response);
   if (isJson || (!isJsonType(mediaType) && accepts(accept, mediaType))) return;
   const found = isJsonType(mediaType) ? "JSON that is not valid" : `${mediaType || "no content type"}, not JSON`;
-  throw new HostedMailError(`${request} answered ${found}. Check the address of the API.`);
+  throw new HostedMailError(`${request} answered ${found}. Check the address of the API.`, ids);
 }
 
 /** The longest time of a timer, in milliseconds (24.8 days). A timer with a longer time fires at once. */
@@ -232,29 +235,31 @@ export class Transport {
     if (options.ifMatch !== undefined) headers.set("if-match", options.ifMatch);
     if (options.idempotencyKey !== undefined) headers.set("idempotency-key", options.idempotencyKey);
     if (takesKey && !headers.has("idempotency-key")) headers.set("idempotency-key", randomId());
-    const key = headers.get("idempotency-key") ?? undefined;
-    const answer = await retrying(() => this.#try(request, headers, options), {
+    const isRecognised = takesKey || programRequestId !== undefined;
+    // The API ignores the key of a PATCH or a DELETE.
+    const ids = isRecognised ? { idempotencyKey: headers.get("idempotency-key") ?? undefined, programRequestId } : {};
+    const answer = await retrying(() => this.#try(request, headers, { ...options, ids }), {
       retries: options.retries ?? this.#options.retries ?? 4,
       longestWaitMs: this.#options.longestWaitMs ?? 20_000,
-      isSafeToRepeat: method === "GET" || key !== undefined || programRequestId !== undefined,
+      isSafeToRepeat: method === "GET" || isRecognised,
       signal: options.signal,
     });
     const { response, content } = answer;
-    if (!response.ok) throw new ApiError(response, content, { idempotencyKey: key, programRequestId });
-    checkContent(answer, headers.get("accept") ?? "", `${method} ${this.#base}${request.path}`);
+    if (!response.ok) throw new ApiError(response, content, ids);
+    const accept = headers.get("accept") ?? "";
+    checkContent(answer, { accept, request: `${method} ${this.#base}${request.path}`, ids });
     return { data: content as Data, response, requestId: response.headers.get("x-request-id") ?? undefined };
   }
 
   /**
    * Sends the request once. Throws a `TimeoutError`, a `ConnectionError`, the reason of the caller's signal, or a
-   * `TypeError` if `timeoutMs` is not above 0.
+   * `TypeError` if `timeoutMs` is not above 0 or the token cannot be sent.
    */
-  async #try(request: ReadyRequest, headers: Headers, { signal, timeoutMs }: RequestOptions) {
-    const { method, path, body, programRequestId } = request;
+  async #try(request: ReadyRequest, headers: Headers, { signal, timeoutMs, ids }: RequestOptions & { ids: SentIds }) {
+    const { method, path, body } = request;
     signal?.throwIfAborted();
     const limitMs = timeoutMs ?? this.#options.timeoutMs ?? 30_000;
     if (!(limitMs > 0)) throw new TypeError(`timeoutMs is a number of milliseconds above 0, not ${limitMs}.`);
-    const ids = { idempotencyKey: headers.get("idempotency-key") ?? undefined, programRequestId };
     const url = this.#base + path;
     const stopping = new AbortController();
     const stop = (): void => stopping.abort(signal?.reason);
@@ -286,8 +291,12 @@ export class Transport {
 
   async #authorize(headers: Headers): Promise<void> {
     const { token = environment("HOSTED_MAIL_TOKEN") } = this.#options;
-    const value = typeof token === "function" ? await token() : token;
-    if (value) headers.set("authorization", `Bearer ${value.trim()}`);
+    const value = (typeof token === "function" ? await token() : token)?.trim();
+    if (!value) return;
+    // Without this check, the error of `Headers` would contain the token.
+    if (!/^[!-~]+$/.test(value))
+      throw new TypeError("The token has a space, a line break or another character that no token has.");
+    headers.set("authorization", `Bearer ${value}`);
   }
 }
 

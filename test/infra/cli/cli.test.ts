@@ -103,6 +103,13 @@ describe("logging in", () => {
     });
   });
 
+  test("does not print a token with a line break", async () => {
+    const enter = ["login", "--token-stdin", "--base-url", product.base];
+    const failed = await hostedMail(enter, { input: "secret-one\nsecret-two\n", env });
+    expect(failed).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("The token has a space") });
+    expect(failed.stderr).not.toContain("secret");
+  });
+
   test("stores no token for an address that does not answer with JSON", async () => {
     const server = createServer((_, response) => response.setHeader("content-type", "text/html").end("<p>Sign in</p>"));
     const base = `http://127.0.0.1:${await portOf(server)}`;
@@ -137,6 +144,16 @@ describe("logging in", () => {
     expect(await ask()).toMatchObject({ code: 0 });
     expect(await ask("--account", first.id)).toMatchObject({ code: 0 });
     expect(await ask()).toMatchObject({ code: 1, stderr: expect.stringMatching(/tag_name_taken.*\(request /) });
+    // The chosen account does not apply to another token.
+    const who = async (other: Record<string, string>) =>
+      JSON.parse((await hostedMail(["whoami", "--profile", "two"], { env: other })).stdout).account_id;
+    expect(await who({})).toBe(second.id);
+    expect(await who({ HOSTED_MAIL_TOKEN: account.owner.token })).toBe(account.id);
+    expect(await who({ HOSTED_MAIL_TOKEN: input })).toBeNull();
+    const use = await hostedMail(["accounts", "use", first.id, "--profile", "two"], {
+      env: { HOSTED_MAIL_TOKEN: input },
+    });
+    expect(use).toMatchObject({ code: 2, stderr: expect.stringContaining("give --account") });
   });
 });
 
@@ -150,6 +167,15 @@ describe("a function", () => {
     expect(await hostedMail([...domain, "--dns-mode", "external"])).toMatchObject({ code: 0 });
     const report = await hostedMail(["domains", "update", "values-example.com", "--dmarc-report-email", "null"]);
     expect(JSON.parse(report.stdout).dmarc_report_email).toBeNull();
+    const tag = JSON.parse((await hostedMail(["tags", "add", "--name", "Values"])).stdout);
+    for (const [given, names] of [
+      [tag.id, ["Values"]],
+      ["[]", []],
+    ]) {
+      const tagged = await hostedMail(["domains", "update", "values-example.com", "--tag-ids", given]);
+      expect(JSON.parse(tagged.stdout).tags.map(({ name }: { name: string }) => name)).toEqual(names);
+    }
+    await client.tags.delete({ account_id: account.id, tag_id: tag.id });
     const types = ["--event-types", "tag.*", "--event-types", "workspace.*"];
     const webhook = await hostedMail(["webhooks", "add", "--url", "https://example.com/hook", ...types]);
     expect(JSON.parse(webhook.stdout).event_types).toEqual(["tag.*", "workspace.*"]);
@@ -172,6 +198,11 @@ describe("a function", () => {
     expect(JSON.parse((await hostedMail(["webhooks", "list"], { env })).stdout)).toEqual([]);
   });
 
+  test("that lists prints the whole answer if the answer has more than the items", async () => {
+    const plans = JSON.parse((await hostedMail(["billing", "plans", "list"])).stdout);
+    expect(Object.keys(plans)).toEqual(["plans", "dedicated_ip_first_days", "currency"]);
+  });
+
   test.skipIf(!existsSync("/usr/bin/script"))("prints a table on a terminal, without control sequences", async () => {
     await client.tags.add({ account_id: account.id, name: "Blue" });
     const words = `${command} tags list`;
@@ -191,7 +222,8 @@ describe("an error", () => {
     [["mailboxes", "bulk", "--domain", "x", "--items", "{"], 2, "Write JSON, or @file"],
     [["domains", "list", "--page-size", "50"], 2, "A list command reads all pages: --limit is the most items."],
     [["help", "domains", "lst"], 2, "unknown command 'lst'"],
-    [["tags", "list", "--limit", "0"], 2, "--limit is a number from 1."],
+    [["tags", "list", "--limit", "0"], 2, "--limit is a whole number from 1."],
+    [["tags", "list", "--limit", "1.5"], 2, "--limit is a whole number from 1."],
     [["mailboxes", "delete", "ann@example.com?x"], 2, "mailboxes.delete cannot send the argument mailbox: "],
     [["domains", "get", "nope.example"], 1, "not_found: "],
     [["tags", "add", "--name", ""], 1, "validation_failed: --name: "],
@@ -359,6 +391,20 @@ describe("imports", () => {
     expect(quota.allowed).toBe(2 ** 30);
   });
 
+  test("the valid rows of a file, and reports the rows whose domain the API refuses", async () => {
+    const wrong = ["example", "example..com", "example.com>", "example.com/", "ex%61mple.com", ".."];
+    const rows = [...wrong.map((name) => `ann@${name},Ann,A,`), `w@${domain},Wes,W,`];
+    await writeFile(join(folder, "domains.csv"), csv(...rows));
+    const dry = await hostedMail(["mailboxes", "import", "domains.csv", "--dry-run"]);
+    expect(JSON.parse(dry.stdout)).toMatchObject({ to_create: 1, existed: 0, failed: 6 });
+    const { stdout } = await hostedMail(["mailboxes", "import", "domains.csv"]);
+    expect(JSON.parse(stdout)).toEqual({ created: 1, existed: 0, failed: 6, report: "domains.failed.csv" });
+    const report = parse<Record<string, string>>(readFileSync(join(folder, "domains.failed.csv"), "utf8"), {
+      columns: true,
+    });
+    expect(report.map(({ error_code }) => error_code)).toEqual(wrong.map(() => "invalid_email"));
+  });
+
   test("no mailbox twice into a domain whose name the API writes in ASCII", async () => {
     const { name } = await client.domains.add({ account_id: account.id, workspace_id, name: "bücher-imports.com" });
     expect(name).toBe("xn--bcher-imports-wob.com");
@@ -451,4 +497,32 @@ test("audit tail prints the last changes and then each new one, and Ctrl-C ends 
   }
   expect(names).toEqual(["Before", "After"]);
   expect(await ended).toBe(130);
+});
+
+test("audit tail goes on after a failure of the server, and prints every entry of a log that was empty", async () => {
+  const entry = { id: "e", occurred_at: "2026-01-01T00:00:00.000Z", after: { name: "First" } };
+  const pageOf = (...items: object[]) => ({ items, page: 1, page_size: 100, total: items.length });
+  const replies: [number, object][] = [
+    [200, pageOf()],
+    [500, { code: "internal_error" }],
+    [200, pageOf(entry)],
+    [401, { code: "unauthenticated" }],
+  ];
+  const asked: URL[] = [];
+  const server = createServer(({ url = "" }, response) => {
+    asked.push(new URL(url, "http://127.0.0.1"));
+    const [status, body] = replies.shift() ?? [404, {}];
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+  });
+  const env = { HOSTED_MAIL_BASE_URL: `http://127.0.0.1:${await portOf(server)}`, HOSTED_MAIL_TOKEN: "t" };
+  onTestFinished(() => void server.close());
+  const tail = await hostedMail(["audit", "tail", "--interval", "0.01", "--account", "a", "--jsonl"], { env });
+  expect(tail).toMatchObject({ code: 3, stdout: `${JSON.stringify(entry)}\n` });
+  expect(lines(tail.stderr)[0]).toMatch(/^hosted-mail: internal_error.* The command tries again in 1 seconds\.$/);
+  expect(asked.map(({ searchParams }) => searchParams.get("since"))).toEqual([
+    null,
+    "1970-01-01T00:00:00.000Z",
+    "1970-01-01T00:00:00.000Z",
+    "2025-12-31T23:59:00.000Z",
+  ]);
 });

@@ -129,10 +129,18 @@ describe("an Idempotency-Key", () => {
     expect(keys[3]).not.toBe(keys[0]);
   });
 
-  test("is on no other request, and a PATCH that failed is not repeated", async () => {
-    const { client, seen } = await connected(busy);
-    await expect(client.tags.update({ account_id, tag_id: "t", name: "n" })).rejects.toThrow("503 busy");
-    expect(seen.map(({ headers }) => headers["idempotency-key"])).toEqual([undefined]);
+  test("is on no other request, and a PATCH that failed is not repeated, even with a given key", async () => {
+    const { client, seen } = await connected(busy, busy, "drop");
+    const update = (options = {}) =>
+      client.tags.update({ account_id, tag_id: "t", name: "n" }, options).catch((one: unknown) => one);
+    expect(await update()).toMatchObject({ code: "busy" });
+    for (const code of ["busy", undefined]) {
+      const error = await update({ idempotencyKey: "mine" });
+      expect(error).toBeInstanceOf(HostedMailError);
+      expect(error).toMatchObject({ idempotencyKey: undefined, ...(code ? { code } : {}) });
+    }
+    expect(seen).toHaveLength(3);
+    expect(seen[0]?.headers).not.toHaveProperty("idempotency-key");
   });
 
   test("can be given, and an error contains it", async () => {
@@ -188,6 +196,8 @@ describe("an error", () => {
         `DELETE http://127.0.0.1:1/v1/public/accounts/a/tags/t answered ${found}. Check the address of the API.`,
       );
       expect(times).toBe(1);
+      const added = client.tags.add({ account_id, name: "n" }, { idempotencyKey: "mine" });
+      await expect(added).rejects.toMatchObject({ name: "HostedMailError", idempotencyKey: "mine" });
     },
   );
 
@@ -235,6 +245,17 @@ describe("an error", () => {
     expect((error as Error).message).toBe(`timeoutMs is a number of milliseconds above 0, not ${timeoutMs}.`);
     expect(seen).toEqual([]);
   });
+
+  test.each(["secret\nother", "secret other", "s\u00e9cret"])(
+    "of the token %j is a TypeError without the token, and nothing is sent",
+    async (token) => {
+      const { base, seen } = await connected();
+      const error = await new HostedMail({ baseUrl: base, token }).me.get().catch((one: unknown) => one);
+      expect(error).toBeInstanceOf(TypeError);
+      expect(String((error as Error).stack)).not.toMatch(/s.cret/);
+      expect(seen).toEqual([]);
+    },
+  );
 
   test("of an aborted request is the signal's reason, and the request is not repeated", async () => {
     const { client, seen } = await connected("hang");

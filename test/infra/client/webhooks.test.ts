@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { HostedMail, WebhookVerificationError } from "#client";
+import { HostedMail, verifyWebhook, WebhookVerificationError } from "#client";
 
 import { newSecret, sign } from "../../../shared/webhooks/signing.ts";
 
@@ -18,6 +18,10 @@ test.each([
   const headers = sign([current], "msg_1", new Date(), body);
   expect(await webhooks.verify(sent, headers, secret)).toEqual(event);
   expect(await webhooks.verify(sent, new Headers(headers), secret)).toEqual(event);
+});
+
+test("`verifyWebhook` verifies a delivery without a client", async () => {
+  expect(await verifyWebhook(body, sign([current], "msg_1", new Date(), body), current)).toEqual(event);
 });
 
 test("while a secret is rotated, the old one and the new one verify", async () => {

@@ -1,17 +1,18 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { globSync, mkdtempSync, readFileSync } from "node:fs";
+import { globSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 
 import { marked, type Tokens } from "marked";
 import { Webhook } from "standardwebhooks";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
 import { catalogue } from "../../../functions/code/catalogue.ts";
 import { check } from "../../../functions/code/checker/checker.ts";
@@ -155,18 +156,42 @@ test("code mode accepts the programs of the guides", () => {
   expect(found).toEqual(programs.map((program) => [program, []]));
 });
 
+/** The secret, the body and the headers of a delivery. */
+function delivery() {
+  const secret = `whsec_${Buffer.from("This is an example, not a secret").toString("base64")}`;
+  const [body, at] = ['{"id": "event-1", "type": "webhook.test"}', new Date()];
+  const headers = {
+    "webhook-id": "event-1",
+    "webhook-timestamp": String(Math.floor(at.getTime() / 1_000)),
+    "webhook-signature": new Webhook(secret).sign("event-1", at, body),
+  };
+  return { secret, body, headers };
+}
+
+test("the receiver of webhooks in TypeScript starts, accepts a signed event, and refuses a changed event", async () => {
+  const packages = join(folder, "node_modules/@hosted-mail");
+  mkdirSync(packages, { recursive: true });
+  symlinkSync(join(root, "dist/client"), join(packages, "client"));
+  const listening = '.listen(0, "127.0.0.1", function () { console.log(this.address().port); })';
+  const [receiver = ""] = programsIn("docs/guide-webhooks.md", "ts");
+  await writeFile(join(folder, "receiver.ts"), receiver.replace(".listen(3000)", listening));
+  const { secret, body, headers } = delivery();
+  const env = { WEBHOOK_SECRET: secret, NODE_NO_WARNINGS: "1" };
+  const child = spawn(process.execPath, ["receiver.ts"], { cwd: folder, env, stdio: ["ignore", "pipe", "inherit"] });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const output = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const url = `http://127.0.0.1:${(await output.next()).value}`;
+  expect((await fetch(url, { method: "POST", headers, body: `${body} ` })).status).toBe(400);
+  expect((await fetch(url, { method: "POST", headers, body })).status).toBe(204);
+  expect((await output.next()).value).toBe("webhook.test");
+});
+
 test.skipIf(!hasPython)(
   "the receiver of webhooks in Python accepts a signed event, and refuses a changed event",
   async () => {
     const [receiver = ""] = programsIn("docs/guide-webhooks.md", "python");
     await writeFile(join(folder, "receiver.py"), receiver);
-    const secret = `whsec_${Buffer.from("This is an example, not a secret").toString("base64")}`;
-    const [body, at] = ['{"type": "webhook.test"}', new Date()];
-    const headers = {
-      "webhook-id": "event-1",
-      "webhook-timestamp": String(Math.floor(at.getTime() / 1_000)),
-      "webhook-signature": new Webhook(secret).sign("event-1", at, body),
-    };
+    const { secret, body, headers } = delivery();
     const program = [
       "import json, sys",
       "from receiver import verify",

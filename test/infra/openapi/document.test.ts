@@ -14,6 +14,7 @@ type Link = { operationId: string; parameters: Record<string, string> };
 type Operation = {
   description: string;
   parameters?: { in: string; name: string; required?: boolean; description: string; schema: object }[];
+  requestBody?: { content: Record<string, { schema: object }> };
   responses: Record<
     string,
     { description: string; headers: object; content?: Record<string, unknown>; links?: Record<string, Link> }
@@ -22,6 +23,7 @@ type Operation = {
 const document = openApiDocument() as {
   info: { description: string };
   paths: Record<string, Record<string, Operation>>;
+  components: Record<string, Record<string, unknown>>;
 };
 
 /** A method and a path of the document. */
@@ -100,6 +102,28 @@ function valueOf(expression: string, given: Record<string, unknown>, answer: Rec
   const [, ofPath, ofBody] = /^\$(?:request\.path\.(\w+)|response\.body#\/(\w+))$/.exec(expression) ?? [];
   return String(ofPath === undefined ? answer[ofBody ?? ""] : given[ofPath]);
 }
+
+/** The schemas of a part of the document, and of all components that it refers to. */
+function schemasIn(node: unknown, seen = new Set<unknown>()): Record<string, unknown>[] {
+  if (typeof node !== "object" || node === null || seen.has(node)) return [];
+  seen.add(node);
+  const { $ref } = node as { $ref?: unknown };
+  const [, kind = "", name = ""] = /^#\/components\/(\w+)\/(.+)$/.exec(typeof $ref === "string" ? $ref : "") ?? [];
+  const target = document.components[kind]?.[name];
+  return [node as Record<string, unknown>, ...[...Object.values(node), target].flatMap((one) => schemasIn(one, seen))];
+}
+
+test("an answer may have members that the document does not name, and the body of a function may not", () => {
+  const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
+  const isClosed = (schema: Record<string, unknown>): boolean => schema["additionalProperties"] === false;
+  expect(operations.flatMap(({ responses }) => schemasIn(responses)).filter(isClosed)).toEqual([]);
+  const bodies = named.flatMap(([, { http }]) =>
+    schemasIn(operationOf(http).requestBody?.content["application/json"]?.schema),
+  );
+  const objects = bodies.filter(({ type, properties }) => type === "object" && properties !== undefined);
+  expect(objects.length).toBeGreaterThan(50);
+  expect(objects.filter((one) => !isClosed(one))).toEqual([]);
+});
 
 test.each(creating)("%s links a created resource to its GET, as Location does", async (_, route) => {
   const account = await newAccount();

@@ -21,12 +21,19 @@ const allowed: ReadonlySet<string> = new Set(["response-property-enum-value-adde
 const isWider = ({ id, text = "" }: { id?: string; text?: string }): boolean =>
   id === "request-property-type-changed" && /from `string`\/`[\w-]+` to `string`\/``$/.test(text);
 
+/**
+ * The text of a document, without the rule that objects have no unknown members. Release 1.0.0 has this rule for
+ * answers, which later documents do not have. All bodies of functions have it (`test/routes.test.ts`).
+ */
+const textOf = (document: Document): string =>
+  JSON.stringify(document, (name, value) => (name === "additionalProperties" && value === false ? undefined : value));
+
 /** The incompatible changes from the document of the latest release to another, each with its operation and its id. */
 async function incompatibilities(document: Document): Promise<string[]> {
   const folder = newFolder();
   const [released, file] = [join(folder, "released.json"), join(folder, "openapi.json")];
-  writeFileSync(released, gunzipSync(readFileSync(releaseFile)));
-  writeFileSync(file, JSON.stringify(contractOf(document)));
+  writeFileSync(released, textOf(JSON.parse(gunzipSync(readFileSync(releaseFile)).toString())));
+  writeFileSync(file, textOf(contractOf(document)));
   const { changes } = await runOasdiffBreaking(released, file);
   const breaking = changes.filter((one) => !allowed.has(one.id ?? "") && !isWider(one));
   return breaking.map(({ id, operationId, text }) => `${operationId}: ${id}: ${text}`);

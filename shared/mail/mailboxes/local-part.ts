@@ -56,6 +56,13 @@ export function readAddress(given: string): { local: string; domain: string } | 
   return local === "" || "fault" in read ? undefined : { local: lower, domain: read.name };
 }
 
+/**
+ * Reads an address as `readAddress` does, but without its tag: mail to ada+lists goes to ada. The tag can have any
+ * length.
+ */
+export const readUntagged = (given: string): ReturnType<typeof readAddress> =>
+  readAddress(given.replace(/(?<=\S)\+[^@\p{Cc}]*(?=@)/u, ""));
+
 const refFault = (given: string): string | undefined =>
   Id.safeParse(given).success || readAddress(given) ? undefined : "Write a mailbox's id or its address";
 

@@ -2,9 +2,8 @@ import { accountKey, StoredAccount } from "../../accounts/account.ts";
 import { domainKey, StoredDomain } from "../../domains/domain.ts";
 import type { Reader } from "../../table/table.ts";
 import { copiesOfAddress, copiesOfMailbox, type MailCopy } from "../forwarding/copies.ts";
-import { withoutTag } from "../forwarding/destinations.ts";
 import type { FoundMailbox } from "../mailboxes/find.ts";
-import { readAddress } from "../mailboxes/local-part.ts";
+import { readUntagged } from "../mailboxes/local-part.ts";
 import { firstMailboxes } from "../mailboxes/lookup.ts";
 import { mailboxKey, StoredMailbox } from "../mailboxes/mailbox.ts";
 import { findRecipient, isInUse } from "./find-account.ts";
@@ -47,14 +46,12 @@ const roleLocals = new Set(["postmaster", "abuse"]);
  * - for a role address, the first mailbox of the domain.
  */
 export async function routeOf(table: Reader, given: string): Promise<Route> {
-  const read = readAddress(given);
+  const read = readUntagged(given);
   if (!read) return { kind: "unknown" };
-  const local = withoutTag(read.local);
-  const { accountId, account, plan, domain, isProved, address, mailbox, hasRules } = await findRecipient(
-    table,
-    { ...read, local },
-    { forDelivery: true },
-  );
+  const { local } = read;
+  const { accountId, account, plan, domain, isProved, address, mailbox, hasRules } = await findRecipient(table, read, {
+    forDelivery: true,
+  });
   if (!domain || !account || account.status === "closed" || !isProved) return { kind: "unknown" };
   // An account that is suspended or has had no plan for 30 days receives its mail, but no copies are sent.
   const isForwarding = isInUse(account, plan) && hasRules;

@@ -59,7 +59,7 @@ test("a look-up reads the table three times, for a mailbox, an unknown address a
 test("the text after a plus is ignored, in any encoding of the plus", async () => {
   const { name, ada, bob, alias, to } = await scene();
   await alias(bob, "sales");
-  for (const tag of ["+lists", "%2Blists", "+a+b", "+", "+%20x", `%2B${"x".repeat(50)}`]) {
+  for (const tag of ["+lists", "%2Blists", "+a+b", "+", "+%20x", `%2B${"x".repeat(200)}`]) {
     expect(await whereTo(`ada${tag}@${name}`), tag).toEqual(to("mailbox", ada, "ada"));
     expect(await whereTo(`sales${tag}@${name}`), tag).toEqual(to("alias", bob, "bob"));
   }

@@ -13,7 +13,8 @@ import { findRecipient, isInUse } from "./find-account.ts";
  * - `role`: no mailbox has the address `postmaster` or `abuse`, and the first mailbox of the domain gets the mail.
  * - `forward`: no mailbox has the address, and forwarding rules send its mail on.
  * - `none`: the domain is here, but nobody has the address.
- * - `unknown`: the domain is not here, its account is closed, or no account has proved the domain.
+ * - `unknown`: the domain is not here, its registration has expired, its account is closed, or no account has proved
+ *   the domain.
  */
 type Route = MailboxRoute | { kind: "forward"; account_id: string; copies: MailCopy[] } | { kind: "none" | "unknown" };
 
@@ -52,7 +53,8 @@ export async function routeOf(table: Reader, given: string): Promise<Route> {
   const { accountId, account, plan, domain, isProved, address, mailbox, hasRules } = await findRecipient(table, read, {
     forDelivery: true,
   });
-  if (!domain || !account || account.status === "closed" || !isProved) return { kind: "unknown" };
+  const isHere = isProved && domain?.status !== "expired";
+  if (!domain || !account || account.status === "closed" || !isHere) return { kind: "unknown" };
   // An account that is suspended or has had no plan for 30 days receives its mail, but no copies are sent.
   const isForwarding = isInUse(account, plan) && hasRules;
   if (isForwarding && (!address || address.kind === "catch_all")) {

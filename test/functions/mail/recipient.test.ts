@@ -142,10 +142,12 @@ test("an account gets no mail for a name that it has not proved", async () => {
   expect(await whereTo(`ada@${name}`)).toEqual(to("mailbox", ada, "ada"));
 });
 
-test("a degraded domain still gets its mail, and a domain that is being deleted does not", async () => {
+test("a degraded domain still gets its mail, and a domain that has expired or is being deleted does not", async () => {
   const { account, name, ada, to } = await scene();
   await setStored(account, name, { status: "degraded" });
   expect(await whereTo(`ada@${name}`)).toEqual(to("mailbox", ada, "ada"));
+  await setStored(account, name, { status: "expired" });
+  expect(await whereTo(`ada@${name}`)).toEqual(unknown);
   await setStored(account, name, { status: "releasing", is_open: false });
   expect(await whereTo(`ada@${name}`)).toEqual(unknown);
 });

@@ -209,6 +209,16 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       expect(internet.letters.filter(({ raw }) => raw.includes("Subject: forged"))).toEqual([]);
     });
 
+    test("gets a Date and a Message-ID if it has none, before it is signed", async () => {
+      const eva = await newMailbox("eva");
+      const envelope = { from: eva.user, to: "carol@example.org" };
+      await post.submit(eva, { raw: `From: ${eva.user}\r\nSubject: bare header\r\n\r\nHello.\r\n`, envelope });
+      const got = await arrived("bare header");
+      expect(got.raw.toString()).toMatch(/^Date: .+\r\n/m);
+      expect(got.raw.toString()).toMatch(/^Message-I[dD]: <.+@.+>\r\n/m);
+      expect(await signatures(got)).toEqual([`pass ${domain}`]);
+    });
+
     test("leaves from the address of a dedicated IP while the domain is assigned to it", async () => {
       const { name } = await active(account);
       const own = await newMailbox("own", {}, name);
@@ -252,6 +262,13 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       await expect(
         post.deliver({ envelope: { from: "", to: forged }, ...letter(forged, "relayed") }),
       ).rejects.toMatchObject({ responseCode: 550 });
+    });
+
+    test("changes no line of a header, so the signature of the author stays valid", async () => {
+      await agreedRule(account, "hal@elsewhere.example.org", { address: "hal", domain });
+      const raw = "From: dan@example.net\r\nTo: root\r\nSubject: a short header\r\n\r\nHello.\r\n";
+      await post.deliver({ raw, envelope: { from: "dan@example.net", to: `hal@${domain}` } });
+      expect((await arrived("a short header")).raw.toString()).toMatch(new RegExp(`\r\n${RegExp.escape(raw)}$`));
     });
 
     test("between two accounts that forward to each other delivers the letter once to each mailbox", async () => {

@@ -127,6 +127,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       PORT_RELAY: String(relayPort),
       DEDICATED_IP: firstOf(ip).ip,
       DEDICATED_IP_SOURCE: "127.0.0.2",
+      DEDICATED_IP_NAME: "out11.example.test",
     });
     const workspaceId = await newWorkspace(account, "Mail");
     ({ name: domain } = await active(account, { workspaceId }));
@@ -219,14 +220,15 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       expect(await signatures(got)).toEqual([`pass ${domain}`]);
     });
 
-    test("leaves from the address of a dedicated IP while the domain is assigned to it", async () => {
+    test("leaves from the address of a dedicated IP, with the name of this IP in EHLO, while the domain is assigned to it", async () => {
       const { name } = await active(account);
       const own = await newMailbox("own", {}, name);
       await sendIp(account, "POST", `/${ip.id}/domains/assign`, { domains: [name] });
       await post.submit(own, letter("carol@example.org", "from the dedicated IP", own.user));
       await post.submit(ada, letter("carol@example.org", "from the shared address", ada.user));
-      expect((await arrived("from the dedicated IP")).source).toBe("127.0.0.2");
-      expect((await arrived("from the shared address")).source).toBe("127.0.0.1");
+      const [dedicated, shared] = [await arrived("from the dedicated IP"), await arrived("from the shared address")];
+      expect([dedicated.source, dedicated.helo]).toEqual(["127.0.0.2", "out11.example.test"]);
+      expect([shared.source, shared.helo]).toEqual(["127.0.0.1", post.values["HOSTNAME"]]);
     });
 
     test("is accepted for a recipient whose local part needs quotes", async () => {

@@ -128,6 +128,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       DEDICATED_IP: firstOf(ip).ip,
       DEDICATED_IP_SOURCE: "127.0.0.2",
       DEDICATED_IP_NAME: "out11.example.test",
+      POSTMASTER: "postmaster@operator.example.org",
     });
     const workspaceId = await newWorkspace(account, "Mail");
     ({ name: domain } = await active(account, { workspaceId }));
@@ -165,6 +166,17 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       expect(await refused(`nobody@${domain}`)).toBe(550);
       expect(await refused("carol@example.org")).toBe(554);
       expect(await refused(`${ada.id}@${account.id}`)).toBe(504);
+    });
+
+    test("for the postmaster of the system itself goes to the address in POSTMASTER", async () => {
+      const systems = ["HOSTNAME", "SRS_DOMAIN"].map((name) => `postmaster@${post.values[name]}`);
+      for (const to of ["Postmaster", ...systems]) {
+        const raw = `From: bob@example.net\r\nSubject: for ${to}\r\n\r\nHello.\r\n`;
+        await post.deliver({ raw, envelope: { from: "bob@example.net", to } });
+        expect((await arrived(`for ${to}`)).to).toEqual(["postmaster@operator.example.org"]);
+      }
+      await post.submit(ada, letter(systems, "from a customer", ada.user));
+      expect((await arrived("from a customer")).to).toEqual(["postmaster@operator.example.org"]);
     });
 
     test("goes to the catch-all for an address that nobody has", async () => {
@@ -482,7 +494,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
 
     test("cannot be sent as letters, because anybody can write a letter", async () => {
       const to = `reports@${post.values["HOSTNAME"]}`;
-      expect(await refusal(() => post.deliver(letter(to, "a complaint")))).toBe(554);
+      expect(await refusal(() => post.deliver(letter(to, "a complaint")))).toBe(550);
       expect(await refusal(() => post.deliver(letter("reports@reports", "a complaint")))).toBe(554);
     });
   });

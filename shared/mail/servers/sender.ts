@@ -82,10 +82,10 @@ const refused = (code: RefusalCode, more: Partial<Omit<Refused, "allowed" | "rea
 });
 
 /**
- * Reads the address of a sender, without its tag. Refuses a space, which is valid only in quotes, because a space could
- * end the address in a mail.
+ * Reads the address of a sender, without its tag, and without `<` and `>`. Refuses a space, which is valid only in
+ * quotes, because a space could end the address in a mail.
  */
-const readFrom = (from: string) => (from.includes(" ") ? undefined : readUntagged(from));
+const readFrom = (from: string) => (from.includes(" ") ? undefined : readUntagged(from.replace(/^<(.*)>$/, "$1")));
 
 /**
  * Whether a mailbox that logged in as `login` may send from the address `from` now, and how the mail leaves.

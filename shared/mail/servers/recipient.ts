@@ -12,11 +12,16 @@ import { findRecipient, isInUse } from "./find-account.ts";
  * The destination of mail for an address.
  * - `role`: no mailbox has the address `postmaster` or `abuse`, and the first mailbox of the domain gets the mail.
  * - `forward`: no mailbox has the address, and forwarding rules send its mail on.
- * - `none`: the domain is here, but nobody has the address.
+ * - `none`: the domain is here, but nobody has the address. `is_mx_here` is false if the domain's MX is elsewhere: its
+ *   owner has not switched the MX yet, or has switched it back.
  * - `unknown`: the domain is not here, its registration has expired, its account is closed, or no account has proved
  *   the domain.
  */
-type Route = MailboxRoute | { kind: "forward"; account_id: string; copies: MailCopy[] } | { kind: "none" | "unknown" };
+type Route =
+  | MailboxRoute
+  | { kind: "forward"; account_id: string; copies: MailCopy[] }
+  | { kind: "none"; is_mx_here?: false }
+  | { kind: "unknown" };
 
 type MailboxRoute = {
   kind: "mailbox" | "alias" | "catch_all" | "role";
@@ -63,7 +68,7 @@ export async function routeOf(table: Reader, given: string): Promise<Route> {
   }
   const [first] = mailbox || !roleLocals.has(local) ? [] : await firstMailboxes(table, accountId, domain.id, 1);
   const owner = mailbox ?? first;
-  if (!owner) return { kind: "none" };
+  if (!owner) return isMxHere(domain) ? { kind: "none" } : { kind: "none", is_mx_here: false };
   const found = { mailbox: owner, domain };
   const { copies, isKept } = isForwarding
     ? await copiesOfMailbox(table, accountId, found)
@@ -71,6 +76,14 @@ export async function routeOf(table: Reader, given: string): Promise<Route> {
   const kind = mailbox && address ? address.kind : "role";
   return { ...mailboxRoute(kind, found), keep_copy: isKept, copies };
 }
+
+/**
+ * Whether mail to the domain comes to our MX, as far as the last checks saw. The MX of a hosted domain is ours, except
+ * while the domain waits for its delegation.
+ */
+const isMxHere = ({ dns_mode, status, seen_right, broken_records }: StoredDomain): boolean =>
+  !broken_records.includes("mx") &&
+  (seen_right.includes("mx") || (dns_mode === "hosted" && status !== "pending_delegation"));
 
 /** The route to a mailbox that keeps the mail, without copies. */
 const mailboxRoute = (kind: MailboxRoute["kind"], { mailbox, domain }: FoundMailbox): MailboxRoute => ({

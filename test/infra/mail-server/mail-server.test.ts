@@ -20,7 +20,7 @@ import { certificateFor } from "../../shared/webhooks/certificate.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { activeIp, firstOf, newOption, readyHost, send as sendIp } from "../../support/dedicated-ips.ts";
 import { served } from "../../support/dns-records.ts";
-import { write } from "../../support/domain-work.ts";
+import { setStored, write } from "../../support/domain-work.ts";
 import { active, funded } from "../../support/domains.ts";
 import { agreedRule } from "../../support/forwarding.ts";
 import { imapLogin, popLogin } from "../../support/imap.ts";
@@ -250,6 +250,22 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
         const raw = `From: ${quo.user}\r\nSubject: quotes\r\n\r\nHello.\r\n`;
         expect(await refusal(() => post.submit(quo, { raw, envelope: { from: quo.user, to } })), to).toBe(0);
       }
+    });
+
+    test("to a domain here whose MX is elsewhere goes to the MX, except to the mailboxes here", async () => {
+      const { name } = await active(account);
+      const moved = await newMailbox("moved", {}, name);
+      await setStored(account, name, { dns_mode: "external", seen_right: [] });
+      const later = `later@${name}`;
+      const other = await newAccount();
+      const copies = `copies@${(await home(other)).name}`;
+      await agreedRule(other, later, { address: "copies", domain: copies.split("@")[1] });
+      await post.submit(ada, letter([moved.user, later], "before the switch", ada.user));
+      await expectMail(moved, "before the switch");
+      expect((await arrived("before the switch")).to).toEqual([later]);
+      await post.deliver(letter(copies, "forwarded before the switch"));
+      expect((await arrived("forwarded before the switch")).to).toEqual([later]);
+      expect(await refusal(() => post.deliver(letter(later, "to our MX")))).toBe(550);
     });
 
     test("to a mailbox of the product arrives there", async () => {

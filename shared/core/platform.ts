@@ -43,7 +43,6 @@ export function platform() {
     spfInclude: `_spf.${MAIL_ZONE}`,
     autoconfig: `autoconfig.${MAIL_ZONE}`,
     autodiscover: `autodiscover.${MAIL_ZONE}`,
-    dmarcReports: `dmarc@${MAIL_ZONE}`,
     webHost: WEB_HOST,
     webAddresses: WEB_ADDRESSES,
   } as const;

@@ -17,8 +17,17 @@ import { startMailServer, type MailServer, type Values } from "../../infra/mail-
 import { freePorts } from "./listen.ts";
 import { handlerOf } from "./request.ts";
 
-/** A letter that a server got: its envelope, its text, and the address of the sending host. */
-export type Letter = { from: string; to: string[]; raw: Buffer; source: string; user: string | undefined };
+/**
+ * A letter that a server got: its envelope, its text, and the address of the sending host with the name in its EHLO.
+ */
+export type Letter = {
+  from: string;
+  to: string[];
+  raw: Buffer;
+  source: string;
+  helo: string;
+  user: string | undefined;
+};
 
 /** Starts an SMTP server that takes all letters, except letters for the local part `bounce`. */
 export async function startSink(
@@ -32,7 +41,7 @@ export async function startSink(
       if (!address.startsWith("bounce@")) return done();
       done(Object.assign(new Error("5.1.1 No such user"), { responseCode: 550 }));
     },
-    onData: (stream, { envelope, remoteAddress, user }, done) => {
+    onData: (stream, { envelope, remoteAddress, hostNameAppearsAs: helo, user }, done) => {
       const chunks: Buffer[] = [];
       stream.on("data", (chunk: Buffer) => chunks.push(chunk));
       stream.on("end", () => {
@@ -42,6 +51,7 @@ export async function startSink(
           to: rcptTo.map(({ address }) => address),
           raw: Buffer.concat(chunks),
           source: remoteAddress,
+          helo,
           user: user as string | undefined,
         });
         done();

@@ -15,6 +15,8 @@ export const isRefusal = (status: number): boolean => status === 400 || status =
 /** The answer of the endpoint `recipient`: the destination of mail to an address. */
 export type Recipient = {
   kind: "mailbox" | "alias" | "catch_all" | "role" | "forward" | "none" | "unknown";
+  /** With `none`: false if the MX of the domain is elsewhere. */
+  is_mx_here?: boolean;
   mailbox?: string;
   mailbox_id?: string;
   account_id?: string;

@@ -38,12 +38,16 @@ const service = ({ route }: Verdict): string | undefined => {
 /** A relay in the notation of Postfix: `[192.0.2.1]:587`. */
 const nextHop = (relay: string): string => (relay.startsWith("[") ? relay : relay.replace(/^(.*):(\d+)$/, "[$1]:$2"));
 
-/** The destination of mail to an address. Undefined for an address whose domain is not here. */
+/** The destination of mail to an address. Undefined for an address whose mail is elsewhere. */
 async function recipientOf(api: Api, key: string): Promise<Recipient | undefined> {
   if (!isAddress(key)) return undefined;
   const found = await api.recipient(key);
-  return found.kind === "unknown" ? undefined : found;
+  return found.kind === "unknown" || found.is_mx_here === false ? undefined : found;
 }
+
+/** Whether the API knows a domain. */
+const isHere = async (api: Api, domain: string): Promise<boolean> =>
+  (await api.recipient(`postmaster@${domain}`)).kind !== "unknown";
 
 /**
  * The most addresses that are looked up for the mail to one address. Postfix itself looks further addresses up. Its
@@ -53,7 +57,7 @@ const mostAddresses = 150;
 
 /**
  * The API's answers for an address, and for the addresses to which its copies lead. Undefined for an address whose
- * domain is not here.
+ * mail is elsewhere.
  */
 type Lookups = Map<string, Recipient | undefined>;
 
@@ -106,13 +110,22 @@ async function destinationsOf(api: Api, first: string): Promise<string[]> {
   return [...destinations];
 }
 
-/** The tables for incoming mail. The outgoing Postfix also uses `domains`. */
+/** The tables for incoming mail. The outgoing Postfix also uses `place`. */
 const incomingTables = (api: Api): Record<string, Table> => ({
   /** The domains that the API knows, and the ids of accounts. */
   domains: async (key) => {
     if (accountForm.test(key)) return "here";
     if (key.startsWith(".") || !key.includes(".") || key.includes("@")) return undefined;
-    return (await api.recipient(`postmaster@${key}`)).kind === "unknown" ? undefined : "here";
+    return (await isHere(api, key)) ? "here" : undefined;
+  },
+  /**
+   * The place of the mail to an address of a domain that the API knows. `elsewhere` if nobody here has the address and
+   * the MX of the domain is elsewhere.
+   */
+  place: async (key) => {
+    const domain = key.slice(key.lastIndexOf("@") + 1);
+    if (!key.includes("@") || !domain.includes(".") || !(await isHere(api, domain))) return undefined;
+    return (await api.recipient(key)).is_mx_here === false ? "elsewhere" : "here";
   },
   /** The addresses whose mail somebody gets, and the internal users. */
   recipients: async (key) => (readUser(key) || (await destinationsOf(api, key)).length > 0 ? "here" : undefined),

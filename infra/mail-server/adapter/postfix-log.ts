@@ -19,6 +19,13 @@ const expiredLine =
   /^(?<at>\w{3} +\d+ [\d:]+|\S+) \S+ postfix[^ ]*\/qmgr\[\d+\]: (?<queue>\w+): from=<[^>]*>, status=(?:force-)?expired,/;
 const removedLine = /^(?:\w{3} +\d+ [\d:]+|\S+) \S+ postfix[^ ]*\/qmgr\[\d+\]: (?<queue>\w+): removed$/;
 
+/**
+ * The status code of a delivery. Undefined for a refusal without an enhanced code (RFC 3463): Postfix writes `5.0.0`
+ * then, and the cause may be the content or the sender.
+ */
+const statusOf = ({ status = "", diagnostic = "" }: Record<string, string | undefined>): string | undefined =>
+  status !== "5.0.0" || /^host \S+ said: \d{3}[- ]5\.0\.0\b/.test(diagnostic) ? status : undefined;
+
 /** The dedicated IP address in the name of a service. Undefined for other services. */
 const sourceOf = (service: string): string | undefined => {
   const text = /^ip-([^/]+)/.exec(service)?.[1];
@@ -70,7 +77,7 @@ function readDeliveries(letters: Map<string, Letter>) {
     const removed = removedLine.exec(line)?.groups?.["queue"];
     if (removed !== undefined) letters.delete(removed);
     const groups = toLine.exec(line)?.groups ?? {};
-    const { at = "", service = "", queue = "", recipient, status, word = "", diagnostic = "" } = groups;
+    const { at = "", service = "", queue = "", recipient, word = "", diagnostic = "" } = groups;
     const [letter, type] = [letters.get(queue), typesByWord[word]];
     // A letter without a sender is a bounce. The service `relay` passes a letter to this system's own MX. Such a letter
     // has not left the system yet, so the line is no event.
@@ -82,7 +89,7 @@ function readDeliveries(letters: Map<string, Letter>) {
       at: lineTime(at, now).toISOString(),
       sender: letter.sender,
       recipient,
-      status,
+      status: statusOf(groups),
       diagnostic: diagnostic.slice(0, 500),
       ...(source_ip === undefined ? {} : { source_ip }),
     };

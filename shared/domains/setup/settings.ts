@@ -92,7 +92,7 @@ export const DomainSettings = z
     dmarc_report_email: ReportEmail.nullable()
       .optional()
       .meta({
-        description: `The e-mail address to which receivers send their DMARC reports. ${reportEmailForm} Null for none.`,
+        description: `The e-mail address to which receivers send their DMARC reports. If the address is in a domain of another organisation, that domain needs the TXT record \`<the domain>._report._dmarc\` with the value \`v=DMARC1\` (RFC 7489 §7.1), or no reports come. ${reportEmailForm} Null for none.`,
       }),
     mta_sts_mode: MtaStsMode.optional().meta({
       description:

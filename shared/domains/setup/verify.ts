@@ -60,8 +60,8 @@ type Verification = z.output<typeof Verification>;
 /**
  * Asks the public DNS for the proof of the domain's name. If the name is proved, a domain that waits for the proof
  * becomes active (`planActivation`). But a hosted domain stays `pending_delegation` while the nameservers hold a zone
- * above or below its name. If the domain is degraded, or is external and cannot send yet, this also checks the mail
- * records:
+ * above or below its name. If the domain is degraded, or is external and cannot send yet or had no right MX yet, this
+ * also checks the mail records:
  * - A degraded domain recovers if no check fails any more. Otherwise it stays as it is.
  * - An external domain can send mail once its SPF and DKIM records are right.
  *
@@ -140,14 +140,15 @@ async function planObstacle(
 
 /**
  * The checks of the mail records that a verification needs: none unless the domain is degraded, or is external and
- * cannot send yet.
+ * cannot send yet or had no right MX yet.
  */
 async function checkMail(
   domain: StoredDomain,
   { table, resolver }: Pick<Context, "table"> & { resolver: Resolver },
 ): Promise<Check[]> {
-  const waitsToSend = domain.dns_mode === "external" && !domain.sending_ready;
-  if (domain.status !== "degraded" && !waitsToSend) return [];
+  const { dns_mode, sending_ready, seen_right } = domain;
+  const isWaiting = dns_mode === "external" && !(sending_ready && seen_right.includes("mx"));
+  if (domain.status !== "degraded" && !isWaiting) return [];
   return mailChecks({ resolver, domain }, await expectedRecords(table, domain));
 }
 

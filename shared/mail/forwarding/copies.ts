@@ -2,6 +2,7 @@ import { readHeads } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
 import type { FoundMailbox } from "../mailboxes/find.ts";
 import type { MailScope } from "../scoped/family.ts";
+import { suppressedAmong } from "../suppressions/suppression.ts";
 import { destinationsOf, type Destination } from "./destinations.ts";
 import { isSameScope, scopesOfMail, targetRowsOf } from "./loops.ts";
 import { patternsFor } from "./pattern.ts";
@@ -76,8 +77,8 @@ export async function copiesOfAddress(
 }
 
 /**
- * Follows the rules step by step, beginning with `from`. Returns the copies to addresses elsewhere, and to the
- * mailboxes that keep the mail. Leaves out the mailbox `first`.
+ * Follows the rules step by step, beginning with `from`. Returns the copies to addresses elsewhere that the account has
+ * not suppressed, and to the mailboxes that keep the mail. Leaves out the mailbox `first`.
  */
 async function spread(
   table: Reader,
@@ -94,11 +95,14 @@ async function spread(
       targetsInRow(sending.rule).flatMap((target) => (target.flows ? [{ ...sending, target }] : [])),
     );
     const addresses = targets.map(({ target }) => target.target_email);
-    const here = await destinationsOf(table, accountId, addresses);
+    const [here, suppressed] = await Promise.all([
+      destinationsOf(table, accountId, addresses),
+      suppressedAmong(table, accountId, addresses),
+    ]);
     const next: { reached: Reached; by: MailScope }[] = [];
     for (const { from: sender, by, rule, target } of targets) {
       const address = target.target_email;
-      const destination = destinationOf(target.target_domain_id, here.get(address));
+      const destination = destinationOf(target.target_domain_id, here.get(address), suppressed.has(address));
       if (destination === "nowhere") continue;
       if (destination === "external") {
         if (!external.has(address) && isFull()) continue;
@@ -134,14 +138,16 @@ function handOver(from: Reached | undefined, { keep_copy }: StoredTargets): void
 /**
  * The destination of a copy.
  * - An `internal` target gets copies only while its address is a mailbox in the domain with the id `homeId`.
- * - The address of a recipient who agreed counts as external until the account proves that it owns the domain.
+ * - The address of a recipient who agreed counts as external until the account proves that it owns the domain. It gets
+ *   no copies while the account has suppressed it.
  */
 function destinationOf(
   homeId: string | undefined,
   place: Destination | undefined,
+  isSuppressed: boolean,
 ): FoundMailbox | "external" | "nowhere" {
   if (homeId !== undefined) return (place?.domain.id === homeId && place.mailbox) || "nowhere";
-  if (!place?.isProved) return "external";
+  if (!place?.isProved) return isSuppressed ? "nowhere" : "external";
   return place.mailbox ?? "nowhere";
 }
 

@@ -1,9 +1,9 @@
 import * as z from "zod";
 
-import { localPartFault } from "../mailboxes/local-part.ts";
+import { localPartFault, lowerAscii } from "../mailboxes/local-part.ts";
 import { isPattern } from "../scoped/family.ts";
 
-const canonical = (given: string): string => given.trim().toLowerCase();
+const canonical = (given: string): string => lowerAscii(given.trim());
 
 /** Explains why a text is neither a local part nor a pattern. Undefined if the text is a local part or a pattern. */
 function patternFault(text: string): string | undefined {

@@ -9,13 +9,13 @@ import type { Context } from "../../http/route.ts";
 import { addressTaken } from "./add.ts";
 import { mailboxUpdate, currentMailbox } from "./change.ts";
 import type { FoundMailbox } from "./find.ts";
-import { localPartFault, readAddress } from "./local-part.ts";
+import { localPartFault, lowerAscii, readAddress } from "./local-part.ts";
 import { addressKey, aliasLimit, anyLocal, mailboxKind } from "./mailbox.ts";
 import { namedOf, namesWrite } from "./names.ts";
 import { addressWrite, AddressTaken, requireReady } from "./plan.ts";
 import { mailboxCore } from "./view.ts";
 
-const canonicalName = (given: string): string => given.trim().toLowerCase();
+const canonicalName = (given: string): string => lowerAscii(given.trim());
 
 const notAnAddress = "Write an address such as sales@example.com, or only its local part";
 

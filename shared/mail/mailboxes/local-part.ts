@@ -25,6 +25,9 @@ export function localPartFault(given: string): string | undefined {
   return undefined;
 }
 
+/** A text with its letters A to Z in lower case. `toLowerCase` would also make an ASCII `k` of the Kelvin sign. */
+export const lowerAscii = (given: string): string => given.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
+
 const validatedText = (fault: (given: string) => string | undefined, normalise: (given: string) => string) =>
   z
     .string()
@@ -51,10 +54,15 @@ export function readAddress(given: string): { local: string; domain: string } | 
   const text = given.isWellFormed() && !/\p{Cc}/u.test(given) ? given.trim() : "";
   const [, local = "", domain = ""] = /^([^@]{1,64})@([^@]+)$/.exec(text) ?? [];
   const read = readName(domain);
-  // Only A to Z become lower case, because `toLowerCase` makes an ASCII `k` of the Kelvin sign.
-  const lower = local.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
-  return local === "" || "fault" in read ? undefined : { local: lower, domain: read.name };
+  return local === "" || "fault" in read ? undefined : { local: lowerAscii(local), domain: read.name };
 }
+
+/**
+ * Reads an address as `readAddress` does, but without its tag: mail to ada+lists goes to ada. The tag can have any
+ * length.
+ */
+export const readUntagged = (given: string): ReturnType<typeof readAddress> =>
+  readAddress(given.replace(/(?<=\S)\+[^@\p{Cc}]*(?=@)/u, ""));
 
 const refFault = (given: string): string | undefined =>
   Id.safeParse(given).success || readAddress(given) ? undefined : "Write a mailbox's id or its address";

@@ -2,9 +2,8 @@ import { accountKey, StoredAccount } from "../../accounts/account.ts";
 import { domainKey, StoredDomain } from "../../domains/domain.ts";
 import type { Reader } from "../../table/table.ts";
 import { copiesOfAddress, copiesOfMailbox, type MailCopy } from "../forwarding/copies.ts";
-import { withoutTag } from "../forwarding/destinations.ts";
 import type { FoundMailbox } from "../mailboxes/find.ts";
-import { readAddress } from "../mailboxes/local-part.ts";
+import { readUntagged } from "../mailboxes/local-part.ts";
 import { firstMailboxes } from "../mailboxes/lookup.ts";
 import { mailboxKey, StoredMailbox } from "../mailboxes/mailbox.ts";
 import { findRecipient, isInUse } from "./find-account.ts";
@@ -13,10 +12,16 @@ import { findRecipient, isInUse } from "./find-account.ts";
  * The destination of mail for an address.
  * - `role`: no mailbox has the address `postmaster` or `abuse`, and the first mailbox of the domain gets the mail.
  * - `forward`: no mailbox has the address, and forwarding rules send its mail on.
- * - `none`: the domain is here, but nobody has the address.
- * - `unknown`: the domain is not here, its account is closed, or no account has proved the domain.
+ * - `none`: the domain is here, but nobody has the address. `is_mx_here` is false if the domain's MX is elsewhere: its
+ *   owner has not switched the MX yet, or has switched it back.
+ * - `unknown`: the domain is not here, its registration has expired, its account is closed, or no account has proved
+ *   the domain.
  */
-type Route = MailboxRoute | { kind: "forward"; account_id: string; copies: MailCopy[] } | { kind: "none" | "unknown" };
+type Route =
+  | MailboxRoute
+  | { kind: "forward"; account_id: string; copies: MailCopy[] }
+  | { kind: "none"; is_mx_here?: false }
+  | { kind: "unknown" };
 
 type MailboxRoute = {
   kind: "mailbox" | "alias" | "catch_all" | "role";
@@ -47,15 +52,14 @@ const roleLocals = new Set(["postmaster", "abuse"]);
  * - for a role address, the first mailbox of the domain.
  */
 export async function routeOf(table: Reader, given: string): Promise<Route> {
-  const read = readAddress(given);
+  const read = readUntagged(given);
   if (!read) return { kind: "unknown" };
-  const local = withoutTag(read.local);
-  const { accountId, account, plan, domain, isProved, address, mailbox, hasRules } = await findRecipient(
-    table,
-    { ...read, local },
-    { forDelivery: true },
-  );
-  if (!domain || !account || account.status === "closed" || !isProved) return { kind: "unknown" };
+  const { local } = read;
+  const { accountId, account, plan, domain, isProved, address, mailbox, hasRules } = await findRecipient(table, read, {
+    forDelivery: true,
+  });
+  const isHere = isProved && domain?.status !== "expired";
+  if (!domain || !account || account.status === "closed" || !isHere) return { kind: "unknown" };
   // An account that is suspended or has had no plan for 30 days receives its mail, but no copies are sent.
   const isForwarding = isInUse(account, plan) && hasRules;
   if (isForwarding && (!address || address.kind === "catch_all")) {
@@ -64,7 +68,7 @@ export async function routeOf(table: Reader, given: string): Promise<Route> {
   }
   const [first] = mailbox || !roleLocals.has(local) ? [] : await firstMailboxes(table, accountId, domain.id, 1);
   const owner = mailbox ?? first;
-  if (!owner) return { kind: "none" };
+  if (!owner) return isMxHere(domain) ? { kind: "none" } : { kind: "none", is_mx_here: false };
   const found = { mailbox: owner, domain };
   const { copies, isKept } = isForwarding
     ? await copiesOfMailbox(table, accountId, found)
@@ -72,6 +76,14 @@ export async function routeOf(table: Reader, given: string): Promise<Route> {
   const kind = mailbox && address ? address.kind : "role";
   return { ...mailboxRoute(kind, found), keep_copy: isKept, copies };
 }
+
+/**
+ * Whether mail to the domain comes to our MX, as far as the last checks saw. The MX of a hosted domain is ours, except
+ * while the domain waits for its delegation.
+ */
+const isMxHere = ({ dns_mode, status, seen_right, broken_records }: StoredDomain): boolean =>
+  !broken_records.includes("mx") &&
+  (seen_right.includes("mx") || (dns_mode === "hosted" && status !== "pending_delegation"));
 
 /** The route to a mailbox that keeps the mail, without copies. */
 const mailboxRoute = (kind: MailboxRoute["kind"], { mailbox, domain }: FoundMailbox): MailboxRoute => ({

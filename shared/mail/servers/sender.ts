@@ -8,8 +8,7 @@ import { signingOf } from "../../domains/records/dkim-keys.ts";
 import type { Secrets } from "../../providers/secrets/secrets.ts";
 import type { Reader } from "../../table/table.ts";
 import { planStanding, stateKey, type PlanStanding } from "../../wallet/state.ts";
-import { withoutTag } from "../forwarding/destinations.ts";
-import { readAddress } from "../mailboxes/local-part.ts";
+import { readAddress, readUntagged } from "../mailboxes/local-part.ts";
 import { addressKey, anyLocal, mailboxKey, StoredAddress, StoredMailbox } from "../mailboxes/mailbox.ts";
 import { readRecipient } from "../suppressions/recipient.ts";
 import { isSuppressed } from "../suppressions/suppression.ts";
@@ -83,10 +82,10 @@ const refused = (code: RefusalCode, more: Partial<Omit<Refused, "allowed" | "rea
 });
 
 /**
- * Reads the address of a sender. Refuses a space, which is valid only in quotes, because a space could end the address
- * in a mail.
+ * Reads the address of a sender, without its tag, and without `<` and `>`. Refuses a space, which is valid only in
+ * quotes, because a space could end the address in a mail.
  */
-const readFrom = (from: string) => (from.includes(" ") ? undefined : readAddress(from));
+const readFrom = (from: string) => (from.includes(" ") ? undefined : readUntagged(from.replace(/^<(.*)>$/, "$1")));
 
 /**
  * Whether a mailbox that logged in as `login` may send from the address `from` now, and how the mail leaves.
@@ -188,7 +187,7 @@ async function findLogin(
   const holder = await table.get(holderKey(name), StoredHolder);
   if (!holder) return undefined;
   const { account_id: accountId, domain_id: domainId } = holder;
-  const locals = [local, withoutTag(senderLocal), anyLocal];
+  const locals = [local, senderLocal, anyLocal];
   const [domainItem, accountItem, billingItem, ...addressItems] = await table.getMany([
     domainKey(accountId, domainId),
     accountKey(accountId),

@@ -1,21 +1,33 @@
+import { isIP } from "node:net";
+
+import { longestName, splitName } from "../../dns/labels.ts";
 import { readName } from "../../domains/name.ts";
 
-const mostLocal = 64;
 const unquoted = String.raw`[^\p{C}\p{Z}"\\()<>[\]:;,@]+`;
 const quoted = String.raw`"(?:[^\p{C}"\\]|\\[\x20-\x7e])+"`;
 const addressForm = new RegExp(`^(${unquoted}|${quoted})@([^@]+)$`, "u");
 
+/** A name with a mail server elsewhere. It may have labels that `readName` refuses: the DNS has such names. */
+const foreignName = /^(?:[a-z0-9_-]{1,63}\.)+[a-z][a-z0-9-]{0,62}$/;
+
+/** The domain of an address in one spelling. Undefined for a text that is no name and no address literal. */
+function readDomain(given: string): string | undefined {
+  const read = readName(given);
+  if ("name" in read) return read.name;
+  const text = splitName(given).labels.join(".").toLowerCase();
+  const literal = /^\[(?:ipv6:)?(.*)\]$/.exec(text)?.[1] ?? "";
+  return isIP(literal) > 0 || (foreignName.test(text) && text.length <= longestName) ? text : undefined;
+}
+
 /**
  * The address of a recipient, as SMTP gives it (RFC 5321 §4.1.2), in one spelling: in lower case, in NFC (RFC 6532
  * §3.1), without `<` and `>`, and with the domain in A-labels. A quoted local part becomes the text that it stands for.
- * So all spellings of an address give the same text. Undefined for a text that is no address, and for an address whose
- * domain is no name.
+ * So all spellings of an address give the same text. Undefined for a text that is no address. The local part can have
+ * any length, because only the recipient's server knows its limit.
  */
 export function readRecipient(given: string): string | undefined {
-  const [, local = "", domain = ""] = addressForm.exec(given.trim().replace(/^<(.*)>$/, "$1")) ?? [];
-  const read = readName(domain);
+  const [, local = "", name = ""] = addressForm.exec(given.trim().replace(/^<(.*)>$/, "$1")) ?? [];
+  const domain = readDomain(name);
   const text = local.startsWith('"') ? local.slice(1, -1).replaceAll(/\\(.)/g, "$1") : local;
-  return "fault" in read || text === "" || text.length > mostLocal
-    ? undefined
-    : `${text.normalize("NFC").toLowerCase()}@${read.name}`;
+  return domain === undefined || text === "" ? undefined : `${text.normalize("NFC").toLowerCase()}@${domain}`;
 }

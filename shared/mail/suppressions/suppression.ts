@@ -204,6 +204,16 @@ export async function isSuppressed(table: Reader, accountId: string, address: st
   return email !== undefined && (await table.get(addressKey(accountId, email), Pointer)) !== undefined;
 }
 
+/** The addresses in `emails` to which the account sends no mail. `emails` are spelled as the API stores addresses. */
+export async function suppressedAmong(
+  table: Reader,
+  accountId: string,
+  emails: readonly string[],
+): Promise<Set<string>> {
+  const found = await table.getMany(emails.map((email) => addressKey(accountId, email)));
+  return new Set(emails.filter((_, index) => found[index] !== undefined));
+}
+
 /** The items that `deleteSuppression` reads first. */
 export const aheadOfSuppression = (accountId: string, ref: string): Ahead =>
   ref.includes("@")

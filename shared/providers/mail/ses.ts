@@ -62,6 +62,9 @@ function failureOf(error: unknown): unknown {
   if (isTransient(error) || passingErrors.has(code)) {
     return new Problem("upstream_unavailable", "The mail service does not answer.", { retry_after: 30 });
   }
+  // SES rejects every letter of such a deployment. The text of its error has addresses, so it is not passed on.
+  if (code === "MessageRejected" && error instanceof Error && /not verified/i.test(error.message))
+    return new Error("SES has not verified the sender, or the AWS account is in the SES sandbox.");
   return refusals.has(code) ? new MailRefused(`SES answered ${code}.`) : error;
 }
 

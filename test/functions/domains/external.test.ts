@@ -20,6 +20,7 @@ import {
   verify,
 } from "../../support/domains.ts";
 import { externalDomain, proofOf, publish } from "../../support/external.ts";
+import { whereTo } from "../../support/mail-routes.ts";
 import { send } from "../../support/mailboxes.ts";
 import { happened } from "../../support/purchases.ts";
 import { advanceAt } from "../../support/renewals.ts";
@@ -75,6 +76,24 @@ describe("an external domain", () => {
     expect(await getZone(testTable(), account.id, id)).toMatchObject({ wanted: false });
     expect(await dig(name, "MX")).toBe("EREFUSED");
     expect(await happened(account)).toEqual(expect.arrayContaining(["domain.verified", "domain.updated"]));
+  });
+
+  test("has its mail elsewhere until `domains.verify` finds our MX, and again once a check finds another MX", async () => {
+    const account = await newAccount();
+    const { name, records } = await externalDomain(account);
+    const { proof, mx, spf, dkim } = records;
+    const published = [...proof, ...spf, ...dkim];
+    const unused = () => whereTo(`nobody@${name}`);
+    await publish(name, published);
+    expect((await verify(account, name)).body).toMatchObject({ status: "active", outbound_routing_ready: true });
+    expect(await unused()).toEqual({ status: 200, kind: "none", is_mx_here: false });
+    await publish(name, [...published, ...mx]);
+    await verify(account, name);
+    expect(await unused()).toEqual({ status: 200, kind: "none" });
+    await publish(name, published);
+    await advance(account, name);
+    expect(await advance(account, name)).toMatchObject({ status: "degraded", broken_records: ["mx"] });
+    expect(await unused()).toEqual({ status: 200, kind: "none", is_mx_here: false });
   });
 
   test("is proved and made ready by the worker, too", async () => {

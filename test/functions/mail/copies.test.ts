@@ -139,6 +139,22 @@ test("after a domain is deleted and connected again, a new mailbox gets no copie
   expect(await copiesOf(`bob@${name}`)).toEqual([]);
 });
 
+test("a suppressed address elsewhere gets no copies, and the mail for it stays in the mailbox", async () => {
+  const { account, name } = await scene();
+  const [target, sales, other] = [stranger(), stranger(), stranger()];
+  await agreedRule(account, target, { mailbox: `ada@${name}`, keep_copy: false });
+  await agreedRule(account, sales, { domain: name, address: "sales" });
+  await agreedRule(account, other, { domain: name, address: "s*" });
+  const suppress = async (email: string): Promise<string> =>
+    (await send(account, "POST", "suppressions", { email })).body.id;
+  const ids = [await suppress(target), await suppress(sales)];
+  expect(await whereTo(`ada@${name}`)).toMatchObject({ kind: "mailbox", keep_copy: true, copies: [] });
+  expect(await copiesOf(`sales@${name}`)).toEqual([other]);
+  for (const id of ids) await send(account, "DELETE", `suppressions/${id}`);
+  expect(await whereTo(`ada@${name}`)).toMatchObject({ keep_copy: false, copies: [{ address: target }] });
+  expect(await copiesOf(`sales@${name}`)).toEqual([sales]);
+});
+
 test("a mail has at most 100 copies", async () => {
   const { account, name } = await scene();
   const locals = Array.from({ length: 100 }, (_, index) => `m${index}`);

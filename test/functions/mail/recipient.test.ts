@@ -59,7 +59,7 @@ test("a look-up reads the table three times, for a mailbox, an unknown address a
 test("the text after a plus is ignored, in any encoding of the plus", async () => {
   const { name, ada, bob, alias, to } = await scene();
   await alias(bob, "sales");
-  for (const tag of ["+lists", "%2Blists", "+a+b", "+", "+%20x", `%2B${"x".repeat(50)}`]) {
+  for (const tag of ["+lists", "%2Blists", "+a+b", "+", "+%20x", `%2B${"x".repeat(200)}`]) {
     expect(await whereTo(`ada${tag}@${name}`), tag).toEqual(to("mailbox", ada, "ada"));
     expect(await whereTo(`sales${tag}@${name}`), tag).toEqual(to("alias", bob, "bob"));
   }
@@ -134,6 +134,24 @@ test("a paused mailbox and a suspended account still get their mail, a closed ac
   expect(await whereTo(`ada@${name}`)).toEqual(unknown);
 });
 
+test("an address that nobody has says that the MX is elsewhere, until a check finds our MX, and after it is gone", async () => {
+  const { account, name, ada, to } = await scene();
+  const elsewhere = { ...none, is_mx_here: false };
+  const seen = async (members: object) => {
+    await setStored(account, name, { ...members });
+    expect(await whereTo(`ada@${name}`)).toEqual(to("mailbox", ada, "ada"));
+    return whereTo(`nobody@${name}`);
+  };
+  expect(await seen({ dns_mode: "external", seen_right: ["spf"] })).toEqual(elsewhere);
+  expect(await seen({ seen_right: ["mx", "spf"] })).toEqual(none);
+  expect(await seen({ status: "degraded", broken_records: ["spf"] })).toEqual(none);
+  expect(await seen({ broken_records: ["mx"] })).toEqual(elsewhere);
+  const moving = { dns_mode: "hosted", status: "pending_delegation", broken_records: [] };
+  expect(await seen({ ...moving, seen_right: ["spf"] })).toEqual(elsewhere);
+  expect(await seen({ status: "active" })).toEqual(none);
+  expect(await seen({ status: "degraded", broken_records: ["ns", "mx"] })).toEqual(elsewhere);
+});
+
 test("an account gets no mail for a name that it has not proved", async () => {
   const { account, name, ada, to } = await scene({ status: "pending_delegation" });
   expect(await whereTo(`ada@${name}`)).toEqual(unknown);
@@ -142,10 +160,12 @@ test("an account gets no mail for a name that it has not proved", async () => {
   expect(await whereTo(`ada@${name}`)).toEqual(to("mailbox", ada, "ada"));
 });
 
-test("a degraded domain still gets its mail, and a domain that is being deleted does not", async () => {
+test("a degraded domain still gets its mail, and a domain that has expired or is being deleted does not", async () => {
   const { account, name, ada, to } = await scene();
   await setStored(account, name, { status: "degraded" });
   expect(await whereTo(`ada@${name}`)).toEqual(to("mailbox", ada, "ada"));
+  await setStored(account, name, { status: "expired" });
+  expect(await whereTo(`ada@${name}`)).toEqual(unknown);
   await setStored(account, name, { status: "releasing", is_open: false });
   expect(await whereTo(`ada@${name}`)).toEqual(unknown);
 });

@@ -31,8 +31,8 @@ test("a mailbox can send from its address and its aliases, with or without a tag
   const label = uniqueName("s", "example-x.com");
   const { account, domain, name, ada, alias, login } = await scene({ name: `bücher-${label}` });
   await alias(ada, "sales");
-  const locals = ["ada", "ADA", "ada+x", "ada+x+y", "sales", "Sales+lists"];
-  for (const from of [...locals.map((local) => `${local}@${name}`), `ada@BÜCHER-${label}.`, ""]) {
+  const locals = ["ada", "ADA", "ada+x", "ada+x+y", "sales", "Sales+lists", `ada+${"x".repeat(200)}`];
+  for (const from of [...locals.map((local) => `${local}@${name}`), `ada@BÜCHER-${label}.`, `<ada+x@${name}>`, ""]) {
     expect([from, await sendsAs(login, from)]).toEqual([from, "allowed"]);
   }
   expect(await sendsAs(`sales@${name}`, login)).toBe("allowed");
@@ -230,7 +230,18 @@ test("no mail goes to a recipient that the account has suppressed", async () => 
   for (const to of ["<Bob@far.example>", '"bob"@far.example', '<"b\\o\\b"@FAR.example.>']) {
     expect(await ask(to), to).toMatchObject({ allowed: false, reason: { code: "suppressed" } });
   }
-  for (const to of ["carl@far.example", "bob+x@far.example", '"bob smith"@far.example', ""]) {
+  for (const to of [
+    "carl@far.example",
+    "bob+x@far.example",
+    '"bob smith"@far.example',
+    `${"b".repeat(91)}@far.example`,
+    "bob@far_away.example",
+    "bob@r3---sn.example",
+    "bob@xn--i-7iq.ws",
+    "bob@[192.0.2.1]",
+    "<bob@[IPv6:2001:db8::1]>",
+    "",
+  ]) {
     expect(await ask(to), to).toMatchObject({ allowed: true, is_suppressed: false });
   }
   for (const to of [
@@ -239,6 +250,10 @@ test("no mail goes to a recipient that the account has suppressed", async () => 
     "@x.example:bob@far.example",
     "(x)bob@far.example",
     '"bob@far.example',
+    "bob@192.0.2.1",
+    "bob@[far.example]",
+    "bob@far..example",
+    `bob@${"b".repeat(64)}.example`,
   ]) {
     expect(await ask(to), to).toMatchObject({ allowed: false, reason: { code: "bad_recipient" } });
   }

@@ -20,7 +20,7 @@ import { certificateFor } from "../../shared/webhooks/certificate.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { activeIp, firstOf, newOption, readyHost, send as sendIp } from "../../support/dedicated-ips.ts";
 import { served } from "../../support/dns-records.ts";
-import { write } from "../../support/domain-work.ts";
+import { setStored, write } from "../../support/domain-work.ts";
 import { active, funded } from "../../support/domains.ts";
 import { agreedRule } from "../../support/forwarding.ts";
 import { imapLogin, popLogin } from "../../support/imap.ts";
@@ -127,6 +127,8 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       PORT_RELAY: String(relayPort),
       DEDICATED_IP: firstOf(ip).ip,
       DEDICATED_IP_SOURCE: "127.0.0.2",
+      DEDICATED_IP_NAME: "out11.example.test",
+      POSTMASTER: "postmaster@operator.example.org",
     });
     const workspaceId = await newWorkspace(account, "Mail");
     ({ name: domain } = await active(account, { workspaceId }));
@@ -164,6 +166,17 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       expect(await refused(`nobody@${domain}`)).toBe(550);
       expect(await refused("carol@example.org")).toBe(554);
       expect(await refused(`${ada.id}@${account.id}`)).toBe(504);
+    });
+
+    test("for the postmaster of the system itself goes to the address in POSTMASTER", async () => {
+      const systems = ["HOSTNAME", "SRS_DOMAIN"].map((name) => `postmaster@${post.values[name]}`);
+      for (const to of ["Postmaster", ...systems]) {
+        const raw = `From: bob@example.net\r\nSubject: for ${to}\r\n\r\nHello.\r\n`;
+        await post.deliver({ raw, envelope: { from: "bob@example.net", to } });
+        expect((await arrived(`for ${to}`)).to).toEqual(["postmaster@operator.example.org"]);
+      }
+      await post.submit(ada, letter(systems, "from a customer", ada.user));
+      expect((await arrived("from a customer")).to).toEqual(["postmaster@operator.example.org"]);
     });
 
     test("goes to the catch-all for an address that nobody has", async () => {
@@ -209,14 +222,25 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       expect(internet.letters.filter(({ raw }) => raw.includes("Subject: forged"))).toEqual([]);
     });
 
-    test("leaves from the address of a dedicated IP while the domain is assigned to it", async () => {
+    test("gets a Date and a Message-ID if it has none, before it is signed", async () => {
+      const eva = await newMailbox("eva");
+      const envelope = { from: eva.user, to: "carol@example.org" };
+      await post.submit(eva, { raw: `From: ${eva.user}\r\nSubject: bare header\r\n\r\nHello.\r\n`, envelope });
+      const got = await arrived("bare header");
+      expect(got.raw.toString()).toMatch(/^Date: .+\r\n/m);
+      expect(got.raw.toString()).toMatch(/^Message-I[dD]: <.+@.+>\r\n/m);
+      expect(await signatures(got)).toEqual([`pass ${domain}`]);
+    });
+
+    test("leaves from the address of a dedicated IP, with the name of this IP in EHLO, while the domain is assigned to it", async () => {
       const { name } = await active(account);
       const own = await newMailbox("own", {}, name);
       await sendIp(account, "POST", `/${ip.id}/domains/assign`, { domains: [name] });
       await post.submit(own, letter("carol@example.org", "from the dedicated IP", own.user));
       await post.submit(ada, letter("carol@example.org", "from the shared address", ada.user));
-      expect((await arrived("from the dedicated IP")).source).toBe("127.0.0.2");
-      expect((await arrived("from the shared address")).source).toBe("127.0.0.1");
+      const [dedicated, shared] = [await arrived("from the dedicated IP"), await arrived("from the shared address")];
+      expect([dedicated.source, dedicated.helo]).toEqual(["127.0.0.2", "out11.example.test"]);
+      expect([shared.source, shared.helo]).toEqual(["127.0.0.1", post.values["HOSTNAME"]]);
     });
 
     test("is accepted for a recipient whose local part needs quotes", async () => {
@@ -226,6 +250,22 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
         const raw = `From: ${quo.user}\r\nSubject: quotes\r\n\r\nHello.\r\n`;
         expect(await refusal(() => post.submit(quo, { raw, envelope: { from: quo.user, to } })), to).toBe(0);
       }
+    });
+
+    test("to a domain here whose MX is elsewhere goes to the MX, except to the mailboxes here", async () => {
+      const { name } = await active(account);
+      const moved = await newMailbox("moved", {}, name);
+      await setStored(account, name, { dns_mode: "external", seen_right: [] });
+      const later = `later@${name}`;
+      const other = await newAccount();
+      const copies = `copies@${(await home(other)).name}`;
+      await agreedRule(other, later, { address: "copies", domain: copies.split("@")[1] });
+      await post.submit(ada, letter([moved.user, later], "before the switch", ada.user));
+      await expectMail(moved, "before the switch");
+      expect((await arrived("before the switch")).to).toEqual([later]);
+      await post.deliver(letter(copies, "forwarded before the switch"));
+      expect((await arrived("forwarded before the switch")).to).toEqual([later]);
+      expect(await refusal(() => post.deliver(letter(later, "to our MX")))).toBe(550);
     });
 
     test("to a mailbox of the product arrives there", async () => {
@@ -252,6 +292,13 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       await expect(
         post.deliver({ envelope: { from: "", to: forged }, ...letter(forged, "relayed") }),
       ).rejects.toMatchObject({ responseCode: 550 });
+    });
+
+    test("changes no line of a header, so the signature of the author stays valid", async () => {
+      await agreedRule(account, "hal@elsewhere.example.org", { address: "hal", domain });
+      const raw = "From: dan@example.net\r\nTo: root\r\nSubject: a short header\r\n\r\nHello.\r\n";
+      await post.deliver({ raw, envelope: { from: "dan@example.net", to: `hal@${domain}` } });
+      expect((await arrived("a short header")).raw.toString()).toMatch(new RegExp(`\r\n${RegExp.escape(raw)}$`));
     });
 
     test("between two accounts that forward to each other delivers the letter once to each mailbox", async () => {
@@ -463,7 +510,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
 
     test("cannot be sent as letters, because anybody can write a letter", async () => {
       const to = `reports@${post.values["HOSTNAME"]}`;
-      expect(await refusal(() => post.deliver(letter(to, "a complaint")))).toBe(554);
+      expect(await refusal(() => post.deliver(letter(to, "a complaint")))).toBe(550);
       expect(await refusal(() => post.deliver(letter("reports@reports", "a complaint")))).toBe(554);
     });
   });

@@ -102,6 +102,30 @@ describe("the route of mail that is forwarded between accounts", () => {
   });
 });
 
+describe("mail to a domain whose MX is elsewhere", () => {
+  const leave = ({ account, name }: { account: Account; name: string }) =>
+    setStored(account, name, { dns_mode: "external", seen_right: [] });
+
+  test("leaves for its MX if nobody here has the address, and stays here otherwise", async () => {
+    const [ada, bob] = [await place("ada"), await place("bob")];
+    await leave(ada);
+    const places = [ada.address, `nobody@${ada.name}`, bob.address, `nobody@${bob.name}`, `"a@b"@${bob.name}`];
+    const found = await Promise.all([...places, "carol@example.org", ada.user, ada.name].map(table("place")));
+    expect(found).toEqual(["here", "elsewhere", "here", "here", "here", undefined, undefined, undefined]);
+  });
+
+  test("is a target of forwarding, but the address itself is refused by our MX", async () => {
+    const [ada, bob] = [await place("ada"), await place("bob")];
+    const bea = await place("bea", bob.account);
+    await agreedRule(ada.account, bea.address, { mailbox: ada.id, keep_copy: false });
+    await send(bob.account, "DELETE", at(bea.id));
+    await leave(bea);
+    expect(await expanded(ada.address)).toEqual([bea.address]);
+    const recipients = table("recipients");
+    expect([await recipients(ada.address), await recipients(bea.address)]).toEqual(["here", undefined]);
+  });
+});
+
 describe("the way of queued mail", () => {
   const service = (from: string) => table("sender_transport")(from);
 

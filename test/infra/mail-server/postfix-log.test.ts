@@ -121,3 +121,24 @@ test("only the latest 20,000 letters are remembered", () => {
   const { letters } = JSON.parse(readFileSync(position, "utf8"));
   expect([letters.length, letters[0][0]]).toEqual([20_000, "A10"]);
 });
+
+test("a refusal without an enhanced code has no status, although Postfix writes 5.0.0", () => {
+  const { write, events, restarted } = scene();
+  const said = (text: string, dsn = "5.0.0") =>
+    to("A1", "eve@far.example", `dsn=${dsn}, status=bounced (host far.example[192.0.2.1] said: ${text})`);
+  write(
+    new Date(),
+    from("A1", "ada@shop.test"),
+    said("550 SPF check failed (in reply to end of DATA command)"),
+    said("553 sender refused, not 550 5.0.0 (in reply to MAIL FROM command)"),
+    said("550-5.0.0 Failed 550 5.0.0 for good (in reply to RCPT TO command)"),
+    said("550 5.1.1 No such user (in reply to RCPT TO command)", "5.1.1"),
+  );
+  restarted()();
+  expect(events().map(({ type, status }) => [type, status])).toEqual([
+    ["bounced", undefined],
+    ["bounced", undefined],
+    ["bounced", "5.0.0"],
+    ["bounced", "5.1.1"],
+  ]);
+});

@@ -58,10 +58,10 @@ export async function startRaw(greeting?: string): Promise<{ port: number; conne
 }
 
 /** An error as Amazon SES writes it (REST JSON 1.1). */
-export const sesRefusal = (code: string, status = 400) => ({
+export const sesRefusal = (code: string, status = 400, message = "No") => ({
   status,
   headers: { "content-type": "application/json", "x-amzn-errortype": code },
-  body: JSON.stringify({ message: "No" }),
+  body: JSON.stringify({ message }),
 });
 
 /** A server with the protocol of Amazon SES (API v2), until the test ends. */

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
+import { AddressPattern } from "../../../../shared/mail/forwarding/pattern.ts";
 import { AliasText } from "../../../../shared/mail/mailboxes/aliases.ts";
 import { LocalPart, localPartFault, MailboxRef, readAddress } from "../../../../shared/mail/mailboxes/local-part.ts";
 import { anyString } from "../../../support/text.ts";
@@ -88,6 +89,13 @@ test("the schemas of a mailbox's reference and of an alias throw for no text, an
     }),
     { numRuns: 500 },
   );
+});
+
+test("an alias and a pattern with the Kelvin sign are refused or keep it, and never become an address with a k", () => {
+  for (const schema of [LocalPart, AliasText, AddressPattern])
+    expect(schema.safeParse("\u212aate").success).toBe(false);
+  expect(AddressPattern.safeParse("\u212a*").success).toBe(false);
+  expect(AliasText.parse(" \u212aATE@Example.com")).toBe("\u212aate@example.com");
 });
 
 test("an id of a mailbox becomes lower case", () => {

@@ -118,3 +118,16 @@ test.each([
   expect(error).not.toBeInstanceOf(Problem);
   expect(error).toMatchObject({ name: code });
 });
+
+test("an identity that SES has not verified is our own mistake, and its error names no address", async () => {
+  const message =
+    "Email address is not verified. The following identities failed the check in region EU-CENTRAL-1: ada@example.net";
+  const { send } = await scene([sesRefusal("MessageRejected", 400, message)]);
+  const error = await thrownBy(send());
+  expect(error).not.toBeInstanceOf(MailRefused);
+  expect(error).not.toBeInstanceOf(Problem);
+  expect(error).toMatchObject({
+    message: "SES has not verified the sender, or the AWS account is in the SES sandbox.",
+  });
+  expect(error).not.toHaveProperty("cause");
+});

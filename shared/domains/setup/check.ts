@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 
 import { change } from "../../changes/kind.ts";
+import { Problem } from "../../core/errors.ts";
 import { checkWaitsMs, inAboutADay, later, minuteMs, nextCheckAt } from "../../core/time.ts";
 import { renewalGraceMs, redemptionMs, type Registration } from "../../providers/registrar/registrar.ts";
 import type { Reader } from "../../table/table.ts";
@@ -123,15 +124,24 @@ async function releaseName({ account_id, id, version }: StoredDomain, work: Doma
   });
 }
 
-/** Corrects the registrar's settings of a name if they differ from ours, for example after an interrupted change. */
-async function bringUpToDate(found: Registration, domain: StoredDomain, work: DomainWork) {
-  const { name, dns_mode, nameservers, registration } = domain;
+/**
+ * Corrects the registrar's settings of a name if they differ from ours, for example after an interrupted change. A
+ * correction that the registrar refuses is logged, and tried again at the next check. So a refusal does not prevent the
+ * renewal of the name. Throws 503 if the registrar does not answer.
+ */
+async function bringUpToDate(found: Registration, domain: StoredDomain, { registrar, log }: DomainWork) {
+  const { id, name, dns_mode, nameservers, registration } = domain;
+  const correct = (correction: Promise<void>): Promise<void> =>
+    correction.catch((error: unknown) => {
+      if (error instanceof Problem && error.status === 503) throw error;
+      log.error("registrar refused a correction", { domain_id: id, reason: String(error) });
+    });
   if (dns_mode === "hosted" && !isSameSet(found.nameservers, nameservers)) {
-    await work.registrar.setNameservers(name, nameservers);
+    await correct(registrar.setNameservers(name, nameservers));
   }
   // The product renews names itself, with the customer's money.
-  if (found.autoRenew) await work.registrar.stopAutoRenew(name);
-  if (registration) await correctProtection(found, registration, name, work.registrar);
+  if (found.autoRenew) await correct(registrar.stopAutoRenew(name));
+  if (registration) await correct(correctProtection(found, registration, name, registrar));
 }
 
 const isSameSet = (one: Registration["nameservers"], other: readonly string[]): boolean =>

@@ -133,7 +133,7 @@ test("a name whose settings the registrar refuses to correct is renewed, and its
   const refuse = () => Promise.reject(Object.assign(new Error("The name is on hold."), { name: "TLDRulesViolation" }));
   const found = { nameservers: ["ns.elsewhere.test"], statuses: ["clientHold"], autoRenew: true, privacy: false };
   await lookWith(account, name, {
-    registration: async (given) => Object.assign((await plain.registration(given)) ?? {}, found) as Registration,
+    registration: async (given) => ({ ...((await plain.registration(given)) as Registration), ...found }),
     setNameservers: refuse,
     stopAutoRenew: refuse,
     setLock: refuse,

@@ -1,12 +1,18 @@
 import { parse } from "tldts";
 
+import { longestName } from "../dns/labels.ts";
 import { DomainName, isSpecialUse, readName } from "./name.ts";
 
 // Import this only where new names are added or sold: loading the list of public suffixes takes some 20 ms of a cold
 // start.
 
+/** The longest name of a domain, in bytes. The name of its DKIM record is the longest name below it. */
+const longestDomain = longestName - "hm1._domainkey.".length;
+
 /** The reason why a canonical name cannot be a customer's domain; undefined when it can. */
-function suffixFault(name: string): string | undefined {
+function newNameFault(name: string): string | undefined {
+  if (name.length > longestDomain)
+    return `The name is longer than ${longestDomain} bytes, so it cannot have mail records`;
   const { isIcann, isPrivate, domain, publicSuffix } = parse(name, { allowPrivateDomains: true });
   const last = name.split(".").at(-1) ?? "";
   if (isSpecialUse(name)) return `Names under .${last} are reserved. They are not on the public internet`;
@@ -15,9 +21,9 @@ function suffixFault(name: string): string | undefined {
   return undefined;
 }
 
-/** The schema of a new domain's name: below a public suffix, and not for special use. */
+/** The schema of a new domain's name: at most 238 bytes, below a public suffix, and not for special use. */
 export const NewDomainName = DomainName.superRefine((name, context) => {
-  const fault = "fault" in readName(name) ? undefined : suffixFault(name);
+  const fault = "fault" in readName(name) ? undefined : newNameFault(name);
   if (fault !== undefined) context.addIssue({ code: "custom", message: fault });
 });
 

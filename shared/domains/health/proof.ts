@@ -20,11 +20,24 @@ type DelegationState = {
 
 const joinNames = (names: readonly string[]): string => names.join(" and ");
 
-/** Asks the parent zone whether a name is delegated to exactly these nameservers. */
+type Delegated = Pick<StoredDomain, "name" | "nameservers"> & { registration?: StoredDomain["registration"] };
+
+/** Why a name is not in the DNS of its parent, as far as this is known. `registration` is the registration through us. */
+function absence(name: string, registration: Delegated["registration"]): string {
+  if (!registration) {
+    return `${name} is not in the DNS of its parent: it is not registered, has no nameservers, or is on hold. Register it or end the hold, and then delegate it.`;
+  }
+  // RFC 5731 §2.3: a name with one of these statuses is not published in the DNS.
+  const holds = registration.registrar_status.filter((status) => status === "clientHold" || status === "serverHold");
+  return holds.length > 0
+    ? `${name} is registered, but on hold (${joinNames(holds)}), so it is not in the DNS. Confirm the registrar's e-mail to the contact of the name, if there is one. Otherwise write to us.`
+    : `${name} is registered, but its registry has not delegated it yet.`;
+}
+
+/** Asks the parent zone whether a name is delegated to exactly the domain's nameservers. */
 async function delegationState(
   resolver: Resolver,
-  name: string,
-  expected: readonly string[],
+  { name, nameservers: expected, registration }: Delegated,
 ): Promise<DelegationState> {
   const found = await resolver.delegation(name);
   if (found.status === "unknown") {
@@ -32,8 +45,8 @@ async function delegationState(
     return { verified: undefined, observed: [], fault: "not_checked", message };
   }
   if (found.status === "absent") {
-    const message = `${name} is not registered. Register it, and then delegate it.`;
-    return { verified: false, observed: [], fault: "not_registered", message };
+    const fault = registration ? "not_delegated" : "not_registered";
+    return { verified: false, observed: [], fault, message: absence(name, registration) };
   }
   if (found.status === "none") {
     const message = `${name} is not delegated. Set its nameservers to ${joinNames(expected)}.`;
@@ -112,7 +125,7 @@ export type ProofState = Pick<RecordState, "verified" | "fault" | "message"> & {
   record?: RecordState;
 };
 
-type Proving = Pick<StoredDomain, "account_id" | "name" | "dns_mode" | "nameservers" | "handover">;
+type Proving = Delegated & Pick<StoredDomain, "account_id" | "dns_mode" | "handover">;
 
 /**
  * Asks the public DNS whether a name is proved to belong to its account.
@@ -121,14 +134,14 @@ type Proving = Pick<StoredDomain, "account_id" | "name" | "dns_mode" | "nameserv
  *   delegation to them is a proof too.
  */
 export async function proofState(resolver: Resolver, domain: Proving): Promise<ProofState> {
-  const { name, nameservers, dns_mode, handover } = domain;
+  const { dns_mode, handover } = domain;
   if (dns_mode === "hosted") {
-    const delegation = await delegationState(resolver, name, nameservers);
+    const delegation = await delegationState(resolver, domain);
     return { ...delegation, delegation };
   }
   const [record, delegation] = await Promise.all([
     recordState(resolver, domain),
-    handover === null ? undefined : delegationState(resolver, name, nameservers),
+    handover === null ? undefined : delegationState(resolver, domain),
   ]);
   if (record.verified !== true && delegation?.verified === true) {
     const message = `The name is still delegated to us. Before you change the delegation, add the TXT record of \`dns_setup\`.`;
@@ -143,12 +156,9 @@ export async function proofState(resolver: Resolver, domain: Proving): Promise<P
 /** The proof by which an account can take a name over now; undefined if there is none. */
 export async function provesName(
   resolver: Resolver,
-  domain: Pick<StoredDomain, "account_id" | "name" | "nameservers">,
+  domain: Delegated & Pick<StoredDomain, "account_id">,
 ): Promise<"delegation" | "record" | undefined> {
-  const [delegation, record] = await Promise.all([
-    delegationState(resolver, domain.name, domain.nameservers),
-    recordState(resolver, domain),
-  ]);
+  const [delegation, record] = await Promise.all([delegationState(resolver, domain), recordState(resolver, domain)]);
   if (delegation.verified === true) return "delegation";
   return record.verified === true ? "record" : undefined;
 }

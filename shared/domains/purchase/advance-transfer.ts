@@ -119,7 +119,6 @@ function membersAfterSuccess(domain: Transferring, found: Registration, now: Dat
     status_reason: null,
     deletes_at: null,
     is_open: true,
-    failures: 0,
   } as const;
   return {
     ...(isLost || domain.status === "pending_transfer" ? begins : {}),
@@ -127,6 +126,8 @@ function membersAfterSuccess(domain: Transferring, found: Registration, now: Dat
     source: "purchased",
     registration: registrationOf(found),
     transfer: ended(domain.transfer, "captured", null),
+    // The next check delegates the name. The checks after it follow soon, because they have to see the delegation.
+    failures: 0,
     due_at: now.toISOString(),
   };
 }

@@ -4,12 +4,13 @@ import { mapConcurrently } from "../../core/concurrency.ts";
 import type { AnsweredRecord, DnsAnswer, ZoneResolver } from "../../dns/answer.ts";
 import { type Budget, openBudget } from "../../dns/budget.ts";
 import type { WireRecord } from "../../dns/message.ts";
-import { foundOf, RecordType } from "../../dns/rrset.ts";
+import { foundOf } from "../../dns/rrset.ts";
 import { readServiceWire } from "../../dns/svcb.ts";
 import { isWithin } from "../../dns/wire-name.ts";
 import { absoluteName } from "./names.ts";
 import type { ParsedRecord } from "./record.ts";
 import { hidesMailRecords } from "./system-records.ts";
+import { isOfNameservers, typeFault } from "./zone-file.ts";
 
 /** The records that a zone has in the public DNS, and how they were found. */
 export type FoundRecords = {
@@ -38,7 +39,7 @@ export async function findRecords(resolver: ZoneResolver, zone: string): Promise
   for (const wire of transferred.records) {
     const record = transferredRecord(wire, zone);
     const reason = reasonAgainst(wire, record);
-    if (reason !== undefined) skipped.push({ text: `${wire.name}. ${wire.type}`, reason });
+    if (reason !== undefined) skipped.push({ text: `${wire.name}. ${typeOf(wire)}`, reason });
     else if (record) records.push(record);
   }
   return { method: "transfer", records, skipped, unanswered: 0 };
@@ -46,14 +47,23 @@ export async function findRecords(resolver: ZoneResolver, zone: string): Promise
 
 const oddName = "The name has characters that names here cannot have. Use letters, digits, hyphens and underscores";
 
-const isRecordType = (type: string): boolean => RecordType.safeParse(type).success;
+/** The types that `dns-packet` knows only by their number. */
+const serviceTypes = new Map<string, "HTTPS" | "SVCB">([
+  ["UNKNOWN_64", "SVCB"],
+  ["UNKNOWN_65", "HTTPS"],
+]);
+
+/** The type of a transferred record: its mnemonic, or a text such as `TYPE65534` (RFC 3597 §5). */
+const typeOf = ({ type }: { type: string }): string => serviceTypes.get(type) ?? type.replace("UNKNOWN_", "TYPE");
 
 /**
  * The reason why a zone here cannot have a transferred record. Undefined for a record that a zone here can have, and
- * for a type that is left out, such as SOA.
+ * for a type that is left out: SOA and the types of DNSSEC.
  */
 function reasonAgainst(wire: WireRecord, record: ParsedRecord | undefined): string | undefined {
-  if (!record) return isRecordType(wire.type) ? "The data of the record cannot be read" : undefined;
+  const type = typeOf(wire);
+  if (isOfNameservers(type)) return undefined;
+  if (!record) return typeFault(type) ?? "The data of the record cannot be read";
   // `parseRecord` would read a name `@` as the zone itself, and backslashes and quotation marks as escapes.
   if (!/^[a-z0-9_*.-]*$/.test(wire.name)) return oddName;
   return isLossy(record) ? notUtf8 : undefined;
@@ -110,12 +120,6 @@ function transferredRecord(record: WireRecord, zone: string): ParsedRecord | und
   }
   return serviceRecord(record, name, ttl);
 }
-
-/** The types that `dns-packet` knows only by their number. */
-const serviceTypes = new Map<string, "HTTPS" | "SVCB">([
-  ["UNKNOWN_64", "SVCB"],
-  ["UNKNOWN_65", "HTTPS"],
-]);
 
 function serviceRecord({ type, data }: { type: string; data: unknown }, name: string, ttl: number) {
   const kind = serviceTypes.get(type);

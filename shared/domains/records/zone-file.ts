@@ -109,8 +109,11 @@ const dnssec = new Set([
   "NXT",
 ]);
 
+/** Whether the records of a type belong to the nameservers of a zone. Each set of nameservers makes its own. */
+export const isOfNameservers = (type: string): boolean => type === "SOA" || dnssec.has(type);
+
 /** The reason why records of a type are skipped; undefined if they can be imported. */
-function typeFault(type: string): string | undefined {
+export function typeFault(type: string): string | undefined {
   if (RecordType.safeParse(type).success) return undefined;
   if (type === "SOA") return "The zone has an SOA record of its own";
   if (dnssec.has(type)) return "DNSSEC records are not offered";

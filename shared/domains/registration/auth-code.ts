@@ -73,9 +73,14 @@ function requireTransferable({ name, status }: StoredDomain, found: Registration
     throw new Problem("transfer_locked", `${name} is still being unlocked. Try again in a few minutes.`);
   }
   const { transferableAt: transferable_at } = found;
-  if (transferable_at <= now.toISOString()) return transferable_at;
-  const detail = `${name} can be transferred from ${transferable_at}, 60 days after its registration.`;
-  throw new Problem("transfer_too_soon", detail, { transferable_at });
+  if (transferable_at > now.toISOString()) {
+    const detail = `${name} can be transferred from ${transferable_at}, 60 days after its registration.`;
+    throw new Problem("transfer_too_soon", detail, { transferable_at });
+  }
+  const forbidding = found.statuses.find((one) => one === "serverTransferProhibited" || one === "pendingTransfer");
+  if (forbidding === undefined) return transferable_at;
+  const detail = `The registry does not allow a transfer of ${name} at present: the name has the status ${forbidding}.`;
+  throw new Problem("transfer_locked", detail);
 }
 
 async function codeOf({ name, status }: StoredDomain, registrar: Registrar): Promise<string> {

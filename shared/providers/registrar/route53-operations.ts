@@ -60,6 +60,15 @@ export function operationOf({ OperationId, Type, Status, Message = "" }: Operati
   return { id, state, reason: sentenceOf(Message) || `The registry did not ${undone}.` };
 }
 
+/**
+ * The top-level domains that need data which our contacts do not have, such as the number of a company. Route 53 calls
+ * these data `ExtraParam`. Without them it refuses each registration and each transfer.
+ */
+const topLevelsWithOwnData = new Set("au com.au net.au ca es fi it ru se sg uk co.uk me.uk org.uk".split(" "));
+
+/** Whether names under a top-level domain can be registered and transferred with the data of our contacts. */
+export const isOffered = (tld: string): boolean => !topLevelsWithOwnData.has(tld);
+
 async function requestOf({ name, contact }: Registering): Promise<RegisterDomainRequest> {
   const detail = await contactDetail(contact);
   return {

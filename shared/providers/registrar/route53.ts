@@ -18,7 +18,7 @@ import {
   sentenceOf,
 } from "./route53-client.ts";
 import { contact, setContact } from "./route53-contact.ts";
-import { latestOperation, operationOf, register, renew, transfer } from "./route53-operations.ts";
+import { isOffered, latestOperation, operationOf, register, renew, transfer } from "./route53-operations.ts";
 import {
   authCode,
   registration,
@@ -202,7 +202,7 @@ async function askTlds({ client, sdk }: Domains): Promise<readonly string[]> {
     found.push(...requireList(page).map(tldOf));
     marker = NextPageMarker;
   } while (marker !== undefined);
-  return found.toSorted();
+  return found.filter(isOffered).toSorted();
 }
 
 const cacheMs = 3_600_000;
@@ -239,6 +239,7 @@ function offers(connect: () => Promise<Domains>, now: () => Date) {
       return renewal === undefined ? undefined : { renewal };
     },
     offer: async (name: string): Promise<Offer> => {
+      if (!isOffered(tldUnder(name))) return { name, status: "unsupported_tld" };
       const [status, price] = await Promise.all([
         connect().then((domains) => offerStatus(domains, name)),
         prices(tldUnder(name)),
@@ -249,6 +250,7 @@ function offers(connect: () => Promise<Domains>, now: () => Date) {
       return { name, status, ...forBuyers };
     },
     transferOffer: async (name: string, authCode: string): Promise<TransferOffer> => {
+      if (!isOffered(tldUnder(name))) return { name, status: "unsupported_tld" };
       const [found, price] = await Promise.all([
         connect().then((domains) => transferability(domains, name, authCode)),
         prices(tldUnder(name)),

@@ -66,7 +66,7 @@ test("a delegation above records is refused with these records, and is possible 
   await add(delegation);
 });
 
-test("an update is checked under its new name, and a delegation can change its value", async () => {
+test("an update is checked under its new name, and a delegation can change its value before its former glue is deleted", async () => {
   const { domain, add, patch } = await scene();
   const { id: ns } = await add({ name: "sub", type: "NS", value: `ns1.sub.${domain}` });
   const { id: glue } = await add({ name: "ns1.sub", type: "A", value: "192.0.2.1" });

@@ -129,7 +129,9 @@ test("says what to do first for a domain that was never delegated, and asks for 
     status: "fail",
     expected: nameservers,
     observed: [],
-    message: `${name} is not registered. Register it, and then delegate it.`,
+    message: expect.stringContaining(
+      `${name} is not in the DNS of its parent: it is not registered, has no nameservers`,
+    ),
   });
   const waiting = {
     status: "unknown",

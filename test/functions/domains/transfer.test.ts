@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 
 import { delegationOf, registerElsewhere } from "../../../shared/providers/registrar/embedded-names.ts";
 import { newWorkspace } from "../../support/auth.ts";
-import { advance, storedAs } from "../../support/domain-work.ts";
+import { advance, setStored, storedAs } from "../../support/domain-work.ts";
 import {
   active,
   connected,
@@ -18,7 +18,7 @@ import {
 } from "../../support/domains.ts";
 import { storedOf } from "../../support/entry-points.ts";
 import { buyer, continued, happened, pay, transactions, wallet } from "../../support/purchases.ts";
-import { daysFrom, registrationAt } from "../../support/renewals.ts";
+import { daysFrom, lookWith, registrationAt } from "../../support/renewals.ts";
 import { request } from "../../support/request.ts";
 import {
   authCode,
@@ -237,6 +237,21 @@ describe("a name that the account has connected", () => {
     expect((await storedAs(account, name)).due_at).toBe(due_at);
     await advance(account, name);
     expect(await readDomain(account, name)).toMatchObject({ status: "active", transfer: { status: "running" } });
+  });
+
+  test("is checked again a minute after its transfer, even if it had waited for its delegation for days", async () => {
+    const [account, name] = await Promise.all([buyer(10_000), nameElsewhere()]);
+    await connected(account, { name });
+    await setStored(account, name, { failures: 9 });
+    await transfer(account, [name]);
+    const { due_at } = await transferred(account, name);
+    // The registry has not changed the delegation yet.
+    await lookWith(account, name, { setNameservers: async () => undefined });
+    const after = await storedAs(account, name);
+    expect([after.status, Date.parse(after.due_at ?? "") - Date.parse(due_at ?? "")]).toEqual([
+      "pending_delegation",
+      60_000,
+    ]);
   });
 
   test("stays as it was if the transfer fails, and costs nothing", async () => {

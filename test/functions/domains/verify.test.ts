@@ -2,9 +2,10 @@ import { expect, test } from "vitest";
 
 import { nameserversOf } from "../../../shared/core/platform.ts";
 import { delegate } from "../../../shared/providers/registrar/embedded-names.ts";
-import { quicklyActive, setStored } from "../../support/domain-work.ts";
+import { quicklyActive, setStored, storedAs } from "../../support/domain-work.ts";
 import { connected, delegated, elsewhere, uniqueName, verify } from "../../support/domains.ts";
 import { storedOf } from "../../support/entry-points.ts";
+import { ownedName } from "../../support/renewals.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 
@@ -14,7 +15,7 @@ test("says what to do if the parent zone does not delegate the domain to us, and
   const [first = "", second = ""] = nameservers;
   const before = await storedOf(account);
   const cases: [delegatedTo: string[] | undefined, observed: string[], message: string][] = [
-    [undefined, [], `${name} is not registered. Register it, and then delegate it.`],
+    [undefined, [], `${name} is not in the DNS of its parent: it is not registered, has no nameservers, or is on hold`],
     [
       elsewhere,
       elsewhere,
@@ -67,7 +68,25 @@ test("tells apart a name without a delegation and a name that does not exist", a
   expect((await verify(child, known.name)).body.message).toContain(
     `${known.name} is not delegated. Set its nameservers`,
   );
-  expect((await verify(child, unknown.name)).body.message).toContain(`${unknown.name} is not registered`);
+  expect((await verify(child, unknown.name)).body.message).toContain(`${unknown.name} is not in the DNS of its parent`);
+});
+
+test("names the hold of a purchased name that the registry does not publish", async () => {
+  const { account, name } = await ownedName();
+  const seen = async () => {
+    const { fault, message } = (await verify(account, name)).body;
+    return { fault, message };
+  };
+  expect(await seen()).toEqual({
+    fault: "not_delegated",
+    message: `${name} is registered, but its registry has not delegated it yet.`,
+  });
+  const { registration } = await storedAs(account, name);
+  await setStored(account, name, { registration: { ...registration, registrar_status: ["ok", "clientHold"] } });
+  expect(await seen()).toEqual({
+    fault: "not_delegated",
+    message: expect.stringContaining("on hold (clientHold), so it is not in the DNS. Confirm the registrar's e-mail"),
+  });
 });
 
 test("finds a delegation in the zone of another account's domain, but creates no zone below that zone", async () => {

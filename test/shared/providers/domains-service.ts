@@ -67,7 +67,7 @@ export async function startDomains(...troubles: Fault[]) {
       TransferPrice: { Price: 12.5, Currency: "USD" },
     },
     {
-      Name: "co.uk",
+      Name: "com.mx",
       RegistrationPrice: { Price: 9.99, Currency: "USD" },
       RenewalPrice: { Price: 9.99, Currency: "USD" },
     },

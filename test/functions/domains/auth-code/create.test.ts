@@ -2,7 +2,11 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
+import { createAuthCode } from "../../../../shared/domains/registration/auth-code.ts";
+import { systemWriter } from "../../../../shared/domains/setup/work.ts";
+import type { Context } from "../../../../shared/http/route.ts";
 import { embeddedRegistrar } from "../../../../shared/providers/registrar/embedded.ts";
+import type { Registrar, Registration } from "../../../../shared/providers/registrar/registrar.ts";
 import { setStored, storedAs } from "../../../support/domain-work.ts";
 import { connected, domainsRequest } from "../../../support/domains.ts";
 import { storedOf } from "../../../support/entry-points.ts";
@@ -64,6 +68,19 @@ test("refuses a locked name, a name that is being unlocked, and a too new name, 
     code: "transfer_locked",
     detail: expect.stringContaining("still being unlocked"),
   });
+  expect(await happened(account)).not.toContain("domain.auth_code_created");
+});
+
+test.each(["serverTransferProhibited", "pendingTransfer"])("refuses a name with the status %s", async (status) => {
+  const { account, name } = await transferable();
+  const plain = embeddedRegistrar(testTable(), () => new Date());
+  const registrar: Registrar = {
+    ...plain,
+    registration: async (given) => ({ ...((await plain.registration(given)) as Registration), statuses: [status] }),
+  };
+  const context = systemWriter({ table: testTable(), now: () => new Date() }, account.id) as Context;
+  const asked = createAuthCode(await storedAs(account, name), context, registrar);
+  await expect(asked).rejects.toMatchObject({ code: "transfer_locked", message: expect.stringContaining(status) });
   expect(await happened(account)).not.toContain("domain.auth_code_created");
 });
 

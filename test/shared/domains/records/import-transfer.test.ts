@@ -94,3 +94,29 @@ test("an import keeps texts unchanged, and skips a text that it cannot keep", as
     `lossy.${name}. TXT: The text is not UTF-8`,
   ]);
 });
+
+/** A type that `dns-packet` knows only by its number. */
+const numbered = (type: number) => `UNKNOWN_${type}` as Answer["type"];
+
+test("an import lists each record of a type that our zones cannot have, and leaves out SOA and DNSSEC", async () => {
+  const name = newName();
+  const naptr = { order: 1, preference: 1, flags: "u", services: "SIP+D2T", regexp: "", replacement: "sip.test" };
+  const { created, skipped } = await imported(name, [
+    record(`www.${name}`, "A", "192.0.2.1"),
+    record(name, "NAPTR", naptr),
+    record(`old.${name}`, "DNAME", "other.test"),
+    record(`7.${name}`, "PTR", "www.test"),
+    record(`uri.${name}`, numbered(256), Buffer.from("00010001", "hex")),
+    record(`svc.${name}`, numbered(65), Buffer.from("00", "hex")),
+    record(`signed.${name}`, "DS", { keyTag: 1, algorithm: 13, digestType: 2, digest: Buffer.alloc(32) }),
+    record(`sub.${name}`, "SOA", { mname: "ns.test", rname: "h.test", serial: 1 }),
+  ]);
+  expect(created).toEqual(["www A 192.0.2.1"]);
+  expect(skipped).toEqual([
+    expect.stringMatching(new RegExp(`^${name}\\. NAPTR: Records of type NAPTR are not offered`)),
+    expect.stringMatching(/^old\..* DNAME: Records of type DNAME are not offered/),
+    expect.stringMatching(/^7\..* PTR: Records of type PTR are not offered/),
+    expect.stringMatching(/^uri\..* TYPE256: Records of type TYPE256 are not offered/),
+    `svc.${name}. HTTPS: The data of the record cannot be read`,
+  ]);
+});

@@ -4,6 +4,7 @@ import { Problem } from "../../../../shared/core/errors.ts";
 import { domainKey } from "../../../../shared/domains/domain.ts";
 import { readHolder } from "../../../../shared/domains/holder.ts";
 import { embeddedRegistrar } from "../../../../shared/providers/registrar/embedded.ts";
+import type { Registration } from "../../../../shared/providers/registrar/registrar.ts";
 import { fund } from "../../../support/billing.ts";
 import { advance, domainOf, setStored, storedAs, write } from "../../../support/domain-work.ts";
 import { connected, domainsRequest, readDomain } from "../../../support/domains.ts";
@@ -120,6 +121,27 @@ describe("a name that is to be renewed automatically", () => {
     await lookWith(account, name, { fees: async () => undefined });
     expect((await readDomain(account, name)).renewal).toMatchObject({ status: "failed", reason: /gives no price/ });
     expect((await told(account)).toSorted()).toEqual(both);
+  });
+});
+
+test("a name whose settings the registrar refuses to correct is renewed, and its registration is up to date", async () => {
+  const { account, name } = await ownedName();
+  await advance(account, name);
+  const due_at = daysFrom(await endOf(account, name), -29).toISOString();
+  await setStored(account, name, { due_at });
+  const plain = embeddedRegistrar(testTable(), () => new Date(due_at));
+  const refuse = () => Promise.reject(Object.assign(new Error("The name is on hold."), { name: "TLDRulesViolation" }));
+  const found = { nameservers: ["ns.elsewhere.test"], statuses: ["clientHold"], autoRenew: true, privacy: false };
+  await lookWith(account, name, {
+    registration: async (given) => ({ ...((await plain.registration(given)) as Registration), ...found }),
+    setNameservers: refuse,
+    stopAutoRenew: refuse,
+    setLock: refuse,
+    setPrivacy: refuse,
+  });
+  expect(await storedAs(account, name)).toMatchObject({
+    registration: { registrar_status: ["clientHold"] },
+    renewal: { stage: "captured", by: "auto" },
   });
 });
 

@@ -65,17 +65,17 @@ test("the fee for a name is the renewal price of the price list, and a restorati
 test("the prices of a top-level domain are fetched once in an hour, even for concurrent offers, and a failure is not cached", async () => {
   let now = since;
   const one = await scene([], { now: () => now });
-  const names = ["a.com", "b.com", "c.co.uk", "d.com"];
+  const names = ["a.com", "b.com", "c.com.mx", "d.com"];
   await Promise.all(names.map((each) => one.registrar.offer(each)));
   const asked = (): unknown[] =>
     one.recorded.filter((_, index) => callsOf(one)[index] === "ListPrices").map(({ body }) => JSON.parse(body));
-  expect(asked()).toEqual([{ Tld: "com" }, { Tld: "co.uk" }]);
+  expect(asked()).toEqual([{ Tld: "com" }, { Tld: "com.mx" }]);
   now = new Date(since.getTime() + 3_600_000);
   await one.registrar.offer("b.com");
   expect(asked()).toHaveLength(3);
   one.troubles.push(refusal("AccessDenied"));
   await thrownBy(one.registrar.tlds());
-  expect(await one.registrar.tlds()).toEqual(["co.uk", "com"]);
+  expect(await one.registrar.tlds()).toEqual(["com", "com.mx"]);
 });
 
 test("the top-level domains are all those with a price, and are cached", async () => {
@@ -86,7 +86,7 @@ test("the top-level domains are all those with a price, and are cached", async (
   }
   const tlds = await one.registrar.tlds();
   expect(tlds).toHaveLength(252);
-  expect(tlds).toEqual(expect.arrayContaining(["com", "co.uk", "tld249"]));
+  expect(tlds).toEqual(expect.arrayContaining(["com", "com.mx", "tld249"]));
   await one.registrar.tlds();
   expect(one.recorded.map(({ body }) => JSON.parse(body) as unknown)).toEqual([
     { MaxItems: 100 },
@@ -94,3 +94,19 @@ test("the top-level domains are all those with a price, and are cached", async (
     { MaxItems: 100, Marker: "200" },
   ]);
 });
+
+test.each(["example.com.au", "example.ca", "example.co.uk"])(
+  "%s is not offered, because its registry asks for data that our contacts do not have",
+  async (unsold) => {
+    const one = await scene();
+    const amount = { Price: 9, Currency: "USD" };
+    const Name = unsold.replace("example.", "");
+    one.prices.push({ Name, RegistrationPrice: amount, RenewalPrice: amount, TransferPrice: amount });
+    one.elsewhere.set(unsold, { authCode: "a-code" });
+    const { registrar } = one;
+    const none = { name: unsold, status: "unsupported_tld" };
+    expect([await registrar.offer(unsold), await registrar.transferOffer(unsold, "a-code")]).toEqual([none, none]);
+    expect(await registrar.tlds()).toEqual(["com", "com.mx"]);
+    expect(await registrar.fees(unsold)).toEqual({ renewal: 900 });
+  },
+);

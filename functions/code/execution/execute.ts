@@ -23,7 +23,14 @@ import { readFromSession, saveVariables, type UnsavedVariables, type Withheld } 
 type SessionOutcome = { sessionId: string | undefined; unsaved: UnsavedVariables | undefined; isKeyed: boolean };
 
 /** The codes of temporary failures: the same program may succeed when it is sent again. */
-const temporaryErrors = new Set(["out_of_time", "internal", "busy", "upstream_unavailable", "rate_limited"]);
+const temporaryErrors = new Set([
+  "out_of_time",
+  "internal",
+  "busy",
+  "upstream_unavailable",
+  "rate_limited",
+  "idempotency_in_flight",
+]);
 /** The most variables that the advice names. */
 const shownNames = 5;
 

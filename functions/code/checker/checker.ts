@@ -365,6 +365,8 @@ export type CheckedStatement = {
   needs: Map<string, number | undefined>;
   /** Whether the statement contains a call that writes. */
   writes: boolean;
+  /** The most calls that a run of the statement makes, if a list of unknown length counts as `callLimit` items. */
+  mostCalls: number;
 };
 
 /** The result of checking a program. Its steps may run only if `diagnostics` is empty. */
@@ -407,10 +409,12 @@ export function check({ statements }: Program, context: CheckerContext): Checked
     if (calls.length === 0 && statement.target === undefined && index < statements.length - 1) {
       checker.diagnostics.add("no_effect", statement.at, () => withoutEffect(statement));
     }
+    const before = checker.costs.length;
     const needs = checker.statement(statement, index);
+    const mostCalls = checker.costs.slice(before).reduce((sum, { times }) => sum + times, 0);
     for (const checkedCall of checkedCalls) checkedCall.account = checker.accounts.get(checkedCall.call);
     const writes = checkedCalls.some(({ fn }) => fn.route.access === "write");
-    checked.steps.push({ statement, calls: checkedCalls, needs, writes });
+    checked.steps.push({ statement, calls: checkedCalls, needs, writes, mostCalls });
   }
   const { readsUnassigned, costs } = checker;
   return withScore({ ...checked, readsUnassigned, costliest: costliestOf(costs) }, checker);

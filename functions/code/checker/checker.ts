@@ -37,6 +37,7 @@ import { type Diagnostic, DiagnosticList } from "../language/errors.ts";
 import { callLimit, scoreLimit } from "../language/limits.ts";
 import { clip } from "../language/messages.ts";
 import { closestName } from "../language/spelling.ts";
+import { literalValue } from "./arguments.ts";
 import { CallChecker } from "./calls.ts";
 import { type CallCost, howToLowerScore, costliestOf, scoreOf } from "./cost.ts";
 import { OperatorChecker, accessType, neverEqual, operationType } from "./operations.ts";
@@ -77,7 +78,10 @@ class Checker {
   statement({ target, value }: Statement, index: number): Map<string, number | undefined> {
     this.#needs = new Map();
     const type = this.#typeOf(value, new Map(), 1);
-    if (target !== undefined) this.#variables.assign(target, value, { statement: index, type });
+    if (target !== undefined) {
+      const { value: known, unknown } = literalValue(value, (node) => this.#variables.known(node, new Map()));
+      this.#variables.assign(target, { statement: index, type }, unknown.length === 0 ? known : undefined);
+    }
     return this.#needs;
   }
 

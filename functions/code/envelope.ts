@@ -157,7 +157,7 @@ export const CodeResponse = z
       .object({
         last_value: z.unknown().meta({
           description:
-            "The value of the last line that has a call or assigns no variable. After a failure: the value of the last call that completed. Null if there is no such value.",
+            "The value of the last line that has a call or assigns no variable. After a failure: the value of the last call that completed. Null if there is no such value, after the error `result_too_large`, and after a failed dry run.",
         }),
       })
       .meta({ description: "The program's result." }),

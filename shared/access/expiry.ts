@@ -11,7 +11,7 @@ import { planExpiryNotice } from "./service-account.ts";
  *   assignment gives no access after `at`, even if this function runs later.
  * - If the assignment is gone or ends at another time: only removes the task.
  * - If the task is about a service account: records that the service account expires soon, unless the service account
- *   was revoked.
+ *   was revoked, has expired, or has a later notice that is due.
  */
 async function endDue(accountId: string, id: string, at: string, { table, now }: WorkerContext): Promise<void> {
   const author = systemAuthor("end of access", "grants");
@@ -19,7 +19,7 @@ async function endDue(accountId: string, id: string, at: string, { table, now }:
   const [, serviceAccountId] = /^token\/(.+)$/.exec(id) ?? [];
   await recorder({ table, accountId, author, now })(async () => {
     if (serviceAccountId !== undefined) {
-      const notice = await planExpiryNotice(table, accountId, serviceAccountId, at);
+      const notice = await planExpiryNotice(table, accountId, serviceAccountId, at, now());
       return { value: undefined, ...notice, housekeeping: true };
     }
     const [assignment] = await getAssignments(table, accountId, [id]);

@@ -151,14 +151,16 @@ const noticeWrites = (stored: Stored, now: Date): Write[] =>
   });
 
 /**
- * Plans the event that a service account expires soon, for a due task. The event is recorded at most once for each
- * task.
+ * Plans the event that a service account expires soon, for the task that is due at `at`. The event is recorded at most
+ * once for each task. If the task runs late, and a later notice is due too or the service account has expired, only
+ * removes the task.
  */
 export async function planExpiryNotice(
   table: Reader,
   accountId: string,
   id: string,
   at: string,
+  now: Date,
 ): Promise<Pick<ChangePlan<void>, "writes" | "changes">> {
   const due = dueKey(grantQueue, noticeTask({ account_id: accountId, id }), at);
   const [task, stored] = await Promise.all([
@@ -166,7 +168,9 @@ export async function planExpiryNotice(
     table.get(serviceAccountKey(accountId, id), Stored),
   ]);
   if (!task) return { writes: [], changes: [] };
-  const isNews = stored !== undefined && stored.revoked_at === null && stored.expires_at !== null;
+  const end = stored?.revoked_at === null ? stored.expires_at : null;
+  const dates = end === null ? [] : [...noticeDays, 0].map((days) => later(new Date(end), -days * dayMs));
+  const isNews = stored !== undefined && end !== null && !dates.some((date) => date > at && date <= now.toISOString());
   return {
     writes: [{ delete: due, if: "present" }],
     changes: isNews ? [change(serviceAccountKind, "expiring", id, { after: stored })] : [],

@@ -99,8 +99,8 @@ const isUnchanged = (current: StoredIp | undefined, ip: StoredIp): current is St
 async function provision(ip: StoredIp, check: DnsCheck, context: IpContext): Promise<void> {
   const { table, commit, now } = systemContext(context, ip.account_id);
   const hasPassed = check.status === "passed";
-  if (!hasPassed && now().getTime() - Date.parse(ip.created_at) < provisioningMs)
-    return scheduleRetry(ip, check, context);
+  const deadline = later(new Date(ip.created_at), provisioningMs);
+  if (!hasPassed && now().toISOString() < deadline) return scheduleRetry(ip, check, context, deadline);
   await commit(() =>
     retryOnConflict(async (): Promise<ChangePlan<void>> => {
       const [current, status] = await Promise.all([
@@ -119,11 +119,17 @@ async function provision(ip: StoredIp, check: DnsCheck, context: IpContext): Pro
 
 /**
  * Stores the findings of a check that did not pass, and schedules the next check. The waits grow from a minute to a
- * day.
+ * day. The next check is not later than `deadline`, the time at which the status of the dedicated IP ends.
  */
-function scheduleRetry(ip: StoredIp, { addresses, message }: DnsCheck, context: IpContext): Promise<void> {
+function scheduleRetry(
+  ip: StoredIp,
+  { addresses, message }: DnsCheck,
+  context: IpContext,
+  deadline?: string,
+): Promise<void> {
   const { failures } = ip;
-  const due_at = nextCheckAt(failures, context.now());
+  const next = nextCheckAt(failures, context.now());
+  const due_at = deadline !== undefined && deadline < next ? deadline : next;
   return storeResult(ip, { members: { addresses, status_reason: message, failures: failures + 1, due_at } }, context);
 }
 
@@ -151,8 +157,9 @@ const addressesOf = ({ addresses }: StoredIp): string[] => addresses.map(({ ip }
  * to be authorized again.
  */
 function awaitProof(ip: StoredIp, check: DnsCheck, context: IpContext): Promise<void> {
-  const waitedMs = context.now().getTime() - Date.parse(ip.key_issued_at ?? ip.created_at);
-  if (ip.status !== "verifying" || waitedMs < proofTimeoutMs) return scheduleRetry(ip, check, context);
+  if (ip.status !== "verifying") return scheduleRetry(ip, check, context);
+  const deadline = later(new Date(ip.key_issued_at ?? ip.created_at), proofTimeoutMs);
+  if (context.now().toISOString() < deadline) return scheduleRetry(ip, check, context, deadline);
   const members = {
     status: "pending_authorization",
     status_reason:

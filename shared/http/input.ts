@@ -64,6 +64,25 @@ function parseHeaders(
   return parsed;
 }
 
+/**
+ * Throws InvalidInput for each `expires_at` of the body, or of an item of its lists, that is not after `now`. The body
+ * is parsed, so these members are `FutureTime`s.
+ */
+export function requireFutureEnds(body: Record<string, unknown>, now: Date): void {
+  const pastEnds = (holder: object, loc: (string | number)[]): ValidationError[] => {
+    const at = "expires_at" in holder ? holder.expires_at : undefined;
+    if (typeof at !== "string" || Date.parse(at) > now.getTime()) return [];
+    return [{ loc: [...loc, "expires_at"], msg: "Write a time in the future", type: "value_error" }];
+  };
+  const inLists = Object.entries(body).flatMap(([name, list]) =>
+    (Array.isArray(list) ? list : []).flatMap((item: unknown, index) =>
+      typeof item === "object" && item !== null ? pastEnds(item, ["body", name, index]) : [],
+    ),
+  );
+  const errors = [...pastEnds(body, ["body"]), ...inLists];
+  if (errors.length > 0) throw new InvalidInput(errors.slice(0, maxErrors));
+}
+
 const maxErrors = 100;
 
 /**

@@ -15,7 +15,7 @@ import { readAhead, type Ahead } from "../table/read-ahead.ts";
 import type { Reader, Table } from "../table/table.ts";
 import { accountIn, authorize, isMember, isNarrowed, mayStill, type Authorized } from "./authorize.ts";
 import { storedAnswer, claimKey } from "./idempotency.ts";
-import { parseInput, type ParsedInput, type RawInput } from "./input.ts";
+import { parseInput, requireFutureEnds, type ParsedInput, type RawInput } from "./input.ts";
 import type { Context, LocatedResource, Route } from "./route.ts";
 
 /**
@@ -325,8 +325,12 @@ function authorOf(route: Route, principal: Principal, { requestId, sourceIp, use
   };
 }
 
-/** Throws the problem of the route's condition if the account does not fulfil it. */
+/**
+ * Throws InvalidInput for an `expires_at` that has passed, and the problem of the route's condition if the account does
+ * not fulfil it. This depends on the time, so it is checked only for a request without a stored answer.
+ */
 async function requireCondition(route: Route, input: ParsedInput, table: Reader, at: Date): Promise<void> {
+  requireFutureEnds(input.body, at);
   const accountId = accountIn(input);
   if (accountId !== undefined) await route.requires?.check(accountId, table, at);
 }

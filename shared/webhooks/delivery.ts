@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { Id, timeOf } from "../core/ids.ts";
+import { Id } from "../core/ids.ts";
 import { type PageQuery, spanOf, timeQuery } from "../core/page.ts";
 import { Timestamp, dayMs } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
@@ -177,9 +177,12 @@ export async function loadDelivery(table: Reader, ref: DeliveryRef, now: Date): 
   const keys = [deliveryKey(ref), bodyKey(ref), webhookKey(account_id, webhook_id)];
   const [deliveryRow, bodyRow, webhookRow] = await table.getMany(keys);
   const oldestMs = (Math.floor(now.getTime() / dayMs) - retentionDays) * dayMs;
-  if (!deliveryRow || !bodyRow || (timeOf(ref.id)?.getTime() ?? 0) < oldestMs) return undefined;
+  if (!deliveryRow || !bodyRow) return undefined;
+  const delivery = StoredDelivery.parse(deliveryRow);
+  // The id has the time of the event, which is earlier if the event was replayed.
+  if (Date.parse(delivery.created_at) < oldestMs) return undefined;
   const webhook = webhookRow?.["id"] === webhook_id ? StoredWebhook.parse(webhookRow) : undefined;
-  return { delivery: StoredDelivery.parse(deliveryRow), body: StoredBody.parse(bodyRow).body, webhook };
+  return { delivery, body: StoredBody.parse(bodyRow).body, webhook };
 }
 
 /** The filters of a webhook's deliveries. A delivery has to match all filters that the query has. */

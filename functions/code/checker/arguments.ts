@@ -10,7 +10,7 @@ import {
   schemaTypeNames,
   typeNamesOf,
 } from "../interpreter/types.ts";
-import { isDict, unknownValue, type Constant, dictOf } from "../interpreter/values.ts";
+import { isDict, unknownValue, dictOf } from "../interpreter/values.ts";
 import { type Argument, type Call, describeExpression, type Expression, type Position } from "../language/ast.ts";
 import type { Diagnostic } from "../language/errors.ts";
 import { clip } from "../language/messages.ts";
@@ -126,8 +126,8 @@ type Path = (string | number)[];
 /** The value of an argument, as far as the program's text shows the value, and the paths of the unknown parts. */
 type LiteralValue = { value: unknown; unknown: Path[] };
 
-/** Looks up the value of a literal, or of a variable that was assigned a literal; undefined if the value is unknown. */
-type LiteralOf = (node: Expression) => Constant | undefined;
+/** Looks up the value of a literal, or of a variable whose value the text shows; undefined if the value is unknown. */
+type LiteralOf = (node: Expression) => unknown;
 
 const ownLiteral: LiteralOf = (node) => (node.kind === "literal" ? node.value : undefined);
 

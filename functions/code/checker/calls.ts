@@ -61,7 +61,7 @@ export class CallChecker {
   check(call: Call, loops: LoopVariables, typeOf: (value: Expression) => StaticType): CheckedResult {
     const fn = this.#functionOf(call, loops);
     const { diagnostics = [], values } = fn
-      ? checkArguments(call, fn, (node) => this.#variables.literal(node, loops))
+      ? checkArguments(call, fn, (node) => this.#variables.known(node, loops))
       : { values: new Map<string, unknown>() };
     this.#diagnostics.diagnostics.push(...diagnostics);
     for (const argument of call.args) {

@@ -37,6 +37,7 @@ import { type Diagnostic, DiagnosticList } from "../language/errors.ts";
 import { callLimit, scoreLimit } from "../language/limits.ts";
 import { clip } from "../language/messages.ts";
 import { closestName } from "../language/spelling.ts";
+import { literalValue } from "./arguments.ts";
 import { CallChecker } from "./calls.ts";
 import { type CallCost, howToLowerScore, costliestOf, scoreOf } from "./cost.ts";
 import { OperatorChecker, accessType, neverEqual, operationType } from "./operations.ts";
@@ -77,7 +78,10 @@ class Checker {
   statement({ target, value }: Statement, index: number): Map<string, number | undefined> {
     this.#needs = new Map();
     const type = this.#typeOf(value, new Map(), 1);
-    if (target !== undefined) this.#variables.assign(target, value, { statement: index, type });
+    if (target !== undefined) {
+      const { value: known, unknown } = literalValue(value, (node) => this.#variables.known(node, new Map()));
+      this.#variables.assign(target, { statement: index, type }, unknown.length === 0 ? known : undefined);
+    }
     return this.#needs;
   }
 
@@ -365,6 +369,8 @@ export type CheckedStatement = {
   needs: Map<string, number | undefined>;
   /** Whether the statement contains a call that writes. */
   writes: boolean;
+  /** The most calls that a run of the statement makes, if a list of unknown length counts as `callLimit` items. */
+  mostCalls: number;
 };
 
 /** The result of checking a program. Its steps may run only if `diagnostics` is empty. */
@@ -407,10 +413,12 @@ export function check({ statements }: Program, context: CheckerContext): Checked
     if (calls.length === 0 && statement.target === undefined && index < statements.length - 1) {
       checker.diagnostics.add("no_effect", statement.at, () => withoutEffect(statement));
     }
+    const before = checker.costs.length;
     const needs = checker.statement(statement, index);
+    const mostCalls = checker.costs.slice(before).reduce((sum, { times }) => sum + times, 0);
     for (const checkedCall of checkedCalls) checkedCall.account = checker.accounts.get(checkedCall.call);
     const writes = checkedCalls.some(({ fn }) => fn.route.access === "write");
-    checked.steps.push({ statement, calls: checkedCalls, needs, writes });
+    checked.steps.push({ statement, calls: checkedCalls, needs, writes, mostCalls });
   }
   const { readsUnassigned, costs } = checker;
   return withScore({ ...checked, readsUnassigned, costliest: costliestOf(costs) }, checker);

@@ -19,16 +19,16 @@ export type CheckerContext = {
 export type LoopVariables = ReadonlyMap<string, StaticType>;
 
 /**
- * A variable: its type, the index of the statement that assigned it, and its value if the program assigned a literal.
- * The index is undefined for a variable of the session.
+ * A variable: its type, the index of the statement that assigned it, and its value if the program's text shows it. The
+ * index is undefined for a variable of the session.
  */
-type Variable = { statement: number | undefined; type: StaticType; literal?: string | number | undefined };
+type Variable = { statement: number | undefined; type: StaticType; known?: unknown };
 
 /**
- * The longest text, in characters, that the checker remembers as the value of a variable. A program can pass one
- * variable to thousands of arguments, and each argument is validated.
+ * The longest value that the checker remembers for a variable, in characters of JSON. A program can pass one variable
+ * to thousands of arguments, and each argument is validated.
  */
-const literalChars = 256;
+const knownChars = 256;
 
 /** The variables of a program at the current statement. */
 export class Variables {
@@ -50,21 +50,27 @@ export class Variables {
     return [...this.#variables.keys()];
   }
 
-  /** Assigns an expression to a variable. */
-  assign(name: string, value: Expression, variable: Omit<Variable, "literal">): void {
-    const literal = value.kind === "literal" ? value.value : undefined;
-    const isKnown = typeof literal === "number" || (typeof literal === "string" && literal.length <= literalChars);
-    this.#variables.set(name, isKnown ? { ...variable, literal } : variable);
+  /** Assigns a value to a variable. `known` is the value, or undefined if only a run shows it. */
+  assign(name: string, variable: Omit<Variable, "known">, known: unknown): void {
+    const isShort = known !== undefined && JSON.stringify(known).length <= knownChars;
+    this.#variables.set(name, isShort ? { ...variable, known } : variable);
   }
 
   /**
-   * The value of a literal, or of a variable that was assigned a literal. Undefined if the value is unknown, or if a
-   * surrounding condition mentions the variable: a run may then skip the expression for this value.
+   * The value of a literal, or of a variable whose value the program's text shows. Undefined if the value is unknown, or
+   * if a surrounding condition mentions the variable: a run may then skip the expression for this value.
    */
-  literal(node: Expression, loops: LoopVariables): Constant | undefined {
+  known(node: Expression, loops: LoopVariables): unknown {
     if (node.kind === "literal") return node.value;
     if (node.kind !== "name" || loops.has(node.name) || this.#conditions.mentions(node)) return undefined;
-    return this.#variables.get(node.name)?.literal;
+    return this.#variables.get(node.name)?.known;
+  }
+
+  /** As `known`, but of a variable only a text or a number. */
+  literal(node: Expression, loops: LoopVariables): Constant | undefined {
+    if (node.kind === "literal") return node.value;
+    const known = this.known(node, loops);
+    return typeof known === "string" || typeof known === "number" ? known : undefined;
   }
 }
 

@@ -23,7 +23,14 @@ import { readFromSession, saveVariables, type UnsavedVariables, type Withheld } 
 type SessionOutcome = { sessionId: string | undefined; unsaved: UnsavedVariables | undefined; isKeyed: boolean };
 
 /** The codes of temporary failures: the same program may succeed when it is sent again. */
-const temporaryErrors = new Set(["out_of_time", "internal", "busy", "upstream_unavailable", "rate_limited"]);
+const temporaryErrors = new Set([
+  "out_of_time",
+  "internal",
+  "busy",
+  "upstream_unavailable",
+  "rate_limited",
+  "idempotency_in_flight",
+]);
 /** The most variables that the advice names. */
 const shownNames = 5;
 
@@ -31,11 +38,11 @@ const shownNames = 5;
  * Adds advice to the error of a program that failed after writes took effect: where the results of the writes are, and
  * how to continue.
  */
-function withPartialFailure({ responses, completed, error }: ProgramRun, outcome: SessionOutcome) {
+function withPartialFailure({ responses, completed, endedStep, error }: ProgramRun, outcome: SessionOutcome) {
   const writes = responses.filter((one) => one.status === "completed" && isWrite(one.function)).length;
   if (!error || writes === 0) return { responses, ...(error ? { error } : {}) };
   const isOne = writes === 1;
-  const names = keptNames(completed, outcome);
+  const names = keptNames(completed.slice(endedStep + 1), outcome);
   const locations = [
     `${isOne ? "its result is" : "their results are"} in \`responses\``,
     ...(names.length > 0
@@ -54,7 +61,8 @@ function withPartialFailure({ responses, completed, error }: ProgramRun, outcome
 
 /**
  * The names of the first five variables that hold results of writes and were kept in the session. If there are more
- * such variables, the last entry says how many more. Empty if `unsaved` does not name all lost variables.
+ * such variables, the last entry says how many more. Empty if `unsaved` does not name all lost variables. `completed`
+ * are the steps after the last end of the session.
  */
 function keptNames(completed: ProgramRun["completed"], { sessionId, unsaved }: SessionOutcome): string[] {
   if (sessionId === undefined || unsaved?.not_kept_total !== undefined) return [];
@@ -168,11 +176,11 @@ async function runChecked(run: Run, context: InvocationContext, program: Checked
   const evaluation = await runReserved(reservation, (onCall) =>
     runProgram(checked, { ...context, paid: reservation }, { ...optionsOf(run, program), onCall }),
   );
-  const { lastValue, completed, permissions, withheld } = evaluation;
+  const { lastValue, completed, permissions, withheld, endedStep } = evaluation;
   // The advice after such a failure is to send the same program again. The repeat must read the same variables.
   const isRepeated = key !== undefined && evaluation.error !== undefined && temporaryErrors.has(evaluation.error.code);
   const unchanged = isRepeated ? readFromSession(checked.steps) : new Set<string>();
-  const use = { completed, withheld, session, readOnly: readOnly === true, unchanged };
+  const use = { completed, withheld, endedStep, session, readOnly: readOnly === true, unchanged };
   const unsaved = ref ? await saveVariables(ref, use, context, charges) : undefined;
   const { responses, error } = withPartialFailure(evaluation, { sessionId, unsaved, isKeyed: key !== undefined });
   const envelope = envelopeOf(requestId, checked.score, {

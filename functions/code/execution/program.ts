@@ -26,6 +26,8 @@ export type ProgramRun = {
   permissions: PermissionSnapshot;
   /** The calls whose answers must not be stored. */
   withheld: Withheld;
+  /** The index of the last step that ended the session; -1 if the program did not end the session. */
+  endedStep: number;
 };
 
 export type RunProgramOptions = CallOptions & {
@@ -132,8 +134,16 @@ export async function runProgram(
     completed,
     permissions,
     withheld,
+    endedStep: endedStepOf(steps, outcome),
     ...(error === undefined ? {} : { error }),
   };
+}
+
+/** The step can have failed after `auth.session.end`, and a step with this call need not make the call. */
+function endedStepOf(steps: readonly CheckedStatement[], { results }: ProgramOutcome): number {
+  const ends = results.filter((one) => "value" in one && one.call.name === "auth.session.end");
+  const made = new Set(ends.map(({ call }) => call));
+  return steps.findLastIndex(({ calls }) => calls.some(({ call }) => made.has(call)));
 }
 
 /** Converts a value to the value that a caller over REST reads: members that are undefined are dropped. */

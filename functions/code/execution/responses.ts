@@ -1,6 +1,6 @@
 import type { CheckedCall, CheckedStatement } from "../checker/checker.ts";
 import type { CallResponse, ProgramError } from "../envelope.ts";
-import { isPageValue } from "../interpreter/values.ts";
+import { isDict, isPageValue } from "../interpreter/values.ts";
 import type { Call, Position } from "../language/ast.ts";
 import { LanguageError, type Diagnostic } from "../language/errors.ts";
 import { resultLimitBytes } from "../language/limits.ts";
@@ -75,6 +75,12 @@ const omittedResult = (value: unknown, bytes: number): { omitted_bytes: number; 
   omitted_bytes: bytes,
   message: `These ${bytes} bytes do not fit: an answer has room for ${resultLimitBytes} in all. ${howToAskForLess(value, bytes, resultLimitBytes)}`,
 });
+
+/** The size of the value that `value` replaces, in bytes; undefined if `value` is no replacement. */
+export function omittedBytesOf(value: unknown): number | undefined {
+  if (!isDict(value) || typeof value["message"] !== "string" || Object.keys(value).length !== 2) return undefined;
+  return typeof value["omitted_bytes"] === "number" ? value["omitted_bytes"] : undefined;
+}
 
 /** The advice fills only this share of the room, because items differ in size. */
 const suggestedShare = 0.9;

@@ -40,6 +40,8 @@ type Done = { completed: boolean };
  * - Steps that only read, and items of comprehensions that only read, run at the same time. They wait for the values
  *   that they need, and for all earlier writes.
  * - A step that writes waits for all earlier steps, so that no read sees a later write.
+ * - A step whose calls may not fit into the limit of calls waits for all earlier steps, so that it takes no calls from
+ *   them.
  * - After a failure no later step begins, and the results of later reads are dropped.
  */
 export async function runSteps(steps: readonly CheckedStatement[], options: RunOptions): Promise<ProgramOutcome> {
@@ -50,11 +52,14 @@ export async function runSteps(steps: readonly CheckedStatement[], options: RunO
   let firstFailed = Number.POSITIVE_INFINITY;
   const runs: Promise<Done>[] = [];
   let allBefore: Promise<unknown> = Promise.resolve();
-  let lastWrite: Promise<unknown> = Promise.resolve();
-  for (const [index, { statement, needs, writes }] of steps.entries()) {
-    const isBarrier = writes || options.concurrency === 1;
+  let lastBarrier: Promise<unknown> = Promise.resolve();
+  let callsUntilHere = 0;
+  for (const [index, { statement, needs, writes, mostCalls }] of steps.entries()) {
+    callsUntilHere += mostCalls;
+    const mayNotFit = mostCalls > 0 && callsUntilHere > callLimit;
+    const isBarrier = writes || mayNotFit || options.concurrency === 1;
     const needed = [...needs.values()].flatMap((step) => runs[step ?? -1] ?? []);
-    const dependencies: Promise<unknown>[] = isBarrier ? [allBefore] : [lastWrite, ...needed];
+    const dependencies: Promise<unknown>[] = isBarrier ? [allBefore] : [lastBarrier, ...needed];
     const log: StepLog = { results: (logs[index] = []), isAborted: () => firstFailed < index };
     const runStep = async (): Promise<Done> => {
       await Promise.all(dependencies);
@@ -77,7 +82,7 @@ export async function runSteps(steps: readonly CheckedStatement[], options: RunO
     const run = runStep();
     runs.push(run);
     allBefore = Promise.all([allBefore, run]);
-    if (isBarrier) lastWrite = run;
+    if (isBarrier) lastBarrier = run;
   }
   await allBefore;
   if (firstFailed === Number.POSITIVE_INFINITY) return { results: logs.flat(), values };

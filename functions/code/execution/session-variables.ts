@@ -41,6 +41,8 @@ function withheldSteps(steps: readonly Pick<CheckedStatement, "calls" | "needs">
 type SessionUse = {
   completed: readonly { step: CheckedStatement; value: unknown }[];
   withheld: Withheld;
+  /** The index of the last step that ended the session, or -1. Variables that were assigned until then are gone. */
+  endedStep: number;
   /** The session as it was loaded, if the program used its variables. */
   session: Session | undefined;
   /** Whether the program may only read. Its session then keeps all variables unchanged. */
@@ -73,11 +75,11 @@ export const readFromSession = (steps: readonly Pick<CheckedStatement, "needs">[
  */
 export async function saveVariables(
   ref: SessionRef,
-  { completed, withheld, session, readOnly, unchanged }: SessionUse,
+  { completed, withheld, endedStep, session, readOnly, unchanged }: SessionUse,
   { log }: Pick<InvocationContext, "log">,
   charges: RequestCharges,
 ): Promise<UnsavedVariables | undefined> {
-  const assigned = assignedVariables(completed, withheld);
+  const assigned = assignedVariables({ completed, withheld, endedStep });
   const names = [...assigned.keys()];
   const changes = new Map([...assigned].filter(([name]) => !unchanged.has(name)));
   const former = names
@@ -116,17 +118,20 @@ function unsavedVariables(unsaved: readonly NotKept[]): UnsavedVariables | undef
   return { not_kept: named, ...(unsaved.length > namedVariables ? { not_kept_total: unsaved.length } : {}) };
 }
 
-/** The last value of each assigned variable. Variables that were assigned before `auth.session.end` are left out. */
-function assignedVariables(completed: SessionUse["completed"], withheld: Withheld): Map<string, StoredVariable> {
+/** The last value of each assigned variable. Variables that were assigned before the session ended are left out. */
+function assignedVariables({
+  completed,
+  withheld,
+  endedStep,
+}: Pick<SessionUse, "completed" | "withheld" | "endedStep">): Map<string, StoredVariable> {
   const isWithheld = withheldSteps(
     completed.map(({ step }) => step),
     withheld,
   );
-  const ended = completed.findLastIndex(({ step }) => step.calls.some(({ call }) => call.name === "auth.session.end"));
   const changes = new Map<string, StoredVariable>();
   for (const [index, { step, value }] of completed.entries()) {
     const { target } = step.statement;
-    if (index <= ended || target === undefined) continue;
+    if (index <= endedStep || target === undefined) continue;
     changes.set(target, isWithheld[index] ? { gone: "secret" } : { value });
   }
   return changes;

@@ -37,7 +37,7 @@ export const messages = {
   constant: (name: string) => `${name} is a constant: choose another name.`,
   twice: (name: string) => `${name} is given twice.`,
   word: (name: string) => `\`${name}\` is a reserved word: write ["${name}"] for .${name}.`,
-  keyQuotes: (name: string) => `Put a key in quotes: "${name}".`,
+  keyQuotes: (name: string) => `Put a key in quotes: "${name}". If ${name} is a variable, write (${name}).`,
   arrow: (name: string) => `Write \`${name}=value\`: arguments take \`=\`.`,
   nesting: (most: number) => `Brackets, signs and \`else\` nest ${most} deep at most.`,
   bytes: (most: number) => `A program can have ${most} bytes at most.`,

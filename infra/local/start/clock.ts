@@ -4,14 +4,14 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
-import { clock, dayMs, setClockAhead } from "../../../shared/core/time.ts";
+import { clock, dayMs, hourMs, minuteMs, setClockAhead } from "../../../shared/core/time.ts";
 import { reasonOf, StartProblem, startCommand } from "../command-line.ts";
 import { type Answer, isJson, jsonAnswer, parseJson } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
 
 const ClockState = z.object({ ahead_ms: z.int().min(0) });
 
-/** The time by which a request moves the clock ahead. The limits keep one move within the dates that can be stored. */
+/** The time by which a request moves the clock ahead. */
 const Advance = z
   .strictObject({
     days: z.int().min(0).max(3_650).default(0),
@@ -21,6 +21,9 @@ const Advance = z
   .refine(({ days, hours, minutes }) => days + hours + minutes > 0, {
     error: "Give the days, hours or minutes to move the clock ahead",
   });
+
+/** The latest time of the clock, in milliseconds since 1970. Times are compared as text, with a year of four digits. */
+const latestMs = Date.parse("9999-12-31T23:59:59.999Z");
 
 const fileIn = (dataDir: string): string => join(dataDir, "clock.json");
 
@@ -50,7 +53,8 @@ async function readAhead(dataDir: string): Promise<number> {
 /**
  * `/_local/clock`: the product's clock. The clock never goes back. Access tokens use the machine's time instead.
  * - GET: the time.
- * - POST: moves the clock ahead by `days`, `hours` and `minutes`. The workers then check for due work.
+ * - POST: moves the clock ahead by `days`, `hours` and `minutes`. The workers then check for due work. A time after the
+ *   year 9999 is refused with 422.
  */
 export async function clockPaths(dataDir: string, onMoved: () => void): Promise<LocalPath[]> {
   let aheadMs = await readAhead(dataDir);
@@ -61,7 +65,10 @@ export async function clockPaths(dataDir: string, onMoved: () => void): Promise<
     if (!isJson({ headers })) return jsonAnswer(415, { message: "Send the body as `Content-Type: application/json`." });
     const { success, data, error } = Advance.safeParse(parseJson(body.toString()));
     if (!success) return jsonAnswer(422, { message: z.prettifyError(error) });
-    aheadMs += data.days * dayMs + data.hours * 3_600_000 + data.minutes * 60_000;
+    const newAheadMs = aheadMs + data.days * dayMs + data.hours * hourMs + data.minutes * minuteMs;
+    if (Date.now() + newAheadMs > latestMs)
+      return jsonAnswer(422, { message: "The clock cannot be later than the year 9999." });
+    aheadMs = newAheadMs;
     await writeFile(`${fileIn(dataDir)}.new`, JSON.stringify({ ahead_ms: aheadMs }), { mode: 0o600, flush: true });
     await rename(`${fileIn(dataDir)}.new`, fileIn(dataDir));
     setClockAhead(aheadMs);

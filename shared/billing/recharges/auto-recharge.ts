@@ -93,13 +93,17 @@ const attemptsPerDay = 4;
 /** The attempts on the day of `now`, with one more attempt. */
 export function withAttempt({ attempts }: StoredSettings, now: Date): NonNullable<StoredSettings["attempts"]> {
   const day = dayOf(now);
-  return { day, count: (attempts?.day === day ? attempts.count : 0) + 1 };
+  // A clock that is behind must not begin the count of a day again.
+  return attempts !== undefined && attempts.day >= day
+    ? { day: attempts.day, count: attempts.count + 1 }
+    : { day, count: 1 };
 }
 
 /** The time before which no recharge begins. Undefined if a recharge may begin now. */
 export function waitsUntil(settings: StoredSettings, now: Date): string | undefined {
-  const tomorrow = startOf(plusDays(dayOf(now), 1)).toISOString();
-  const ends = [settings.retry_at ?? "", withAttempt(settings, now).count > attemptsPerDay ? tomorrow : ""];
+  const { day, count } = withAttempt(settings, now);
+  const nextDay = startOf(plusDays(day, 1)).toISOString();
+  const ends = [settings.retry_at ?? "", count > attemptsPerDay ? nextDay : ""];
   const last = ends.toSorted().at(-1) ?? "";
   return last > now.toISOString() ? last : undefined;
 }

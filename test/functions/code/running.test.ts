@@ -241,6 +241,22 @@ test("independent reads run at the same time, twenty at most, and writes keep th
   expect(toy.calls[30]).toBe('notes.add {"text":"w"}');
 });
 
+test("statements that may need more than 200 calls together run one after another, so the earlier ones complete", async () => {
+  const toy = newToy();
+  const program = `a = [notes.get(id=str(n)).id for n in range(150)]\nb = [notes.get(id=str(n)).id for n in range(100)]`;
+  const answer = await runToy(program, toy);
+  expect(answer.error).toMatchObject({ code: "too_many_calls", line: 2 });
+  expect(answer.error?.message).toContain("with 50 left");
+  expect(answer.completed).toHaveLength(1);
+  expect(toy.calls).toHaveLength(150);
+  const longList = "xs = [str(n) for n in range(150)]\nys = notes.echo(value=xs)";
+  const unknown = await runToy(
+    `${longList}\na = [notes.get(id=y) for y in ys]\nb = [notes.get(id=y) for y in ys]`,
+    toy,
+  );
+  expect([unknown.error?.code, unknown.completed.length]).toEqual(["too_many_calls", 3]);
+});
+
 test("results of later reads are left out if an earlier read failed", async () => {
   let release: (() => void) | undefined;
   const waits = new Promise<void>((resolve) => (release = resolve));

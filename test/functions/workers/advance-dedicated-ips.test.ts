@@ -93,13 +93,9 @@ test("an IP without the right reverse DNS after a day is deleted, its hold is re
   expect(waits).toEqual([1, 2, 5, 10, 30, 60, 180, 360, 720]);
   expect((await storedIp(account, id))?.status_reason).toContain("is somebody.else.example. It must be");
   expect(await wallet(account)).toEqual({ posted: 100_000, available: 97_500 });
-  await advanceIp(
-    account.id,
-    id,
-    (await storedIp(account, id))?.due_at ?? "",
-    workAt(new Date(Date.parse(created_at) + dayMs)),
-  );
-  expect(await storedIp(account, id)).toBeUndefined();
+  await advance(account, id);
+  expect(await dueAt(account, id)).toBe(Date.parse(created_at) + dayMs);
+  expect(await advance(account, id)).toBeUndefined();
   expect(await wallet(account)).toEqual({ posted: 100_000, available: 100_000 });
   expect(await holderOf(ip)).toMatchObject({ state: "faulty" });
   expect(await dueOf(id)).toEqual([]);

@@ -154,3 +154,20 @@ test("a service account has one event 7 days and another 1 day before it expires
   await handler();
   expect(await told()).toHaveLength(3);
 });
+
+test("a run that is late records only the latest notice, and none after the service account has expired", async () => {
+  const account = await newAccount();
+  const day = 24;
+  const make = async (days: number) => {
+    const args = { account_id: account.id, name: "Deploys", expires_at: inHours(days * day) };
+    return (await attempt("auth.service_accounts.create", args, account.owner)).body;
+  };
+  await make(8);
+  const { id } = await make(10);
+  setClockAhead(9.5 * day * hourMs);
+  await handler();
+  expect((await recorded(account, "auth.service_account.expiring")).map(({ resource_id }) => resource_id)).toEqual([
+    id,
+  ]);
+  expect(await dueTasks()).toBe(0);
+});

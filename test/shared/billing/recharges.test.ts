@@ -171,6 +171,13 @@ test("at most four charges are tried on a day, even with new cards, and the next
   }
   expect(scene.charges).toHaveLength(4);
   expect(await scene.settings()).toMatchObject({ state: "waiting", retry_at: "2026-03-03T00:00:00.000Z" });
+  // A worker whose clock is behind does not begin the count again.
+  await scene.enter("declined");
+  scene.on("2026-03-01", "23:59");
+  await scene.watch();
+  await scene.sweep();
+  expect(scene.charges).toHaveLength(4);
+  expect(await scene.settings()).toMatchObject({ state: "waiting", retry_at: "2026-03-03T00:00:00.000Z" });
   scene.on("2026-03-02", "19:00");
   await scene.enter("works");
   scene.on("2026-03-03");

@@ -40,6 +40,19 @@ test("a failed delivery is sent again at its time, with the same body and id, un
   expect(await stillDue(scene)).toBe(0);
 });
 
+test("a delivery is sent again also if its event is older than the retention, as in a replay", async () => {
+  const scene = await newScene();
+  const { url, received } = await keepingReceiver((count) => ({ status: count < 2 ? 503 : 204 }));
+  await scene.subscribe(url);
+  const event = scene.event();
+  scene.passMinutes(40 * 24 * 60);
+  expect(await dispatch(event, scene.work)).toEqual(["pending"]);
+  const [due] = await readDue(scene.work.table, farFuture);
+  scene.passUntil(due?.at);
+  expect(await sweep(scene.work)).toEqual({ due: 1, succeeded: 1 });
+  expect(received.map(({ headers }) => headers["webhook-id"])).toEqual([event.id, event.id]);
+});
+
 test("after three days without a success a delivery has failed, and its webhook is disabled as failing", async () => {
   const scene = await newScene();
   const { url, received } = await keepingReceiver(() => ({ status: 500 }));

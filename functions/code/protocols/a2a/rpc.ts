@@ -1,3 +1,5 @@
+import * as z from "zod";
+
 import { type InvalidInput, Problem } from "../../../../shared/core/errors.ts";
 import { isIdempotencyKey } from "../../../../shared/http/input.ts";
 import type { InvocationContext } from "../../../../shared/http/invoke.ts";
@@ -115,9 +117,11 @@ async function sendMessage(
   return replayed ? { ...answer, headers: { ...answer.headers, "idempotency-replayed": "true" } } : answer;
 }
 
-/** Answers an empty list, because tasks are not stored. */
+const PageSize = z.int().min(1).max(100).nullish();
+
+/** Answers an empty list, because tasks are not stored. Throws `invalidParams` for a page size outside 1 to 100. */
 function listTasks({ id, params }: RpcRequest): Response {
-  const { pageSize } = params;
-  const size = typeof pageSize === "number" && pageSize >= 1 && pageSize <= 100 ? Math.floor(pageSize) : 50;
-  return result(id, { tasks: [], nextPageToken: "", pageSize: size, totalSize: 0 });
+  const { success, data } = PageSize.safeParse(params["pageSize"]);
+  if (!success) throw new A2aError("invalidParams", "pageSize: Write a whole number from 1 to 100.");
+  return result(id, { tasks: [], nextPageToken: "", pageSize: data ?? 50, totalSize: 0 });
 }

@@ -42,13 +42,14 @@ export async function callTool(
   const tool = toolNames.find((name) => name === params["name"]);
   if (tool === undefined) return failure(id, errorCodes.invalidParams, noTool(params["name"]));
   const parsed = ToolArguments.safeParse(params["arguments"], { error: inWords });
+  const requestId = requestIdIn(params) ?? String(id);
   const progress = new ProgressLog(progressTokenIn(params), context);
   const follower = { isCancelled: watchCancellation(id, context, endsWithConnection), progressed: progress.note };
   const envelope = refused
-    ? overLimit(String(id), refused)
+    ? overLimit(requestId, refused)
     : parsed.success
-      ? await run(tool, id, { ...parsed.data, follower }, context)
-      : refuseArguments(tool, id, parsed.error);
+      ? await run(tool, requestId, { ...parsed.data, follower }, context)
+      : refusalOf(requestId, "invalid_argument", argumentsMessage(tool, parsed.error));
   const results = parsed.data?.results ?? defaultResults[tool];
   const text = JSON.stringify(results === "all" ? CodeResponse.parse(envelope) : summarizeResults(envelope));
   const content = [{ type: "text", text }];
@@ -104,8 +105,9 @@ function streamOf(notifications: readonly object[], { body = "", ...answer }: Re
 const noTool = (name: unknown): string =>
   `${typeof name === "string" ? `There is no tool ${clip(name)}` : "name must be a string"}; the tools are ${toolNames.join(" and ")}`;
 
-const refuseArguments = (tool: string, id: Id, wrong: z.ZodError): CodeResponse =>
-  refusalOf(String(id), "invalid_argument", argumentsMessage(tool, wrong));
+/** The `request_id` of a call, also if its other arguments are not valid; undefined if it has no valid one. */
+const requestIdIn = ({ arguments: args }: RpcRequest["params"]): string | undefined =>
+  z.object({ request_id: ToolArguments.shape.request_id }).safeParse(args).data?.request_id;
 
 /**
  * Runs a program. The run is idempotent only if the client sent a `request_id`, because clients reuse small JSON-RPC
@@ -113,12 +115,11 @@ const refuseArguments = (tool: string, id: Id, wrong: z.ZodError): CodeResponse 
  */
 async function run(
   tool: string,
-  id: Id,
+  requestId: string,
   parsed: z.output<typeof ToolArguments> & { follower: Follower },
   context: InvocationContext,
 ): Promise<CodeResponse> {
   const { code, dry_run: dryRun, session_id: sessionId, request_id: sent, follower } = parsed;
-  const requestId = sent ?? String(id);
   const program = { code, requestId, sessionId, dryRun, readOnly: tool === queryName || undefined, follower };
   try {
     return sent === undefined

@@ -1,7 +1,7 @@
 import { holdsSecret } from "../../../../shared/http/route.ts";
 import { catalogue, isWrite } from "../../catalogue.ts";
 import type { CallResponse, CodeResponse, ProgramError } from "../../envelope.ts";
-import { howToAskForLess } from "../../execution/responses.ts";
+import { howToAskForLess, omittedBytesOf } from "../../execution/responses.ts";
 import { isDict } from "../../interpreter/values.ts";
 import { resultLimitBytes } from "../../language/limits.ts";
 
@@ -62,10 +62,10 @@ function entriesOf(responses: readonly CallResponse[], shown: { lastValue: strin
     if (one.status === "failed") return { ...one, error: { code: one.error.code } };
     if (one.status === "skipped") return one;
     const { result, ...entry } = one;
-    const bytes = byteLength(JSON.stringify(result ?? null));
-    if (!isWrite(one.function) || isInLastValue(one.function, result, shown.lastValue) || bytes > room) {
-      return { ...entry, bytes };
-    }
+    const omitted = omittedBytesOf(result);
+    const bytes = omitted ?? byteLength(JSON.stringify(result ?? null));
+    const isLeftOut = !isWrite(one.function) || isInLastValue(one.function, result, shown.lastValue) || bytes > room;
+    if (omitted !== undefined || isLeftOut) return { ...entry, bytes };
     room -= bytes;
     return one;
   });

@@ -45,6 +45,23 @@ const give = (account: Account, subject: string, key: string, expires_at?: strin
 const accountsOf = async ({ token }: Pick<User, "token">): Promise<{ items: { id: string }[]; total: number }> =>
   (await request("GET", "/v1/public/accounts", { token })).body;
 
+test("a repeat after the end of the grant gets the stored answer, and a new request with a past end is refused", async () => {
+  const account = await newAccount();
+  const path = `/v1/public/accounts/${account.id}/auth/authorizations`;
+  const { account_id: _, ...capability } = capabilityFor(account, newUser().id, "domain.view");
+  const body = { ...capability, expires_at: inHours(1) };
+  const send = (key: string) =>
+    request("POST", path, { token: account.owner.token, body, headers: { "idempotency-key": key } });
+  const first = await send("one");
+  later(2);
+  const repeat = await send("one");
+  expect([first.status, repeat.status, repeat.text]).toEqual([201, 201, first.text]);
+  const refused = { status: 422, body: { detail: [{ loc: ["body", "expires_at"], type: "value_error" }] } };
+  expect(await send("two")).toMatchObject(refused);
+  setClockAhead(0);
+  expect((await send("two")).status).toBe(201);
+});
+
 describe.each(entryPoints)("by %s", (entryPoint) => {
   const attempt = through(entryPoint);
 

@@ -102,6 +102,19 @@ test("the message for an unknown argument names the intended one, and for a miss
   ]);
 });
 
+test("a literal list, dict or None in a variable is checked by the schema, unless a condition mentions the variable", () => {
+  expect(faultsOf('c = [{"tags": [1]}]\ncontacts.add(list=c)', withContacts)).toHaveLength(1);
+  expect(faultsOf('c = {"tags": ["a"], "email": "b"}\ncontacts.add(list=[c])', withContacts)).toEqual([
+    "2:20 invalid_argument contacts.add does not take this list[0].tags[0]: Write a number, not a string.",
+  ]);
+  expect(faultsOf('e = "b"; c = {"email": e}\ncontacts.add(list=[c, c])', withContacts)).toEqual([]);
+  expect(faultsOf('c = {"email": "b"}\nc = contacts.get()\ncontacts.add(list=c)', withContacts)).toEqual([]);
+  expect(faultsOf("c = [{}]\ncontacts.add(list=c) if len(c) > 2 else 1", withContacts)).toEqual([]);
+  expect(faultsOf("n = None\ncontacts.add(page_size=n)", withContacts)).toHaveLength(1);
+  const long = JSON.stringify([{ email: "b" }, ...Array.from({ length: 99 }, () => ({}))]);
+  expect(faultsOf(`c = ${long}\ncontacts.add(list=c)`, withContacts)).toEqual([]);
+});
+
 test("a literal argument is checked by the schema of its function", () => {
   expect(faultsOf("accounts.list(page=0,\n page_size=101, status=false, client_id=12)")).toEqual([
     "2:41 invalid_argument accounts.list does not take this client_id: Write a string, not a number.",

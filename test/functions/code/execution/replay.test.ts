@@ -205,6 +205,41 @@ todo = todo[2:]
     const left = await send(account, "todo", { request_id: "last" });
     expect(left.body.result.last_value).toEqual(["C"]);
   });
+
+  test("can be sent again when a write that a dead process had begun is free again", async () => {
+    const account = await newAccount();
+    await send(account, 'todo = ["A", "B"]', { request_id: "first" });
+    const code = `
+now = todo
+todo = []
+a = workspaces.add(account_id="${account.id}", name=now[0])
+workspaces.add(account_id="${account.id}", name=now[1])`;
+    const start = Date.now();
+    let ms = 0;
+    // The second write begins 15 seconds after the first one.
+    const follower = { isCancelled: async () => false, progressed: () => void (ms = Math.max(ms, 15_000)) };
+    const run = async () =>
+      (
+        await executeIdempotently(
+          { code, requestId: "r", sessionId: "s", follower },
+          faultyContext(account.owner, () => new Date(start + ms)),
+        )
+      ).envelope;
+    await withFault("death", { transaction: 1 }, () => run().catch(() => undefined));
+    expect(ms).toBe(15_000);
+    ms = 31_000;
+    expect(await run()).toMatchObject({
+      status: "failed",
+      error: {
+        code: "idempotency_in_flight",
+        message: expect.stringContaining("send the same program with the same request_id again"),
+      },
+      session: { not_kept: [{ name: "todo", code: "not_stored" }] },
+    });
+    ms = 46_000;
+    expect(await run()).toMatchObject({ status: "completed" });
+    expect(await namesIn(account)).toEqual(["A", "B"]);
+  });
 });
 
 /** A program that adds, changes and deletes, so its writes would fail or show if they were made twice. */

@@ -188,6 +188,26 @@ test("auth.session.get shows the variables of earlier programs, end deletes them
   expect(after.result.last_value).toEqual(["b"]);
 });
 
+test("a call of auth.session.end that is not made keeps the variables of the program", async () => {
+  const user = newUser();
+  await runFor(user, "x = 1\na = [2]\nlen(a) == 0 and auth.session.end()", inSession);
+  expect((await runFor(user, "[x, a]", inSession)).result.last_value).toEqual([1, [2]]);
+});
+
+test("a program that ends its session and then fails keeps no variables of before, and does not say so", async () => {
+  const account = await newAccount();
+  const add = (name: string) => `workspaces.add(account_id="${account.id}", name="${name}")`;
+  await runFor(account.owner, add("Taken"));
+  const inOneStep = `w = ${add("A")}\n[auth.session.end(), ${add("Taken")}]`;
+  const inTwoSteps = `w = ${add("B")}\nauth.session.end()\n${add("Taken")}`;
+  for (const code of [inOneStep, inTwoSteps]) {
+    const { error } = await runFor(account.owner, code, inSession);
+    expect(error).toMatchObject({ code: "workspace_name_taken", message: expect.stringContaining("earlier call") });
+    expect(error?.message).not.toContain("kept in session");
+    expect((await runFor(account.owner, "w", inSession)).error).toMatchObject({ code: "unknown_variable" });
+  }
+});
+
 test("without a session_id, the functions of sessions are refused before anything runs", async () => {
   const { error, responses } = await runFor(newUser(), "me.get()\nauth.session.get()");
   expect(responses).toEqual([]);

@@ -41,6 +41,17 @@ test.each(["", "{}", '{"days": -1}', '{"days": 1.5}', '{"weeks": 1}', '{"days": 
   },
 );
 
+test("the page refuses a time after the year 9999, because stored times are compared as text", async () => {
+  const folder = newFolder();
+  const ahead_ms = Date.parse("9999-12-30T00:00:00Z") - Date.now();
+  await writeFile(join(folder, "clock.json"), JSON.stringify({ ahead_ms }));
+  const { move, moves } = await open(folder);
+  const text = await readFile(join(folder, "clock.json"), "utf8");
+  expect(await move('{"days": 3}')).toMatchObject({ status: 422, message: expect.stringContaining("9999") });
+  expect([moves, await readFile(join(folder, "clock.json"), "utf8")]).toEqual([[], text]);
+  expect(await move('{"days": 1}')).toMatchObject({ status: 200 });
+});
+
 test.each(["", "{", "{}", '{"ahead_ms":-1}'])(
   "an error names a clock file with the content %j and the ways out, and does not change the file",
   async (content) => {

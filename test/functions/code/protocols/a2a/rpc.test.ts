@@ -246,6 +246,10 @@ describe("the protocol of an agent that keeps no tasks", () => {
     expect(body.result).toEqual({ tasks: [], nextPageToken: "", pageSize: 10, totalSize: 0 });
   });
 
+  test.each([0, 101, 1.5, "x", true])("refuses the page size %j", async (pageSize) => {
+    expect(errorOf(await rpc(newUser().token, "ListTasks", { pageSize }))).toEqual([200, 7, -32602, "INVALID_PARAMS"]);
+  });
+
   test.each(["1.0", "1.0.1"])("accepts version %s, as a header or in the query", async (version) => {
     const { token } = newUser();
     const body = { jsonrpc: "2.0", id: "a", method: "ListTasks" };

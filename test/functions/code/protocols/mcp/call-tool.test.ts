@@ -46,6 +46,16 @@ test.each([
   30_000,
 );
 
+test("an answer to invalid arguments or over the rate limit has the request_id of the call", async () => {
+  const account = await newAccount();
+  const invalid = await execute(account, { request_id: "mine", code: 1 });
+  expect(invalid.envelope).toMatchObject({ request_id: "mine", error: { code: "invalid_argument" } });
+  expect((await execute(account, { request_id: "a b", code: "me.get()" })).envelope.request_id).toBe("1");
+  await execute(account, { code: "me.get()\n".repeat(120) });
+  const limited = await execute(account, { request_id: "mine", code: "me.get()" });
+  expect(limited.envelope).toMatchObject({ request_id: "mine", error: { code: "rate_limited" } });
+});
+
 test("the error for a wrong argument names its place and the allowed arguments", async () => {
   const { envelope } = await execute(await newAccount(), { code: "me.get()", session_id: "a b", dryRun: true });
   expect(envelope.error.message).toContain("service_execute takes code");

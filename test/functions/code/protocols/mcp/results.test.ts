@@ -59,6 +59,17 @@ test("the result of a write is left out if the last value has its id, unless the
   expect(responses).toEqual([{ ...write(made), result: undefined, bytes: bytes(made) }, create]);
 });
 
+test("the entry of an omitted result has the size of the result, not of the text in its place", () => {
+  const omitted = { omitted_bytes: 2_000_000, message: "These 2000000 bytes do not fit." };
+  const { responses } = summarizeResults(envelope(1, [read(omitted, 0), read(page(1), 1), write(omitted, 2)])) as {
+    responses: object[];
+  };
+  expect(responses).toEqual([
+    { index: 0, function: "workspaces.list", status: "completed", bytes: 2_000_000 + bytes(page(1)), calls: 2 },
+    { index: 2, function: "workspaces.add", status: "completed", bytes: 2_000_000 },
+  ]);
+});
+
 test("skipped calls of a function are one entry with their number", () => {
   const skipped = Array.from({ length: 3 }, (_, index) => ({
     index,

@@ -22,8 +22,8 @@ export type Restore = { past: Reader; live: Reader; accountId: string; now: Date
 export type Step = { what: "add" | "change" | "remove"; key: Key; writes: (table: Reader) => Promise<Write[]> };
 
 /**
- * The changes of a restore, in order. `conflicts` has a sentence for each conflict that forbids the restore. `zones` has
- * the ids of the domains with a zone in `live`. An interrupted restore leaves zones whose domains it has removed.
+ * The changes of a restore, in order. `conflicts` has a sentence for each conflict that forbids the restore. `zones`
+ * has the ids of the domains with a zone in `live`. An interrupted restore leaves zones whose domains it has removed.
  */
 export type RestorePlan = { steps: Step[]; conflicts: string[]; domains: Domains; zones: Set<string> };
 

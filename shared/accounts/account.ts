@@ -98,7 +98,8 @@ export const StoredAccount = AccountResponse.extend({
   ordinals: z.record(z.string(), z.int()),
   /**
    * The statuses at the end of earlier days, which decide about the charges of these days. Absent if the status has not
-   * changed, or if an earlier version of the product changed it. The present status then counts for all unrecorded days.
+   * changed, or if an earlier version of the product changed it. The present status then counts for all unrecorded
+   * days.
    */
   former_statuses: z.array(z.object({ status: AccountStatus, until: Day })).optional(),
   version: z.int(),

@@ -160,8 +160,9 @@ async function planOf(
     put: { ...stateKey(accountId), ...state, version: state.version + 1 },
     if: state.version === 0 ? "absent" : { version: state.version },
   };
-  // If the wallet has changed since the book was opened, the transaction must fail in two cases: if invoices stay open or
-  // amounts stay owed because the wallet cannot pay them, and if a closed account leaves the queue because nothing is held.
+  // If the wallet has changed since the book was opened, the transaction must fail in two cases: if invoices stay open
+  // or amounts stay owed because the wallet cannot pay them, and if a closed account leaves the queue because nothing
+  // is held.
   const needsUnchangedWallet = isChanged && (owes(book) || book.status === "closed") && !book.postings.some(isOfWallet);
   return {
     value: undefined,

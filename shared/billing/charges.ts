@@ -73,8 +73,9 @@ export const sumOf = (numbers: readonly number[]): number => numbers.reduce((tot
  * The invoice lines for days of one month, in the account's currency.
  * - A monthly price is charged by the day: price × sum of the daily quantities ÷ days of the month. Each line is
  *   rounded once.
- * - Each plan has its own lines for each VAT, at the prices of the month. If all lines of a plan together cost less than
- *   the plan's minimum for its days, another line adds the difference. This line has the VAT of the plan's last day.
+ * - Each plan has its own lines for each VAT, at the prices of the month. If all lines of a plan together cost less
+ *   than the plan's minimum for its days, another line adds the difference. This line has the VAT of the plan's last
+ *   day.
  */
 export const linesOf = (accruals: readonly Accrual[], currency: string): Line[] =>
   usageGroups(accruals, noVat, currency).flatMap(({ lines }) => lines);

@@ -14,8 +14,8 @@ import { nationalRate } from "../wallet/vat.ts";
 import { hasSettings } from "./recharges/auto-recharge.ts";
 
 /**
- * Throws unless accounts can pay in the currency from a day on. It must be a supported currency in which the plans have prices. If
- * VAT is configured, it also needs a rate to the currency of the seller's country.
+ * Throws unless accounts can pay in the currency from a day on. It must be a supported currency in which the plans have
+ * prices. If VAT is configured, it also needs a rate to the currency of the seller's country.
  */
 export function requireOffered(currency: string, day: Day): void {
   const [issue] = AccountCurrency.safeParse(currency).error?.issues ?? [];

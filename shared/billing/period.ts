@@ -148,7 +148,8 @@ async function invoicePeriods(
   const next = nextMonth(month);
   const inMonth = [...found.values()].filter(({ period_start }) => period_start >= month && period_start < next);
   // Many purchases make several invoices of one period. Purchases after the closing or an immediate cancellation make
-  // an invoice for a day that is on another invoice already. So each period is taken once, and periods of such days are left out.
+  // an invoice for a day that is on another invoice already. So each period is taken once, and periods of such days are
+  // left out.
   const periods = [...new Map(inMonth.map((invoice) => [invoice.period_start, invoice])).values()].toReversed();
   return periods.filter(({ period_start }, index) =>
     periods.slice(0, index).every(({ period_end }) => period_end < period_start),

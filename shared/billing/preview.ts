@@ -49,7 +49,9 @@ export const Preview = CostPreview.optional().meta({
 /** The amounts that a call charges and holds at once, in minor units. */
 export type CostsNow = { charged?: number; held?: number };
 
-/** The costs of a call: the amounts that are charged and held at once, and the next invoices with the changes in `book`. */
+/**
+ * The costs of a call: the amounts that are charged and held at once, and the next invoices with the changes in `book`.
+ */
 export async function previewOf(
   table: Reader,
   book: AccountBilling,

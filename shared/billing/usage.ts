@@ -30,9 +30,10 @@ type UsageByDay = {
 /**
  * Reads the usage of an account on the days from `from` on.
  * - A day counts each mailbox that existed on this day, also a mailbox that is deleted or purged since.
- * - A day counts each managed dedicated IP that existed on this day, also an IP that is deleted since. An IP exists from
- *   the day on which it was first ready, when its first days were paid. It is charged from the day on which its prepaid
- *   time ends. An IP that is not ready counts for days after `today` only. `claimed` are IPs that a dry run adds.
+ * - A day counts each managed dedicated IP that existed on this day, also an IP that is deleted since. An IP exists
+ *   from the day on which it was first ready, when its first days were paid. It is charged from the day on which its
+ *   prepaid time ends. An IP that is not ready counts for days after `today` only. `claimed` are IPs that a dry run
+ *   adds.
  */
 export async function readUsage(
   table: Reader,
@@ -76,8 +77,8 @@ const isServedOn = ({ account }: AccountBilling, day: Day): boolean =>
  * The usage to charge for each day from `first` to `last`, with the VAT of the day. Today and each later day on a plan
  * have at least `mailsPerDay` sent mails. `mailsPerDay` is 0 unless future days are estimated.
  * - A day counts the mailboxes and managed dedicated IPs that existed on this day. Future days count the present ones.
- * - If the account was suspended or closed at the end of a day, only the sent mails of this day are charged, if it has a
- *   plan. The account may have been suspended during the day. Days without mails are left out.
+ * - If the account was suspended or closed at the end of a day, only the sent mails of this day are charged, if it has
+ *   a plan. The account may have been suspended during the day. Days without mails are left out.
  * - On a day without a plan, only the managed dedicated IPs are charged, by the default plan. Days without such IPs are
  *   left out.
  * - A day on a plan that needs a managed dedicated IP is charged by the default plan if the account has none.

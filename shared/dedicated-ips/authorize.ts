@@ -84,8 +84,8 @@ const capitalized = (text: string): string => text.charAt(0).toUpperCase() + tex
 
 /**
  * Issues a new setup key and a new relay login to a host. The old key proves nothing any more, so the host's hold on
- * its addresses is not firm any more. If another call has issued the first key meanwhile, and `reissue` is false, issues
- * nothing.
+ * its addresses is not firm any more. If another call has issued the first key meanwhile, and `reissue` is false,
+ * issues nothing.
  */
 async function issueKey(
   found: StoredIp,

@@ -12,9 +12,9 @@ import type { Write } from "../table/writes.ts";
 
 /**
  * Removes the zone of a domain from the nameservers permanently. The provider may have made a zone whose id a process
- * could not store. To find such a zone of a verified or registered domain, this function asks the provider to create the zone with
- * the same reference again. Does nothing for an external domain whose `handover` is null. Throws 503 when the provider
- * does not answer, and while another process syncs the zone.
+ * could not store. To find such a zone of a verified or registered domain, this function asks the provider to create
+ * the zone with the same reference again. Does nothing for an external domain whose `handover` is null. Throws 503 when
+ * the provider does not answer, and while another process syncs the zone.
  */
 export async function removeZone(domain: StoredDomain, writer: Writer, dns: Dns): Promise<void> {
   const { account_id, id, name, nameservers, verified_at, registration, dns_mode, handover } = domain;

@@ -116,7 +116,9 @@ export function newCheckoutToken(at: Date): { reference: string; token: string; 
   return { reference, token: `${reference}.${secret}`, token_hash: hashOf(secret).toString("hex") };
 }
 
-/** The row of a result page's token. `read` finds the row by its reference. Undefined if the token is not of the row. */
+/**
+ * The row of a result page's token. `read` finds the row by its reference. Undefined if the token is not of the row.
+ */
 export async function rowOfToken<T extends { token_hash: string }>(
   token: string,
   read: (reference: string) => Promise<T | undefined>,

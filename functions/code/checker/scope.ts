@@ -57,8 +57,8 @@ export class Variables {
   }
 
   /**
-   * The value of a literal, or of a variable whose value the program's text shows. Undefined if the value is unknown, or
-   * if a surrounding condition mentions the variable: a run may then skip the expression for this value.
+   * The value of a literal, or of a variable whose value the program's text shows. Undefined if the value is unknown,
+   * or if a surrounding condition mentions the variable: a run may then skip the expression for this value.
    */
   known(node: Expression, loops: LoopVariables): unknown {
     if (node.kind === "literal") return node.value;

@@ -165,8 +165,8 @@ function callOf(name: string, catalogue: Catalogue): string {
 }
 
 /**
- * The message for an invalid access to a value of a type. `key` is the member or index; undefined for a slice, or if the
- * program computes the key. `of` is the value as the program writes it.
+ * The message for an invalid access to a value of a type. `key` is the member or index; undefined for a slice, or if
+ * the program computes the key. `of` is the value as the program writes it.
  */
 export function invalidAccess(
   access: InvalidAccess,

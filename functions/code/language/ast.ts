@@ -8,7 +8,9 @@ type Node<Kind extends string, Members = unknown> = {
   at: Position;
   /** The calls in the node. The first `callsIn` of the node sets this member. */
   calls?: readonly Call[];
-  /** The number of calls that every evaluation of the node makes. The first `leastCalls` of the node sets this member. */
+  /**
+   * The number of calls that every evaluation of the node makes. The first `leastCalls` of the node sets this member.
+   */
   leastCalls?: number;
 } & Members;
 

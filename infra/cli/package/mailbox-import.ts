@@ -77,7 +77,9 @@ function faultOf({ email, domain, cells }: PersonRow, seen: ReadonlySet<string>)
   return undefined;
 }
 
-/** Reads the rows of a CSV file with a header. Throws a `Failure` that names the missing columns or a wrong separator. */
+/**
+ * Reads the rows of a CSV file with a header. Throws a `Failure` that names the missing columns or a wrong separator.
+ */
 function readRows(file: string): PersonRow[] {
   const { columns, records } = parseFile(file);
   if (columns.length === 0) throw new Failure(`${file} is empty. It needs the columns ${requiredColumns.join(", ")}.`);

@@ -17,8 +17,8 @@ const lineOf = ({ occurred_at, event_type, actor, resource }: AuditEntry): strin
 const longestWaitMs = 60_000;
 
 /**
- * Returns the wait before the request is made again after an error, in milliseconds: twice the last wait, or the time in
- * `Retry-After`. Throws the error if it is not temporary.
+ * Returns the wait before the request is made again after an error, in milliseconds: twice the last wait, or the time
+ * in `Retry-After`. Throws the error if it is not temporary.
  */
 function waitAfter(error: unknown, lastMs: number): number {
   const isFromApi = error instanceof ApiError;

@@ -14,7 +14,9 @@ const accountField = document.querySelector<HTMLInputElement>("#try-path-account
 
 type TriedRequest = { path: string; init: RequestInit };
 
-/** Builds the request from the form. Throws an error with a message for the reader if the token or the body is wrong. */
+/**
+ * Builds the request from the form. Throws an error with a message for the reader if the token or the body is wrong.
+ */
 function formRequest(filled: HTMLFormElement): TriedRequest {
   const query = new URLSearchParams();
   const headers = new Headers();

@@ -70,8 +70,8 @@ const registryPage = (status: number, notice = ""): Answer =>
 type Told = { status?: number; message: string; more?: object };
 
 /**
- * Answers a form of the registry's page with the page and the result of `act`. Answers the same input as JSON with JSON.
- * Refuses the form of another site (403), and an input that does not match the schema (422).
+ * Answers a form of the registry's page with the page and the result of `act`. Answers the same input as JSON with
+ * JSON. Refuses the form of another site (403), and an input that does not match the schema (422).
  */
 export async function formAnswer<T>(
   request: LocalRequest,

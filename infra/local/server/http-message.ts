@@ -93,8 +93,9 @@ export function sendAnswer(response: ServerResponse, { status, headers, body }: 
 export const maxBodyBytes = 10 * 1024 * 1024;
 
 /**
- * Reads the body of a request. Returns null as soon as the body exceeds `maxBodyBytes`. Still reads and discards the rest,
- * because some senders read the answer only after they have sent the whole body. Rejects if the sender disconnects.
+ * Reads the body of a request. Returns null as soon as the body exceeds `maxBodyBytes`. Still reads and discards the
+ * rest, because some senders read the answer only after they have sent the whole body. Rejects if the sender
+ * disconnects.
  */
 export function readBody(request: IncomingMessage): Promise<Buffer | null> {
   return new Promise((resolve, reject) => {

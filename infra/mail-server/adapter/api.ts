@@ -127,8 +127,8 @@ function openWarnings(log: (text: string) => void) {
 }
 
 /**
- * Calls the endpoints of the API, with connections that stay open. If the connection breaks, repeats the request once. If
- * the API refuses the key or a request, `log` gets a line, but at most one line a minute.
+ * Calls the endpoints of the API, with connections that stay open. If the connection breaks, repeats the request once.
+ * If the API refuses the key or a request, `log` gets a line, but at most one line a minute.
  */
 export function openApi(
   { api, mail_key }: Pick<AdapterSettings, "api" | "mail_key">,

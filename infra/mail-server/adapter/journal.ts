@@ -60,9 +60,9 @@ const nextClosed = (folder: string, endpoint: Endpoint): string | undefined =>
 
 /**
  * Keeps reports in files until the API has accepted them. An added entry is reported even if this process dies. The API
- * counts each entry only once, because a repeated file has the same batch id. If the API refuses a batch, its halves are
- * sent as batches of their own, and so on. So only the refused entries themselves are not reported. They move to the
- * folder `rejected`.
+ * counts each entry only once, because a repeated file has the same batch id. If the API refuses a batch, its halves
+ * are sent as batches of their own, and so on. So only the refused entries themselves are not reported. They move to
+ * the folder `rejected`.
  */
 export function openJournal(folder: string, api: Api, log: (text: string) => void) {
   const rejected = join(folder, "rejected");
@@ -106,8 +106,8 @@ export function openJournal(folder: string, api: Api, log: (text: string) => voi
       appendFileSync(openFile(endpoint), entries.map((one) => `\n${JSON.stringify(one)}`).join(""));
     },
     /**
-     * Sends all stored entries. Rejects if the API cannot accept a batch now. The remaining entries of the endpoint then
-     * wait for the next call.
+     * Sends all stored entries. Rejects if the API cannot accept a batch now. The remaining entries of the endpoint
+     * then wait for the next call.
      */
     flush: (): Promise<void> => tryAll(endpoints.map((endpoint) => () => flushTo(endpoint))),
   };

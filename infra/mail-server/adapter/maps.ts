@@ -80,8 +80,8 @@ async function lookUp(api: Api, first: string): Promise<Lookups> {
 }
 
 /**
- * Returns the mailboxes and the outside addresses that get the mail to an address. The result is empty if the address is
- * not here, or if nobody gets the mail. The function follows each address once, so two accounts can forward to each
+ * Returns the mailboxes and the outside addresses that get the mail to an address. The result is empty if the address
+ * is not here, or if nobody gets the mail. The function follows each address once, so two accounts can forward to each
  * other. A mailbox with `keep_copy` false keeps the mail in two cases: nobody gets a copy, or all copies lead back to
  * the mailbox.
  */

@@ -35,8 +35,8 @@ const sourceOf = (service: string): string | undefined => {
 const dayMs = 86_400_000;
 
 /**
- * The time of a line. Postfix writes the local time without a year. So this is the latest such time that is at most a day
- * after `now`, and at the latest `now`. A text that is no time counts as `now`.
+ * The time of a line. Postfix writes the local time without a year. So this is the latest such time that is at most a
+ * day after `now`, and at the latest `now`. A text that is no time counts as `now`.
  */
 function lineTime(text: string, now: Date): Date {
   const year = now.getFullYear();
@@ -52,10 +52,10 @@ const mostLetters = 20_000;
 type Letter = { sender: string; deferred: Set<string> };
 
 /**
- * Returns a function that reads one line of the outgoing Postfix's log, and returns its events. A line about a recipient
- * is an event. A line that says that a letter waited too long is an event for each recipient to whom the last try did
- * not deliver. The sender of a letter is in an earlier line, which Postfix writes before every try. The function keeps
- * the letters that are being delivered in `letters`, by their queue id.
+ * Returns a function that reads one line of the outgoing Postfix's log, and returns its events. A line about a
+ * recipient is an event. A line that says that a letter waited too long is an event for each recipient to whom the last
+ * try did not deliver. The sender of a letter is in an earlier line, which Postfix writes before every try. The
+ * function keeps the letters that are being delivered in `letters`, by their queue id.
  */
 function readDeliveries(letters: Map<string, Letter>) {
   const begin = (queue: string, sender: string): void => {

@@ -1,6 +1,6 @@
 /**
- * An SMTP session: the address of the mailbox that logged in, the ids of the mailbox and of its account, and the time of
- * the login, in milliseconds since 1970.
+ * An SMTP session: the address of the mailbox that logged in, the ids of the mailbox and of its account, and the time
+ * of the login, in milliseconds since 1970.
  */
 export type Session = { login: string; mailbox: string; account: string; loggedInAt: number };
 

@@ -22,7 +22,9 @@ const joinNames = (names: readonly string[]): string => names.join(" and ");
 
 type Delegated = Pick<StoredDomain, "name" | "nameservers"> & { registration?: StoredDomain["registration"] };
 
-/** Why a name is not in the DNS of its parent, as far as this is known. `registration` is the registration through us. */
+/**
+ * Why a name is not in the DNS of its parent, as far as this is known. `registration` is the registration through us.
+ */
 function absence(name: string, registration: Delegated["registration"]): string {
   if (!registration) {
     return `${name} is not in the DNS of its parent: it is not registered, has no nameservers, or is on hold. Register it or end the hold, and then delegate it.`;

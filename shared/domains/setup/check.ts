@@ -220,8 +220,8 @@ async function awaitProof(domain: StoredDomain, work: DomainWork): Promise<void>
 }
 
 /**
- * Gives the nameservers the zone of a name that is registered here, before its delegation is seen. Some registries, such
- * as that of `.de`, delegate a name only to nameservers that answer for it already. The zone has the domain's own
+ * Gives the nameservers the zone of a name that is registered here, before its delegation is seen. Some registries,
+ * such as that of `.de`, delegate a name only to nameservers that answer for it already. The zone has the domain's own
  * records. Its system records follow when the domain becomes active. The worker for zones creates the zone.
  */
 async function serveEarly(domain: StoredDomain, work: DomainWork): Promise<void> {

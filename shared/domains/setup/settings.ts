@@ -44,8 +44,8 @@ import { type ChangedMembers, domainUpdate } from "./work.ts";
 
 /**
  * Reads an address for reports as a forwarding target is read. The address is part of a `mailto` URI in a record. So it
- * cannot have the characters `,`, `;` and `!`, which separate URIs and sizes (RFC 7489 §6.2, RFC 8460 §3), or characters
- * that a URI needs escaped (RFC 6068 §2).
+ * cannot have the characters `,`, `;` and `!`, which separate URIs and sizes (RFC 7489 §6.2, RFC 8460 §3), or
+ * characters that a URI needs escaped (RFC 6068 §2).
  */
 function readReportEmail(given: string): Reading {
   const reading = readTarget(given);

@@ -336,8 +336,8 @@ async function planTargets(
   const { table } = context;
   const scope = scopeOf(rule);
   const { kept, gone, added } = assignSlots(targetsOf(rule), given.emails);
-  // The targets of the other rules are read after the head of the list, and this transaction changes the head. So of two
-  // transactions that change targets at the same time, one fails.
+  // The targets of the other rules are read after the head of the list, and this transaction changes the head. So of
+  // two transactions that change targets at the same time, one fails.
   const { state } = await readList(table, rules.list(accountId));
   const addedTargets = { emails: added.map(({ email }) => email), locOf: given.locOf };
   const [beside, places, proofs] = await Promise.all([

@@ -14,8 +14,8 @@ afterEach(() => void vi.useRealTimers());
 const password = "correct horse battery";
 
 /**
- * Mailboxes of a suspended domain. SMTP refuses the right password like a wrong one, because the domain cannot send. The
- * refusal takes little time, because the password has a cheap hash. IMAP accepts the right password.
+ * Mailboxes of a suspended domain. SMTP refuses the right password like a wrong one, because the domain cannot send.
+ * The refusal takes little time, because the password has a cheap hash. IMAP accepts the right password.
  */
 async function scene(locals = ["ada"]) {
   const account = await newAccount();

@@ -13,7 +13,8 @@ type Tool = { name: string; description: string; inputSchema: object; annotation
 const [execute, query] = tools() as [Tool, Tool];
 
 /**
- * Reads the functions from the lines of a description: the arguments of each function, and whether it changes something.
+ * Reads the functions from the lines of a description: the arguments of each function, and whether it changes
+ * something.
  */
 function readCatalogue({ description }: Tool): Map<string, { args: string[]; changes: boolean }> {
   const free = /All need account_id but (.*?)\.(?: |\n)/.exec(description)?.[1]?.split(", ") ?? [];

@@ -20,10 +20,10 @@ const expiredLine =
 const removedLine = /^(?:\w{3} +\d+ [\d:]+|\S+) \S+ postfix[^ ]*\/qmgr\[\d+\]: (?<queue>\w+): removed$/;
 
 /**
- * The status code of a delivery. Undefined for a refusal without an enhanced code (RFC 3463): Postfix writes `5.0.0`
+ * The status code that the other server gave. Undefined for a refusal without an enhanced code (RFC 3463): Postfix writes `5.0.0`
  * then, and the cause may be the content or the sender.
  */
-const statusOf = ({ status = "", diagnostic = "" }: Record<string, string | undefined>): string | undefined =>
+const givenStatus = ({ status = "", diagnostic = "" }: Record<string, string | undefined>): string | undefined =>
   status !== "5.0.0" || /^host \S+ said: \d{3}[- ]5\.0\.0\b/.test(diagnostic) ? status : undefined;
 
 /** The dedicated IP address in the name of a service. Undefined for other services. */
@@ -89,7 +89,7 @@ function readDeliveries(letters: Map<string, Letter>) {
       at: lineTime(at, now).toISOString(),
       sender: letter.sender,
       recipient,
-      status: statusOf(groups),
+      status: givenStatus(groups),
       diagnostic: diagnostic.slice(0, 500),
       ...(source_ip === undefined ? {} : { source_ip }),
     };

@@ -298,7 +298,7 @@ describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { ti
       await agreedRule(account, "hal@elsewhere.example.org", { address: "hal", domain });
       const raw = "From: dan@example.net\r\nTo: root\r\nSubject: a short header\r\n\r\nHello.\r\n";
       await post.deliver({ raw, envelope: { from: "dan@example.net", to: `hal@${domain}` } });
-      expect((await arrived("a short header")).raw.toString().endsWith(`\r\n${raw}`)).toBe(true);
+      expect((await arrived("a short header")).raw.toString().slice(-raw.length)).toBe(raw);
     });
 
     test("between two accounts that forward to each other delivers the letter once to each mailbox", async () => {

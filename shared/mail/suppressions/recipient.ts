@@ -3,9 +3,14 @@ import { isIP } from "node:net";
 import { longestName, splitName } from "../../dns/labels.ts";
 import { readName } from "../../domains/name.ts";
 
-const unquoted = String.raw`[^\p{C}\p{Z}"\\()<>[\]:;,@]+`;
+/**
+ * The longest local part, in bytes of UTF-8. Lists and returns use up to 250 bytes. The key of a row in the table has
+ * 1,024 bytes at most.
+ */
+const mostLocal = 512;
+const bare = String.raw`[^\p{C}\p{Z}"\\()<>[\]:;,@]+`;
 const quoted = String.raw`"(?:[^\p{C}"\\]|\\[\x20-\x7e])+"`;
-const addressForm = new RegExp(`^(${unquoted}|${quoted})@([^@]+)$`, "u");
+const addressForm = new RegExp(`^(${bare}|${quoted})@([^@]+)$`, "u");
 
 /** A name with a mail server elsewhere. It may have labels that `readName` refuses: the DNS has such names. */
 const foreignName = /^(?:[a-z0-9_-]{1,63}\.)+[a-z][a-z0-9-]{0,62}$/;
@@ -22,12 +27,13 @@ function readDomain(given: string): string | undefined {
 /**
  * The address of a recipient, as SMTP gives it (RFC 5321 §4.1.2), in one spelling: in lower case, in NFC (RFC 6532
  * §3.1), without `<` and `>`, and with the domain in A-labels. A quoted local part becomes the text that it stands for.
- * So all spellings of an address give the same text. Undefined for a text that is no address. The local part can have
- * any length, because only the recipient's server knows its limit.
+ * So all spellings of an address give the same text. Undefined for a text that is no address, and for a local
+ * part of more than 512 bytes. The limit of 64 (RFC 5321 §4.5.3.1.1) does not hold, because other servers allow more.
  */
 export function readRecipient(given: string): string | undefined {
   const [, local = "", name = ""] = addressForm.exec(given.trim().replace(/^<(.*)>$/, "$1")) ?? [];
   const domain = readDomain(name);
-  const text = local.startsWith('"') ? local.slice(1, -1).replaceAll(/\\(.)/g, "$1") : local;
-  return domain === undefined || text === "" ? undefined : `${text.normalize("NFC").toLowerCase()}@${domain}`;
+  const unquoted = local.startsWith('"') ? local.slice(1, -1).replaceAll(/\\(.)/g, "$1") : local;
+  const text = unquoted.normalize("NFC").toLowerCase();
+  return domain === undefined || text === "" || Buffer.byteLength(text) > mostLocal ? undefined : `${text}@${domain}`;
 }

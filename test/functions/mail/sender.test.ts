@@ -235,6 +235,7 @@ test("no mail goes to a recipient that the account has suppressed", async () => 
     "bob+x@far.example",
     '"bob smith"@far.example',
     `${"b".repeat(91)}@far.example`,
+    `${"é".repeat(256)}@far.example`,
     "bob@far_away.example",
     "bob@r3---sn.example",
     "bob@xn--i-7iq.ws",
@@ -254,6 +255,7 @@ test("no mail goes to a recipient that the account has suppressed", async () => 
     "bob@[far.example]",
     "bob@far..example",
     `bob@${"b".repeat(64)}.example`,
+    `${"é".repeat(256)}b@far.example`,
   ]) {
     expect(await ask(to), to).toMatchObject({ allowed: false, reason: { code: "bad_recipient" } });
   }

@@ -39,7 +39,7 @@ export async function findRecords(resolver: ZoneResolver, zone: string): Promise
   for (const wire of transferred.records) {
     const record = transferredRecord(wire, zone);
     const reason = reasonAgainst(wire, record);
-    if (reason !== undefined) skipped.push({ text: `${wire.name}. ${typeOf(wire)}`, reason });
+    if (reason !== undefined) skipped.push({ text: `${wire.name}. ${zoneTypeOf(wire)}`, reason });
     else if (record) records.push(record);
   }
   return { method: "transfer", records, skipped, unanswered: 0 };
@@ -54,14 +54,14 @@ const serviceTypes = new Map<string, "HTTPS" | "SVCB">([
 ]);
 
 /** The type of a transferred record: its mnemonic, or a text such as `TYPE65534` (RFC 3597 §5). */
-const typeOf = ({ type }: { type: string }): string => serviceTypes.get(type) ?? type.replace("UNKNOWN_", "TYPE");
+const zoneTypeOf = ({ type }: { type: string }): string => serviceTypes.get(type) ?? type.replace("UNKNOWN_", "TYPE");
 
 /**
  * The reason why a zone here cannot have a transferred record. Undefined for a record that a zone here can have, and
  * for a type that is left out: SOA and the types of DNSSEC.
  */
 function reasonAgainst(wire: WireRecord, record: ParsedRecord | undefined): string | undefined {
-  const type = typeOf(wire);
+  const type = zoneTypeOf(wire);
   if (isOfNameservers(type)) return undefined;
   if (!record) return typeFault(type) ?? "The data of the record cannot be read";
   // `parseRecord` would read a name `@` as the zone itself, and backslashes and quotation marks as escapes.

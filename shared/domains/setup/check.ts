@@ -131,17 +131,20 @@ async function releaseName({ account_id, id, version }: StoredDomain, work: Doma
  */
 async function bringUpToDate(found: Registration, domain: StoredDomain, { registrar, log }: DomainWork) {
   const { id, name, dns_mode, nameservers, registration } = domain;
-  const correct = (correction: Promise<void>): Promise<void> =>
-    correction.catch((error: unknown) => {
+  const correct = async (correction: () => Promise<void>): Promise<void> => {
+    try {
+      await correction();
+    } catch (error) {
       if (error instanceof Problem && error.status === 503) throw error;
       log.error("registrar refused a correction", { domain_id: id, reason: String(error) });
-    });
+    }
+  };
   if (dns_mode === "hosted" && !isSameSet(found.nameservers, nameservers)) {
-    await correct(registrar.setNameservers(name, nameservers));
+    await correct(() => registrar.setNameservers(name, nameservers));
   }
   // The product renews names itself, with the customer's money.
-  if (found.autoRenew) await correct(registrar.stopAutoRenew(name));
-  if (registration) await correct(correctProtection(found, registration, name, registrar));
+  if (found.autoRenew) await correct(() => registrar.stopAutoRenew(name));
+  if (registration) await correct(() => correctProtection(found, registration, name, registrar));
 }
 
 const isSameSet = (one: Registration["nameservers"], other: readonly string[]): boolean =>

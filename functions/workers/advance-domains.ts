@@ -109,7 +109,7 @@ export async function sweepDomains(work: DomainWork, bounds: Bounds = {}): Promi
 }
 
 /** Synchronizes a zone, or removes its queue entry if the zone is gone or due at another time. */
-export async function synchronizeZone(accountId: string, id: string, at: string, work: DomainWork): Promise<void> {
+async function synchronizeZone(accountId: string, id: string, at: string, work: DomainWork): Promise<void> {
   const zone = await getZone(work.table, accountId, id);
   if (isDue(zone, at)) return void (await syncZone(accountId, id, work));
   await forgetDue(work.table, zoneDueKey(zone ?? { account_id: accountId, domain_id: id }, at), async () => {

@@ -12,17 +12,17 @@ import type { Write } from "../table/writes.ts";
 
 /**
  * Removes the zone of a domain from the nameservers permanently. The provider may have made a zone whose id a process
- * could not store. To find such a zone of a verified or registered domain, this function asks the provider to create
- * the zone with the same reference again. Does nothing for an external domain whose `handover` is null. Throws 503 when
- * the provider does not answer, and while another process syncs the zone.
+ * could not store. To find such a zone of a verified domain, this function asks the provider to create the zone with
+ * the same reference again. Does nothing for an external domain whose `handover` is null. Throws 503 when the provider
+ * does not answer, and while another process syncs the zone.
  */
 export async function removeZone(domain: StoredDomain, writer: Writer, dns: Dns): Promise<void> {
-  const { account_id, id, name, nameservers, verified_at, registration, dns_mode, handover } = domain;
+  const { account_id, id, name, nameservers, verified_at, dns_mode, handover } = domain;
   if (dns_mode === "external" && handover === null) return;
   const marked = await markUnwanted(domain, writer);
   const zone = marked ?? (await getZone(writer.table, account_id, id));
   if (zone?.zone_id !== undefined) return dns.deleteZone(zone.zone_id);
-  if (!zone || (verified_at === null && registration === null)) return;
+  if (!zone || verified_at === null) return;
   try {
     const { zoneId } = await dns.createZone({ name, reference: zone.reference ?? id, nameservers });
     await dns.deleteZone(zoneId);

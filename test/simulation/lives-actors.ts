@@ -1,11 +1,12 @@
 import { route } from "../../functions/domains/transfer.ts";
-import { advanceDueTransfer } from "../../functions/workers/advance-domains.ts";
+import { advanceDomain, advanceDueTransfer } from "../../functions/workers/advance-domains.ts";
 import { nameserversOf } from "../../shared/core/platform.ts";
 import { advanceRelease, beginRelease } from "../../shared/deletion/domain.ts";
 import { restoreDomain } from "../../shared/deletion/restore.ts";
 import type { Resolver } from "../../shared/dns/answer.ts";
 import { domainKey, isRegistered, isRenewing, isTransferring, type StoredDomain } from "../../shared/domains/domain.ts";
 import { domainByName } from "../../shared/domains/find.ts";
+import { continueBatch } from "../../shared/domains/purchase/continue-batch.ts";
 import { TransferAnswer, type TransferRequest as TransferBody } from "../../shared/domains/purchase/requests.ts";
 import { transferDomains } from "../../shared/domains/purchase/transfer.ts";
 import { renewDomain } from "../../shared/domains/renewal/renew.ts";
@@ -29,7 +30,7 @@ import {
   turnsOf,
 } from "./lives-registry.ts";
 import { lifeWorkOf, type LifeScene, type TransferRequest } from "./lives-scene.ts";
-import { doDue, isAnswer, pay } from "./purchases-actors.ts";
+import { isAnswer, pay } from "./purchases-actors.ts";
 import { dueAt, placeOf, type Due } from "./purchases-facts.ts";
 import { dns } from "./purchases-scene.ts";
 import type { Random } from "./random.ts";
@@ -146,8 +147,11 @@ function resolverFor(
 }
 
 /** Does one due task, as the sweep does. */
-export const doLife = (due: Due, work: DomainWork): Promise<void> =>
-  due.queue === "TRANSFER_DUE" ? advanceDueTransfer(due.accountId, due.id, due.at, work) : doDue(due, work);
+export function doLife({ queue, accountId, id, at }: Due, work: DomainWork): Promise<void> {
+  if (queue === "PURCHASE_DUE") return continueBatch(accountId, id, at, work);
+  const advance = queue === "TRANSFER_DUE" ? advanceDueTransfer : advanceDomain;
+  return advance(accountId, id, at, work);
+}
 
 /** Does due tasks, as one run of the worker does. */
 const work: Act = async (scene, world, random) => {

@@ -1,4 +1,4 @@
-import { advanceDomain, synchronizeZone } from "../../functions/workers/advance-domains.ts";
+import { advanceDomain } from "../../functions/workers/advance-domains.ts";
 import { Problem, type ProblemCode } from "../../shared/core/errors.ts";
 import { nameserversOf } from "../../shared/core/platform.ts";
 import { advanceRelease, beginRelease } from "../../shared/deletion/domain.ts";
@@ -94,11 +94,8 @@ const work: Act = async (scene, world, random) => {
 };
 
 /** Does one due task, as the sweep does. */
-export function doDue({ queue, accountId, id, at }: Due, work: DomainWork): Promise<void> {
-  if (queue === "PURCHASE_DUE") return continueBatch(accountId, id, at, work);
-  const advance = queue === "ZONE_DUE" ? synchronizeZone : advanceDomain;
-  return advance(accountId, id, at, work);
-}
+export const doDue = ({ queue, accountId, id, at }: Due, work: DomainWork): Promise<void> =>
+  queue === "PURCHASE_DUE" ? continueBatch(accountId, id, at, work) : advanceDomain(accountId, id, at, work);
 
 /** Sends a purchase whose process may die after its first or second transaction. Later sends the purchase again. */
 const buyTwice: Act = async (scene, world, random, accountId) => {

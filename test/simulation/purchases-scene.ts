@@ -76,15 +76,14 @@ export function newScene(random: Random, mistake: Mistake | undefined): Purchase
 export const contactOf = (tag: string): Contact => ({ ...contact, organization: tag });
 
 async function unreached(): Promise<never> {
-  throw new Error("Nobody delegates a name here, so there is nothing to seal.");
+  throw new Error("Nobody delegates a name here: there is no zone to make, and nothing to seal.");
 }
 
-/** Nameservers that take every zone and every change at once. Their contents are not part of this module. */
 export const dns: DomainWork["dns"] = {
-  createZone: async () => ({ zoneId: "zone" }),
-  changeZone: async () => ({ changeId: "change", isInSync: true }),
+  createZone: unreached,
+  changeZone: unreached,
   isInSync: unreached,
-  deleteZone: async () => undefined,
+  deleteZone: unreached,
 };
 
 /**

@@ -6,7 +6,7 @@ import { checkWaitsMs, inAboutADay, later, minuteMs, nextCheckAt } from "../../c
 import { renewalGraceMs, redemptionMs, type Registration } from "../../providers/registrar/registrar.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
-import { BrokenRecord, domainKey, domainKind, holderKey, provedAgain, type StoredDomain } from "../domain.ts";
+import { BrokenRecord, domainKind, holderKey, provedAgain, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import { faultsText, isFault, membersAfterChecks, type SeenRecords } from "../health/faults.ts";
 import { mailChecks, proofCheck } from "../health/health.ts";
@@ -18,7 +18,7 @@ import { syncZone } from "../records/sync.ts";
 import { registrationOf, type StoredRegistration } from "../registration-state.ts";
 import { domainViews } from "../view.ts";
 import { subzoneWrites, zoneObstacle } from "../zone-neighbours.ts";
-import { getZone, noteChanges } from "../zone.ts";
+import { getZone } from "../zone.ts";
 import { nextRecheck, planActivation } from "./activate.ts";
 import { dueBy } from "./expiry.ts";
 import { correctProtection } from "./protection.ts";
@@ -202,10 +202,7 @@ async function firmWrites({ id, name }: StoredDomain, firm: boolean, table: Read
 
 async function awaitProof(domain: StoredDomain, work: DomainWork): Promise<void> {
   const proof = await proofState(work.resolver, domain);
-  if (proof.verified !== true) {
-    await serveEarly(domain, work);
-    return recordWaiting(domain, proof, work);
-  }
+  if (proof.verified !== true) return recordWaiting(domain, proof, work);
   const obstacle = domain.dns_mode === "hosted" ? await zoneObstacle(work.table, domain.name) : undefined;
   if (obstacle !== undefined) {
     const members = { status_reason: obstacle, ...provedAgain(domain) };
@@ -220,26 +217,6 @@ async function awaitProof(domain: StoredDomain, work: DomainWork): Promise<void>
     return { value: undefined, ...planned };
   });
   await syncZone(domain.account_id, domain.id, work);
-}
-
-/**
- * Gives the nameservers the zone of a name that is registered here, before its delegation is seen. Some registries,
- * such as that of `.de`, delegate a name only to nameservers that answer for it already. The zone has the domain's own
- * records. Its system records follow when the domain becomes active. The worker for zones creates the zone.
- */
-async function serveEarly(domain: StoredDomain, work: DomainWork): Promise<void> {
-  const { account_id, id, name, version, dns_mode, registration } = domain;
-  if (dns_mode !== "hosted" || !registration) return;
-  const { table, commit, now } = systemWriter(work, account_id);
-  const zone = await getZone(table, account_id, id);
-  if (!zone || zone.wanted || (await zoneObstacle(table, name)) !== undefined) return;
-  const unchanged: Write = { check: domainKey(account_id, id), if: { id, version } };
-  await commit(async () => {
-    const [current, before] = await Promise.all([domainById(table, account_id, id), getZone(table, account_id, id)]);
-    const isWanted = current?.version === version && before?.wanted === false;
-    const writes = isWanted ? [unchanged, ...noteChanges(before, [], now(), true), ...subzoneWrites(domain)] : [];
-    return { value: undefined, writes, changes: [], housekeeping: true };
-  });
 }
 
 /** Whether a connected domain that waits for its proof was proved before, so that it still holds its name. */

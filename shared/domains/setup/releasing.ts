@@ -86,8 +86,8 @@ export async function planReleasing(
     is_open: false,
     failures: 0,
     broken_records: [],
-    // Only a domain that was verified or registered can have a zone to remove.
-    due_at: domain.verified_at === null && registration === null ? deletes_at : now.toISOString(),
+    // Only a domain that was verified can have a zone to remove.
+    due_at: domain.verified_at === null ? deletes_at : now.toISOString(),
     updated_at: now.toISOString(),
     ...(why !== "released" && registration ? { registration: { ...registration, status: "expired" } } : {}),
   });

@@ -11,7 +11,13 @@ import { aheadOfOwners, readOwners } from "../grants/holders.ts";
 import type { Context, Expected } from "../http/route.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import { membersAmong, mostRecipients, type KnownMember } from "./recipients.ts";
-import { NoticeSettings, noticeSettingsKey, noticeSettingsKind, readNoticeSettings } from "./settings.ts";
+import {
+  GivenNoticeSettings,
+  NoticeSettings,
+  noticeSettingsKey,
+  noticeSettingsKind,
+  readNoticeSettings,
+} from "./settings.ts";
 
 const NoticeRecipient = z
   .object({
@@ -70,7 +76,7 @@ function noticesOf({ muted, readers }: NoticeSettings, members: ReadonlyMap<stri
   return { muted, readers, recipients };
 }
 
-export const NoticesUpdate = NoticeSettings.partial()
+export const NoticesUpdate = GivenNoticeSettings.partial()
   .strict()
   .superRefine(({ readers = [] }, context) => {
     readers.forEach(({ user_id }, index) => {

@@ -17,17 +17,20 @@ const unique = <T extends string>(given: readonly T[]): T[] => [...new Set(given
 
 const Categories = z.array(NoticeCategory.meta({ description: "A category of mails." }));
 
+const readerMembers = {
+  user_id: Id.meta({ description: "The id of a user who has access to the account." }),
+  categories: Categories.min(1).max(20).overwrite(unique).meta({
+    description: "The categories of mails that the user gets.",
+  }),
+};
+const reader = "A user, besides the account's owners, who gets mails about the account.";
+
 /** A user who gets mails about an account. The user need not own the account. */
-const NoticeReader = z
-  .strictObject({
-    user_id: Id.meta({ description: "The id of a user who has access to the account." }),
-    categories: Categories.min(1).max(20).overwrite(unique).meta({
-      description: "The categories of mails that the user gets.",
-    }),
-  })
-  .meta({ id: "NoticeReader", description: "A user, besides the account's owners, who gets mails about the account." });
+const NoticeReader = z.object(readerMembers).meta({ id: "NoticeReader", description: reader });
+const NoticeReaderUpdate = z.strictObject(readerMembers).meta({ id: "NoticeReaderUpdate", description: reader });
 
 const mostReaders = 20;
+const readers = `The users who get mails besides the owners, ${mostReaders} at most. A user without access to the account gets no mails.`;
 
 export const NoticeSettings = z.object({
   muted: z
@@ -37,14 +40,14 @@ export const NoticeSettings = z.object({
     .meta({
       description: "The categories of which nobody gets mails. `account` and `security` cannot be muted.",
     }),
-  readers: z
-    .array(NoticeReader)
-    .max(mostReaders)
-    .meta({
-      description: `The users who get mails besides the owners, ${mostReaders} at most. A user without access to the account gets no mails.`,
-    }),
+  readers: z.array(NoticeReader).max(mostReaders).meta({ description: readers }),
 });
 export type NoticeSettings = z.output<typeof NoticeSettings>;
+
+/** The settings in the body of a request, which refuses unknown members. */
+export const GivenNoticeSettings = NoticeSettings.extend({
+  readers: z.array(NoticeReaderUpdate).max(mostReaders).meta({ description: readers }),
+});
 
 export const noticeSettingsKind = defineKind({
   name: "notices",

@@ -79,7 +79,7 @@ class Checker {
     this.#needs = new Map();
     const type = this.#typeOf(value, new Map(), 1);
     if (target !== undefined) {
-      const { value: known, unknown } = literalValue(value, (node) => this.#variables.known(node, new Map()));
+      const { value: known, unknown } = literalValue(value);
       this.#variables.assign(target, { statement: index, type }, unknown.length === 0 ? known : undefined);
     }
     return this.#needs;

@@ -29,6 +29,15 @@ type Variable = { statement: number | undefined; type: StaticType; known?: unkno
  * to thousands of arguments, and each argument is validated.
  */
 const knownChars = 256;
+/** The most values inside a list or a dict that the checker remembers. */
+const knownParts = 16;
+
+/** Whether a value is so small that the checker remembers it. */
+function isSmall(value: unknown): boolean {
+  const text = JSON.stringify(value);
+  const parts = typeof value === "object" ? (text.match(/[[{,]/g) ?? []) : [];
+  return text.length <= knownChars && parts.length <= knownParts;
+}
 
 /** The variables of a program at the current statement. */
 export class Variables {
@@ -52,8 +61,7 @@ export class Variables {
 
   /** Assigns a value to a variable. `known` is the value, or undefined if only a run shows it. */
   assign(name: string, variable: Omit<Variable, "known">, known: unknown): void {
-    const isShort = known !== undefined && JSON.stringify(known).length <= knownChars;
-    this.#variables.set(name, isShort ? { ...variable, known } : variable);
+    this.#variables.set(name, known !== undefined && isSmall(known) ? { ...variable, known } : variable);
   }
 
   /**

@@ -36,12 +36,22 @@ class Aborted extends Error {}
 type Done = { completed: boolean };
 
 /**
+ * Whether a step and the earlier steps that are not over may together make more calls than are left. `running` has the
+ * most calls of each step that is not over, by its index.
+ */
+function mayExceed(running: ReadonlyMap<number, number>, index: number, callsLeft: number): boolean {
+  const earlier = [...running].filter(([other]) => other < index).map(([, calls]) => calls);
+  const own = running.get(index) ?? 0;
+  return own > 0 && earlier.length > 0 && earlier.reduce((sum, calls) => sum + calls, own) > callsLeft;
+}
+
+/**
  * Runs the steps of a program, with the same result as running them one after another.
  * - Steps that only read, and items of comprehensions that only read, run at the same time. They wait for the values
  *   that they need, and for all earlier writes.
  * - A step that writes waits for all earlier steps, so that no read sees a later write.
- * - A step whose calls may not fit into the limit of calls waits for all earlier steps, so that it takes no calls from
- *   them.
+ * - A step waits for all earlier steps if its calls, and those of the earlier steps that run, may exceed the calls that
+ *   are left. So it takes no calls from them.
  * - After a failure no later step begins, and the results of later reads are dropped.
  */
 export async function runSteps(steps: readonly CheckedStatement[], options: RunOptions): Promise<ProgramOutcome> {
@@ -53,16 +63,16 @@ export async function runSteps(steps: readonly CheckedStatement[], options: RunO
   const runs: Promise<Done>[] = [];
   let allBefore: Promise<unknown> = Promise.resolve();
   let lastBarrier: Promise<unknown> = Promise.resolve();
-  let callsUntilHere = 0;
+  const running = new Map<number, number>();
   for (const [index, { statement, needs, writes, mostCalls }] of steps.entries()) {
-    callsUntilHere += mostCalls;
-    const mayNotFit = mostCalls > 0 && callsUntilHere > callLimit;
-    const isBarrier = writes || mayNotFit || options.concurrency === 1;
+    const isBarrier = writes || options.concurrency === 1;
+    const earlier = allBefore;
     const needed = [...needs.values()].flatMap((step) => runs[step ?? -1] ?? []);
     const dependencies: Promise<unknown>[] = isBarrier ? [allBefore] : [lastBarrier, ...needed];
     const log: StepLog = { results: (logs[index] = []), isAborted: () => firstFailed < index };
     const runStep = async (): Promise<Done> => {
       await Promise.all(dependencies);
+      if (mayExceed(running, index, limits.budget.calls)) await earlier;
       if (log.isAborted()) return { completed: false };
       const variables = new Map(
         [...needs].map(([name, step]) => [name, step === undefined ? options.session.get(name) : values[step]]),
@@ -79,7 +89,8 @@ export async function runSteps(steps: readonly CheckedStatement[], options: RunO
         return { completed: false };
       }
     };
-    const run = runStep();
+    running.set(index, mostCalls);
+    const run = runStep().finally(() => running.delete(index));
     runs.push(run);
     allBefore = Promise.all([allBefore, run]);
     if (isBarrier) lastBarrier = run;

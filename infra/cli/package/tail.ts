@@ -15,17 +15,15 @@ const lineOf = ({ occurred_at, event_type, actor, resource }: AuditEntry): strin
 
 /** The longest wait after a failure, unless the interval or `Retry-After` is longer, in milliseconds. */
 const longestWaitMs = 60_000;
+/** The longest wait that `Retry-After` can ask for, in milliseconds. */
+const longestAskedMs = 86_400_000;
 
-/**
- * Returns the wait before the request is made again after an error, in milliseconds: twice the last wait, or the time
- * in `Retry-After`. Throws the error if it is not temporary.
- */
-function waitAfter(error: unknown, lastMs: number): number {
+/** The wait that a temporary error asks for in `Retry-After`, in milliseconds; otherwise 0. Throws another error. */
+function askedWait(error: unknown): number {
   const isFromApi = error instanceof ApiError;
   const isTemporary = isFromApi ? error.status === 429 || error.status >= 500 : error instanceof ConnectionError;
   if (!isTemporary) throw error;
-  const askedMs = isFromApi ? (error.retryAfterSeconds ?? 0) * 1000 : 0;
-  return Math.max(lastMs, Math.min(2 * lastMs, longestWaitMs), askedMs);
+  return isFromApi ? Math.min((error.retryAfterSeconds ?? 0) * 1000, longestAskedMs) : 0;
 }
 
 /**
@@ -49,7 +47,7 @@ export async function tailAudit(
   for (const { id, occurred_at } of items.slice(lines)) seen.set(id, Date.parse(occurred_at));
   for (const entry of items.slice(0, lines).toReversed()) show(entry);
   const from = newest;
-  let waitMs = intervalMs;
+  let [waitMs, backOffMs] = [intervalMs, intervalMs];
   for (;;) {
     await delay(waitMs);
     const since = new Date(Math.max(Date.parse(newest) - reachBackMs, Date.parse(from))).toISOString();
@@ -58,9 +56,11 @@ export async function tailAudit(
         show(entry);
         if (entry.occurred_at > newest) newest = entry.occurred_at;
       }
-      waitMs = intervalMs;
+      waitMs = backOffMs = intervalMs;
     } catch (error) {
-      waitMs = waitAfter(error, waitMs);
+      const askedMs = askedWait(error);
+      backOffMs = Math.max(intervalMs, Math.min(2 * backOffMs, longestWaitMs));
+      waitMs = Math.max(backOffMs, askedMs);
       printNote(`hosted-mail: ${explain(error).line} The command tries again in ${Math.ceil(waitMs / 1000)} seconds.`);
     }
     for (const [id, at] of seen) if (at < Date.parse(newest) - 2 * reachBackMs) seen.delete(id);

@@ -1,5 +1,4 @@
-import { isIP } from "node:net";
-
+import { isPublicUnicast } from "../../core/ip.ts";
 import { longestName, splitName } from "../../dns/labels.ts";
 import { readName } from "../../domains/name.ts";
 
@@ -15,13 +14,13 @@ const addressForm = new RegExp(`^(${bare}|${quoted})@([^@]+)$`, "u");
 /** A name with a mail server elsewhere. It may have labels that `readName` refuses: the DNS has such names. */
 const foreignName = /^(?:[a-z0-9_-]{1,63}\.)+[a-z][a-z0-9-]{0,62}$/;
 
-/** The domain of an address in one spelling. Undefined for a text that is no name and no address literal. */
+/** The domain of an address in one spelling. Undefined for a text that is no name and no public address. */
 function readDomain(given: string): string | undefined {
   const read = readName(given);
   if ("name" in read) return read.name;
   const text = splitName(given).labels.join(".").toLowerCase();
   const literal = /^\[(?:ipv6:)?(.*)\]$/.exec(text)?.[1] ?? "";
-  return isIP(literal) > 0 || (foreignName.test(text) && text.length <= longestName) ? text : undefined;
+  return isPublicUnicast(literal) || (foreignName.test(text) && text.length <= longestName) ? text : undefined;
 }
 
 /**

@@ -69,8 +69,8 @@ const normal = (baseUrl: string): string => baseUrl.replace(/\/+$/, "").replace(
 
 /** The profile. Undefined if the command uses another token or another address than those of the profile. */
 export function storedLogin(options: GlobalOptions): Profile | undefined {
+  if (process.env["HOSTED_MAIL_TOKEN"]) return undefined;
   const profile = readProfile(options);
-  if ((process.env["HOSTED_MAIL_TOKEN"] || profile.token) !== profile.token) return undefined;
   const isSame = profile.base_url !== undefined && normal(profile.base_url) === normal(baseUrlOf(options) ?? "");
   return isSame ? profile : undefined;
 }

@@ -239,8 +239,8 @@ test("no mail goes to a recipient that the account has suppressed", async () => 
     "bob@far_away.example",
     "bob@r3---sn.example",
     "bob@xn--i-7iq.ws",
-    "bob@[192.0.2.1]",
-    "<bob@[IPv6:2001:db8::1]>",
+    "bob@[8.8.8.8]",
+    "<bob@[IPv6:2606:4700::1111]>",
     "",
   ]) {
     expect(await ask(to), to).toMatchObject({ allowed: true, is_suppressed: false });
@@ -256,6 +256,8 @@ test("no mail goes to a recipient that the account has suppressed", async () => 
     "bob@far..example",
     `bob@${"b".repeat(64)}.example`,
     `${"é".repeat(256)}b@far.example`,
+    "bob@[127.0.0.1]",
+    "bob@[10.0.0.5]",
   ]) {
     expect(await ask(to), to).toMatchObject({ allowed: false, reason: { code: "bad_recipient" } });
   }

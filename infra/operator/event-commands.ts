@@ -62,7 +62,7 @@ async function replayAccount(
     if (first) {
       throw new Error(
         `${counts.published} events were published. ${failed.length} events of account ${accountId} were not. The first of ` +
-          `these is from ${first.timestamp}. Run the command again. Consumers skip events that they already have.`,
+          `these is from ${first.timestamp}. Run the command again. It also publishes these events again, so consumers must accept repeated events.`,
       );
     }
   }
@@ -88,7 +88,7 @@ async function replay(
 async function listDeadLetters({ dataDir }: TableLocation): Promise<Record<string, unknown>> {
   if (dataDir === undefined) {
     throw new Error(
-      "The dead letters of a deployed table are in its queue. docs/operators-events.md describes how to read the queue.",
+      "A deployment keeps its dead letters in an SQS queue. docs/operators-events.md describes how to read the queue.",
     );
   }
   const letters = await newestOf(deadLettersIn(dataDir), DeadLetter);
@@ -98,10 +98,13 @@ async function listDeadLetters({ dataDir }: TableLocation): Promise<Record<strin
 /** The operator's commands for the events of changes. */
 export const eventCommands: Record<string, Command> = {
   "events replay": {
-    summary: "Publish the changes of a time range again, oldest first.",
+    summary: "Publish the changes of a time range again, account by account, oldest first in each account.",
     options: {
       since: { description: "The start of the range, such as 2026-07-01T12:00:00Z.", schema: Time },
-      until: { description: "The end of the range, not included. By default now.", schema: Time.optional() },
+      until: {
+        description: "The end of the range, not included. By default the range has no end.",
+        schema: Time.optional(),
+      },
       account: { description: "The id of one account. By default all accounts.", schema: Id.optional() },
       bus: {
         description: "For a deployed table, the name of the event bus. By default EVENT_BUS.",

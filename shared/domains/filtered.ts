@@ -32,7 +32,7 @@ const byPlace: Compare = (a, b) => a.workspace_ordinal - b.workspace_ordinal;
 const comparisons: Record<DomainSort, Compare> = {
   created_at: (a, b) => compareIds(a.id, b.id),
   name: (a, b) => (a.name < b.name ? -1 : 1),
-  // A domain without a registration never expires, so it comes last.
+  // A domain without a registration never expires, so it comes last in the order `asc`.
   expires_at: (a, b) => (endOf(a) < endOf(b) ? -1 : endOf(a) > endOf(b) ? 1 : compareIds(a.id, b.id)),
 };
 

@@ -53,7 +53,10 @@ export const domainByRef = (table: Reader, accountId: string, ref: string): Prom
 export const expectedDomainId = (seen: Seen, accountId: string, ref: string): string | undefined =>
   ref.includes(".") ? DomainPointer.safeParse(seen.recall(domainNameKey(accountId, ref))).data?.domain_id : ref;
 
-/** The items that `domainByRef` reads, and that the plan of the transaction reads again. */
+/**
+ * The row of the domain, listed twice: `domainByRef` reads the row, and the plan of the transaction reads it again. If
+ * the id is not known yet, `again` keeps the first read for the plan.
+ */
 export function aheadOfDomain({ seen }: Expected, accountId: string, ref: string): Ahead & { keys: Key[] } {
   const id = expectedDomainId(seen, accountId, ref);
   return { keys: id === undefined ? [] : [domainKey(accountId, id), domainKey(accountId, id)], again: true };

@@ -23,7 +23,8 @@ export function readName(given: string): NameReading {
   if ("fault" in read) return read;
   const labels = read.value.split(".");
   if (labels.length < 2) return { fault: "Write the name with its top-level domain, such as example.com" };
-  if (/^(?:\d+|0x[0-9a-f]*)$/.test(labels.at(-1) ?? "")) return { fault: "This is an address, not a name" };
+  if (/^(?:\d+|0x[0-9a-f]*)$/.test(labels.at(-1) ?? ""))
+    return { fault: "The last part is a number, as in an IP address. Write a domain name" };
   const odd = labels.find((label) => label.slice(2, 4) === "--" && !label.startsWith("xn--"));
   if (odd !== undefined)
     return { fault: `The label "${odd}" has hyphens in its third and fourth place. Such labels are reserved` };

@@ -6,9 +6,9 @@ import type { Key, Write } from "../table/writes.ts";
 import { BillingState, stateKey } from "./state.ts";
 
 /*
- * Past use: mailboxes and managed dedicated IPs that were removed for good, as long as days on which they existed may
- * be unrecorded. The transaction of the removal also writes the past use. Purged mailboxes with the same first and last
- * day share one item.
+ * Past use tells the billing about purged mailboxes and removed managed dedicated IPs, because some of their days may
+ * not be recorded yet. The transaction of the removal also writes the past use. An item is kept for 60 days. Purged
+ * mailboxes with the same first and last day share one item. An IP that was never ready has no item.
  *
  * Access patterns
  *   purged mailboxes, by their last day               ACCOUNT#<id> / PAST_MAILBOXES#<last day>#<first day>
@@ -23,10 +23,10 @@ const ipKey = (accountId: string, last: Day, id = ""): Key => ({
   SK: `PAST_IP#${last}#${id}`,
 });
 
-/** After every day. */
+/** Sorts after every day. */
 const noDay = "~";
 
-/** How long past use is kept after its last day, in milliseconds. The daily run is never so late. */
+/** How long past use is kept after its last day, in milliseconds. The daily billing run is not so late. */
 const pastKeptMs = 60 * dayMs;
 
 const ttlOf = (last: Day): number => Math.ceil((startOf(last).getTime() + pastKeptMs) / 1_000);
@@ -42,7 +42,7 @@ export async function pastMailboxWrites(
 ): Promise<Write[]> {
   const [first_day, last_day] = [dayOf(new Date(created_at)), dayOf(new Date(deleted_at))];
   const state = await table.get(stateKey(accountId), BillingState.pick({ accrue_from: true }));
-  // A recorded day stays recorded, so the state may change meanwhile.
+  // The write needs no condition on the state, because a recorded day stays recorded.
   if (state && last_day < state.accrue_from) return [];
   const set = { first_day, last_day, ttl: ttlOf(last_day) };
   return [{ update: mailboxesKey(accountId, last_day, first_day), set, add: { count: 1 } }];

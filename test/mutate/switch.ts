@@ -1,6 +1,6 @@
 /*
- * The process that runs the tests loads this module before anything else. The module knows which mistake is chosen, and
- * the places of which mistakes have run.
+ * The process that runs the tests loads this module before anything else. The module knows the chosen mistake, and
+ * notes the mistakes whose code has run.
  */
 declare global {
   var isMutant: (id: number) => boolean;

@@ -117,7 +117,7 @@ export function countedSlos({
   ];
 }
 
-/** An SLO about durations. A request is bad if it takes longer than `slowMs`. */
+/** An SLO about durations. A duration above `slowMs` is bad. */
 const slower = (slo: Slo & { slowMs: number }, metric: Metric): CountedSlo => ({
   slo,
   counted: { bad: metric.with({ statistic: `TC(${slo.slowMs}:)` }), all: metric.with({ statistic: "SampleCount" }) },

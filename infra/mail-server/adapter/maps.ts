@@ -1,7 +1,8 @@
 import { NoAnswer, type Api, type Recipient, type Verdict } from "./api.ts";
 
 /**
- * A table of Postfix. Returns the value of a key, or undefined if the table does not have the key. Throws `NoAnswer`.
+ * A table of Postfix. Returns the value of a key, or undefined if the table does not have the key. Throws `NoAnswer`
+ * if the API gives no usable answer, or if queued mail may not leave now.
  */
 export type Table = (key: string) => Promise<string | undefined>;
 
@@ -100,6 +101,7 @@ async function destinationsOf(api: Api, first: string): Promise<string[]> {
     const { mailbox_id, account_id, keep_copy = true, copies = [] } = found ?? {};
     const user = (id: string): string => `${id}@${account_id}`;
     for (const copy of copies) if (copy.mailbox_id !== null) destinations.add(user(copy.mailbox_id));
+    // Not `some`, because every copy has to be followed.
     const isHandedOn = copies.filter((copy) => copy.mailbox_id !== null || follow(copy.address)).length > 0;
     const isKept = mailbox_id !== undefined && (keep_copy || !isHandedOn);
     if (isKept) destinations.add(user(mailbox_id));
@@ -130,16 +132,17 @@ const incomingTables = (api: Api): Record<string, Table> => ({
   /** The addresses whose mail somebody gets, and the internal users. */
   recipients: async (key) => (readUser(key) || (await destinationsOf(api, key)).length > 0 ? "here" : undefined),
   /**
-   * The mailboxes and addresses that get the mail to an address. Postfix looks up each result again. So no result is an
-   * address that forwards the mail.
+   * The mailboxes and addresses that get the mail to an address. Postfix looks up each result again. So this
+   * table follows forwarding itself, up to `mostAddresses`, and leaves further addresses to Postfix.
    */
   route: async (key) => (await destinationsOf(api, key)).join(", ") || undefined,
 });
 
 /**
  * The verdict on queued mail from a customer's address. Undefined for the empty sender, for an address in the system's
- * own domains, and for an address that no account has now. Throws `NoAnswer` while the mail may not leave, for example
- * because the mailbox is paused, the account is closed or the domain is gone. The mail then waits in the queue.
+ * own domains, and for an address from which no mailbox of its domain sends now. Throws `NoAnswer` while the mail may
+ * not leave, for example because the mailbox is paused, the account is closed or the domain is not here. The mail then
+ * waits in the queue.
  */
 async function verdictOf(api: Api, ownDomains: readonly string[], from: string): Promise<Verdict | undefined> {
   if (!isAddress(from) || ownDomains.includes(from.slice(from.lastIndexOf("@") + 1))) return undefined;

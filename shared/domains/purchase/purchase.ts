@@ -21,8 +21,8 @@ import { PurchaseAnswer, type PurchaseRequest } from "./requests.ts";
 import type { OrderAnswer } from "./results.ts";
 
 /**
- * The order to register names. `mayTake` says whether the caller may take over the name of `own`: a domain of the
- * account that failed, or that has lost its name.
+ * The order to register names. `own` is a domain of the same account that failed or has lost its name.
+ * `mayTake` says whether the caller may take this name.
  */
 export const registrationOrder = (registrar: Registrar, mayTake: (own: StoredDomain) => boolean): OrderKind => ({
   type: "registration",
@@ -38,8 +38,8 @@ export const registrationOrder = (registrar: Registrar, mayTake: (own: StoredDom
     const lost = owns.find((own) => own && isDetached(own));
     const [first] = wanted;
     if (!lost || !first) return planNew(table, place, wanted, claim);
-    // The order also moves this domain to its workspace. A transaction can change the list of a workspace only once, so
-    // each name needs a transaction of its own.
+    // The order also moves this domain to the workspace of the order. A transaction can change the list of a workspace
+    // only once, so each name needs a transaction of its own.
     if (wanted.length > 1) throw new OneByOne();
     if (!mayTake(lost)) throw refuse("domain_exists")(first.name)();
     return planRegained(table, place, first, lost, claim);
@@ -70,7 +70,7 @@ async function planNew(table: Reader, place: BatchPlace, wanted: readonly Wanted
   return { domains, writes, changes };
 }
 
-/** Plans that a domain which has lost its name gets the name back, with all contents that are kept. */
+/** Plans the return of a lost name to its domain. The domain keeps the contents that it still has. */
 async function planRegained(
   table: Reader,
   place: BatchPlace,

@@ -29,7 +29,7 @@ test("the program of any caller can confirm a recipient's token, and the account
   expect((await press(token)).status).toBe(422);
 });
 
-test("a repeat of a program with a recipient's token gets the same answer; another program finds the token used", async () => {
+test("a repeat of a request gets the same answer; another request with the same program fails, because the token is used", async () => {
   const account = await newAccount();
   const { token } = await mailed(account, await ruleTo(account, stranger()));
   const someone = newUser();
@@ -65,7 +65,7 @@ test("a program of any caller with the token of a checkout can read its result, 
   expect((await run(account.owner, resultOf(`${token}x`))).body.error).toMatchObject({ code: "not_found" });
 });
 
-test("a program needs a credential for every call", async () => {
+test("a program without a credential is refused, even if it calls only a public function", async () => {
   const body = { request_id: "r", session_id: "s", code: 'forwarding.verify(token="x")' };
   expect((await request("POST", "/v1/public/a2a", { body })).status).toBe(401);
 });

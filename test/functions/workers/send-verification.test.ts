@@ -26,6 +26,7 @@ test("sends the requested mail with a link to the API's confirmation page, once,
   expect((await press(asked.token)).status).toBe(200);
 });
 
+// The outbox answers 503 for a recipient that begins with `silent-`, and refuses `refused-` for good.
 test("throws if the mail cannot be sent now, so that the event comes again", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger("silent-ada"));

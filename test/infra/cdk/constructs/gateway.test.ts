@@ -99,7 +99,7 @@ test("only the gateway may assume the role of a route, and the role may invoke t
   }
 });
 
-test("a deployment changes no role with which the gateway still invokes the former functions", () => {
+test("if the functions change, the gateway's roles get new ids, so no former role changes", () => {
   const policiesOf = (template: typeof hundred) =>
     new Map(
       Object.entries(template.findResources("AWS::IAM::Role"))
@@ -115,7 +115,6 @@ test("a deployment changes no role with which the gateway still invokes the form
   const inSteps = synthesize(specs, { canary: true });
   for (const after of [more, fewer, inSteps].map(policiesOf)) {
     expect(after.size).toBe(2);
-    for (const [id, policies] of after) expect([id, before.get(id) ?? policies]).toEqual([id, policies]);
     expect([...after.keys()].filter((id) => before.has(id))).toEqual([]);
   }
 });

@@ -16,25 +16,25 @@ const given = fc.oneof(
   { weight: 1, arbitrary: fc.constant("super_admin" as const) },
 );
 
-const often = <T extends string>(weight: number, kind: T) => ({ weight, arbitrary: fc.constant(kind) });
+const weighted = <T extends string>(weight: number, kind: T) => ({ weight, arbitrary: fc.constant(kind) });
 const kind = fc.oneof(
-  often(24, "assign"),
-  often(8, "revoke"),
-  often(3, "create group"),
-  often(1, "delete group"),
-  often(3, "move group"),
-  often(5, "add member"),
-  often(2, "remove member"),
-  often(2, "claim"),
-  often(3, "create workspace"),
-  often(2, "delete workspace"),
-  often(1, "create program"),
-  often(1, "revoke program"),
-  often(6, "wait"),
-  often(2, "sweep"),
-  often(4, "create role"),
-  often(4, "update role"),
-  often(2, "delete role"),
+  weighted(24, "assign"),
+  weighted(8, "revoke"),
+  weighted(3, "create group"),
+  weighted(1, "delete group"),
+  weighted(3, "move group"),
+  weighted(5, "add member"),
+  weighted(2, "remove member"),
+  weighted(2, "claim"),
+  weighted(3, "create workspace"),
+  weighted(2, "delete workspace"),
+  weighted(1, "create program"),
+  weighted(1, "revoke program"),
+  weighted(6, "wait"),
+  weighted(2, "sweep"),
+  weighted(4, "create role"),
+  weighted(4, "update role"),
+  weighted(2, "delete role"),
 );
 
 /** One change. Its numbers choose among the existing things. */
@@ -48,7 +48,7 @@ export const step = fc.record({
   first: fc.nat(11),
   second: fc.nat(11),
   given,
-  /** The number of hours after which the permission ends. Undefined if it never ends. */
+  /** The permission ends half an hour before this number of hours has passed. Undefined if it never ends. */
   hours: fc.constantFrom(undefined, undefined, 1, 1, 2),
   capabilities: fc.subarray([...capabilities], { minLength: 1, maxLength: 4 }),
 });

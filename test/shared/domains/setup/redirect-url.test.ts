@@ -48,9 +48,9 @@ test.each([
   ["https://localhost/", "Write the name with its top-level domain, such as example.com"],
   ["https://app.localhost/", "app.localhost is not on the public internet"],
   ["https://mail.internal/", "mail.internal is not on the public internet"],
-  ["https://127.0.0.1/", "This is an address, not a name"],
-  ["https://8.8.8.8/", "This is an address, not a name"],
-  ["https://0x7f.1/", "This is an address, not a name"],
+  ["https://127.0.0.1/", "The last part is a number, as in an IP address. Write a domain name"],
+  ["https://8.8.8.8/", "The last part is a number, as in an IP address. Write a domain name"],
+  ["https://0x7f.1/", "The last part is a number, as in an IP address. Write a domain name"],
   ["https://[::1]/", "Write a name as the host, not an IP address"],
 ])("%j is refused: %s", (given, message) => {
   expect(reading(given)).toBe(message);

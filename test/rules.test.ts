@@ -192,6 +192,14 @@ test("no other name is declared in more than three files of the product", () => 
   expect(wrong.map(([name, { size }]) => `${name} ${size}`)).toEqual([]);
 });
 
+test("every time in the future is a member `expires_at`, because `requireFutureEnds` checks only these members", () => {
+  const members = sources.flatMap((file) =>
+    [...read(file).matchAll(/(\w+): (?:FutureTime|GrantEnd)\b/g)].map(([, name]) => name),
+  );
+  expect(members.length).toBeGreaterThan(4);
+  expect(new Set(members)).toEqual(new Set(["expires_at"]));
+});
+
 test("zod is imported as a namespace, so that no bundle holds its locales", () => {
   const named = sources.filter((file) => /import (?:type )?(?:\{|\w+ from) ?.*from "zod"/.test(read(file)));
   expect(named).toEqual([]);

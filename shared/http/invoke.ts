@@ -84,7 +84,7 @@ export async function invoke(route: Route, raw: RawInput, invocation: Invocation
   // The charge and the decision run at the same time, so that the request need not wait for the charge.
   const deciding = (isExpected && early) || begin(principal);
   const [charged, begun] = await Promise.all([
-    settled(chargeStranger(route, { input: raw, principal }, invocation, deciding)),
+    settled(chargeCaller(route, { input: raw, principal }, invocation, deciding)),
     deciding,
   ]);
   if (charged.status === "rejected") throw charged.reason;
@@ -222,14 +222,14 @@ export async function chargeUnread(
   invocation: InvocationContext,
 ): Promise<void> {
   const principal = route.public ? await anonymousPrincipal(invocation) : await invocation.authenticate();
-  await chargeStranger(route, { input: { params, query: {} }, principal }, invocation);
+  await chargeCaller(route, { input: { params, query: {} }, principal }, invocation);
 }
 
 /**
  * Charges a request whose caller may have no access to the account. `deciding` is the decision about the request, if it
  * has begun.
  */
-async function chargeStranger(
+async function chargeCaller(
   route: Route,
   asked: Asked,
   invocation: InvocationContext,

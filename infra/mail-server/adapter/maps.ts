@@ -82,9 +82,9 @@ async function lookUp(api: Api, first: string): Promise<Lookups> {
 
 /**
  * Returns the mailboxes and the outside addresses that get the mail to an address. The result is empty if the address
- * is not here, or if nobody gets the mail. The function follows each address once, so two accounts can forward to each
- * other. A mailbox with `keep_copy` false keeps the mail in two cases: nobody gets a copy, or all copies lead back to
- * the mailbox.
+ * is not here, or if the mail has no recipient. The function follows each address once, so two accounts can forward to
+ * each other. A mailbox with `keep_copy` false keeps the mail in two cases: no copy has a recipient, or all copies lead
+ * back to the mailbox.
  */
 async function destinationsOf(api: Api, first: string): Promise<string[]> {
   const lookups = await lookUp(api, first);
@@ -121,8 +121,8 @@ const incomingTables = (api: Api): Record<string, Table> => ({
     return (await isHere(api, key)) ? "here" : undefined;
   },
   /**
-   * The place of the mail to an address of a domain that the API knows. `elsewhere` if nobody here has the address and
-   * the MX of the domain is elsewhere.
+   * The place of the mail to an address of a domain that the API knows. `elsewhere` if no mailbox or rule here has the
+   * address, and the MX of the domain is elsewhere.
    */
   place: async (key) => {
     const domain = key.slice(key.lastIndexOf("@") + 1);
@@ -132,8 +132,8 @@ const incomingTables = (api: Api): Record<string, Table> => ({
   /** The addresses whose mail somebody gets, and the internal users. */
   recipients: async (key) => (readUser(key) || (await destinationsOf(api, key)).length > 0 ? "here" : undefined),
   /**
-   * The mailboxes and addresses that get the mail to an address. Postfix looks up each result again. So this
-   * table follows forwarding itself, up to `mostAddresses`, and leaves further addresses to Postfix.
+   * The mailboxes and addresses that get the mail to an address. Postfix looks up each result again. So this table
+   * follows forwarding itself, up to `mostAddresses`, and leaves further addresses to Postfix.
    */
   route: async (key) => (await destinationsOf(api, key)).join(", ") || undefined,
 });

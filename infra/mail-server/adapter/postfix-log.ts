@@ -20,8 +20,8 @@ const expiredLine =
 const removedLine = /^(?:\w{3} +\d+ [\d:]+|\S+) \S+ postfix[^ ]*\/qmgr\[\d+\]: (?<queue>\w+): removed$/;
 
 /**
- * The status code that the other server gave. Undefined for a refusal without an enhanced code (RFC 3463): Postfix writes `5.0.0`
- * then, and the cause may be the content or the sender.
+ * The status code that the other server gave. Undefined for a refusal without an enhanced code (RFC 3463). Postfix
+ * writes `5.0.0` for such a refusal, and its cause may be the content or the sender.
  */
 const givenStatus = ({ status = "", diagnostic = "" }: Record<string, string | undefined>): string | undefined =>
   status !== "5.0.0" || /^host \S+ said: \d{3}[- ]5\.0\.0\b/.test(diagnostic) ? status : undefined;

@@ -96,6 +96,21 @@ const leaveUnusedOut: Plugin = {
   },
 };
 
+/**
+ * Lets esbuild leave out a package that a bundle imports but does not use. By itself, esbuild keeps the package's
+ * tables, because its package.json does not say that its modules have no side effects.
+ */
+const leavePackagesOut: Plugin = {
+  name: "unused-packages",
+  setup: (bundling) => {
+    bundling.onResolve({ filter: /^(?:tldts|ipaddr\.js)$/ }, async ({ path, pluginData, ...from }) => {
+      if (pluginData === bundling) return undefined;
+      const found = await bundling.resolve(path, { ...from, pluginData: bundling });
+      return { ...found, sideEffects: false };
+    });
+  },
+};
+
 /** Defines `require` in an ES module. CommonJS packages call `require`, but ES modules do not have it. */
 const withRequire: BuildOptions = {
   banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
@@ -182,7 +197,7 @@ async function buildAll(entryPoints: Entries, settings: BuildOptions): Promise<M
     ...settings,
     absWorkingDir: root,
     entryPoints,
-    plugins: [leaveTableSdkOut, interpretZod, leaveUnusedOut],
+    plugins: [leaveTableSdkOut, interpretZod, leaveUnusedOut, leavePackagesOut],
     bundle: true,
     minify: true,
     platform: "node",

@@ -20,6 +20,8 @@ type InternalRoute = {
   ) => Promise<{ response: Response; fields: LogFields }>;
   /** Makes the answer to an error that `answer` threw. */
   failure: (error: unknown, requestId: string, log: Log, event: APIGatewayProxyEventV2) => Response;
+  /** Loads data for the first request, at the end of the Lambda's init. */
+  prepare?: () => Promise<unknown>;
   /** Completes the headers of every answer; by default as for the public API. */
   complete?: (response: Response, event: APIGatewayProxyEventV2) => Response;
 };
@@ -28,9 +30,8 @@ type InternalRoute = {
  * Makes the Lambda handler of a path that is not part of the public API. The handler does not authenticate the caller;
  * `answer` does, if the path needs a credential.
  */
-export const internalHandler =
-  ({ name, answer, failure, complete = withStandardHeaders }: InternalRoute) =>
-  async (event: APIGatewayProxyEventV2): Promise<Response> => {
+export function internalHandler({ name, answer, failure, prepare, complete = withStandardHeaders }: InternalRoute) {
+  const handle = async (event: APIGatewayProxyEventV2): Promise<Response> => {
     const startedMs = performance.now();
     const { env, client, seen } = runtime();
     const requestId = requestIdOf(event);
@@ -59,3 +60,18 @@ export const internalHandler =
     });
     return complete(response, event);
   };
+  return Object.assign(handle, { prime: () => prime(prepare) });
+}
+
+/**
+ * Prepares a Lambda for its first request: connects to the table, and runs `prepare`. Never throws: a fault that lasts
+ * makes the first request fail.
+ */
+async function prime(prepare: InternalRoute["prepare"]): Promise<void> {
+  try {
+    const { env, client } = runtime();
+    await Promise.all([client.connect(env.TABLE_NAME), prepare?.()]);
+  } catch {
+    // The environment is not valid, or a service does not answer. The first request fails with the reason.
+  }
+}

@@ -5,6 +5,7 @@ import type * as z from "zod";
 
 import { askEmailOf, authenticate, expectedPrincipal } from "../auth/authenticate.ts";
 import type { Principal } from "../auth/principal.ts";
+import { rememberTokens, userVerifier } from "../auth/user-token.ts";
 import { invalidAt, InvalidInput, Problem } from "../core/errors.ts";
 import { createLog } from "../core/log.ts";
 import { addressOf } from "../core/product.ts";
@@ -136,16 +137,29 @@ async function chargeCaller(_: Request, { authenticate, charge }: InvocationCont
  */
 async function prime(schemas: readonly z.ZodType[]): Promise<void> {
   try {
-    const { env, client, loadIssuerKeys } = runtime();
+    const { env, client } = runtime();
     // A request needs two connections: it charges the rate limit while it reads.
     const connections = [1, 2].map(() => client.connect(env.TABLE_NAME));
-    loadIssuerKeys().catch(() => undefined);
+    tokensOfUsers()
+      .loadKeys()
+      .catch(() => undefined);
     // zod prepares a schema at its first use. The connections open meanwhile.
     for (const schema of schemas) schema.safeParse({});
     await Promise.all(connections);
   } catch {
     // The environment is not valid. The first request fails with the reason.
   }
+}
+
+let userTokens: { verify: (token: string) => Promise<Principal>; loadKeys: () => Promise<void> } | undefined;
+
+/** The check of users' tokens, and the load of their issuers' keys. Made at the first call, once per process. */
+function tokensOfUsers() {
+  if (!userTokens) {
+    const verifier = userVerifier(runtime().env.ISSUERS);
+    userTokens = { verify: rememberTokens(verifier), loadKeys: verifier.loadKeys };
+  }
+  return userTokens;
 }
 
 /** Creates a function that replaces the text of a request's body by its parsed JSON. An empty body stays as it is. */
@@ -167,14 +181,14 @@ const signalIn = (context: unknown): AbortSignal | undefined => {
 };
 
 function openCall(name: string, event: APIGatewayProxyEventV2, signal: AbortSignal | undefined): Call {
-  const { env, client, verifyUser, limiterMemory, seen } = runtime();
+  const { env, client, limiterMemory, seen } = runtime();
   const requestId = requestIdOf(event);
   const usage: Usage = { readUnits: 0, writeUnits: 0, calls: 0 };
   const table = batchReads(openTable(client, env.TABLE_NAME, usage), seen);
   const log = createLog(env.LOG_LEVEL, { request_id: requestId, route: name }, env.LOG_FORMAT);
   let authenticating: Promise<Principal> | undefined;
   const authenticateOnce = async () => {
-    authenticating ??= authenticate(event.headers["authorization"], verifyUser, table, clock());
+    authenticating ??= authenticate(event.headers["authorization"], tokensOfUsers().verify, table, clock());
     return (call.principal = await authenticating);
   };
   const limiter = { table, memory: limiterMemory, log, now: clock };

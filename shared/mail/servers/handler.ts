@@ -93,6 +93,7 @@ export function mailServerHandler(
 ) {
   return internalHandler({
     name,
+    prepare: mailKeys,
     answer: async (event, work) => {
       await requireMailServer(event);
       return answer(event, { ...work, secrets: secretsHere(), memory: runtime().limiterMemory });

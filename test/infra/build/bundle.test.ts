@@ -202,6 +202,7 @@ test("an unused schema is not in a Lambda's bundle, and a used one is", async ()
 test("of several routes, only those that take names from outside carry the list of public suffixes", async () => {
   const routes =
     "domains/add domains/list domains/get dns-records/add dns-records/import mailboxes/add forwarding/add " +
+    "forwarding/activate auth/invitations/list limits/get workspaces/delete " +
     "dedicated-ips/domains/assign credentials/add auth/groups/list webhooks/delete";
   const specs = routes.split(" ").map((path) => ({
     name: path.replaceAll("/", "."),

@@ -1,6 +1,8 @@
 import { afterEach, expect, test, vi } from "vitest";
 
+import { handler as recipient } from "../../../../functions/mail/recipient.ts";
 import { namedSecret, rotatingSecret } from "../../../../shared/providers/named-secret.ts";
+import { whereTo } from "../../../support/mail-routes.ts";
 import { thrownBy } from "../../../support/thrown.ts";
 import { amzJson, amzRefusal } from "../amz-json.ts";
 import { startLoopback } from "../loopback.ts";
@@ -89,4 +91,14 @@ test("a secret of one version, such as the URL of an SMTP server, is used within
   service.nowMs = 300_000;
   expect(await read()).toBe("new");
   expect(service.recorded).toHaveLength(2);
+});
+
+test("a Lambda for mail servers fetches the secret during its init, and the first request fetches nothing", async () => {
+  const secret = "a secret of the mail servers";
+  const service = await scene({ AWSCURRENT: secret });
+  vi.stubEnv("MAIL_SECRET_NAME", "mail/servers");
+  await recipient.prime();
+  const atInit = service.recorded.length;
+  expect(await whereTo("nobody@unknown.example", { "x-mail-key": secret })).toEqual({ status: 200, kind: "unknown" });
+  expect([atInit, service.recorded.length]).toEqual([2, 2]);
 });

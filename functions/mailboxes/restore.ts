@@ -1,6 +1,6 @@
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { deletedInPath } from "../../shared/mail/mailboxes/deleted.ts";
+import { aheadOfRestoration, deletedInPath } from "../../shared/mail/mailboxes/deleted.ts";
 import { MailboxParams } from "../../shared/mail/mailboxes/find.ts";
 import { RestoredMailbox, restoreMailbox } from "../../shared/mail/mailboxes/restore.ts";
 
@@ -17,6 +17,7 @@ export const route = defineRoute({
   params: MailboxParams,
   output: RestoredMailbox,
   problems: ["address_taken", "domain_not_ready", "mailbox_ambiguous", "mailbox_not_ready"],
+  ahead: ({ params }) => aheadOfRestoration(params.account_id, params.mailbox),
   run: ({ found }, context) => restoreMailbox(found, context),
 });
 

@@ -23,7 +23,7 @@ import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
 import { mailboxByRef, scopesOfMailbox } from "./find.ts";
 import { readAddress } from "./local-part.ts";
-import { Mailbox, StoredMailbox } from "./mailbox.ts";
+import { Mailbox, mailboxKey, StoredMailbox } from "./mailbox.ts";
 import { mailboxViewsIn, notePlaces, seenPlaces } from "./view.ts";
 
 /*
@@ -115,7 +115,7 @@ export async function deletedRemovals(
   ];
 }
 
-const Pointer = z.object({ SK: z.string(), ordinal: z.int() });
+const Pointer = z.object({ ordinal: z.int() });
 
 /** The deleted mailboxes at some ordinals of the list, without the mailboxes that are gone meanwhile. */
 async function deletedAt(table: Reader, accountId: string, ordinals: readonly number[]): Promise<Deleted[]> {
@@ -128,9 +128,10 @@ async function deletedAt(table: Reader, accountId: string, ordinals: readonly nu
 
 /** The deleted mailbox with this id; undefined when the account has none. */
 export async function deletedById(table: Reader, accountId: string, id: string): Promise<Deleted | undefined> {
-  const [item] = await table.getMany([deletedKey(accountId, id)]);
-  const [found] = item ? await deletedAt(table, accountId, [Pointer.parse(item).ordinal]) : [];
-  return found?.mailbox.id === id ? found : undefined;
+  const pointer = await table.get(deletedKey(accountId, id), Pointer);
+  if (!pointer) return undefined;
+  const mailbox = await table.get(rowKey(deletedMailboxesOf(accountId), pointer.ordinal), StoredDeleted);
+  return mailbox?.id === id ? { mailbox, ordinal: pointer.ordinal } : undefined;
 }
 
 /** Up to 100 deleted mailboxes of a domain. With `local`, only mailboxes whose own address had this local part. */
@@ -181,6 +182,12 @@ export const deletedInPath: ResourceLookup<{ params: { account_id: string; mailb
     return { id: mailbox.id, scopes, thing, label: `${mailbox.local_part}@${domain.name}` };
   },
 };
+
+/** The items that a restoration reads first. */
+export function aheadOfRestoration(accountId: string, ref: string): Ahead {
+  const pointer = deletedKey(accountId, ref);
+  return { keys: readAddress(ref) ? [] : [pointer, pointer, mailboxKey(accountId, ref)], again: true };
+}
 
 /** The most deleted mailboxes that are filtered one by one. */
 const filterLimit = 20_000;

@@ -7,7 +7,7 @@ import type { StoredDomain } from "../../domains/domain.ts";
 import { domainById } from "../../domains/find.ts";
 import type { Context } from "../../http/route.ts";
 import { changeRows, readList } from "../../table/ranked-list.ts";
-import type { Write } from "../../table/writes.ts";
+import type { Key, Write } from "../../table/writes.ts";
 import { addressTaken } from "./add.ts";
 import { deletedById, type FoundDeleted, deletedRemovals } from "./deleted.ts";
 import { mailboxById } from "./find.ts";
@@ -45,8 +45,10 @@ export async function restoreMailbox(found: FoundDeleted, context: Context): Pro
   const { table, commit, now } = context;
   const { account_id } = found.domain;
   const run = commit(async () => {
-    const [deleted, domain, existing] = await Promise.all([
-      deletedById(table, account_id, id),
+    const finding = deletedById(table, account_id, id);
+    const [deleted, owners, domain, existing] = await Promise.all([
+      finding,
+      finding.then((it) => table.getMany(it ? aliasKeys(account_id, it.mailbox) : [])),
       domainById(table, account_id, found.domain.id),
       mailboxById(table, account_id, id),
     ]);
@@ -56,15 +58,18 @@ export async function restoreMailbox(found: FoundDeleted, context: Context): Pro
     if (!deleted || !domain || deleted.mailbox.restorable_until <= at) throw notFound();
     requireReady(domain);
     const { deleted_at: _, restorable_until: __, ...before } = deleted.mailbox;
-    const owners = await table.getMany(before.aliases.map((local) => addressKey(account_id, domain.id, local)));
     const aliases = before.aliases.filter((__, index) => !owners[index]);
     const mailbox: StoredMailbox = { ...before, aliases, updated_at: at, version: before.version + 1 };
-    const [view] = await mailboxViewsIn([domain], table, account_id, [mailbox]);
+    const [[view], returning, removals] = await Promise.all([
+      mailboxViewsIn([domain], table, account_id, [mailbox]),
+      planReturn(domain, mailbox, context),
+      deletedRemovals(table, account_id, deleted),
+    ]);
     if (!view) throw notFound();
     const lost = before.aliases.filter((local) => !aliases.includes(local));
     return {
       value: { ...view, aliases_taken: lost.map((local) => `${local}@${domain.name}`) },
-      writes: [...(await planReturn(domain, mailbox, context)), ...(await deletedRemovals(table, account_id, deleted))],
+      writes: [...returning, ...removals],
       changes: [change(mailboxKind, "restored", id, { after: mailboxCore(mailbox, domain) })],
     };
   });
@@ -72,6 +77,10 @@ export async function restoreMailbox(found: FoundDeleted, context: Context): Pro
     throw error instanceof AddressTaken ? addressTaken(error, found.domain, context) : error;
   });
 }
+
+/** The keys of a mailbox's aliases. */
+const aliasKeys = (accountId: string, { domain_id, aliases }: StoredMailbox): Key[] =>
+  aliases.map((local) => addressKey(accountId, domain_id, local));
 
 /**
  * The writes that put a mailbox back into its lists, and give the mailbox its addresses. The transaction fails if

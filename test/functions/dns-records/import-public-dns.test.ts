@@ -71,6 +71,38 @@ test("imports a wildcard record once, and not for each usual name", async () => 
   ]);
 });
 
+test("skips the records of the former mail host by which mail would fail, with the reasons", async () => {
+  const account = await newAccount();
+  const { name: domain } = await connected(account);
+  const srv = { type: "SRV", priority: 0, weight: 1, port: 993 } as const;
+  await publish(domain, [
+    { name: "_mta-sts", type: "TXT", value: "v=STSv1; id=1" },
+    { name: "mta-sts", type: "CNAME", value: "mta-sts.former.example" },
+    { ...srv, name: "_imaps._tcp", value: "imap.former.example" },
+    { ...srv, name: "_pop3._tcp", value: "." },
+    { ...srv, name: "_submissions._tcp", value: "mail.hosted-mail.example" },
+    { ...srv, name: "_autodiscover._tcp", value: "autodiscover.former.example" },
+    { ...srv, name: "_caldavs._tcp", value: "calendar.former.example" },
+  ]);
+  const { body } = await send(account, { domain, source: "public_dns", dry_run: true });
+  expect(body.planned.map(shown).toSorted()).toEqual([
+    "_caldavs._tcp SRV calendar.former.example",
+    "_submissions._tcp SRV mail.hosted-mail.example",
+  ]);
+  const [policy, programs] = ["set mta_sts_mode to testing before you switch", "find the servers here"];
+  const skipped = body.skipped.map(({ text, reason }: { text: string; reason: string }) => [
+    text.split(" ")[0],
+    reason,
+  ]);
+  expect(skipped.toSorted()).toEqual([
+    ["_autodiscover._tcp", expect.stringContaining(programs)],
+    ["_imaps._tcp", expect.stringContaining(programs)],
+    ["_mta-sts", expect.stringContaining(policy)],
+    ["_pop3._tcp", expect.stringContaining(programs)],
+    ["mta-sts", expect.stringContaining(policy)],
+  ]);
+});
+
 test("counts the look-ups without an answer", async () => {
   const account = await newAccount();
   const { name: domain } = await connected(account);

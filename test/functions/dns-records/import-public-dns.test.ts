@@ -20,6 +20,7 @@ test("imports the records at the usual names and at the names to which they lead
     { name: "@", type: "MX", value: "mx.former.example", priority: 10 },
     { name: "@", type: "TXT", value: "google-site-verification=abc" },
     { name: "@", type: "TXT", value: "v=spf1 include:_spf.former.example -all" },
+    { name: "_dmarc", type: "TXT", value: "v=DMARC1; p=reject" },
     { name: "@", type: "CAA", value: "letsencrypt.org", tag: "issue" },
     { name: "www", type: "CNAME", value: `shop-front.${domain}` },
     { name: "shop-front", type: "AAAA", value: "2001:db8::1" },
@@ -44,7 +45,9 @@ test("imports the records at the usual names and at the names to which they lead
   expect(dry.body.planned.map(shown).toSorted()).toEqual(taken);
   expect(dry.body.planned.find(({ type }: { type: string }) => type === "A")).toMatchObject({ ttl: 600 });
   const reasons = dry.body.skipped.map(({ text }: { text: string }) => text.split(" ").slice(0, 2).join(" "));
-  expect(reasons).toEqual(["@ MX", "@ TXT"]);
+  expect(reasons).toEqual(["@ MX", "@ TXT", "_dmarc TXT"]);
+  expect(dry.body.skipped[1].reason).toContain("follows spf_includes");
+  expect(dry.body.skipped[2].reason).toContain("follows dmarc_policy");
   expect(await ownRecords(account, domain)).toEqual([]);
 
   const real = await send(account, body);

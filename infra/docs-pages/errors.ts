@@ -36,7 +36,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
   workspace_name_taken:
     "Names of workspaces are unique in an account, ignoring case. Choose another name, or use the workspace in `conflicts_with`.",
   workspace_not_empty:
-    "Move the workspace's domains (`domains.move`) or delete them first. A domain with the status `releasing` counts too: delete it with `purge=true`.",
+    "Move the workspace's domains (`domains.move`) or delete them first. A domain with the status `releasing` counts too: wait until its `deletes_at`, or delete it for good with `purge=true`.",
   tag_name_taken:
     "Names of tags are unique in an account, ignoring case. Use the tag in `conflicts_with`, or choose another name.",
   domain_taken:
@@ -45,7 +45,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
     "Read the domain with `domains.get`. To put it into another workspace, use `domains.move`. To transfer the name of a `releasing` domain, first call `domains.restore` or `domains.add`.",
   domain_not_empty: "Delete the mailboxes first. `mailboxes.bulk_delete` deletes up to 100 mailboxes at once.",
   release_required:
-    "Deleting the domain gives up its registration after 5 days. If you agree, send the request again with `release=true`.",
+    "Deleting the domain gives up its registration after 5 days. If you agree, send the request again with `release=true`. If the name goes to another registrar, wait for the event `domain.transferred_out`, and then delete the domain.",
   domain_not_ready:
     "The status of the domain in `domain_status` does not allow this. Read `status_reason` with `domains.get`. For `pending_delegation`, set the domain's nameservers or its TXT record, and then call `domains.verify`. For `releasing`, call `domains.restore`.",
   mailbox_not_ready:

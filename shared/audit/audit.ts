@@ -14,7 +14,10 @@ const StoredView = z.record(z.string(), z.unknown()).nullable();
 
 export const AuditEntry = z
   .object({
-    id: Id.meta({ description: "The entry's id. Later entries have greater ids." }),
+    id: Id.meta({
+      description:
+        "The entry's id. Ids sort by `occurred_at`. An entry can appear shortly after an entry with a greater id.",
+    }),
     account_id: Id.meta({ description: "The account in which something changed." }),
     occurred_at: Timestamp.meta({ description: "When the change happened." }),
     action: z.string().meta({

@@ -133,7 +133,7 @@ async function planDeletion(table: Reader, domain: StoredDomain, at: Date): Prom
 const releaseRequired = ({ name, registration }: StoredDomain): Problem =>
   new Problem(
     "release_required",
-    `${name} is registered until ${registration?.expires_at ?? "an unknown time"}. Deleting the domain gives the name up, after 5 days or with purge=true at once. There is no refund, and others can register the name. To do so, send release=true.`,
+    `${name} is registered until ${registration?.expires_at ?? "an unknown time"}. Deleting the domain gives the name up, after 5 days or with purge=true at once. There is no refund, and others can register the name. To do so, send release=true. If you are transferring the name to another registrar, wait for the event domain.transferred_out, and then delete the domain.`,
   );
 
 function requireDeletable(domain: StoredDomain, { permissions }: Context): void {

@@ -107,8 +107,9 @@ async function fetchPolicy(asked: HealthQuestion): Promise<Fetched> {
 type PolicyResult = Pick<Check, "status" | "message">;
 
 /**
- * The result for a policy that is announced in the DNS. `wrong` is the status if the policy does not protect mail to
- * us.
+ * The result for a policy that is announced in the DNS. `mode` is the mode of our policy, and undefined for a policy of
+ * another host. `wrong` is the status if the policy does not protect mail to us. An enforced policy without our mail
+ * hosts always fails.
  */
 async function checkPolicy(
   asked: HealthQuestion,
@@ -127,9 +128,18 @@ async function checkPolicy(
   }
   if (policy.mode === "none") return { status: "warn", message: off };
   const missing = platform().mx.find(({ host }) => !allowsHost(policy.hosts, host));
-  if (missing) return { status: wrong, message: `The policy does not allow mail to ${missing.host}.` };
+  if (missing) {
+    const message = `The policy does not allow mail to ${missing.host}.`;
+    // Senders refuse the mail (RFC 8461 §5), wherever the policy is served.
+    return policy.mode === "enforce" && mode === undefined
+      ? { status: "fail", message: `${message} ${replacing}` }
+      : { status: wrong, message };
+  }
   return { status: "pass", message: `The policy is served, with the mode ${policy.mode}.` };
 }
+
+const replacing =
+  "Senders refuse to deliver mail that the policy does not allow. Remove the records at _mta-sts and mta-sts, and set mta_sts_mode to testing, so that senders fetch the new policy.";
 
 const off = "MTA-STS is off. With MTA-STS, senders use only safe connections. To begin, set mta_sts_mode to testing.";
 

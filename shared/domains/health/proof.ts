@@ -22,10 +22,17 @@ const joinNames = (names: readonly string[]): string => names.join(" and ");
 
 type Delegated = Pick<StoredDomain, "name" | "nameservers"> & { registration?: StoredDomain["registration"] };
 
+/** What to do if a name is not delegated to us: a change by the owner, or nothing if the name is registered here. */
+const remedyOf = ({ name, nameservers, registration }: Delegated, change: string): string =>
+  registration?.status === "active" || registration?.status === "grace"
+    ? `${name} is registered here, and we ask its registry to delegate it to ${joinNames(nameservers)}. You need not do anything. If this takes longer than a day, write to us.`
+    : change;
+
 /**
  * Why a name is not in the DNS of its parent, as far as this is known. `registration` is the registration through us.
  */
-function absence(name: string, registration: Delegated["registration"]): string {
+function absence(domain: Delegated): string {
+  const { name, registration } = domain;
   if (!registration) {
     return `${name} is not in the DNS of its parent: it is not registered, has no nameservers, or is on hold. Register it or end the hold, and then delegate it.`;
   }
@@ -33,14 +40,12 @@ function absence(name: string, registration: Delegated["registration"]): string 
   const holds = registration.registrar_status.filter((status) => status === "clientHold" || status === "serverHold");
   return holds.length > 0
     ? `${name} is registered, but on hold (${joinNames(holds)}), so it is not in the DNS. Confirm the registrar's e-mail to the contact of the name, if there is one. Otherwise write to us.`
-    : `${name} is registered, but its registry has not delegated it yet.`;
+    : remedyOf(domain, `${name} is registered, but its registry has not delegated it yet.`);
 }
 
 /** Asks the parent zone whether a name is delegated to exactly the domain's nameservers. */
-async function delegationState(
-  resolver: Resolver,
-  { name, nameservers: expected, registration }: Delegated,
-): Promise<DelegationState> {
+async function delegationState(resolver: Resolver, domain: Delegated): Promise<DelegationState> {
+  const { name, nameservers: expected, registration } = domain;
   const found = await resolver.delegation(name);
   if (found.status === "unknown") {
     const message = `The delegation could not be checked: ${found.reason}.`;
@@ -48,10 +53,10 @@ async function delegationState(
   }
   if (found.status === "absent") {
     const fault = registration ? "not_delegated" : "not_registered";
-    return { verified: false, observed: [], fault, message: absence(name, registration) };
+    return { verified: false, observed: [], fault, message: absence(domain) };
   }
   if (found.status === "none") {
-    const message = `${name} is not delegated. Set its nameservers to ${joinNames(expected)}.`;
+    const message = remedyOf(domain, `${name} is not delegated. Set its nameservers to ${joinNames(expected)}.`);
     return { verified: false, observed: [], fault: "not_delegated", message };
   }
   const observed = [...found.nameservers];
@@ -63,7 +68,7 @@ async function delegationState(
     ...(missing.length === 0 ? [] : [`add ${joinNames(missing)}`]),
     ...(unexpected.length === 0 ? [] : [`remove ${joinNames(unexpected)}`]),
   ];
-  const message = `At the registrar of ${name}, ${messages.join(" and ")}.`;
+  const message = remedyOf(domain, `At the registrar of ${name}, ${messages.join(" and ")}.`);
   return { verified: false, observed, fault: "other_nameservers", message };
 }
 

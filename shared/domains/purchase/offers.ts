@@ -1,6 +1,7 @@
 import { mapConcurrently } from "../../core/concurrency.ts";
 import type { Log } from "../../core/log.ts";
 import { mostYears, type Offer, type Registrar, type TransferOffer } from "../../providers/registrar/registrar.ts";
+import type { DnsMode } from "../domain.ts";
 import { registrable } from "../registrable.ts";
 
 /** The reasons why a name cannot be bought here, with a sentence for people. */
@@ -16,6 +17,27 @@ export const refusalReasons = {
 export type RefusalReason = keyof typeof refusalReasons;
 
 const { not_registrable, unsupported_tld, domain_premium, domain_invalid, unchecked } = refusalReasons;
+
+/**
+ * The top-level domains whose registries delegate a name only to nameservers that answer for it already. Our
+ * nameservers answer for a name only after its delegation, so they cannot get such a name.
+ */
+const checkingTlds = new Set(["br", "de", "it"]);
+
+const isChecking = (nameOrTld: string): boolean => checkingTlds.has(nameOrTld.slice(nameOrTld.lastIndexOf(".") + 1));
+
+/** Refuses a name whose registry would not delegate it to our nameservers. `remedy` is a sentence. */
+const delegationRefusal = (name: string, remedy: string): Quote<"unsupported_tld"> | undefined =>
+  isChecking(name)
+    ? {
+        name,
+        reason: "unsupported_tld",
+        detail: `Its registry delegates a name only to nameservers that answer for it already. ${remedy}`,
+      }
+    : undefined;
+
+const keepOwnDns = "Register the name elsewhere, and connect it by domains.add with the dns_mode `external`.";
+const transferAsExternal = "Transfer the name with the dns_mode `external`.";
 
 /** The reasons why a name cannot be transferred to us at present, with a sentence that says what to do. */
 export const transferReasons = {
@@ -55,7 +77,12 @@ export const registrationQuotes = (
   registrar: Registrar,
   names: readonly string[],
   patience: Patience,
-): Promise<Quote[]> => askQuotes(names, async (name) => registrationQuote(await registrar.offer(name)), patience);
+): Promise<Quote[]> =>
+  askQuotes(
+    names,
+    async (name) => delegationRefusal(name, keepOwnDns) ?? registrationQuote(await registrar.offer(name)),
+    patience,
+  );
 
 const registrationReasons: Record<Exclude<Offer["status"], "available">, RefusalReason> = {
   premium: "domain_premium",
@@ -89,12 +116,18 @@ const reasonsOfTransfers: Record<Exclude<TransferOffer["status"], "transferable"
   unknown: "unchecked",
 };
 
-/** Asks the registrar for the price of a transfer. Throws 503 when the registrar does not answer. */
+/**
+ * Asks the registrar for the price of a transfer. `dnsMode` is the DNS mode that the request wants. Throws 503 when the
+ * registrar does not answer.
+ */
 export async function transferQuote(
   registrar: Registrar,
   name: string,
   authCode: string,
+  dnsMode: DnsMode,
 ): Promise<Quote<TransferReason | "domain_taken">> {
+  const refusal = dnsMode === "hosted" ? delegationRefusal(name, transferAsExternal) : undefined;
+  if (refusal) return refusal;
   const { status, price, reason, transferableAt } = await registrar.transferOffer(name, authCode);
   if (status === "transferable") return price === undefined ? { name, reason: "unchecked" } : { name, price };
   return {
@@ -140,7 +173,7 @@ export async function askQuotes<Reason extends string>(
 }
 
 /**
- * The top-level domains that the registrar sells; undefined if the call of the registrar fails, or has no answer within
+ * The top-level domains under which names can be bought; undefined if the call of the registrar fails, or has no answer within
  * `budgetMs`.
  */
 export async function tldsOf(
@@ -150,7 +183,8 @@ export async function tldsOf(
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((settle) => (timer = setTimeout(() => settle(undefined), budgetMs)));
   try {
-    return await Promise.race([registrar.tlds(), late]);
+    const sold = await Promise.race([registrar.tlds(), late]);
+    return sold?.filter((tld) => !isChecking(tld));
   } catch (error) {
     log.error("no list of top-level domains", { reason: String(error) });
     return undefined;

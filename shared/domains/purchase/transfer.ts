@@ -135,7 +135,7 @@ export const transferOrder = (
 ): OrderKind => ({
   type: "transfer",
   quotes: (names, patience) =>
-    askQuotes(names, async (name) => transferQuote(registrar, name, await codes.open(name)), patience),
+    askQuotes(names, async (name) => transferQuote(registrar, name, await codes.open(name), dnsMode), patience),
   takesOwn: (own) => (own.status === "failed" || isTransferable(own)) && mayTake(own),
   prepare: (wanted) =>
     Promise.all(wanted.map(async (one) => ({ ...one, sealed_auth_code: await codes.sealed(one.name) }))),

@@ -2,7 +2,9 @@ import * as z from "zod";
 
 import { invalidAt } from "../../core/errors.ts";
 import { firstStorable } from "../../core/page.ts";
+import { platform } from "../../core/platform.ts";
 import type { ZoneResolver } from "../../dns/answer.ts";
+import { isWithin } from "../../dns/wire-name.ts";
 import type { Context } from "../../http/route.ts";
 import type { StoredDomain } from "../domain.ts";
 import { openDomain, recordCountWrite, requireSpace } from "./add.ts";
@@ -119,13 +121,29 @@ const inOrder = (skipped: readonly Skipped[]): Skipped[] => skipped.toSorted((a,
 
 const recordText = ({ name, type, value }: RecordInput): string => `${name} ${type} ${value}`.slice(0, longestShown);
 
+/** The services by which mail programs find their servers (RFC 6186, RFC 8314 §5.1, RFC 8620 §2.2). */
+const mailServices = /^_(?:imaps?|pop3s?|submissions?|sieve|jmap|autodiscover)\._tcp$/;
+
+/**
+ * The reason why a record of the former mail host is not imported, although a domain can have such a record: mail here
+ * would fail. Undefined for other records.
+ */
+function reasonAgainstFormerHost({ name, type, value }: ParsedRecord): string | undefined {
+  if (name === "_mta-sts" || name === "mta-sts") {
+    return "Senders would keep to the MTA-STS policy of the former mail host, and refuse to deliver mail here. If the domain has such a policy, set mta_sts_mode to testing before you switch, so that senders fetch the new policy";
+  }
+  return type === "SRV" && mailServices.test(name) && !isWithin(value, platform().mailZone)
+    ? "Mail programs would connect to the former mail host. Without this record, they find the servers here"
+    : undefined;
+}
+
 /** The reason why a domain cannot have a record together with the records `beside`; undefined if it can. */
 function reasonAgainst(
   record: ParsedRecord,
   beside: readonly (ParsedRecord & { id: number })[],
   domain: StoredDomain,
 ): string | undefined {
-  const reserved = reservedFor(record, domain);
+  const reserved = reservedFor(record, domain) ?? reasonAgainstFormerHost(record);
   if (reserved !== undefined) return reserved;
   const conflict = conflictOf(record, beside);
   if (!conflict) return sizeFault(record, beside) ?? obstacleOf(record, beside, domain.name)?.message;

@@ -167,6 +167,7 @@ export function reservedFor(
   settings: OptionalSettings,
 ): string | undefined {
   const reserved = reservedNames(settings);
+  if (name === "_dmarc") return "The domain's DMARC record follows dmarc_policy and dmarc_report_email";
   if (reserved.includes(name)) return `The name ${name} is reserved for the records of the domain's mail and settings`;
   const hidden = type === "NS" ? reserved.find((own) => own.endsWith(`.${name}`)) : undefined;
   if (hidden !== undefined)
@@ -174,7 +175,7 @@ export function reservedFor(
   if (name !== "@") return undefined;
   if (type === "MX") return "The domain's MX records are fixed, because its mail comes to us";
   if (type === "TXT" && isSpf(value))
-    return "The domain has one SPF record, which follows the addresses that the domain sends from";
+    return "The domain has one SPF record, which follows spf_includes and the addresses that the domain sends from";
   if (settings.redirect_url !== null && addressTypes.has(type)) {
     return "The domain's addresses are fixed while it redirects";
   }

@@ -20,7 +20,10 @@ export const RuleQuery = z.strictObject({
   domain: DomainRef.optional().meta({
     description: "Only rules for this domain, for its mailboxes and for its addresses. Give the domain's name or id.",
   }),
-  workspace_id: Id.optional().meta({ description: "Only rules for this workspace." }),
+  workspace_id: Id.optional().meta({
+    description:
+      "Only rules for this workspace as a whole. Rules for its domains, mailboxes and addresses are found by `domain`.",
+  }),
   mailbox: MailboxRef.optional().meta({ description: "Only rules for this mailbox, by its id or address." }),
   address: AddressPattern.optional().meta({
     description: "Only rules for this address without a mailbox, or with this pattern: the part before the @.",

@@ -20,6 +20,7 @@ test("imports the records at the usual names and at the names to which they lead
     { name: "@", type: "MX", value: "mx.former.example", priority: 10 },
     { name: "@", type: "TXT", value: "google-site-verification=abc" },
     { name: "@", type: "TXT", value: "v=spf1 include:_spf.former.example -all" },
+    { name: "_dmarc", type: "TXT", value: "v=DMARC1; p=reject" },
     { name: "@", type: "CAA", value: "letsencrypt.org", tag: "issue" },
     { name: "www", type: "CNAME", value: `shop-front.${domain}` },
     { name: "shop-front", type: "AAAA", value: "2001:db8::1" },
@@ -44,7 +45,9 @@ test("imports the records at the usual names and at the names to which they lead
   expect(dry.body.planned.map(shown).toSorted()).toEqual(taken);
   expect(dry.body.planned.find(({ type }: { type: string }) => type === "A")).toMatchObject({ ttl: 600 });
   const reasons = dry.body.skipped.map(({ text }: { text: string }) => text.split(" ").slice(0, 2).join(" "));
-  expect(reasons).toEqual(["@ MX", "@ TXT"]);
+  expect(reasons).toEqual(["@ MX", "@ TXT", "_dmarc TXT"]);
+  expect(dry.body.skipped[1].reason).toContain("follows spf_includes");
+  expect(dry.body.skipped[2].reason).toContain("follows dmarc_policy");
   expect(await ownRecords(account, domain)).toEqual([]);
 
   const real = await send(account, body);
@@ -68,6 +71,38 @@ test("imports a wildcard record once, and not for each usual name", async () => 
     "mail A 192.0.2.1",
     "mail AAAA 2001:db8::1",
     "www A 192.0.2.2",
+  ]);
+});
+
+test("skips the records of the former mail host by which mail would fail, with the reasons", async () => {
+  const account = await newAccount();
+  const { name: domain } = await connected(account);
+  const srv = { type: "SRV", priority: 0, weight: 1, port: 993 } as const;
+  await publish(domain, [
+    { name: "_mta-sts", type: "TXT", value: "v=STSv1; id=1" },
+    { name: "mta-sts", type: "CNAME", value: "mta-sts.former.example" },
+    { ...srv, name: "_imaps._tcp", value: "imap.former.example" },
+    { ...srv, name: "_pop3._tcp", value: "." },
+    { ...srv, name: "_submissions._tcp", value: "mail.hosted-mail.example" },
+    { ...srv, name: "_autodiscover._tcp", value: "autodiscover.former.example" },
+    { ...srv, name: "_caldavs._tcp", value: "calendar.former.example" },
+  ]);
+  const { body } = await send(account, { domain, source: "public_dns", dry_run: true });
+  expect(body.planned.map(shown).toSorted()).toEqual([
+    "_caldavs._tcp SRV calendar.former.example",
+    "_submissions._tcp SRV mail.hosted-mail.example",
+  ]);
+  const [policy, programs] = ["set mta_sts_mode to testing before you switch", "find the servers here"];
+  const skipped = body.skipped.map(({ text, reason }: { text: string; reason: string }) => [
+    text.split(" ")[0],
+    reason,
+  ]);
+  expect(skipped.toSorted()).toEqual([
+    ["_autodiscover._tcp", expect.stringContaining(programs)],
+    ["_imaps._tcp", expect.stringContaining(programs)],
+    ["_mta-sts", expect.stringContaining(policy)],
+    ["_pop3._tcp", expect.stringContaining(programs)],
+    ["mta-sts", expect.stringContaining(policy)],
   ]);
 });
 

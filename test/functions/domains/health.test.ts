@@ -255,6 +255,20 @@ test("a domain's own MTA-STS policy and TLS report address pass, and a domain wi
   const { answer } = await policyServer();
   answer({ body: textOf("enforce", ...ours) });
   expect(statusesOf(await health(account, name))).toEqual({ ...well, mta_sts: "pass", tls_rpt: "pass" });
-  answer({ body: textOf("enforce", "mx.other.example") });
+  answer({ body: textOf("testing", "mx.other.example") });
   expect(checkOf(await health(account, name), "mta_sts")).toMatchObject({ status: "warn" });
+});
+
+test("an enforced MTA-STS policy of another host that does not allow our mail hosts is a fault", async () => {
+  const account = await newAccount();
+  const { name } = await quicklyActive(account);
+  await addedRecord(account, { domain: name, name: "_mta-sts", type: "TXT", value: "v=STSv1; id=1" });
+  const { answer } = await policyServer();
+  answer({ body: textOf("enforce", "mx.other.example") });
+  const found = await health(account, name);
+  expect(found).toMatchObject({ status: "degraded" });
+  expect(checkOf(found, "mta_sts")).toMatchObject({
+    status: "fail",
+    message: expect.stringContaining("set mta_sts_mode to testing"),
+  });
 });

@@ -89,6 +89,12 @@ describe("why a name cannot be bought", () => {
     expect(items.slice(0, 2).map(({ reason }) => reason)).toEqual(["unsupported_tld", "not_registrable"]);
   });
 
+  test("is shown for an ending whose registry delegates names only to nameservers that answer already", async () => {
+    const [first] = await found({ query: `${word()}.de` });
+    expect(first).toMatchObject({ available: false, reason: "unsupported_tld", price: null });
+    expect((await found({ query: word() })).filter(({ name }) => name.endsWith(".de"))).toEqual([]);
+  });
+
   test("is `domain_unavailable` if an account has proved the name, and a purchase of the name fails too", async () => {
     const theirs = await quicklyActive(await newAccount());
     const [first] = await found({ query: theirs.name, tlds: "com" });
@@ -126,7 +132,7 @@ describe("a keyword", () => {
       ["com", "net", "org", "io", "co", "app", "dev", "email"].map((tld) => `${label}.${tld}`),
     );
     expect(suggested).toHaveLength(20);
-    expect(suggested.slice(18)).toEqual([`get${label}.com`, `${label}hq.com`]);
+    expect(suggested.slice(17)).toEqual([`get${label}.com`, `${label}hq.com`, `try${label}.com`]);
   });
 
   test("of several words is one name", async () => {

@@ -356,6 +356,22 @@ test("each bad name in a list fails with its own code and costs nothing, and the
   expect(await wallet(account)).toEqual({ posted: 100_000, available: 100_000 - 2 * 1_400 });
 });
 
+test("a name whose registry checks the nameservers first is transferred only with its own DNS, and is not sold", async () => {
+  const account = await buyer(10_000);
+  const name = uniqueName("d", "de");
+  await registerElsewhere(testTable(), name, { auth_code: authCode, nameservers: [...oldNameservers] });
+  const refused = await transfer(account, [name]);
+  expect(refused.body.results).toEqual([resultFor(name, "unsupported_tld")]);
+  expect(refused.body.results[0].error).toContain("with the dns_mode `external`");
+  const free = uniqueName("d", "de");
+  const unsold = await purchase(account, [free]);
+  expect(unsold.body.results).toEqual([resultFor(free, "unsupported_tld")]);
+  expect(unsold.body.results[0].error).toContain("nameservers that answer for it already");
+  expect(await wallet(account)).toEqual(before);
+  const kept = await transfer(account, [name], { dns_mode: "external" });
+  expect(kept.body.results).toMatchObject([{ domain_name: name, status: "pending_transfer" }]);
+});
+
 test("a transfer whose price is above the agreed price changes nothing", async () => {
   const { account, name } = await scene();
   const { body } = await transfer(account, [name], { max_total: "13.99" });

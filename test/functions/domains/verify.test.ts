@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 
 import { nameserversOf } from "../../../shared/core/platform.ts";
-import { delegate } from "../../../shared/providers/registrar/embedded-names.ts";
-import { quicklyActive, setStored, storedAs } from "../../support/domain-work.ts";
-import { connected, delegated, elsewhere, uniqueName, verify } from "../../support/domains.ts";
+import { delegate, registeredNameKey } from "../../../shared/providers/registrar/embedded-names.ts";
+import { quicklyActive, setStored, storedAs, write } from "../../support/domain-work.ts";
+import { connected, delegated, domainsRequest, elsewhere, uniqueName, verify } from "../../support/domains.ts";
 import { storedOf } from "../../support/entry-points.ts";
 import { ownedName } from "../../support/renewals.ts";
 import { request } from "../../support/request.ts";
@@ -79,7 +79,7 @@ test("names the hold of a purchased name that the registry does not publish", as
   };
   expect(await seen()).toEqual({
     fault: "not_delegated",
-    message: `${name} is registered, but its registry has not delegated it yet.`,
+    message: expect.stringMatching(/is registered here, and .* You need not do anything/),
   });
   const { registration } = await storedAs(account, name);
   await setStored(account, name, { registration: { ...registration, registrar_status: ["ok", "clientHold"] } });
@@ -102,6 +102,16 @@ test("finds a delegation in the zone of another account's domain, but creates no
     status: "pending_delegation",
     message: expect.stringContaining(`Our nameservers hold the DNS of ${name}.`),
   });
+});
+
+test("does not ask for a change at the registrar if the name is registered here", async () => {
+  const { account, name } = await ownedName();
+  await write({ update: registeredNameKey(name), set: { nameservers: elsewhere } });
+  const { nameservers } = await storedAs(account, name);
+  const message = `${name} is registered here, and we ask its registry to delegate it to ${nameservers.join(" and ")}. You need not do anything. If this takes longer than a day, write to us.`;
+  expect((await verify(account, name)).body).toMatchObject({ fault: "other_nameservers", message });
+  const { body } = await domainsRequest(account, "GET", `/${name}/health`);
+  expect(body.checks[0]).toMatchObject({ name: "ns", status: "fail", message });
 });
 
 test("does not verify a domain if its parent zone does not answer, and gives the reason", async () => {

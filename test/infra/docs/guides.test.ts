@@ -108,6 +108,10 @@ test("the guide for a move moves domains, mailboxes and forwarding", async () =>
   expect((await answerTo("mailboxes?domain=example.com")).items[0].aliases).toMatchObject([
     { alias: "info@example.com" },
   ]);
+  expect((await answerTo("mailboxes?domain=example.org")).items[0].aliases).toMatchObject([{ is_catch_all: true }]);
+  const [finding = ""] = /^WORKSPACE_ID=[^]*?(?=^while)/m.exec(typedIn("docs/guide-move-domains.md")) ?? [];
+  const { workspace_id } = await answerTo("domains/example.com");
+  expect(await typed(`${finding}echo "$WORKSPACE_ID"`)).toBe(`${workspace_id}\n`);
   const passwords = (await readFile(join(folder, "passwords.jsonl"), "utf8")).trim().split("\n");
   expect(passwords.map((line) => JSON.parse(line).email)).toEqual([
     "ada@example.com",

@@ -1,5 +1,7 @@
 import * as z from "zod";
 
+import { mapConcurrently } from "./concurrency.ts";
+
 /** The most items on a page. */
 export const largestPage = 100;
 
@@ -91,7 +93,14 @@ export type RowSource<T> = { total: number; read: (skip: number, take: number) =
 export const totalOf = (sources: readonly Pick<RowSource<unknown>, "total">[]): number =>
   sources.reduce((sum, { total }) => sum + total, 0);
 
-/** Reads a part of the concatenation of several sources; with `desc`, of the concatenation in reverse order. */
+/** How many sources are read at the same time. */
+const sourcesAtOnce = 20;
+
+/**
+ * Reads a part of the concatenation of several sources; with `desc`, of the concatenation in reverse order. Reads up to
+ * 20 sources at the same time. If a source fails, starts no further reads, waits for the reads that have begun, and
+ * throws the error.
+ */
 export async function readConcatenated<T>(
   sources: readonly RowSource<T>[],
   skip: number,
@@ -103,14 +112,25 @@ export async function readConcatenated<T>(
     const first = Math.max(0, end - take);
     return (await readConcatenated(sources, first, end - first)).toReversed();
   }
-  const rows: T[] = [];
   let before = 0;
-  for (const { total, read } of sources) {
-    const from = Math.max(0, skip + rows.length - before);
-    const count = Math.min(take - rows.length, total - from);
-    if (count > 0) rows.push(...(await read(from, count)));
+  const parts = sources.flatMap(({ total, read }) => {
+    const from = Math.max(0, skip - before);
+    const count = Math.min(total, skip + take - before) - from;
     before += total;
-    if (rows.length >= take) break;
-  }
-  return rows;
+    return count > 0 ? [() => read(from, count)] : [];
+  });
+  let hasFailed = false;
+  const readPart = async (read: () => Promise<T[]>): Promise<T[]> => {
+    try {
+      return await read();
+    } catch (error) {
+      hasFailed = true;
+      throw error;
+    }
+  };
+  const results = await mapConcurrently(parts, sourcesAtOnce, readPart, () => hasFailed);
+  return results.flatMap((result) => {
+    if (result.status === "rejected") throw result.reason;
+    return result.value;
+  });
 }

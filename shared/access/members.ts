@@ -12,8 +12,8 @@ import {
   userKey,
   withAncestors,
 } from "../accounts/standing.ts";
-import { capabilities, Capability } from "../auth/capabilities.ts";
-import { covers, isLive, type Permissions, ResourceType, type Scope } from "../auth/permissions.ts";
+import { Capability } from "../auth/capabilities.ts";
+import { capabilitiesHeld, isLive, type Permissions, ResourceType } from "../auth/permissions.ts";
 import { Id } from "../core/ids.ts";
 import { type PageQuery, spanOf } from "../core/page.ts";
 import { permissionMembers } from "../grants/assignment.ts";
@@ -303,19 +303,16 @@ export async function myPermissions(
     now: now(),
   });
   const permissions: Permissions = isSuper ? { ...own, everything: true } : own;
-  const scopes = new Map(
-    permissions.grants.flatMap(({ scope }) => (scope ? [[`${scope.type}#${scope.id}`, scope]] : [])),
-  );
-  const heldOn = (on: readonly Scope[]) => capabilities.filter((capability) => covers(permissions, capability, on));
+  const { onAccount, onScopes } = capabilitiesHeld(permissions);
   return {
     account_id: accountId,
     is_owner: isOwned(access),
     is_super_admin: isSuper,
-    capability_keys: heldOn([]),
-    scopes: [...scopes.values()].map((scope) => ({
+    capability_keys: onAccount,
+    scopes: onScopes.map(({ scope, held }) => ({
       resource_type: scope.type,
       resource_id: scope.id,
-      capability_keys: heldOn([scope]),
+      capability_keys: held,
     })),
     access,
   };

@@ -23,7 +23,7 @@ import { rangeOfRows } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item } from "../table/writes.ts";
-import { groupsOf } from "./groups/group.ts";
+import { groupNames, groupsOf } from "./groups/group.ts";
 import { serviceAccountKey, serviceAccountRange } from "./service-account.ts";
 
 /*
@@ -277,8 +277,9 @@ const isUser = ({ subject_type }: AccountMember): boolean => subject_type === "u
 /** Items that authorization and `myPermissions` read. */
 export function aheadOfMyPermissions(accountId: string, { principal }: Expected): Ahead {
   const record = accessKey(accountId, principal);
-  const keys = [record, record, groupsKey(accountId), ...(principal.type === "user" ? [userKey(principal.id)] : [])];
-  return { keys, ranges: [groupRange(accountId)] };
+  return {
+    keys: [record, record, groupsKey(accountId), ...(principal.type === "user" ? [userKey(principal.id)] : [])],
+  };
 }
 
 /**
@@ -289,19 +290,16 @@ export async function myPermissions(
   accountId: string,
   { table, principal, permissions: own, now }: Pick<Context, "table" | "principal" | "permissions" | "now">,
 ): Promise<z.output<typeof MyPermissions>> {
-  const { partition, from, to } = groupRange(accountId);
-  const [record, stored, groupRows, isSuper] = await Promise.all([
+  const [record, stored, isSuper] = await Promise.all([
     table.get(accessKey(accountId, principal), AccessRecord),
     table.get(groupsKey(accountId), GroupsRecord),
-    table.between(partition, from, to),
     isSuperAdmin(table, principal, now()),
   ]);
-  const names = new Map(namesById(groupRows));
   const groupIds = [...(record?.groups ?? []), ...claimedGroups(principal, accountId)];
-  const access = accessOf(record, stored ?? noGroups, groupIds, {
-    nameOf: (id) => names.get(id) ?? null,
-    now: now(),
-  });
+  const unnamed = accessOf(record, stored ?? noGroups, groupIds, { nameOf: () => null, now: now() });
+  const ids = unnamed.flatMap(({ group_id }) => group_id ?? []);
+  const names = await groupNames(table, accountId, ids);
+  const access = unnamed.map((one) => ({ ...one, group_name: names.get(one.group_id ?? "") ?? null }));
   const permissions: Permissions = isSuper ? { ...own, everything: true } : own;
   const { onAccount, onScopes } = capabilitiesHeld(permissions);
   return {

@@ -3,7 +3,19 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { myPermissions } from "../../../shared/access/members.ts";
+import { noPermissions } from "../../../shared/auth/permissions.ts";
 import { createMemoryStore, openMemoryTable } from "../../support/memory-table.ts";
+
+const principal = { type: "user" as const, id: randomUUID(), email: "", groups: [] };
+const now = () => new Date();
+
+test("`myPermissions` reads no row of a group for a caller in no group", async () => {
+  const points: string[] = [];
+  const step = async (point: string) => void points.push(point);
+  const table = openMemoryTable(createMemoryStore(), { step });
+  await myPermissions(randomUUID(), { table, principal, permissions: { ...noPermissions, member: true }, now });
+  expect(points.map((point) => point.split(" ")[0])).toEqual(["read", "read", "read"]);
+});
 
 test("`myPermissions` reads the scope of each grant a few times, however many grants there are", async () => {
   let reads = 0;
@@ -18,9 +30,9 @@ test("`myPermissions` reads the scope of each grant a few times, however many gr
   }));
   const { scopes } = await myPermissions(randomUUID(), {
     table: openMemoryTable(createMemoryStore()),
-    principal: { type: "user", id: randomUUID(), email: "", groups: [] },
-    permissions: { member: true, everything: false, superAdmin: false, grants },
-    now: () => new Date(),
+    principal,
+    permissions: { ...noPermissions, member: true, grants },
+    now,
   });
   expect(scopes).toHaveLength(300);
   expect(reads).toBeLessThan(10 * grants.length);

@@ -11,7 +11,10 @@ const now = () => new Date();
 
 test("`myPermissions` reads no row of a group for a caller in no group", async () => {
   const points: string[] = [];
-  const step = async (point: string) => void points.push(point);
+  const step = async (point: string) => {
+    points.push(point);
+    return undefined;
+  };
   const table = openMemoryTable(createMemoryStore(), { step });
   await myPermissions(randomUUID(), { table, principal, permissions: { ...noPermissions, member: true }, now });
   expect(points.map((point) => point.split(" ")[0])).toEqual(["read", "read", "read"]);

@@ -15,7 +15,7 @@ import {
 import { Capability } from "../auth/capabilities.ts";
 import { capabilitiesHeld, isLive, type Permissions, ResourceType } from "../auth/permissions.ts";
 import { Id } from "../core/ids.ts";
-import { type PageQuery, spanOf } from "../core/page.ts";
+import { type PageQuery, requireAnswerable, spanOf } from "../core/page.ts";
 import { permissionMembers } from "../grants/assignment.ts";
 import type { Subject } from "../grants/holders.ts";
 import type { Context, Expected } from "../http/route.ts";
@@ -248,7 +248,7 @@ export const aheadOfAccountMembers = (accountId: string): Ahead => ({
 /**
  * A page of the members of an account: first the users, sorted by id, and then the service accounts, sorted by id.
  * Leaves out users and service accounts that have no permission and are in no group. The groups in the `groups` claim
- * of a token do not count.
+ * of a token do not count. Throws 422 `too_many` if the page is too large for an answer.
  */
 export async function accountMembers(
   accountId: string,
@@ -269,7 +269,12 @@ export async function accountMembers(
   });
   const [users, programs] = [members.filter(isUser), members.filter((member) => !isUser(member))];
   const { skip, take } = spanOf(page);
-  return { items: [...users, ...programs].slice(skip, skip + take), total: members.length };
+  const items = requireAnswerable([...users, ...programs].slice(skip, skip + take), {
+    noun: "members with their permissions",
+    member: "page_size",
+    remedy: "Choose a smaller `page_size`",
+  });
+  return { items, total: members.length };
 }
 
 const isUser = ({ subject_type }: AccountMember): boolean => subject_type === "user";

@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { mapConcurrently } from "./concurrency.ts";
+import { invalidAt } from "./errors.ts";
 
 /** The most items on a page. */
 export const largestPage = 100;
@@ -70,6 +71,28 @@ export function firstStorable<T>(items: readonly T[], most: number): T[] {
     return bytes > mostStoredBytes;
   });
   return items.slice(0, end < 0 ? most : end);
+}
+
+/**
+ * The most bytes of an answer, written as a JSON string without compression. Lambda sends each answer as JSON of at most
+ * 6 MB, and some callers do not accept compression.
+ */
+const mostAnswerBytes = 5_000_000;
+
+/** Whether a text is too large for an answer. */
+export const isTooLarge = (text: string): boolean => Buffer.byteLength(JSON.stringify(text)) > mostAnswerBytes;
+
+/**
+ * Returns `items`. Throws 422 `too_many` if they are too large for an answer. `noun` names the items, `member` is the
+ * member of the query that can narrow them, and `remedy` is a sentence that says how.
+ */
+export function requireAnswerable<T>(
+  items: T[],
+  { noun, member, remedy }: { noun: string; member?: string; remedy: string },
+): T[] {
+  if (!isTooLarge(JSON.stringify(items))) return items;
+  const msg = `${items.length} ${noun} are too large for an answer. ${remedy}`;
+  throw invalidAt(["query", ...(member === undefined ? [] : [member])], msg, "too_many");
 }
 
 /**

@@ -142,11 +142,11 @@ export function planServiceAccount(input: NewServiceAccount, minted: MintedToken
 const noticeDays = [7, 1];
 
 /** An expired service account is revoked this many days after it expired, so that no list shows it for ever. */
-const keptDays = 400;
+const expiredDays = 400;
 
-type Named = Pick<Stored, "account_id" | "id">;
-const noticeTask = ({ account_id, id }: Named) => [account_id, `token/${id}`] as const;
-const revocationTask = ({ account_id, id }: Named) => [account_id, `expired/${id}`] as const;
+type TaskOwner = Pick<Stored, "account_id" | "id">;
+const noticeTask = ({ account_id, id }: TaskOwner) => [account_id, `token/${id}`] as const;
+const revocationTask = ({ account_id, id }: TaskOwner) => [account_id, `expired/${id}`] as const;
 
 /**
  * The tasks for the notices before a service account expires, and for its revocation after that. A time that has passed
@@ -162,7 +162,7 @@ const taskWrites = (stored: Stored, now: Date): Write[] => {
   return tasks.flatMap(({ task, at }) => (at <= now.toISOString() ? [] : [dueWrite(grantQueue, task, at)]));
 };
 
-const revocationOf = (expiresAt: string): string => later(new Date(expiresAt), keptDays * dayMs);
+const revocationOf = (expiresAt: string): string => later(new Date(expiresAt), expiredDays * dayMs);
 
 /**
  * Plans the event that a service account expires soon, for the task that is due at `at`. The event is recorded at most

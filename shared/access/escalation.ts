@@ -56,11 +56,11 @@ export async function requireToHold(
   accountId: string,
   permissions: readonly Permission[],
 ): Promise<void> {
-  const missing: { permission: Permission; names: readonly string[] }[] = [];
-  for (const permission of permissions) {
-    const names = await missingNames(giver, accountId, permission);
-    if (names.length > 0) missing.push({ permission, names });
-  }
+  const lacking = permissions.map(async (permission) => ({
+    permission,
+    names: await missingNames(giver, accountId, permission),
+  }));
+  const missing = (await Promise.all(lacking)).filter(({ names }) => names.length > 0);
   if (missing.length === 0) return;
   const rank = await superAdminOf(giver.table, giver.principal, giver.now());
   const lacked = rank ? missing.filter(({ permission }) => !isWithin(endOf(permission), rank.until)) : missing;

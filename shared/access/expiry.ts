@@ -3,7 +3,7 @@ import { recorder } from "../changes/recorder.ts";
 import { getAssignments, grantQueue, planRevocation } from "../grants/assignments.ts";
 import type { WorkerContext } from "../http/worker.ts";
 import { dueKey, dueTasks, type SweepResult, sweepTasks } from "../table/due.ts";
-import { planExpiryNotice } from "./service-account.ts";
+import { planExpiryNotice, revokeExpired } from "./service-account.ts";
 
 /**
  * Runs a due task.
@@ -12,12 +12,17 @@ import { planExpiryNotice } from "./service-account.ts";
  * - If the assignment is gone or ends at another time: only removes the task.
  * - If the task is about a service account: records that the service account expires soon, unless the service account
  *   was revoked, has expired, or has a later notice that is due.
+ * - If a service account expired 400 days ago: revokes it.
  */
 async function endDue(accountId: string, id: string, at: string, { table, now }: WorkerContext): Promise<void> {
   const author = systemAuthor("end of access", "grants");
   const due = { delete: dueKey(grantQueue, [accountId, id], at) };
-  const [, serviceAccountId] = /^token\/(.+)$/.exec(id) ?? [];
-  await recorder({ table, accountId, author, now })(async () => {
+  const commit = recorder({ table, accountId, author, now });
+  const [, task, serviceAccountId] = /^(token|expired)\/(.+)$/.exec(id) ?? [];
+  if (task === "expired" && serviceAccountId !== undefined) {
+    return revokeExpired({ table, commit, now }, accountId, serviceAccountId, at);
+  }
+  return commit(async () => {
     if (serviceAccountId !== undefined) {
       const notice = await planExpiryNotice(table, accountId, serviceAccountId, at, now());
       return { value: undefined, ...notice, housekeeping: true };
@@ -29,6 +34,9 @@ async function endDue(accountId: string, id: string, at: string, { table, now }:
   });
 }
 
-/** Runs the tasks of assignments that have ended and of service accounts that expire soon, through `sweepTasks`. */
+/**
+ * Runs the tasks of assignments that have ended, and of service accounts that expire soon or expired 400 days ago,
+ * through `sweepTasks`.
+ */
 export const sweepGrants = async (work: WorkerContext): Promise<SweepResult> =>
   sweepTasks(await dueTasks(grantQueue, endDue, work), work.log);

@@ -12,10 +12,10 @@ import {
   userKey,
   withAncestors,
 } from "../accounts/standing.ts";
-import { capabilities, Capability } from "../auth/capabilities.ts";
-import { covers, isLive, type Permissions, ResourceType, type Scope } from "../auth/permissions.ts";
+import { Capability } from "../auth/capabilities.ts";
+import { capabilitiesHeld, isLive, type Permissions, ResourceType } from "../auth/permissions.ts";
 import { Id } from "../core/ids.ts";
-import { type PageQuery, spanOf } from "../core/page.ts";
+import { type PageQuery, requireAnswerable, spanOf } from "../core/page.ts";
 import { permissionMembers } from "../grants/assignment.ts";
 import type { Subject } from "../grants/holders.ts";
 import type { Context, Expected } from "../http/route.ts";
@@ -23,7 +23,7 @@ import { rangeOfRows } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item } from "../table/writes.ts";
-import { groupsOf } from "./groups/group.ts";
+import { groupNames, groupsOf } from "./groups/group.ts";
 import { serviceAccountKey, serviceAccountRange } from "./service-account.ts";
 
 /*
@@ -248,7 +248,7 @@ export const aheadOfAccountMembers = (accountId: string): Ahead => ({
 /**
  * A page of the members of an account: first the users, sorted by id, and then the service accounts, sorted by id.
  * Leaves out users and service accounts that have no permission and are in no group. The groups in the `groups` claim
- * of a token do not count.
+ * of a token do not count. Throws 422 `too_many` if the page is too large for an answer.
  */
 export async function accountMembers(
   accountId: string,
@@ -269,7 +269,12 @@ export async function accountMembers(
   });
   const [users, programs] = [members.filter(isUser), members.filter((member) => !isUser(member))];
   const { skip, take } = spanOf(page);
-  return { items: [...users, ...programs].slice(skip, skip + take), total: members.length };
+  const items = requireAnswerable([...users, ...programs].slice(skip, skip + take), {
+    noun: "members with their permissions",
+    member: "page_size",
+    remedy: "Choose a smaller `page_size`",
+  });
+  return { items, total: members.length };
 }
 
 const isUser = ({ subject_type }: AccountMember): boolean => subject_type === "user";
@@ -277,8 +282,9 @@ const isUser = ({ subject_type }: AccountMember): boolean => subject_type === "u
 /** Items that authorization and `myPermissions` read. */
 export function aheadOfMyPermissions(accountId: string, { principal }: Expected): Ahead {
   const record = accessKey(accountId, principal);
-  const keys = [record, record, groupsKey(accountId), ...(principal.type === "user" ? [userKey(principal.id)] : [])];
-  return { keys, ranges: [groupRange(accountId)] };
+  return {
+    keys: [record, record, groupsKey(accountId), ...(principal.type === "user" ? [userKey(principal.id)] : [])],
+  };
 }
 
 /**
@@ -289,33 +295,27 @@ export async function myPermissions(
   accountId: string,
   { table, principal, permissions: own, now }: Pick<Context, "table" | "principal" | "permissions" | "now">,
 ): Promise<z.output<typeof MyPermissions>> {
-  const { partition, from, to } = groupRange(accountId);
-  const [record, stored, groupRows, isSuper] = await Promise.all([
+  const [record, stored, isSuper] = await Promise.all([
     table.get(accessKey(accountId, principal), AccessRecord),
     table.get(groupsKey(accountId), GroupsRecord),
-    table.between(partition, from, to),
     isSuperAdmin(table, principal, now()),
   ]);
-  const names = new Map(namesById(groupRows));
   const groupIds = [...(record?.groups ?? []), ...claimedGroups(principal, accountId)];
-  const access = accessOf(record, stored ?? noGroups, groupIds, {
-    nameOf: (id) => names.get(id) ?? null,
-    now: now(),
-  });
+  const unnamed = accessOf(record, stored ?? noGroups, groupIds, { nameOf: () => null, now: now() });
+  const ids = unnamed.flatMap(({ group_id }) => group_id ?? []);
+  const names = await groupNames(table, accountId, ids);
+  const access = unnamed.map((one) => ({ ...one, group_name: names.get(one.group_id ?? "") ?? null }));
   const permissions: Permissions = isSuper ? { ...own, everything: true } : own;
-  const scopes = new Map(
-    permissions.grants.flatMap(({ scope }) => (scope ? [[`${scope.type}#${scope.id}`, scope]] : [])),
-  );
-  const heldOn = (on: readonly Scope[]) => capabilities.filter((capability) => covers(permissions, capability, on));
+  const { onAccount, onScopes } = capabilitiesHeld(permissions);
   return {
     account_id: accountId,
     is_owner: isOwned(access),
     is_super_admin: isSuper,
-    capability_keys: heldOn([]),
-    scopes: [...scopes.values()].map((scope) => ({
+    capability_keys: onAccount,
+    scopes: onScopes.map(({ scope, held }) => ({
       resource_type: scope.type,
       resource_id: scope.id,
-      capability_keys: heldOn([scope]),
+      capability_keys: held,
     })),
     access,
   };

@@ -135,20 +135,34 @@ export function planServiceAccount(input: NewServiceAccount, minted: MintedToken
     if: "absent",
   };
   const token = tokenWrite({ id, accountId, minted, expiresAt });
-  return { stored, writes: [putWrite(stored), record, token, ...noticeWrites(stored, now)] };
+  return { stored, writes: [putWrite(stored), record, token, ...taskWrites(stored, now)] };
 }
 
 /** The owners of the account get a notice this many days before a service account expires. */
 const noticeDays = [7, 1];
 
-const noticeTask = ({ account_id, id }: Pick<Stored, "account_id" | "id">) => [account_id, `token/${id}`] as const;
+/** An expired service account is revoked this many days after it expired, so that no list shows it for ever. */
+const expiredDays = 400;
 
-/** The tasks for the notices before a service account expires. A notice whose time has passed gets no task. */
-const noticeWrites = (stored: Stored, now: Date): Write[] =>
-  noticeDays.flatMap((days) => {
-    const at = stored.expires_at === null ? undefined : later(new Date(stored.expires_at), -days * dayMs);
-    return at === undefined || at <= now.toISOString() ? [] : [dueWrite(grantQueue, noticeTask(stored), at)];
-  });
+type TaskOwner = Pick<Stored, "account_id" | "id">;
+const noticeTask = ({ account_id, id }: TaskOwner) => [account_id, `token/${id}`] as const;
+const revocationTask = ({ account_id, id }: TaskOwner) => [account_id, `expired/${id}`] as const;
+
+/**
+ * The tasks for the notices before a service account expires, and for its revocation after that. A time that has passed
+ * gets no task, and neither does a time after the year 9999, which `later` writes with a plus sign.
+ */
+const taskWrites = (stored: Stored, now: Date): Write[] => {
+  const { expires_at } = stored;
+  if (expires_at === null) return [];
+  const tasks = [
+    ...noticeDays.map((days) => ({ task: noticeTask(stored), at: later(new Date(expires_at), -days * dayMs) })),
+    { task: revocationTask(stored), at: revocationOf(expires_at) },
+  ];
+  return tasks.flatMap(({ task, at }) => (at <= now.toISOString() ? [] : [dueWrite(grantQueue, task, at)]));
+};
+
+const revocationOf = (expiresAt: string): string => later(new Date(expiresAt), expiredDays * dayMs);
 
 /**
  * Plans the event that a service account expires soon, for the task that is due at `at`. The event is recorded at most
@@ -307,7 +321,7 @@ export async function rotateServiceAccount(
     const token = tokenWrite({ id, accountId, minted, expiresAt: old.expires_at });
     return {
       value: { ...rotated, token: minted.token },
-      writes: [putWrite(rotated), token, ...writes, ...unchanged, ...noticeWrites(rotated, at)],
+      writes: [putWrite(rotated), token, ...writes, ...unchanged, ...taskWrites(rotated, at)],
       changes: [change(serviceAccountKind, "rotated", id, { before: old, after: rotated })],
     };
   });
@@ -321,17 +335,44 @@ export async function rotateServiceAccount(
  * - 404 for an unknown service account, and for a service account that is completely revoked.
  */
 export async function revokeServiceAccount(accountId: string, id: string, context: Context): Promise<void> {
-  const { table, commit, now } = context;
+  const { table, now } = context;
   const held = await readHeld(table, accountId, { type: "service_account", id });
   if (held) {
     const { permissions } = await permissionsOfServiceAccount(table, accountId, id, now());
     await requireToHold(context, accountId, ownershipIn(permissions, now()));
   }
+  await revokeAll(context, accountId, id, held !== undefined);
+}
+
+type Revoking = Pick<Context, "table" | "commit" | "now">;
+
+/**
+ * Revokes a service account that expired 400 days ago, for the task that is due at `at`, and removes the task. If the
+ * service account is completely revoked already, only removes the task.
+ */
+export async function revokeExpired(context: Revoking, accountId: string, id: string, at: string): Promise<void> {
+  const { table, commit } = context;
+  const [stored, held] = await Promise.all([
+    table.get(serviceAccountKey(accountId, id), Stored),
+    readHeld(table, accountId, { type: "service_account", id }),
+  ]);
+  const isDue = stored?.expires_at != null && revocationOf(stored.expires_at) === at;
+  if (isDue && (stored.revoked_at === null || held)) await revokeAll(context, accountId, id, held !== undefined);
+  const due = dueKey(grantQueue, revocationTask({ account_id: accountId, id }), at);
+  await commit(async () => ({ value: undefined, writes: [{ delete: due }], changes: [], housekeeping: true }));
+}
+
+/**
+ * Revokes a service account with everything that it holds. `isHeld` tells whether it had an access record. Throws 404
+ * if it had no access record and is revoked already.
+ */
+async function revokeAll(context: Revoking, accountId: string, id: string, isHeld: boolean): Promise<void> {
+  const { table, commit, now } = context;
   const isPurged = await commit(async () => {
     const old = await readServiceAccount(table, accountId, id);
     // If a revoked service account still has an access record, an earlier revocation stopped half-way. This call
     // removes the rest.
-    if (old.revoked_at !== null && held) return { value: false, writes: [], changes: [], partial: true };
+    if (old.revoked_at !== null && isHeld) return { value: false, writes: [], changes: [], partial: true };
     if (old.revoked_at !== null) throw notFound();
     const revoked = { ...old, revoked_at: now().toISOString(), version: old.version + 1 };
     const [{ writes }, purge] = await Promise.all([
@@ -390,11 +431,7 @@ async function planPurge(
  * record. Takes one or more transactions. The tokens of the service account are revoked already, so its remaining
  * grants give no access.
  */
-async function purgeServiceAccount(
-  { table, commit, now }: Pick<Context, "table" | "commit" | "now">,
-  accountId: string,
-  id: string,
-): Promise<void> {
+async function purgeServiceAccount({ table, commit, now }: Revoking, accountId: string, id: string): Promise<void> {
   const subject = { type: "service_account" as const, id };
   for (let isForgotten = false; !isForgotten;) {
     isForgotten = await commit(async () => {

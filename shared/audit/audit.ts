@@ -4,7 +4,7 @@ import { ActorType, changeJournalOf, StoredChange } from "../changes/record.ts";
 import { csvOf } from "../core/csv.ts";
 import { invalidAt } from "../core/errors.ts";
 import { Id } from "../core/ids.ts";
-import { orderQuery, spanOf, timeQuery, type OrderedPage } from "../core/page.ts";
+import { isTooLarge, orderQuery, spanOf, timeQuery, type OrderedPage } from "../core/page.ts";
 import { Timestamp } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import { readEntries } from "../table/journal.ts";
@@ -111,12 +111,6 @@ export async function listAuditEntries(
 const mostInFile = 1_000;
 
 /**
- * The most bytes of a file, written as a JSON string without compression. Lambda sends each answer as JSON of at most 6
- * MB, and some callers do not accept compression.
- */
-const mostBytes = 5_000_000;
-
-/**
  * All changes that match the query, for a file. Throws 422 if more than 1,000 changes match, or if the file is too
  * large for an answer. Also throws the errors of `listAuditEntries`.
  */
@@ -127,8 +121,7 @@ export async function auditEntriesForFile(
 ): Promise<{ items: AuditEntry[]; total: number }> {
   const found = await listAuditEntries(accountId, { ...query, page: 1, page_size: mostInFile }, context);
   const isTooMany = found.total > mostInFile;
-  const isTooLarge = !isTooMany && Buffer.byteLength(JSON.stringify(auditFile(found.items).text)) > mostBytes;
-  if (!isTooMany && !isTooLarge) return found;
+  if (!isTooMany && !isTooLarge(auditFile(found.items).text)) return found;
   const limit = isTooMany ? `a file has at most ${mostInFile}` : "together they are too large for a file";
   const msg = `${found.total} entries match, and ${limit}. Choose \`since\` and \`until\` closer together`;
   throw invalidAt(["query", "since"], msg, "too_many");

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { Capability, RoleKey, roles } from "./capabilities.ts";
+import { capabilities, Capability, RoleKey, roles } from "./capabilities.ts";
 
 /**
  * The types of resources that the `scope` of a grant can name. The product refuses a grant on a type that `locate`
@@ -127,6 +127,35 @@ export function covers(permissions: Permissions, capability: Capability, scopes:
           scopes.some((scope) => scope.type === grant.scope?.type && scope.id === grant.scope.id)),
     )
   );
+}
+
+/**
+ * The capabilities that are held on the whole account, and on each resource of a narrower grant. The capabilities on a
+ * resource include those on the whole account. Reads each grant once.
+ */
+export function capabilitiesHeld(permissions: Permissions): {
+  onAccount: Capability[];
+  onScopes: { scope: Scope; held: Capability[] }[];
+} {
+  const account = new Set(capabilities.filter((capability) => isImplied(permissions, capability)));
+  const scopes = new Map<string, { scope: Scope; held: Set<Capability> }>();
+  for (const { scope, ...grant } of permissions.grants) {
+    const given = capabilitiesOf(grant);
+    if (!scope) {
+      given.forEach((capability) => account.add(capability));
+      continue;
+    }
+    const key = `${scope.type}#${scope.id}`;
+    const { held } = scopes.get(key) ?? { held: new Set() };
+    given.forEach((capability) => held.add(capability));
+    scopes.set(key, { scope, held });
+  }
+  const inOrder = (held: ReadonlySet<Capability>) =>
+    capabilities.filter((capability) => account.has(capability) || held.has(capability));
+  return {
+    onAccount: inOrder(account),
+    onScopes: [...scopes.values()].map(({ scope, held }) => ({ scope, held: inOrder(held) })),
+  };
 }
 
 /** Whether the capability is held on anything in the account. */

@@ -1,5 +1,8 @@
 import * as z from "zod";
 
+import { mapConcurrently } from "./concurrency.ts";
+import { invalidAt } from "./errors.ts";
+
 /** The most items on a page. */
 export const largestPage = 100;
 
@@ -71,6 +74,28 @@ export function firstStorable<T>(items: readonly T[], most: number): T[] {
 }
 
 /**
+ * The most bytes of an answer, written as a JSON string without compression. Lambda sends each answer as JSON of at most
+ * 6 MB, and some callers do not accept compression.
+ */
+const mostAnswerBytes = 5_000_000;
+
+/** Whether a text is too large for an answer. */
+export const isTooLarge = (text: string): boolean => Buffer.byteLength(JSON.stringify(text)) > mostAnswerBytes;
+
+/**
+ * Returns `items`. Throws 422 `too_many` if they are too large for an answer. `noun` names the items, `member` is the
+ * member of the query that can narrow them, and `remedy` is a sentence that says how.
+ */
+export function requireAnswerable<T>(
+  items: T[],
+  { noun, member, remedy }: { noun: string; member?: string; remedy: string },
+): T[] {
+  if (!isTooLarge(JSON.stringify(items))) return items;
+  const msg = `${items.length} ${noun} are too large for an answer. ${remedy}`;
+  throw invalidAt(["query", ...(member === undefined ? [] : [member])], msg, "too_many");
+}
+
+/**
  * The positions of a page, from the start of the list, or with `desc` from its end. `skip` is limited to safe integers.
  * No list is that long, so a page beyond this limit is empty anyway.
  */
@@ -91,7 +116,14 @@ export type RowSource<T> = { total: number; read: (skip: number, take: number) =
 export const totalOf = (sources: readonly Pick<RowSource<unknown>, "total">[]): number =>
   sources.reduce((sum, { total }) => sum + total, 0);
 
-/** Reads a part of the concatenation of several sources; with `desc`, of the concatenation in reverse order. */
+/** How many sources are read at the same time. */
+const sourcesAtOnce = 20;
+
+/**
+ * Reads a part of the concatenation of several sources; with `desc`, of the concatenation in reverse order. Reads up to
+ * 20 sources at the same time. If a source fails, starts no further reads, waits for the reads that have begun, and
+ * throws the error.
+ */
 export async function readConcatenated<T>(
   sources: readonly RowSource<T>[],
   skip: number,
@@ -103,14 +135,25 @@ export async function readConcatenated<T>(
     const first = Math.max(0, end - take);
     return (await readConcatenated(sources, first, end - first)).toReversed();
   }
-  const rows: T[] = [];
   let before = 0;
-  for (const { total, read } of sources) {
-    const from = Math.max(0, skip + rows.length - before);
-    const count = Math.min(take - rows.length, total - from);
-    if (count > 0) rows.push(...(await read(from, count)));
+  const parts = sources.flatMap(({ total, read }) => {
+    const from = Math.max(0, skip - before);
+    const count = Math.min(total, skip + take - before) - from;
     before += total;
-    if (rows.length >= take) break;
-  }
-  return rows;
+    return count > 0 ? [() => read(from, count)] : [];
+  });
+  let hasFailed = false;
+  const readPart = async (read: () => Promise<T[]>): Promise<T[]> => {
+    try {
+      return await read();
+    } catch (error) {
+      hasFailed = true;
+      throw error;
+    }
+  };
+  const results = await mapConcurrently(parts, sourcesAtOnce, readPart, () => hasFailed);
+  return results.flatMap((result) => {
+    if (result.status === "rejected") throw result.reason;
+    return result.value;
+  });
 }

@@ -34,7 +34,7 @@ import {
 /**
  * The queue of the assignments that end by themselves, by the time of their end. If an assignment is revoked or gets
  * another end, the task for its former end stays in the queue until it is due. The queue also has the tasks of the
- * notices before a service account expires.
+ * notices before a service account expires, and of its revocation after that.
  */
 export const grantQueue: Queue = { name: "GRANT_DUE", shards: 4 };
 

@@ -4,6 +4,7 @@ import { aheadWithNames, readDirectory, subjectMembers, withSubjects } from "../
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { Capability } from "../../../shared/auth/capabilities.ts";
 import { Id } from "../../../shared/core/ids.ts";
+import { requireAnswerable } from "../../../shared/core/page.ts";
 import { Grant, GrantKind, isOfRole, SubjectType, grantOf } from "../../../shared/grants/assignment.ts";
 import { listAssignments, aheadOfAssignments } from "../../../shared/grants/assignments.ts";
 import { http } from "../../../shared/http/rest.ts";
@@ -31,7 +32,8 @@ export const route = defineRoute({
     "owners",
     "users",
   ],
-  description: "All grants of the account, oldest first. For assigned roles, use `auth.role_assignments.list`.",
+  description:
+    "All grants of the account, oldest first. For assigned roles, use `auth.role_assignments.list`. If the grants are too large for an answer, the answer is a 422 (`too_many`): choose a `subject_id`.",
   capability: "auth.manage",
   access: "read",
   params: AccountParams,
@@ -57,7 +59,11 @@ export const route = defineRoute({
     const matching = grants.filter((grant) =>
       filters.every(([name, value]) => Object.entries(grant).some(([key, member]) => key === name && member === value)),
     );
-    return withSubjects(matching, directory.of);
+    return requireAnswerable(withSubjects(matching, directory.of), {
+      noun: "grants",
+      member: "subject_id",
+      remedy: "Choose a `subject_id`, and leave `include_revoked` out",
+    });
   },
 });
 

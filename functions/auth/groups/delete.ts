@@ -9,12 +9,12 @@ export const route = defineRoute({
   summary: "Delete a group",
   synonyms: ["team", "remove", "get rid of"],
   description:
-    "Deletes the group with its grants and memberships. A group that you create later with the same name does not get these grants and memberships. Only owners and super admins delete a group that owns the account.",
+    "Deletes the group with its grants and memberships. A group that you create later with the same name does not get these grants and memberships. Only owners and super admins delete a group that owns the account. If something is left after 18 seconds, the answer is a 503 (`busy`): send the request again, and it deletes more.",
   capability: "auth.manage",
   access: "write",
   params: GroupParams,
   output: Empty,
-  problems: ["group_not_empty", "would_escalate"],
+  problems: ["group_not_empty", "would_escalate", "busy"],
   ahead: ({ params }) => aheadOfGroupDeletion(params.account_id, params.group_id),
   run: async ({ params }, context) => {
     await deleteGroup(params.account_id, params.group_id, context);

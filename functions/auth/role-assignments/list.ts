@@ -5,6 +5,7 @@ import { RoleName } from "../../../shared/access/roles.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { rolesOf } from "../../../shared/accounts/standing.ts";
 import { Id } from "../../../shared/core/ids.ts";
+import { requireAnswerable } from "../../../shared/core/page.ts";
 import { isOfRole, RoleAssignment, SubjectType, roleAssignmentOf } from "../../../shared/grants/assignment.ts";
 import { listAssignments, aheadOfAssignments } from "../../../shared/grants/assignments.ts";
 import { http } from "../../../shared/http/rest.ts";
@@ -20,7 +21,8 @@ export const route = defineRoute({
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/auth/role-assignments" },
   summary: "List assigned roles",
   synonyms: ["who", "administrators", "admins", "roles", "access", "permissions", "rights", "show"],
-  description: "All roles assigned in the account, oldest first.",
+  description:
+    "All roles assigned in the account, oldest first. If the assignments are too large for an answer, the answer is a 422 (`too_many`): choose a `subject_id`.",
   capability: "auth.manage",
   access: "read",
   params: AccountParams,
@@ -50,7 +52,11 @@ export const route = defineRoute({
           (query.subject_id ?? assignment.subject_id) === assignment.subject_id &&
           (query.subject_type ?? assignment.subject_type) === assignment.subject_type,
       );
-    return withSubjects(matching, directory.of);
+    return requireAnswerable(withSubjects(matching, directory.of), {
+      noun: "assignments",
+      member: "subject_id",
+      remedy: "Choose a `subject_id`, and leave `include_revoked` out",
+    });
   },
 });
 

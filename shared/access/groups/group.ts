@@ -273,6 +273,21 @@ export async function readGroup(table: Reader, accountId: string, id: string): P
   return group;
 }
 
+/** The names of the groups with these ids that exist, by their ids. */
+export async function groupNames(
+  table: Reader,
+  accountId: string,
+  ids: readonly string[],
+): Promise<Map<string, string>> {
+  const items = await table.getMany(ids.map((id) => groupKey(accountId, id)));
+  return new Map(
+    items.flatMap((item) => {
+      const group = StoredGroup.safeParse(item).data;
+      return group ? [[group.id, group.name] as const] : [];
+    }),
+  );
+}
+
 /**
  * The views of groups. One round trip reads the names of all groups above these groups, and the account's own roles if
  * a grant names such a role.
@@ -284,18 +299,18 @@ async function viewsOf(
   record: GroupsRecord,
   now: Date,
 ): Promise<GroupView[]> {
-  const names = new Map(groups.map(({ id, name }) => [id, name]));
+  const own = new Set(groups.map(({ id }) => id));
   const lineages = groups.flatMap(({ id }) => withAncestors(record, [id]));
-  const above = lineages.filter((id) => !names.has(id));
   const grants = lineages.flatMap((id) => record.groups[id]?.grants ?? []);
-  const [items, roles] = await Promise.all([
-    table.getMany(above.map((id) => groupKey(accountId, id))),
+  const [above, roles] = await Promise.all([
+    groupNames(
+      table,
+      accountId,
+      lineages.filter((id) => !own.has(id)),
+    ),
     rolesOf(table, accountId, grants),
   ]);
-  for (const item of items) {
-    const group = StoredGroup.safeParse(item).data;
-    if (group) names.set(group.id, group.name);
-  }
+  const names = new Map([...above, ...groups.map(({ id, name }) => [id, name] as const)]);
   return groups.map((group) => storedGroupView(group, { record, roles, now }, (id) => names.get(id) ?? ""));
 }
 

@@ -186,12 +186,13 @@ async function firstMembers(table: Reader, accountId: string, groupId: string): 
 
 /**
  * Removes members from a group in several transactions, until one more transaction can remove the rest. Returns whether
- * a member was removed.
+ * a member was removed. Calls `requireTime` after each transaction, which can throw.
  */
 export async function removeMostMembers(
   { table, commit }: CommitContext,
   accountId: string,
   groupId: string,
+  requireTime: () => void,
 ): Promise<boolean> {
   for (let hasRemoved = false; ; hasRemoved = true) {
     const { total } = await readRows(table, membersOf(accountId, groupId), { skip: 0, take: 1 });
@@ -201,6 +202,7 @@ export async function removeMostMembers(
       ...(await planMemberRemoval(table, accountId, groupId, await firstMembers(table, accountId, groupId))),
       partial: true,
     }));
+    requireTime();
   }
 }
 

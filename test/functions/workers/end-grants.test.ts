@@ -2,10 +2,10 @@ import { afterEach, beforeAll, expect, test } from "vitest";
 
 import { handler } from "../../../functions/workers/end-grants.ts";
 import { accessKey, userKey } from "../../../shared/accounts/standing.ts";
-import { hourMs, setClockAhead } from "../../../shared/core/time.ts";
+import { dayMs, hourMs, setClockAhead } from "../../../shared/core/time.ts";
 import { grantQueue } from "../../../shared/grants/assignments.ts";
 import { readDue } from "../../../shared/table/due.ts";
-import { asOwner, capabilityFor, giveGroup, newGroup, statusOf } from "../../support/auth.ts";
+import { asOwner, capabilityFor, giveGroup, join, newGroup, statusOf } from "../../support/auth.ts";
 import { leftOf, storedOf, through } from "../../support/entry-points.ts";
 import { withFault } from "../../support/faults.ts";
 import { useOwnTable } from "../../support/own-table.ts";
@@ -170,4 +170,43 @@ test("a run that is late records only the latest notice, and none after the serv
     id,
   ]);
   expect(await dueTasks()).toBe(0);
+});
+
+const expiredProgram = async () => {
+  const account = await newAccount();
+  const args = { account_id: account.id, name: "Deploys", expires_at: inHours(1) };
+  const { id } = (await attempt("auth.service_accounts.create", args, account.owner)).body;
+  await give(account, id, null, "dns.view", "service_account");
+  await join(account, await newGroup(account, "Staff"), id, "service_account");
+  return { account, id };
+};
+
+test("a service account is revoked with its grants and memberships 400 days after it expired, and then kept for 400 days", async () => {
+  const { account, id } = await expiredProgram();
+  const listed = () => asOwner(account, "GET", "service-accounts");
+  setClockAhead(400 * dayMs);
+  await handler();
+  expect(await listed()).toMatchObject([{ id, revoked_at: null }]);
+  setClockAhead(400 * dayMs + 2 * hourMs);
+  await Promise.all([handler(), handler()]);
+  await handler();
+  expect(await listed()).toMatchObject([{ id, revoked_at: expect.any(String) }]);
+  expect(await leftOf(account, id)).toEqual([`SERVICE_ACCOUNT#${id}`]);
+  const row = (await storedOf(account)).find(({ SK }) => SK === `SERVICE_ACCOUNT#${id}`);
+  expect(row?.["ttl"]).toBe(Math.ceil(Date.parse(String(row?.["revoked_at"])) / 1_000) + 400 * 86_400);
+  expect(await recorded(account, "auth.service_account.revoked")).toMatchObject([{ actor_type: "system" }]);
+  expect(await dueTasks()).toBe(0);
+});
+
+test("if the revocation of an expired service account dies before any of its table calls, the next run completes it", async () => {
+  for (let at = 0, calls = 1; at < calls; at++) {
+    setClockAhead(0);
+    const { account, id } = await expiredProgram();
+    setClockAhead(401 * dayMs);
+    const died = await withFault("death", at, () => handler().catch(() => undefined));
+    calls = Math.max(calls, died.calls.length);
+    await handler();
+    expect([at, (await recorded(account, "auth.service_account.revoked")).length]).toEqual([at, 1]);
+    expect(await leftOf(account, id)).toEqual([`SERVICE_ACCOUNT#${id}`]);
+  }
 });

@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+
 import { describe, expect, test } from "vitest";
 
 import {
@@ -62,6 +64,24 @@ describe("a giver of permissions", () => {
     expect(await tried({}, [{ capability: "mailbox.reveal", scope }])).toEqual(["mailbox.reveal"]);
     const held = { grants: [{ id: "g", capability: "mailbox.reveal" as const, scope }] };
     expect(await tried(held, [{ capability: "mailbox.reveal", scope }])).toBe("may");
+  });
+
+  test("can give permissions on many resources, because all resources are read at the same time", async () => {
+    const running = { now: 0, most: 0 };
+    const step = async () => {
+      running.most = Math.max(running.most, (running.now += 1));
+      await new Promise((resolve) => setImmediate(resolve));
+      running.now -= 1;
+      return undefined;
+    };
+    const table = openMemoryTable(createMemoryStore(), { step });
+    const principal = { type: "user" as const, id: "u", email: "", groups: [] };
+    const handed = Array.from({ length: 50 }, () => ({
+      capability: "dns.view" as const,
+      scope: { type: "workspace" as const, id: randomUUID() },
+    }));
+    await requireToHold({ permissions: permissionsOf(holder), principal, table, now: () => now }, account, handed);
+    expect(running.most).toBe(50);
   });
 
   test("must be an owner to give ownership, and a super admin to make a super admin", async () => {

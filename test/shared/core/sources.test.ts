@@ -52,3 +52,33 @@ test("if rows are deleted after the count, the part may have fewer rows, and has
     ),
   );
 });
+
+/** Sources of one row each. The read of a source fails if `fails` is true for its place. `running` counts the reads. */
+function slowSources(count: number, fails: (place: number) => boolean = () => false) {
+  const running = { now: 0, most: 0, started: 0 };
+  const sources = Array.from({ length: count }, (_, place): RowSource<number> => ({
+    total: 1,
+    read: async () => {
+      running.started += 1;
+      running.most = Math.max(running.most, (running.now += 1));
+      await new Promise((resolve) => setImmediate(resolve));
+      running.now -= 1;
+      if (fails(place)) throw new Error(`source ${place} failed`);
+      return [place];
+    },
+  }));
+  return { sources, running };
+}
+
+test("at most twenty sources are read at the same time, and their rows stay in order", async () => {
+  const { sources, running } = slowSources(50);
+  expect(await readConcatenated(sources, 0, 50)).toEqual(Array.from({ length: 50 }, (_, place) => place));
+  expect(running.most).toBe(20);
+});
+
+test("if a source fails, no further source is read, and no read goes on", async () => {
+  const { sources, running } = slowSources(50, (place) => place === 3);
+  await expect(readConcatenated(sources, 0, 50)).rejects.toThrow("source 3 failed");
+  expect(running.now).toBe(0);
+  expect(running.started).toBeLessThan(50);
+});

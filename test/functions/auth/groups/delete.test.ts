@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 
 import { capabilities } from "../../../../shared/auth/capabilities.ts";
 import {
@@ -13,8 +13,8 @@ import {
   newWorkspace,
   statusOf,
 } from "../../../support/auth.ts";
-import { entryPoints, masked, storedOf, through } from "../../../support/entry-points.ts";
-import { statusesOf } from "../../../support/request.ts";
+import { entryPoints, leftOf, masked, storedOf, through } from "../../../support/entry-points.ts";
+import { request, statusesOf } from "../../../support/request.ts";
 import { newAccount, newMember, newServiceAccount, newUser, type Account, type User } from "../../../support/world.ts";
 
 describe.each(entryPoints)("by %s", (entryPoint) => {
@@ -158,4 +158,23 @@ describe.each(entryPoints)("by %s", (entryPoint) => {
     expect((await newGroup(account, "support")).id).not.toBe(group.id);
     expect((await asOwner(account, "GET", "groups")).total).toBe(2);
   });
+});
+
+test("when the time of the request is over, the deletion of a large group is a 503, and repeats delete the rest", async () => {
+  const account = await newAccount();
+  const group = await newGroup(account, "Large");
+  const members = Array.from({ length: 20 }, () => newUser());
+  for (const { id } of members) await join(account, group, id);
+  for (const key of capabilities.slice(1, 26)) await giveGroup(account, group, key);
+  let atMs = performance.now();
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => (atMs += 60_000));
+  onTestFinished(() => clock.mockRestore());
+  const remove = () =>
+    request("DELETE", `/v1/public/accounts/${account.id}/auth/groups/${group.id}`, { token: account.owner.token });
+  const answers = [await remove()];
+  expect(answers[0]).toMatchObject({ status: 503, body: { code: "busy" }, headers: { "retry-after": "1" } });
+  while (answers.at(-1)?.status === 503 && answers.length < 10) answers.push(await remove());
+  expect(answers.map(({ status }) => status)).toEqual([503, 503, 503, 503, 200]);
+  // The head of the empty list of members stays. No other group gets the id.
+  expect((await leftOf(account, group.id)).filter((key) => !/#(?:HEAD|HOLES#\d+)$/.test(key))).toEqual([]);
 });

@@ -2,10 +2,10 @@ import * as z from "zod";
 
 import { covers } from "../../auth/permissions.ts";
 import { domainById, domainByName, domainsByIds } from "../../domains/find.ts";
+import { startTime } from "../../http/request-time.ts";
 import type { Context } from "../../http/route.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
-import { startTime } from "./bulk-time.ts";
 import { planDeletion } from "./delete.ts";
 import { scopesOfMailbox, type FoundMailbox } from "./find.ts";
 import { readAddress } from "./local-part.ts";

@@ -1,0 +1,16 @@
+import type { Context } from "./route.ts";
+
+/**
+ * A request of several transactions begins no further transaction after this time, in milliseconds. The gateway waits
+ * for 29 seconds, and a transaction can take some seconds when many requests change the same lists.
+ */
+const budgetMs = 18_000;
+
+/**
+ * Starts the time of a request of several transactions. The result tells whether this time is over, or the time `stopAt`
+ * has come.
+ */
+export function startTime({ now, stopAt }: Pick<Context, "now" | "stopAt">): () => boolean {
+  const startedAt = performance.now();
+  return () => performance.now() - startedAt >= budgetMs || (stopAt !== undefined && now() >= stopAt);
+}

@@ -6,7 +6,7 @@ import { batchReads } from "../table/batch-reads.ts";
 import type { Usage } from "../table/client.ts";
 import { openTable, type Table } from "../table/table.ts";
 import { requestIdOf, withStandardHeaders, type Response } from "./response.ts";
-import { runtime } from "./runtime.ts";
+import { primeRuntime, runtime } from "./runtime.ts";
 
 export type InternalContext = { table: Table; log: Log; now: () => Date };
 
@@ -21,7 +21,7 @@ type InternalRoute = {
   /** Makes the answer to an error that `answer` threw. */
   failure: (error: unknown, requestId: string, log: Log, event: APIGatewayProxyEventV2) => Response;
   /** Loads data for the first request, at the end of the Lambda's init. */
-  prepare?: () => Promise<unknown>;
+  prepare?: () => unknown;
   /** Completes the headers of every answer; by default as for the public API. */
   complete?: (response: Response, event: APIGatewayProxyEventV2) => Response;
 };
@@ -30,7 +30,13 @@ type InternalRoute = {
  * Makes the Lambda handler of a path that is not part of the public API. The handler does not authenticate the caller;
  * `answer` does, if the path needs a credential.
  */
-export function internalHandler({ name, answer, failure, prepare, complete = withStandardHeaders }: InternalRoute) {
+export function internalHandler({
+  name,
+  answer,
+  failure,
+  prepare = () => undefined,
+  complete = withStandardHeaders,
+}: InternalRoute) {
   const handle = async (event: APIGatewayProxyEventV2): Promise<Response> => {
     const startedMs = performance.now();
     const { env, client, seen } = runtime();
@@ -60,18 +66,5 @@ export function internalHandler({ name, answer, failure, prepare, complete = wit
     });
     return complete(response, event);
   };
-  return Object.assign(handle, { prime: () => prime(prepare) });
-}
-
-/**
- * Prepares a Lambda for its first request: connects to the table, and runs `prepare`. Never throws: a fault that lasts
- * makes the first request fail.
- */
-async function prime(prepare: InternalRoute["prepare"]): Promise<void> {
-  try {
-    const { env, client } = runtime();
-    await Promise.all([client.connect(env.TABLE_NAME), prepare?.()]);
-  } catch {
-    // The environment is not valid, or a service does not answer. The first request fails with the reason.
-  }
+  return Object.assign(handle, { prime: () => primeRuntime(1, prepare) });
 }

@@ -26,7 +26,7 @@ import {
   requestIdOf,
   withStandardHeaders,
 } from "./response.ts";
-import { runtime } from "./runtime.ts";
+import { primeRuntime, runtime } from "./runtime.ts";
 
 /**
  * The IP address of the caller, as the gateway saw it. VIEWER_ADDRESS_HEADER can name a header (in lower case): if a
@@ -122,7 +122,8 @@ export function lambda(
     const headers = { ...(call.rate ? rateHeaders(call.rate) : {}), ...response.headers };
     return withStandardHeaders({ ...response, headers }, event);
   };
-  return Object.assign(handle, { prime: () => prime(options.schemas ?? []) });
+  // A request needs two connections: it charges the rate limit while it reads.
+  return Object.assign(handle, { prime: () => primeRuntime(2, () => prepareRequest(options.schemas ?? [])) });
 }
 
 async function chargeCaller(_: Request, { authenticate, charge }: InvocationContext): Promise<void> {
@@ -131,24 +132,15 @@ async function chargeCaller(_: Request, { authenticate, charge }: InvocationCont
 }
 
 /**
- * Prepares a Lambda for its first request: connects to the table, begins to load the issuers' keys, and prepares
- * schemas. Does not wait for an issuer, because the issuer can be down. Never throws: a fault that lasts makes the
- * first request fail.
+ * Prepares the first request: begins to load the issuers' keys, and prepares schemas. Does not wait for an issuer,
+ * because the issuer can be down.
  */
-async function prime(schemas: readonly z.ZodType[]): Promise<void> {
-  try {
-    const { env, client } = runtime();
-    // A request needs two connections: it charges the rate limit while it reads.
-    const connections = [1, 2].map(() => client.connect(env.TABLE_NAME));
-    tokensOfUsers()
-      .loadKeys()
-      .catch(() => undefined);
-    // zod prepares a schema at its first use. The connections open meanwhile.
-    for (const schema of schemas) schema.safeParse({});
-    await Promise.all(connections);
-  } catch {
-    // The environment is not valid. The first request fails with the reason.
-  }
+function prepareRequest(schemas: readonly z.ZodType[]): void {
+  tokensOfUsers()
+    .loadKeys()
+    .catch(() => undefined);
+  // zod prepares a schema at its first use.
+  for (const schema of schemas) schema.safeParse({});
 }
 
 let userTokens: { verify: (token: string) => Promise<Principal>; loadKeys: () => Promise<void> } | undefined;

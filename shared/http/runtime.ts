@@ -22,3 +22,17 @@ export function runtime(): Runtime {
   };
   return currentRuntime;
 }
+
+/**
+ * Prepares a Lambda for its first request: opens connections to the table, and meanwhile runs `prepare`. Never throws: a
+ * fault that lasts makes the first request fail.
+ */
+export async function primeRuntime(connections: number, prepare: () => unknown): Promise<void> {
+  try {
+    const { env, client } = runtime();
+    const opening = Array.from({ length: connections }, () => client.connect(env.TABLE_NAME));
+    await Promise.all([...opening, prepare()]);
+  } catch {
+    // The environment is not valid, or a service does not answer. The first request fails with the reason.
+  }
+}

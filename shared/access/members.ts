@@ -23,7 +23,7 @@ import { rangeOfRows } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item } from "../table/writes.ts";
-import { groupNames, groupsOf } from "./groups/group.ts";
+import { groupKey, groupNames, groupsOf } from "./groups/group.ts";
 import { serviceAccountKey, serviceAccountRange } from "./service-account.ts";
 
 /*
@@ -280,11 +280,12 @@ export async function accountMembers(
 const isUser = ({ subject_type }: AccountMember): boolean => subject_type === "user";
 
 /** Items that authorization and `myPermissions` read. */
-export function aheadOfMyPermissions(accountId: string, { principal }: Expected): Ahead {
+export function aheadOfMyPermissions(accountId: string, { principal, seen }: Expected): Ahead {
   const record = accessKey(accountId, principal);
-  return {
-    keys: [record, record, groupsKey(accountId), ...(principal.type === "user" ? [userKey(principal.id)] : [])],
-  };
+  const { groups = [] } = AccessRecord.safeParse(seen.recall(record)).data ?? {};
+  const named = [...groups, ...claimedGroups(principal, accountId)].map((id) => groupKey(accountId, id));
+  const user = principal.type === "user" ? [userKey(principal.id)] : [];
+  return { keys: [record, record, groupsKey(accountId), ...user, ...named] };
 }
 
 /**
@@ -301,10 +302,9 @@ export async function myPermissions(
     isSuperAdmin(table, principal, now()),
   ]);
   const groupIds = [...(record?.groups ?? []), ...claimedGroups(principal, accountId)];
-  const unnamed = accessOf(record, stored ?? noGroups, groupIds, { nameOf: () => null, now: now() });
-  const ids = unnamed.flatMap(({ group_id }) => group_id ?? []);
-  const names = await groupNames(table, accountId, ids);
-  const access = unnamed.map((one) => ({ ...one, group_name: names.get(one.group_id ?? "") ?? null }));
+  const groups = stored ?? noGroups;
+  const names = await groupNames(table, accountId, withAncestors(groups, groupIds));
+  const access = accessOf(record, groups, groupIds, { nameOf: (id) => names.get(id) ?? null, now: now() });
   const permissions: Permissions = isSuper ? { ...own, everything: true } : own;
   const { onAccount, onScopes } = capabilitiesHeld(permissions);
   return {

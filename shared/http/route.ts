@@ -128,7 +128,7 @@ export type Expected = {
   permissions: Permissions;
   /** The items that were seen, such as pointers to other items. */
   seen: Seen;
-  principal: Pick<Principal, "type" | "id">;
+  principal: Principal;
 };
 
 /** How a route answers over REST. */

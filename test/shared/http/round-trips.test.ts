@@ -94,6 +94,17 @@ test.each(Object.entries(callers))(
   },
 );
 
+test.each(Object.entries(callers))(
+  "%s whom the process has seen reads its own permissions in one round trip",
+  async (_, callerIn) => {
+    const made = await scene();
+    const { token } = await callerIn(made);
+    const ask = () => request("GET", `/v1/public/me/permissions?account_id=${made.account.id}`, { token });
+    expect((await ask()).status).toBe(200);
+    expect(await countTrips(ask)).toMatchObject({ value: { status: 200 }, trips: 1 });
+  },
+);
+
 test("a service account whose token was revoked gets a 401 for every request, even a wrong request", async () => {
   const { account, send, id, base } = await scene();
   const created = await send("POST", "/auth/service-accounts", account.owner, { name: "Program" });

@@ -74,8 +74,8 @@ export function firstStorable<T>(items: readonly T[], most: number): T[] {
 }
 
 /**
- * The most bytes of an answer, written as a JSON string without compression. Lambda sends each answer as JSON of at most
- * 6 MB, and some callers do not accept compression.
+ * The most bytes of an answer, written as a JSON string without compression. Lambda sends each answer as JSON of at
+ * most 6 MB, and some callers do not accept compression.
  */
 const mostAnswerBytes = 5_000_000;
 

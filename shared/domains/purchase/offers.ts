@@ -26,7 +26,10 @@ const checkingTlds = new Set(["br", "de", "it"]);
 
 const isChecking = (nameOrTld: string): boolean => checkingTlds.has(nameOrTld.slice(nameOrTld.lastIndexOf(".") + 1));
 
-/** Refuses a name whose registry would not delegate it to our nameservers. `remedy` is a sentence. */
+/**
+ * The refusal of a name whose registry would not delegate it to our nameservers; undefined for other names. `remedy` is
+ * a sentence that says what to do.
+ */
 const delegationRefusal = (name: string, remedy: string): Quote<"unsupported_tld"> | undefined =>
   isChecking(name)
     ? {
@@ -173,8 +176,8 @@ export async function askQuotes<Reason extends string>(
 }
 
 /**
- * The top-level domains under which names can be bought; undefined if the call of the registrar fails, or has no answer within
- * `budgetMs`.
+ * The top-level domains under which names can be bought; undefined if the call of the registrar fails, or has no answer
+ * within `budgetMs`.
  */
 export async function tldsOf(
   registrar: Registrar,

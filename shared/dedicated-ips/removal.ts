@@ -2,10 +2,10 @@ import { change } from "../changes/kind.ts";
 import type { ChangePlan, Planned, SoleWrites, Writer } from "../changes/recorder.ts";
 import { Problem, notFound } from "../core/errors.ts";
 import { ordinalOf } from "../core/ids.ts";
-import { domainKind, type StoredDomain } from "../domains/domain.ts";
+import { type StoredDomain } from "../domains/domain.ts";
 import { domainsByIds } from "../domains/find.ts";
 import { planRecords } from "../domains/records/plan.ts";
-import { domainViews } from "../domains/view.ts";
+import { domainChange } from "../domains/view.ts";
 import type { Context, Expected } from "../http/route.ts";
 import { dueKey } from "../table/due.ts";
 import { readList, removeRows, aheadOfList } from "../table/ranked-list.ts";
@@ -203,12 +203,10 @@ const unassign = (accountId: string, ipId: string, domainId: string, context: Wr
     if (domain?.dedicated_ip_id !== ipId) return nothing;
     const { left, sole, ...leaving } = await planLeaving(table, domain, now());
     if (left.dedicated_ip_id === undefined) return nothing;
-    const views = await domainViews(table, accountId, [domain, { ...domain, ...left }]);
-    const [before, after] = views as [object, object];
     return {
       value: undefined,
       writes: [...moveWrites({ id: ipId, account_id: accountId }, "unassign", [domain], now()), ...leaving.writes],
       sole,
-      changes: [change(domainKind, "updated", domainId, { before, after }), ...leaving.changes],
+      changes: [await domainChange(table, "updated", domain, { ...domain, ...left }), ...leaving.changes],
     };
   });

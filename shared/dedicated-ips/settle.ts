@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 
-import { change, type Change } from "../changes/kind.ts";
+import type { Change } from "../changes/kind.ts";
 import type { ChangePlan, Writer } from "../changes/recorder.ts";
 import { Problem } from "../core/errors.ts";
-import { domainKey, domainKind, type StoredDomain } from "../domains/domain.ts";
+import { domainKey, type StoredDomain } from "../domains/domain.ts";
 import { domainsByIds } from "../domains/find.ts";
 import { planRecords, type RecordEdit } from "../domains/records/plan.ts";
-import { domainViews } from "../domains/view.ts";
+import { domainChange } from "../domains/view.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { ipChange } from "./change.ts";
@@ -116,19 +116,12 @@ async function planDomain(
 ): Promise<{ unchanged: Write; edits: RecordEdit[]; change: Change }> {
   const { id, version } = domain;
   const [oldIpId, newIpId] = kind === "assign" ? [null, dedicated_ip_id] : [dedicated_ip_id, null];
-  const [edits, views] = await Promise.all([
+  const before = { ...domain, dedicated_ip_id: oldIpId };
+  const [edits, updated] = await Promise.all([
     spfEdits(table, domain),
-    domainViews(table, account_id, [
-      { ...domain, dedicated_ip_id: oldIpId },
-      { ...domain, dedicated_ip_id: newIpId },
-    ]),
+    domainChange(table, "updated", before, { ...domain, dedicated_ip_id: newIpId }),
   ]);
-  const [before, after] = views as [object, object];
-  return {
-    unchanged: { check: domainKey(account_id, id), if: { id, version } },
-    edits,
-    change: change(domainKind, "updated", id, { before, after }),
-  };
+  return { unchanged: { check: domainKey(account_id, id), if: { id, version } }, edits, change: updated };
 }
 
 /**

@@ -32,7 +32,7 @@ import { maySeeMailboxes } from "../domains/setup/detail.ts";
 import { lookalikeRemoval } from "../domains/setup/lookalikes.ts";
 import { keptUntil, planReleasing } from "../domains/setup/releasing.ts";
 import { domainUpdate } from "../domains/setup/work.ts";
-import { domainViews } from "../domains/view.ts";
+import { domainChange, domainViews } from "../domains/view.ts";
 import { subzoneRemovals } from "../domains/zone-neighbours.ts";
 import { getZone, zoneDueKey, zoneKey } from "../domains/zone.ts";
 import type { Context } from "../http/route.ts";
@@ -116,7 +116,6 @@ async function planKept(table: Reader, domain: StoredDomain, at: Date): Promise<
 
 /** Plans that a domain is deleted at once. */
 async function planDeletion(table: Reader, domain: StoredDomain, at: Date): Promise<ChangePlan<StoredDomain>> {
-  const [before] = (await domainViews(table, domain.account_id, [domain])) as [object];
   const { after, writes } = domainUpdate(domain, {
     status: "releasing",
     status_reason: null,
@@ -126,8 +125,7 @@ async function planDeletion(table: Reader, domain: StoredDomain, at: Date): Prom
     due_at: later(at, graceMs),
     failures: 0,
   });
-  const [shown] = (await domainViews(table, domain.account_id, [after])) as [object];
-  return { value: after, writes, changes: [change(domainKind, "updated", domain.id, { before, after: shown })] };
+  return { value: after, writes, changes: [await domainChange(table, "updated", domain, after)] };
 }
 
 const releaseRequired = ({ name, registration }: StoredDomain): Problem =>
@@ -207,12 +205,11 @@ function noteZoneRemoved({ account_id, id }: StoredDomain, until: string, { tabl
       return { value: undefined, writes: [], changes: [] };
     }
     const { after, writes } = domainUpdate(domain, { deletes_at: until, due_at: until });
-    const [before, shown] = (await domainViews(table, account_id, [domain, after])) as [object, object];
     const isNews = domain.deletes_at === null;
     return {
       value: undefined,
       writes: [...writes, ...(zone ? zoneRemoved(zone) : [])],
-      changes: isNews ? [change(domainKind, "updated", id, { before, after: shown })] : [],
+      changes: isNews ? [await domainChange(table, "updated", domain, after)] : [],
       housekeeping: true,
     };
   });

@@ -1,8 +1,9 @@
+import { type Change, change } from "../changes/kind.ts";
 import { money } from "../core/money.ts";
 import { registrarCurrency } from "../providers/registrar/registrar.ts";
 import type { Reader } from "../table/table.ts";
 import { tagsAmong } from "../tags/tag.ts";
-import { isRenewing, isTransferring, sendsMail, type Domain, type StoredDomain } from "./domain.ts";
+import { domainKind, isRenewing, isTransferring, sendsMail, type Domain, type StoredDomain } from "./domain.ts";
 import { unicodeOf } from "./name.ts";
 import { selectors } from "./records/dkim-keys.ts";
 
@@ -100,4 +101,15 @@ export async function domainViews(
   const ids = domains.flatMap(({ tag_ids }) => tag_ids);
   const tags = ids.length === 0 ? new Map() : await tagsAmong(table, accountId, ids);
   return domains.map((domain) => domainView(domain, tags));
+}
+
+/** Builds the change of a domain from `before` to `after`. Reads the names of the domain's tags, if it has any. */
+export async function domainChange(
+  table: Reader,
+  verb: (typeof domainKind.verbs)[number],
+  before: StoredDomain,
+  after: StoredDomain,
+): Promise<Change> {
+  const [seen, shown] = (await domainViews(table, before.account_id, [before, after])) as [Domain, Domain];
+  return change(domainKind, verb, before.id, { before: seen, after: shown });
 }

@@ -1,9 +1,8 @@
-import { change } from "../../changes/kind.ts";
 import type { ChangePlan } from "../../changes/recorder.ts";
 import { dayMs, later, minuteMs } from "../../core/time.ts";
 import { dueKey, forgetDue, moveDue } from "../../table/due.ts";
 import type { Reader } from "../../table/table.ts";
-import { type DkimState, dkimQueue, domainKey, domainKind, isInUse, type StoredDomain } from "../domain.ts";
+import { type DkimState, dkimQueue, domainKey, isInUse, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import { Dkim, dkimKey, otherSelector } from "../records/dkim-keys.ts";
 import { publicKeyIn } from "../records/mail-policies.ts";
@@ -13,7 +12,7 @@ import { recordsIn } from "../records/stored-record.ts";
 import { syncZone } from "../records/sync.ts";
 import { dkimNameOf, dkimRecord } from "../records/system-records.ts";
 import { type ChangedMembers, domainUpdate, systemWriter, type DomainWork } from "../setup/work.ts";
-import { domainViews } from "../view.ts";
+import { domainChange } from "../view.ts";
 import { getZone } from "../zone.ts";
 
 /**
@@ -113,11 +112,10 @@ async function planNewKey(table: Reader, domain: Rotating, now: Date): Promise<C
     { selector: next.selector, since: at, former: { selector, removes_at }, due_at: removes_at, looks: 0 },
     { updated_at: at },
   );
-  const [before, shown] = (await domainViews(table, account_id, [domain, after])) as [object, object];
   return {
     value: undefined,
     writes: [...writes, { put: { ...key, ...next, former: { selector, public_key } }, if: { public_key } }],
-    changes: [change(domainKind, "dkim_rotated", id, { before, after: shown })],
+    changes: [await domainChange(table, "dkim_rotated", domain, after)],
   };
 }
 
@@ -138,11 +136,10 @@ async function planKeyRemoval(table: Reader, domain: Rotating, now: Date): Promi
     { selector, since, due_at: null, looks: 0 },
     { record_count, updated_at: now.toISOString() },
   );
-  const [before, shown] = (await domainViews(table, account_id, [domain, after])) as [object, object];
   return {
     value: undefined,
     writes: [...writes, { update: dkimKey(account_id, id), remove: ["former"], if: "present" }],
     sole,
-    changes: [change(domainKind, "dkim_key_removed", id, { before, after: shown }), ...changes],
+    changes: [await domainChange(table, "dkim_key_removed", domain, after), ...changes],
   };
 }

@@ -1,4 +1,3 @@
-import { change } from "../../changes/kind.ts";
 import type { ChangePlan } from "../../changes/recorder.ts";
 import { notFound, Problem } from "../../core/errors.ts";
 import { later, minuteMs, monthsAfter } from "../../core/time.ts";
@@ -6,7 +5,7 @@ import type { Context } from "../../http/route.ts";
 import type { Secrets } from "../../providers/secrets/secrets.ts";
 import { dueWrite } from "../../table/due.ts";
 import type { Reader } from "../../table/table.ts";
-import { type DkimState, dkimQueue, domainKind, notReady, isInUse, type StoredDomain } from "../domain.ts";
+import { type DkimState, dkimQueue, notReady, isInUse, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import { Dkim, dkimKey, type KeyPair, newDkim, otherSelector, signingOf } from "../records/dkim-keys.ts";
 import { planRecords } from "../records/plan.ts";
@@ -15,7 +14,7 @@ import { syncZone } from "../records/sync.ts";
 import { dkimNameOf, dkimRecord } from "../records/system-records.ts";
 import { type DomainDetail, domainDetail } from "../setup/detail.ts";
 import { domainUpdate, systemWriter, type DomainWork } from "../setup/work.ts";
-import { domainViews } from "../view.ts";
+import { domainChange } from "../view.ts";
 import { getZone } from "../zone.ts";
 
 /**
@@ -100,7 +99,6 @@ async function planRotation(table: Reader, domain: StoredDomain, next: KeyPair, 
   };
   const record_count = domain.record_count + (isHosted ? 1 : 0);
   const { after, writes } = domainUpdate(domain, { dkim, record_count, updated_at: at });
-  const [before, shown] = (await domainViews(table, account_id, [domain, after])) as [object, object];
   const planned = {
     value: after,
     writes: [
@@ -109,7 +107,7 @@ async function planRotation(table: Reader, domain: StoredDomain, next: KeyPair, 
       dueWrite(dkimQueue, [account_id, id], due_at),
     ],
     sole,
-    changes: [change(domainKind, "dkim_rotation_started", id, { before, after: shown }), ...changes],
+    changes: [await domainChange(table, "dkim_rotation_started", domain, after), ...changes],
   };
   return { planned, isServed: isHosted && zone.wanted };
 }

@@ -1,13 +1,12 @@
-import { change } from "../../changes/kind.ts";
 import type { Planned } from "../../changes/recorder.ts";
 import type { Registration } from "../../providers/registrar/registrar.ts";
 import { planWallet } from "../../wallet/wallet.ts";
-import { domainKind, type StoredDomain } from "../domain.ts";
+import { type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import { registrationOf, unregistered, type Purchase } from "../registration-state.ts";
 import { operationWrite, type Conclusion, type RequestKind } from "../setup/registrar-request.ts";
 import { domainUpdate, systemWriter, type DomainWork } from "../setup/work.ts";
-import { domainViews } from "../view.ts";
+import { domainChange } from "../view.ts";
 import { getBatch } from "./batch.ts";
 import { planGivenUp, planHolder } from "./claims.ts";
 import { advanceAfterPause } from "./release-pause.ts";
@@ -62,12 +61,11 @@ function conclude(domain: Registering, conclusion: Conclusion, work: DomainWork)
     const claims = isFailed ? await planGivenUp(table, current) : await planHolder(table, current, now());
     const kind = isFailed ? ("void" as const) : ("capture" as const);
     const wallet = await planWallet(table, domain.account_id, [{ kind, id: current.purchase.hold_id }], now());
-    const [before, after] = (await domainViews(table, domain.account_id, [current, planned.after])) as [object, object];
     return {
       value: planned.after,
       writes: [...planned.writes, ...claims, ...wallet.writes],
       changes: [
-        change(domainKind, isFailed ? "registration_failed" : "registered", domain.id, { before, after }),
+        await domainChange(table, isFailed ? "registration_failed" : "registered", current, planned.after),
         ...wallet.changes,
       ],
     };

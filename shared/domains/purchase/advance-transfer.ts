@@ -1,25 +1,17 @@
 import { isDeepStrictEqual } from "node:util";
 
-import { change } from "../../changes/kind.ts";
 import { Problem } from "../../core/errors.ts";
 import type { Registration } from "../../providers/registrar/registrar.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { planWallet } from "../../wallet/wallet.ts";
-import {
-  buyerKey,
-  domainKind,
-  isTransferring,
-  regainedMembers,
-  type StoredDomain,
-  type Transferring,
-} from "../domain.ts";
+import { buyerKey, isTransferring, regainedMembers, type StoredDomain, type Transferring } from "../domain.ts";
 import { domainById } from "../find.ts";
 import { registrationOf, unregistered, type Transfer } from "../registration-state.ts";
 import { operationWrite, type Conclusion, type RequestKind } from "../setup/registrar-request.ts";
 import { isDetached } from "../setup/releasing.ts";
 import { domainUpdate, systemWriter, type ChangedMembers, type DomainWork } from "../setup/work.ts";
-import { domainViews } from "../view.ts";
+import { domainChange } from "../view.ts";
 import { getBatch } from "./batch.ts";
 import { planGivenUp, planHolder } from "./claims.ts";
 import { advanceAfterPause } from "./release-pause.ts";
@@ -72,7 +64,6 @@ function conclude(domain: Transferring, conclusion: Conclusion, work: DomainWork
     const claims = isFailed ? await planFailed(table, current) : await planHolder(table, after, at);
     const kind = isFailed ? ("void" as const) : ("capture" as const);
     const wallet = await planWallet(table, domain.account_id, [{ kind, id: current.transfer.hold_id }], at);
-    const [before, shown] = (await domainViews(table, domain.account_id, [current, after])) as [object, object];
     const { operation } = conclusion;
     return {
       value: after,
@@ -83,7 +74,7 @@ function conclude(domain: Transferring, conclusion: Conclusion, work: DomainWork
         ...(operation ? [operationWrite(domain.name, operation, at)] : []),
       ],
       changes: [
-        change(domainKind, isFailed ? "transfer_failed" : "transferred", domain.id, { before, after: shown }),
+        await domainChange(table, isFailed ? "transfer_failed" : "transferred", current, after),
         ...wallet.changes,
       ],
     };

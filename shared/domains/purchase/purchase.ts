@@ -11,7 +11,7 @@ import { planMove } from "../setup/move.ts";
 import { planNewDomains } from "../setup/new.ts";
 import { isDetached, mayReuse } from "../setup/releasing.ts";
 import { domainUpdate } from "../setup/work.ts";
-import { domainView, domainViews } from "../view.ts";
+import { domainView, domainChange } from "../view.ts";
 import { holdIdOf, OneByOne, refuse, type BatchPlace, type OrderKind, type Wanted } from "./buy.ts";
 import { planClaims } from "./claims.ts";
 import { registrationQuotes } from "./offers.ts";
@@ -92,11 +92,10 @@ async function planRegained(
     dns_mode: "hosted",
     updated_at: place.now.toISOString(),
   });
-  const [before, shown] = (await domainViews(table, domain.account_id, [domain, after])) as [object, object];
   return {
     domains: [after],
     writes: [...writes, ...moved, ...claim(after)],
-    changes: [change(domainKind, "updated", domain.id, { before, after: shown })],
+    changes: [await domainChange(table, "updated", domain, after)],
   };
 }
 

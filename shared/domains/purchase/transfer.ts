@@ -13,7 +13,7 @@ import { unregistered, type Transfer } from "../registration-state.ts";
 import { planNewDomains, type NewDomain } from "../setup/new.ts";
 import { mayReuse } from "../setup/releasing.ts";
 import { domainUpdate } from "../setup/work.ts";
-import { domainView, domainViews } from "../view.ts";
+import { domainView, domainChange } from "../view.ts";
 import { holdIdOf, refuse, type OrderKind, type BatchPlace, type Wanted } from "./buy.ts";
 import { planClaims } from "./claims.ts";
 import { askQuotes, transferQuote } from "./offers.ts";
@@ -92,11 +92,10 @@ async function planKept(
   // The renewal is automatic, as in `planFresh`. The customer can switch it off during the transfer.
   const members = { transfer: newTransfer(one, place), auto_renew: true, updated_at: place.now.toISOString() };
   const { after, writes } = domainUpdate(own, members);
-  const [before, shown] = (await domainViews(table, place.accountId, [own, after])) as [object, object];
   return {
     domains: [after],
     writes: [...writes, ...claim(after)],
-    changes: [change(domainKind, "updated", own.id, { before, after: shown })],
+    changes: [await domainChange(table, "updated", own, after)],
   };
 }
 

@@ -1,15 +1,14 @@
-import { change } from "../../changes/kind.ts";
 import type { RegistrarOperation } from "../../providers/registrar/registrar.ts";
 import { planWallet } from "../../wallet/wallet.ts";
 import { rotateWhenDue } from "../dkim/rotate.ts";
-import { domainKind, isRenewing, type Renewing, type StoredDomain } from "../domain.ts";
+import { isRenewing, type Renewing, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import { registrationOf } from "../registration-state.ts";
 import { advanceChecks, checkRegistration } from "../setup/check.ts";
 import { isRenewalDue, noticeDue } from "../setup/expiry.ts";
 import { advanceRequest, operationWrite, type Conclusion, type RequestKind } from "../setup/registrar-request.ts";
 import { domainUpdate, systemWriter, type DomainWork } from "../setup/work.ts";
-import { domainViews } from "../view.ts";
+import { domainChange } from "../view.ts";
 import { renewAutomatically } from "./renew.ts";
 
 const yearOf = (date: string): number => new Date(date).getUTCFullYear();
@@ -77,12 +76,11 @@ function conclude(
     });
     const kind = "failed" in conclusion ? "void" : "capture";
     const wallet = await planWallet(table, domain.account_id, [{ kind, id: renewal.hold_id }], at);
-    const [before, shown] = (await domainViews(table, domain.account_id, [current, after])) as [object, object];
     const verb = "failed" in conclusion ? "renewal_failed" : "renewed";
     return {
       value: after,
       writes: [...writes, ...wallet.writes, ...(operation ? [operationWrite(domain.name, operation, at)] : [])],
-      changes: [change(domainKind, verb, domain.id, { before, after: shown }), ...wallet.changes],
+      changes: [await domainChange(table, verb, current, after), ...wallet.changes],
     };
   });
 }
@@ -124,7 +122,6 @@ function sendNotice(domain: StoredDomain, work: DomainWork): Promise<StoredDomai
     const current = await domainById(table, account_id, id);
     if (current?.version !== version) return { value: undefined, writes: [], changes: [] };
     const { after, writes } = domainUpdate(current, { notice: { expires_at, days } });
-    const [before, shown] = (await domainViews(table, account_id, [current, after])) as [object, object];
-    return { value: after, writes, changes: [change(domainKind, "expiring", id, { before, after: shown })] };
+    return { value: after, writes, changes: [await domainChange(table, "expiring", current, after)] };
   });
 }

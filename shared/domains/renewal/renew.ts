@@ -2,7 +2,6 @@ import * as z from "zod";
 
 import { accountKey, StoredStatus } from "../../accounts/account.ts";
 import { DryRun, Preview, previewCosts } from "../../billing/preview.ts";
-import { change } from "../../changes/kind.ts";
 import type { ChangePlan } from "../../changes/recorder.ts";
 import { notFound, Problem } from "../../core/errors.ts";
 import { timeOrderedId } from "../../core/ids.ts";
@@ -14,12 +13,12 @@ import type { Reader } from "../../table/table.ts";
 import { purchaseHold } from "../../wallet/purchase.ts";
 import { readVatRule, withVat } from "../../wallet/vat.ts";
 import { planWallet, requireCurrency } from "../../wallet/wallet.ts";
-import { domainKind, isRenewing, notReady, type StoredDomain } from "../domain.ts";
+import { isRenewing, notReady, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import type { Renewal } from "../registration-state.ts";
 import { domainDetail, DomainDetail } from "../setup/detail.ts";
 import { domainUpdate, systemWriter, type DomainWork } from "../setup/work.ts";
-import { domainViews } from "../view.ts";
+import { domainChange } from "../view.ts";
 
 /** The largest `max_total`, in minor units. */
 const largestTotal = 5_000_000;
@@ -180,11 +179,10 @@ async function planRenewal(
   const wallet = await holdFor(table, domain, renewal, now);
   const at = now.toISOString();
   const { after, writes } = domainUpdate(domain, { renewal, due_at: at, updated_at: at });
-  const [before, shown] = (await domainViews(table, domain.account_id, [domain, after])) as [object, object];
   return {
     value: after,
     writes: [...writes, ...wallet.writes],
-    changes: [change(domainKind, "updated", domain.id, { before, after: shown }), ...wallet.changes],
+    changes: [await domainChange(table, "updated", domain, after), ...wallet.changes],
   };
 }
 
@@ -248,6 +246,5 @@ async function planUnpaid(
 ): Promise<ChangePlan<StoredDomain>> {
   const failed: Renewal = { ...renewal, stage: "voided", reason };
   const { after, writes } = domainUpdate(domain, { renewal: failed, updated_at: renewal.started_at });
-  const [before, shown] = (await domainViews(table, domain.account_id, [domain, after])) as [object, object];
-  return { value: after, writes, changes: [change(domainKind, "renewal_failed", domain.id, { before, after: shown })] };
+  return { value: after, writes, changes: [await domainChange(table, "renewal_failed", domain, after)] };
 }

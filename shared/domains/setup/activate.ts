@@ -1,15 +1,14 @@
-import { change } from "../../changes/kind.ts";
 import type { Planned, SoleWrites } from "../../changes/recorder.ts";
 import { inAboutADay, later, minuteMs } from "../../core/time.ts";
 import { sendersOf } from "../../dedicated-ips/spf.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
-import { domainKind, holderKey, isRenewing, notReady, provedAgain, type StoredDomain } from "../domain.ts";
+import { holderKey, isRenewing, notReady, provedAgain, type StoredDomain } from "../domain.ts";
 import { Dkim, dkimKey, dkimWrite, type KeyPair } from "../records/dkim-keys.ts";
 import { planRecords } from "../records/plan.ts";
 import { recordsIn } from "../records/stored-record.ts";
 import { systemRecords, type SystemRecord } from "../records/system-records.ts";
-import { domainViews } from "../view.ts";
+import { domainChange } from "../view.ts";
 import { subzoneWrites } from "../zone-neighbours.ts";
 import { getZone } from "../zone.ts";
 import { dueBy } from "./expiry.ts";
@@ -76,7 +75,6 @@ export async function planActivation(
     // While a renewal runs, the domain is due at the times of the renewal. The checks go on after the renewal.
     due_at: isRenewing(domain) ? domain.due_at : dueBy(domain, nextRecheck(domain, now), now),
   });
-  const [seenBefore, seenAfter] = (await domainViews(table, account_id, [domain, after])) as [object, object];
   const verb = domain.status === "degraded" ? "recovered" : "verified";
   const holder: Write = {
     update: holderKey(name),
@@ -93,6 +91,6 @@ export async function planActivation(
       ...(isHosted ? subzoneWrites(domain) : []),
     ],
     ...(sole ? { sole } : {}),
-    changes: [change(domainKind, verb, id, { before: seenBefore, after: seenAfter }), ...changes],
+    changes: [await domainChange(table, verb, domain, after), ...changes],
   };
 }

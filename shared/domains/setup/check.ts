@@ -16,7 +16,7 @@ import { readHolder } from "../holder.ts";
 import { ensureDkim, missingDkim } from "../records/dkim-keys.ts";
 import { syncZone } from "../records/sync.ts";
 import { registrationOf, type StoredRegistration } from "../registration-state.ts";
-import { domainViews } from "../view.ts";
+import { domainChange } from "../view.ts";
 import { subzoneWrites, zoneObstacle } from "../zone-neighbours.ts";
 import { getZone } from "../zone.ts";
 import { nextRecheck, planActivation } from "./activate.ts";
@@ -101,8 +101,7 @@ async function noteDeparture(found: StoredDomain, work: DomainWork): Promise<Sto
       auto_renew: false,
       updated_at: now().toISOString(),
     });
-    const [before, shown] = (await domainViews(table, account_id, [domain, after])) as [object, object];
-    return { value: after, writes, changes: [change(domainKind, "transferred_out", id, { before, after: shown })] };
+    return { value: after, writes, changes: [await domainChange(table, "transferred_out", domain, after)] };
   });
 }
 
@@ -173,11 +172,10 @@ function storeResult(
     const expected = { ...current, ...members };
     const due_at = dueBy(expected, expected.due_at, now());
     const { after, writes } = domainUpdate(current, { ...members, due_at, ...touched });
-    const [before, shown] = (await domainViews(table, domain.account_id, [current, after])) as [object, object];
     return {
       value: after,
       writes: [...writes, ...(firm === undefined ? [] : await firmWrites(current, firm, table))],
-      changes: verb === undefined ? [] : [change(domainKind, verb, domain.id, { before, after: shown })],
+      changes: verb === undefined ? [] : [await domainChange(table, verb, current, after)],
       housekeeping: true,
     };
   });

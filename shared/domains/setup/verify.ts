@@ -1,6 +1,5 @@
 import * as z from "zod";
 
-import { change } from "../../changes/kind.ts";
 import type { ChangePlan } from "../../changes/recorder.ts";
 import { Problem } from "../../core/errors.ts";
 import { Timestamp } from "../../core/time.ts";
@@ -9,14 +8,14 @@ import type { Context } from "../../http/route.ts";
 import type { Secrets } from "../../providers/secrets/secrets.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
-import { domainKind, DomainStatus, holderKey, notReady, provedAgain, sendsMail, type StoredDomain } from "../domain.ts";
+import { DomainStatus, holderKey, notReady, provedAgain, sendsMail, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import { faultsText, isFault, membersAfterChecks } from "../health/faults.ts";
 import { isRight, mailChecks } from "../health/health.ts";
 import { expectedRecords, type Check } from "../health/mail-checks.ts";
 import { ProofFault, proofRecord, proofState, type ProofState } from "../health/proof.ts";
 import { missingDkim } from "../records/dkim-keys.ts";
-import { domainViews } from "../view.ts";
+import { domainChange } from "../view.ts";
 import { zoneObstacle } from "../zone-neighbours.ts";
 import { planActivation } from "./activate.ts";
 import { domainUpdate } from "./work.ts";
@@ -112,8 +111,7 @@ export async function verifyDomain(
       : [];
     const writes = [...updates, ...hold];
     if (!becomesReady) return { value, writes, changes: [], housekeeping: true };
-    const [before, shown] = (await domainViews(table, domain.account_id, [domain, after])) as [object, object];
-    return { value, writes, changes: [change(domainKind, "updated", domain.id, { before, after: shown })] };
+    return { value, writes, changes: [await domainChange(table, "updated", domain, after)] };
   });
 }
 
@@ -134,8 +132,7 @@ async function planObstacle(
   const value = verificationOf(domain, { ...proof, message }, [], now);
   if (domain.status_reason === message) return { value, writes: [], changes: [] };
   const { after, writes } = domainUpdate(domain, { status_reason: message, updated_at: now.toISOString() });
-  const [before, shown] = (await domainViews(table, domain.account_id, [domain, after])) as [object, object];
-  return { value, writes, changes: [change(domainKind, "updated", domain.id, { before, after: shown })] };
+  return { value, writes, changes: [await domainChange(table, "updated", domain, after)] };
 }
 
 /**

@@ -46,7 +46,7 @@ Starts the product on this machine. Settings are environment variables: see docs
 
     --reset       Deletes the product's data in DATA_DIR first. Asks before it deletes.
     --yes         Answers all questions with yes. Needed without a terminal.
-    --show-tokens Prints whole tokens, and commands and an MCP configuration with these tokens.
+    --show-tokens Prints a command and an MCP configuration with the whole token, not a shortened one.
     --seed big    Adds an account with 500 domains and 100,000 mailboxes. Takes about four minutes and 400 MB. A second
                   --seed big continues an interrupted seed. The account's id and tokens are accounts[2] in
                   DATA_DIR/demo.json.

@@ -11,42 +11,42 @@ import { type Dns, ZoneExists } from "../providers/dns/dns.ts";
 import type { Write } from "../table/writes.ts";
 
 /**
- * Removes the zone of a domain from the nameservers permanently. The provider may have made a zone whose id a process
- * could not store. To find such a zone of a verified domain, this function asks the provider to create the zone with
- * the same reference again. Does nothing for an external domain whose `handover` is null. Throws 503 when the provider
+ * Removes the zone of a domain from the nameservers permanently. A process may have died after the provider made the zone
+ * and before the process stored its id. To find such a zone, this function asks the provider to create the zone again
+ * with the same reference. It does this only for a verified domain. Does nothing for an external domain whose `handover` is null. Throws 503 when the provider
  * does not answer, and while another process syncs the zone.
  */
 export async function removeZone(domain: StoredDomain, writer: Writer, dns: Dns): Promise<void> {
   const { account_id, id, name, nameservers, verified_at, dns_mode, handover } = domain;
   if (dns_mode === "external" && handover === null) return;
-  const marked = await markUnwanted(domain, writer);
-  const zone = marked ?? (await getZone(writer.table, account_id, id));
+  const alreadyUnwanted = await markUnwanted(domain, writer);
+  const zone = alreadyUnwanted ?? (await getZone(writer.table, account_id, id));
   if (zone?.zone_id !== undefined) return dns.deleteZone(zone.zone_id);
   if (!zone || verified_at === null) return;
   try {
     const { zoneId } = await dns.createZone({ name, reference: zone.reference ?? id, nameservers });
     await dns.deleteZone(zoneId);
   } catch (error) {
-    // Either the name and its zone belong to another account. Or the nameservers have a zone above or below the name,
-    // so they have no zone of this domain.
+    // Either the name and its zone belong to another account. Or the nameservers have a zone above or below the name. Then
+    // they cannot have a zone of this name as well.
     if (!(error instanceof ZoneExists)) throw error;
   }
 }
 
 /**
  * Marks the zone as not wanted, so that no sync creates the zone again or writes to it. Returns the zone if it was not
- * wanted before this call. Returns undefined if there is no zone, or if this call has marked it, because another
- * process may have changed the zone meanwhile. Throws 503 `busy` while another process syncs the zone.
+ * wanted before this call. Returns undefined if there is no zone. Also returns undefined if this call has marked
+ * the zone: the caller then reads the zone again, because another process may have changed it meanwhile. Throws 503 `busy` while another process syncs the zone.
  */
 async function markUnwanted(
   { account_id, id }: StoredDomain,
   { table, commit, now }: Writer,
 ): Promise<StoredZone | undefined> {
-  let marked: StoredZone | undefined;
+  let alreadyUnwanted: StoredZone | undefined;
   const isBusy = await commit(async () => {
     const zone = await getZone(table, account_id, id);
     const value = zone !== undefined && zone.lease_until > now().toISOString();
-    marked = zone?.wanted === true ? undefined : zone;
+    alreadyUnwanted = zone?.wanted === true ? undefined : zone;
     if (!zone?.wanted) return { value, writes: [], changes: [] };
     const { revision, lease_until } = zone;
     return {
@@ -58,7 +58,7 @@ async function markUnwanted(
     };
   });
   if (isBusy) throw new Problem("busy", "The domain's zone is being updated. Try again.", { retry_after: 1 });
-  return marked;
+  return alreadyUnwanted;
 }
 
 /**

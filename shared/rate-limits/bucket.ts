@@ -2,7 +2,7 @@ import type { Limit } from "./classes.ts";
 
 /*
  * The generic cell rate algorithm (GCRA; ITU-T I.371). One number, the theoretical arrival time (TAT), tells how full a
- * bucket is: the bucket is empty at this time. While a caller is far from the limit, a process charges some requests in
+ * bucket is. It is the time at which the bucket will be empty if no more requests come. While a caller is far from the limit, a process charges some requests in
  * advance (leased requests), so that most requests write nothing. The limit is still exact, because leased requests are
  * charged already.
  */
@@ -48,7 +48,7 @@ export type Bucket = {
    * include reservations of running programs, so that less seems to remain. After a refusal it includes none.
    */
   tat: number;
-  /** When the table last refused a charge. `tat` was exact at that time. 0 after a charge. */
+  /** The time of the table's last refusal; 0 if the table has accepted a charge since. `tat` is exact at a refusal. */
   refusedAt: number;
   /** The number of leased requests: charged in advance and not used yet. */
   leased: number;
@@ -109,14 +109,13 @@ export function takeAllLeased(bucket: Bucket): number {
 }
 
 /**
- * A cost to charge. `prepaid` is the number of requests that were charged earlier for the same request, and are not
- * part of `cost`. With `isExact`, nothing is charged in advance.
+ * A cost to charge. `prepaid` is the cost that was charged earlier for the same request. `cost` does not include it. With `isExact`, nothing is charged in advance.
  */
 type Due = { cost: number; prepaid?: number; isExact?: boolean };
 
 /**
  * The number of requests that one write charges (`total`): the cost minus the leased requests, plus the owed requests,
- * plus the requests to lease (`ahead`). If the cost is 1 and more than half of the burst is left, the write leases a
+ * plus the requests to lease (`leasing`). If the cost is 1 and more than half of the burst is left, the write leases a
  * tenth of the burst.
  */
 export function chargeOf(
@@ -124,15 +123,15 @@ export function chargeOf(
   limit: Limit,
   { cost, isExact }: Due,
   now: number,
-): { total: number; ahead: number } {
+): { total: number; leasing: number } {
   const isFar = cost === 1 && isExact !== true && remaining(bucket, limit, now) > limit.burst / 2;
-  const ahead = isFar ? Math.floor(limit.burst / 10) : 0;
-  return { total: cost - leasedOf(bucket, now) + ahead + bucket.owed, ahead };
+  const leasing = isFar ? Math.floor(limit.burst / 10) : 0;
+  return { total: cost - leasedOf(bucket, now) + leasing + bucket.owed, leasing };
 }
 
 /**
- * The latest arrival time at which `cost` fits into the bucket. `alreadyCharged` is the number of requests in the
- * bucket that were charged for the same request. A cost above the burst fits if the bucket contains nothing else.
+ * The latest arrival time at which `cost` fits into the bucket. `alreadyCharged` is the part of the bucket that was
+ * charged for the same request. A cost above the burst fits if the bucket contains nothing else.
  */
 const latestOf = (limit: Limit, cost: number, alreadyCharged: number, now: number): number =>
   now + Math.max(limit.burst - cost, alreadyCharged) * intervalMs(limit);
@@ -143,7 +142,7 @@ export const ceilingOf = (bucket: Bucket, limit: Limit, { prepaid = 0 }: Due, to
 
 /**
  * The latest arrival time at which a program may reserve a cost: the cost fits, or half of the burst is left.
- * `alreadyCharged` is the number of requests in the bucket that were charged for the program.
+ * `alreadyCharged` is the part of the bucket that was charged for the program.
  */
 export const reservableUntil = (limit: Limit, cost: number, alreadyCharged: number, now: number): number =>
   latestOf(limit, cost, Math.max(alreadyCharged, limit.burst / 2), now);
@@ -172,11 +171,11 @@ export function noteArrival(bucket: Bucket, tat: number): void {
   bucket.refusedAt = 0;
 }
 
-/** Notes a charge: the new arrival time in the table, and the number of requests that the charge leased (`ahead`). */
-export function noteCharged(bucket: Bucket, tat: number, ahead: number, now: number): void {
+/** Notes a charge: the new arrival time in the table, and the number of requests that the charge leased (`leasing`). */
+export function noteCharged(bucket: Bucket, tat: number, leasing: number, now: number): void {
   noteArrival(bucket, tat);
   bucket.owed = 0;
-  bucket.leased = ahead;
+  bucket.leased = leasing;
   bucket.leasedUntil = now + leaseMs;
 }
 

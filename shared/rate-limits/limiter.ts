@@ -53,7 +53,7 @@ export type Charge = {
   class: LimitClass;
   /** The number of requests to charge. */
   cost: number;
-  /** The number of requests that were charged earlier for this request. They are not part of `cost`. */
+  /** The cost that was charged earlier for this request. `cost` does not include it. */
   prepaid?: number;
   accountId?: string | undefined;
   /**
@@ -264,7 +264,7 @@ async function writeCharge(
   now: number,
   table: Table,
 ): Promise<boolean> {
-  const { total, ahead } = chargeOf(bucket, limit, request, now);
+  const { total, leasing } = chargeOf(bucket, limit, request, now);
   const ceiling = ceilingOf(bucket, limit, request, total, now);
   // This write uses the leased requests, so other requests must not use them meanwhile.
   const leased = takeAllLeased(bucket);
@@ -272,7 +272,7 @@ async function writeCharge(
     () => (bucket.leased = leased),
   );
   if (!done) return noteRefused(bucket, limit, request, tat, now);
-  noteCharged(bucket, tat, ahead, now);
+  noteCharged(bucket, tat, leasing, now);
   return true;
 }
 

@@ -6,7 +6,8 @@ import type { Item } from "./writes.ts";
 
 const Versioned = z.object({ version: z.int() });
 
-/** Returns the members that the present form of a row has and this row lacks; undefined if this row lacks none. */
+/** Returns the members that an older version of the code did not write to a row, with their values. Undefined if the row
+ * has all members. */
 type MissingMembers = (row: Item) => Record<string, unknown> | undefined;
 
 const pageSize = 500;
@@ -15,8 +16,8 @@ const pageSize = 500;
 type Range = { partition: string; from: string; to: string };
 
 /**
- * Gives the rows of a range their present form. All writers of these rows must compare and raise `version`, as this
- * function does: a row that changes meanwhile is read again. The other members stay as they are.
+ * Adds the missing members to the rows of a range. All writers of these rows must compare and raise `version`, as this
+ * function does: if a row changes meanwhile, it is read again. The other members stay as they are.
  */
 export async function rewriteRows(table: Table, range: Range, missingIn: MissingMembers): Promise<void> {
   const { partition, to } = range;
@@ -38,6 +39,7 @@ async function rewriteRow(table: Table, row: Item, missingIn: MissingMembers): P
     const write = { update: { PK, SK }, set: { ...set, version: version + 1 }, if: { version } };
     if ((await table.attempt(write)).done) return true;
     [found] = await table.getMany([{ PK, SK }]);
+    // Another process changed the row: try again.
     return undefined;
   });
 }

@@ -9,7 +9,7 @@ export const route = defineRoute({
   summary: "Create a role",
   synonyms: ["custom", "own", "new", "add", "make", "define", "permissions", "rights", "bundle", "capabilities"],
   description:
-    "A role is a named set of capabilities, for `auth.role_assignments.assign`. You must hold all capabilities of the new role, on the whole account and without an end.",
+    "A role is a named set of capabilities, for `auth.role_assignments.assign`. You must hold all capabilities of the new role yourself, on the whole account, and not only until a certain time.",
   capability: "auth.manage",
   access: "write",
   params: AccountParams,

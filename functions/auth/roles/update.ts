@@ -8,7 +8,7 @@ export const route = defineRoute({
   summary: "Change a role",
   synonyms: ["custom", "edit", "rename", "add", "remove", "permissions", "rights", "capabilities"],
   description:
-    "Everybody who holds the role has the new capabilities from the next request on. You must hold each capability that you add. You must hold it on the whole account and without an end. The roles that every account has cannot be changed.",
+    "Everybody who holds the role has the new capabilities from the next request on. You must hold each capability that you add yourself, on the whole account, and not only until a certain time. The roles that every account has cannot be changed.",
   capability: "auth.manage",
   access: "write",
   params: RoleParams,

@@ -30,6 +30,7 @@ export const route = defineRoute({
       cancel_immediately: z.boolean().default(false).meta({ description: "Whether the plan ends now." }),
     })
     .superRefine(({ cancel_at_period_end: atEnd, cancel_immediately: isImmediate }, context) => {
+      // Without `cancel_at_period_end`, the plan ends with the month unless `cancel_immediately` is true.
       if (atEnd === isImmediate) for (const issue of atEnd ? both : neither) context.addIssue(issue);
     })
     .meta({ id: "PlanCancel", description: "When the plan ends: with the month or now." }),

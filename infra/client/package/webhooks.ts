@@ -27,7 +27,8 @@ function bytesOf(base64: string): Uint8Array<ArrayBuffer> | undefined {
 /** The HMAC key of a secret, with or without `whsec_`. Throws a `TypeError` if the rest is empty or is not base64. */
 async function keyOf(secret: string) {
   const bytes = bytesOf(secret.trim().replace(/^whsec_/, ""));
-  if (!bytes || bytes.length === 0) throw new TypeError("The webhook's secret must have the form whsec_… in base64.");
+  if (!bytes || bytes.length === 0)
+    throw new TypeError("The webhook's secret must be base64, with or without whsec_ before it.");
   return crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
 }
 
@@ -59,9 +60,9 @@ async function isSigned(
  * body that was parsed and serialized again has another signature.
  * - `secret` is the webhook's secret (`whsec_…`), or a list of secrets. One secret of the list must match. During a
  *   rotation, each delivery is signed with the old and with the new secret, so one of the two is enough.
- * - Throws a `WebhookVerificationError` if a header is missing, if no signature matches, or if the time of the delivery
- *   differs from the present by more than `toleranceSeconds`.
- * - Throws a `TypeError` if a secret is not base64.
+ * - Throws a `WebhookVerificationError` if a header is missing, if the time of the delivery is not a number or differs
+ *   from the present by more than `toleranceSeconds`, or if no signature matches.
+ * - Throws a `TypeError` if a secret is empty or is not base64. Secrets after the matching one are not read.
  */
 export async function verifyWebhook(
   body: string | Uint8Array | ArrayBuffer,
@@ -73,6 +74,7 @@ export async function verifyWebhook(
   const sentAt = headerOf(headers, "webhook-timestamp");
   const signatures = headerOf(headers, "webhook-signature");
   const offSeconds = /^\d+$/.test(sentAt) ? Math.abs(Date.now() / 1000 - Number(sentAt)) : Number.NaN;
+  // NaN fails this comparison.
   if (!(offSeconds <= toleranceSeconds)) {
     throw new WebhookVerificationError(`The delivery's time is more than ${toleranceSeconds} seconds off.`);
   }

@@ -37,8 +37,8 @@ type BigSeed = {
 };
 
 /**
- * The number of mailboxes in one transaction. A mailbox takes four writes, including its audit entry. A transaction can
- * have 100 writes.
+ * The number of mailboxes in one transaction. Each takes four writes, including its audit entry: 92 in all. The others
+ * of the 100 writes of a transaction are for the lists, the index for search and the domain.
  */
 const mailboxesPerTransaction = 23;
 
@@ -70,7 +70,7 @@ function contextOf({ table, accountId, ownerId }: BigSeed): Context {
   };
 }
 
-async function workspacesOf({ accountId, size = bigSize }: BigSeed, context: Context): Promise<string[]> {
+async function ensureWorkspaces({ accountId, size = bigSize }: BigSeed, context: Context): Promise<string[]> {
   const page = await listWorkspaces(accountId, { page: 1, page_size: 100 }, context);
   const ids = page.items.map(({ id }) => id);
   for (let index = ids.length; index < size.workspaces; index++) {
@@ -80,7 +80,7 @@ async function workspacesOf({ accountId, size = bigSize }: BigSeed, context: Con
 }
 
 /** Creates a domain if it is missing, delegates it in the local DNS, and activates it. */
-async function domainOf(seed: BigSeed, index: number, workspaceId: string, context: Context): Promise<StoredDomain> {
+async function ensureDomain(seed: BigSeed, index: number, workspaceId: string, context: Context): Promise<StoredDomain> {
   const { table, accountId, label = "customer" } = seed;
   const name = domainName(label, index);
   const find = async (): Promise<StoredDomain> => {
@@ -136,11 +136,11 @@ async function fillDomain(seed: BigSeed, domain: StoredDomain, context: Context,
 export async function seedBig(seed: BigSeed): Promise<boolean> {
   const { onProgress, signal, size = bigSize } = seed;
   const context = contextOf(seed);
-  const workspaces = await workspacesOf(seed, context);
+  const workspaces = await ensureWorkspaces(seed, context);
   let total = 0;
   for (let index = 0; index < size.domains && !signal.aborted; index++) {
     const workspaceId = workspaces[index % workspaces.length] ?? "";
-    const domain = await domainOf(seed, index, workspaceId, context);
+    const domain = await ensureDomain(seed, index, workspaceId, context);
     total += domain.mailbox_count;
     await fillDomain(seed, domain, context, (count) => {
       total += count;

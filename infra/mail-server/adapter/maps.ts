@@ -27,7 +27,7 @@ export const isAddress = (key: string): boolean => /^[^@]+@[^@]+\.[^@]+$/.test(k
 
 /**
  * The service in master.cf that sends a letter, and the next hop. Undefined if the letter is sent from the shared
- * addresses.
+ * IP addresses.
  */
 const service = ({ route }: Verdict): string | undefined => {
   const [ip] = route.source_ips ?? [];
@@ -39,7 +39,10 @@ const service = ({ route }: Verdict): string | undefined => {
 /** A relay in the notation of Postfix: `[192.0.2.1]:587`. */
 const nextHop = (relay: string): string => (relay.startsWith("[") ? relay : relay.replace(/^(.*):(\d+)$/, "[$1]:$2"));
 
-/** The destination of mail to an address. Undefined for an address whose mail is elsewhere. */
+/**
+ * The API's answer for an address. Undefined if the text is no address, if the API does not know the address's domain,
+ * or if nobody here has the address and the domain's MX is elsewhere.
+ */
 async function recipientOf(api: Api, key: string): Promise<Recipient | undefined> {
   if (!isAddress(key)) return undefined;
   const found = await api.recipient(key);
@@ -57,8 +60,7 @@ const isHere = async (api: Api, domain: string): Promise<boolean> =>
 const mostAddresses = 150;
 
 /**
- * The API's answers for an address, and for the addresses to which its copies lead. Undefined for an address whose
- * mail is elsewhere.
+ * The answers of `recipientOf` for an address, and for the outside addresses to which its copies lead.
  */
 type Lookups = Map<string, Recipient | undefined>;
 
@@ -101,8 +103,8 @@ async function destinationsOf(api: Api, first: string): Promise<string[]> {
     const { mailbox_id, account_id, keep_copy = true, copies = [] } = found ?? {};
     const user = (id: string): string => `${id}@${account_id}`;
     for (const copy of copies) if (copy.mailbox_id !== null) destinations.add(user(copy.mailbox_id));
-    // Not `some`, because every copy has to be followed.
-    const isHandedOn = copies.filter((copy) => copy.mailbox_id !== null || follow(copy.address)).length > 0;
+    let isHandedOn = false;
+    for (const copy of copies) if (copy.mailbox_id !== null || follow(copy.address)) isHandedOn = true;
     const isKept = mailbox_id !== undefined && (keep_copy || !isHandedOn);
     if (isKept) destinations.add(user(mailbox_id));
     reached.set(address, !found || isKept || isHandedOn);
@@ -132,15 +134,15 @@ const incomingTables = (api: Api): Record<string, Table> => ({
   /** The addresses whose mail somebody gets, and the internal users. */
   recipients: async (key) => (readUser(key) || (await destinationsOf(api, key)).length > 0 ? "here" : undefined),
   /**
-   * The mailboxes and addresses that get the mail to an address. Postfix looks up each result again. So this table
-   * follows forwarding itself, up to `mostAddresses`, and leaves further addresses to Postfix.
+   * The mailboxes and addresses that get the mail to an address. This table follows forwarding itself, for up to
+   * `mostAddresses` addresses. Postfix looks up each result again, so it follows the further addresses.
    */
   route: async (key) => (await destinationsOf(api, key)).join(", ") || undefined,
 });
 
 /**
  * The verdict on queued mail from a customer's address. Undefined for the empty sender, for an address in the system's
- * own domains, and for an address from which no mailbox of its domain sends now. Throws `NoAnswer` while the mail may
+ * own domains, and for an address that no mailbox of its domain may use as its sender now. Throws `NoAnswer` while the mail may
  * not leave, for example because the mailbox is paused, the account is closed or the domain is not here. The mail then
  * waits in the queue.
  */

@@ -73,14 +73,14 @@ async function planRotation(table: Reader, domain: StoredDomain, next: KeyPair, 
   const record = dkimRecord(next);
   const key = dkimKey(account_id, id);
   const signing = signingOf(domain);
-  const [keys, zone, around, published] = await Promise.all([
+  const [keys, zone, atNewName, published] = await Promise.all([
     table.get(key, Dkim),
     getZone(table, account_id, id),
     recordsIn(table, account_id, id, record.name),
     recordsIn(table, account_id, id, dkimNameOf(signing.selector), record.type),
   ]);
   if (!keys || !zone) throw notFound();
-  const [inTheWay] = around;
+  const [inTheWay] = atNewName;
   if (inTheWay) {
     const detail = `The name ${record.name} of ${name} has the record ${inTheWay.id}. The new key needs this name. Delete the record first.`;
     throw new Problem("record_conflict", detail, { conflicts_with: inTheWay.id });

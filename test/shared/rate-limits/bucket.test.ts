@@ -61,14 +61,14 @@ describe("leased requests", () => {
 
 describe("the charge of one write", () => {
   test("is a tenth of the burst higher for one request, while more than half of the burst is left", () => {
-    expect(chargeOf(filled(49), limit, { cost: 1 }, now)).toEqual({ total: 11, ahead: 10 });
-    expect(chargeOf(filled(50), limit, { cost: 1 }, now)).toEqual({ total: 1, ahead: 0 });
-    expect(chargeOf(filled(0), limit, { cost: 2 }, now)).toEqual({ total: 2, ahead: 0 });
-    expect(chargeOf(bucket(), { perMinute: 60, burst: 15 }, { cost: 1 }, now)).toEqual({ total: 2, ahead: 1 });
+    expect(chargeOf(filled(49), limit, { cost: 1 }, now)).toEqual({ total: 11, leasing: 10 });
+    expect(chargeOf(filled(50), limit, { cost: 1 }, now)).toEqual({ total: 1, leasing: 0 });
+    expect(chargeOf(filled(0), limit, { cost: 2 }, now)).toEqual({ total: 2, leasing: 0 });
+    expect(chargeOf(bucket(), { perMinute: 60, burst: 15 }, { cost: 1 }, now)).toEqual({ total: 2, leasing: 1 });
   });
 
   test("includes owed requests, and is reduced by leased requests", () => {
-    expect(chargeOf(filled(60, { owed: 3, ...leased(4) }), limit, { cost: 20 }, now)).toEqual({ total: 19, ahead: 0 });
+    expect(chargeOf(filled(60, { owed: 3, ...leased(4) }), limit, { cost: 20 }, now)).toEqual({ total: 19, leasing: 0 });
   });
 
   test("must fit into the burst, and a cost above the burst needs an empty bucket", () => {

@@ -253,6 +253,22 @@ test.each(given)("%s is revoked in three round trips, also if it is the last", a
   expect([revoked.value.status, revoked.trips]).toEqual([200, 3]);
 });
 
+const named: [list: string, trips: number][] = [
+  ["statistics", 3],
+  ["mailboxes", 2],
+  ["mailboxes?search=ada", 5],
+  ["dns-records", 3],
+  ["dns-records?name=www", 3],
+  ["forwarding", 2],
+];
+test.each(named)("a name that the process sees for the first time is found at once: %s", async (list, trips) => {
+  const account = await newAccount();
+  const { name } = await connected(account);
+  const path = `${list}${list.includes("?") ? "&" : "?"}domain=${name}`;
+  const read = await countTrips(() => sendTo(account, "GET", path));
+  expect([read.value.status, read.trips]).toEqual([200, trips]);
+});
+
 describe("items that the process has seen", () => {
   const reads = routes.filter((route) => isRead(route) && !longer.has(exceptions[route.name] ?? ""));
   test.each(reads.map((route) => [route.name, route] as const))("%s is read in one round trip", async (_, route) => {

@@ -175,11 +175,16 @@ async function settleZone(
 ): Promise<StoredZone | undefined> {
   const { change: _, ...zone } = before;
   const { account_id, domain_id, revision } = zone;
+  // A zone without a due time is read again, because a condition cannot require this.
+  let known = before.due_at === null ? undefined : before;
   const due_at = settled.change ? new Date(now().getTime() + retryMs).toISOString() : null;
   const key = zoneKey(account_id, domain_id);
   const isDone = await table.commit(async () => {
-    const current = await getZone(table, account_id, domain_id);
+    const current = known ?? (await getZone(table, account_id, domain_id));
+    // A plan that runs again reads again.
+    known = undefined;
     if (current?.revision !== revision || current.lease_owner !== owner) return { value: false, writes: [] };
+    const stillDue = current.due_at === null ? {} : { due_at: current.due_at };
     return {
       value: true,
       writes: [
@@ -187,7 +192,7 @@ async function settleZone(
           update: key,
           set: { ...settled, dirty: [], due_at, lease_until: "" },
           ...(settled.change ? {} : { remove: ["change"] }),
-          if: { revision, lease_owner: owner },
+          if: { revision, lease_owner: owner, ...stillDue },
         },
         ...moveDue(zoneQueue, [account_id, domain_id], current.due_at, due_at),
       ],

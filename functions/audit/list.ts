@@ -1,7 +1,14 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
-import { auditEntriesForFile, AuditEntry, auditFile, auditQuery, listAuditEntries } from "../../shared/audit/audit.ts";
+import {
+  aheadOfAudit,
+  auditEntriesForFile,
+  AuditEntry,
+  auditFile,
+  auditQuery,
+  listAuditEntries,
+} from "../../shared/audit/audit.ts";
 import { pageOf, pageQuery, spanCheck } from "../../shared/core/page.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
@@ -30,6 +37,7 @@ export const route = defineRoute({
     id: "AuditListResponse",
     description: "A page of the audit log.",
   }),
+  ahead: ({ params, query }) => aheadOfAudit(params.account_id, query),
   run: async ({ params, query }, context) => ({
     ...(await (context.wantsFile ? auditEntriesForFile : listAuditEntries)(params.account_id, query, context)),
     ...query,

@@ -21,7 +21,7 @@ import {
 import { readHeld, superAdminGrants, type Subject, aheadOfHolder } from "../grants/holders.ts";
 import { forSubject, missingReference } from "../grants/references.ts";
 import type { Context, Expected } from "../http/route.ts";
-import type { Ahead } from "../table/read-ahead.ts";
+import { readerAhead, type Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import { heldNow, requireToHold, type Permission } from "./escalation.ts";
 import { readRoles, rolesWrite } from "./roles.ts";
@@ -233,6 +233,9 @@ export async function revoke(
   }
   await commit(async () => {
     const assignment = await read();
-    return { value: undefined, ...(await planRevocation(table, accountId, [assignment], now())) };
+    const { subject_type: type, subject_id } = assignment;
+    const holder = aheadOfHolder(accountId, { type, id: subject_id }, { leaves: true });
+    const reader = kind === "super_admin" ? table : readerAhead(table, { keys: holder });
+    return { value: undefined, ...(await planRevocation(reader, accountId, [assignment], now())) };
   });
 }

@@ -4,10 +4,11 @@ import { ActorType, changeJournalOf, StoredChange } from "../changes/record.ts";
 import { csvOf } from "../core/csv.ts";
 import { invalidAt } from "../core/errors.ts";
 import { Id } from "../core/ids.ts";
-import { isTooLarge, orderQuery, spanOf, timeQuery, type OrderedPage } from "../core/page.ts";
+import { isTooLarge, orderQuery, spanOf, timeQuery, timesOf, type OrderedPage } from "../core/page.ts";
 import { Timestamp } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
-import { readEntries } from "../table/journal.ts";
+import { aheadOfEntries, readEntries } from "../table/journal.ts";
+import type { Ahead } from "../table/read-ahead.ts";
 import type { Item } from "../table/writes.ts";
 
 const StoredView = z.record(z.string(), z.unknown()).nullable();
@@ -86,6 +87,10 @@ const entryOf = (change: StoredChange): AuditEntry => ({
   request_id: change.request_id,
 });
 
+/** The items that `listAuditEntries` and `auditEntriesForFile` read first. */
+export const aheadOfAudit = (accountId: string, query: AuditQuery): Ahead =>
+  aheadOfEntries(changeJournalOf(accountId), timesOf(query));
+
 /**
  * A page of the account's changes, by default newest first. Throws 422 if a filter would have to search more than
  * 20,000 changes.
@@ -99,8 +104,7 @@ export async function listAuditEntries(
   const keep = (row: Item): boolean => conditions.every(([name, value]) => row[name] === value);
   const options = {
     ...spanOf({ page, page_size, order }),
-    ...(since === undefined ? {} : { since: new Date(since) }),
-    ...(until === undefined ? {} : { until: new Date(until) }),
+    ...timesOf({ since, until }),
     ...(conditions.length === 0 ? {} : { keep }),
   };
   const { rows, total } = await readEntries(table, changeJournalOf(accountId), options, now());

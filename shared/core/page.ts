@@ -39,6 +39,12 @@ export const timeQuery = (items: string) => ({
 
 type Span = { since?: string | undefined; until?: string | undefined };
 
+/** The times of a query with `timeQuery`. */
+export const timesOf = ({ since, until }: Span): { since?: Date; until?: Date } => ({
+  ...(since === undefined ? {} : { since: new Date(since) }),
+  ...(until === undefined ? {} : { until: new Date(until) }),
+});
+
 /** The arguments of `refine` for a query with `timeQuery`: `since` must be before `until`. */
 export const spanCheck: [(span: Span) => boolean, { error: string; path: string[] }] = [
   ({ since, until }) => since === undefined || until === undefined || new Date(since) < new Date(until),

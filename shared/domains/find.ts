@@ -53,6 +53,10 @@ export const domainByRef = (table: Reader, accountId: string, ref: string): Prom
 export const expectedDomainId = (seen: Seen, accountId: string, ref: string): string | undefined =>
   ref.includes(".") ? DomainPointer.safeParse(seen.recall(domainNameKey(accountId, ref))).data?.domain_id : ref;
 
+/** The name of a domain that this process has not seen. This is for a list whose query names the domain. */
+export const aheadOfName = ({ seen }: Pick<Expected, "seen">, accountId: string, ref: string): Key[] =>
+  expectedDomainId(seen, accountId, ref) === undefined ? [domainNameKey(accountId, ref)] : [];
+
 /**
  * The row of the domain, listed twice: `domainByRef` reads the row, and the plan of the transaction reads it again. If
  * the id is not known yet, `again` keeps the first read for the plan.

@@ -249,14 +249,14 @@ export async function planRevocation(
     subject: { type: assignment.subject_type, id: assignment.subject_id },
     change: (before) => withoutAssignment(before, assignment),
   }));
-  const writes = [
-    ...revokedItems(accountId, assignments, now),
-    ...(await planHolders(table, accountId, [...changes, ...otherChanges])),
-    ...(await rankWrites(table, accountId, assignments, planOwnerRemoved, (grants, id) =>
+  const [holders, ranks, own] = await Promise.all([
+    planHolders(table, accountId, [...changes, ...otherChanges]),
+    rankWrites(table, accountId, assignments, planOwnerRemoved, (grants, id) =>
       grants.filter((grantId) => grantId !== id),
-    )),
-  ];
-  const own = await rolesOf(table, accountId, assignments);
+    ),
+    rolesOf(table, accountId, assignments),
+  ]);
+  const writes = [...revokedItems(accountId, assignments, now), ...holders, ...ranks];
   return { writes, changes: assignments.map((assignment) => endChange(assignment, own, now)) };
 }
 

@@ -271,7 +271,9 @@ async function decide(
 /** The items that a call will read, besides the items that authorization reads for every principal. */
 function aheadOf(route: Route, input: ParsedInput, principal: Principal, { seen }: Table, now: Date): Ahead {
   const accountId = route.public ? undefined : accountIn(input);
-  if (!seen || accountId === undefined) return {};
+  if (!seen) return {};
+  // A token names the resource and its account. The lookup reads them, and the plan reads them again.
+  if (accountId === undefined) return { again: route.subject !== undefined };
   const { permissions, keys } = expectedStanding(seen, principal, accountId, now);
   const ofRun = route.ahead?.(input, { permissions, seen, principal }) ?? {};
   const required = route.requires?.ahead(accountId) ?? [];

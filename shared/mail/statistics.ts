@@ -7,7 +7,7 @@ import { clock, Day, dayOf, daysBetween } from "../core/time.ts";
 import { ipKey } from "../dedicated-ips/dedicated-ip.ts";
 import { findVisibleIp } from "../dedicated-ips/find.ts";
 import { domainKey, noSuchDomain } from "../domains/domain.ts";
-import { domainByRef, expectedDomainId, scopesOfDomain } from "../domains/find.ts";
+import { aheadOfName, domainByRef, expectedDomainId, scopesOfDomain } from "../domains/find.ts";
 import { DomainRef } from "../domains/name.ts";
 import type { Context, Expected } from "../http/route.ts";
 import {
@@ -103,13 +103,13 @@ async function subjectOf(
   return { type: "dedicated_ip", id: dedicated_ip_id };
 }
 
-/** The items that `mailStatistics` reads for a dedicated IP, or for a domain that this process has seen. */
+/** The items that `mailStatistics` reads. For a domain that this process has not seen, these are only its name. */
 export function aheadOfStatistics(accountId: string, query: StatisticsQuery, { seen }: Expected): Ahead {
   const { domain, dedicated_ip_id: ipId, since, until } = query;
   const last = until ?? dayOf(clock());
   const domainId = domain === undefined ? undefined : expectedDomainId(seen, accountId, domain);
   const id = domainId ?? ipId;
-  if (id === undefined) return {};
+  if (id === undefined) return { keys: domain === undefined ? [] : aheadOfName({ seen }, accountId, domain) };
   const subject: StatisticsSubject = { type: domainId === undefined ? "dedicated_ip" : "domain", id };
   return {
     keys: [domainId === undefined ? ipKey(accountId, id) : domainKey(accountId, id)],

@@ -16,6 +16,7 @@ import {
   type Span,
 } from "./journal-keys.ts";
 import { readAgain } from "./read-again.ts";
+import type { Ahead } from "./read-ahead.ts";
 import type { Reader, Table } from "./table.ts";
 import type { Item, Key, Write } from "./writes.ts";
 
@@ -186,10 +187,22 @@ function spanOf({ retentionDays }: Journal, { since, until }: Pick<ReadOptions, 
   };
 }
 
+/** The counters of the months of a span. */
+const countersOf = (journal: Journal, { fromMs, untilMs }: Span): { partition: string; from: string; to: string } => ({
+  partition: journal.partition,
+  from: counterKey(journal, monthOf(fromMs), 0).SK,
+  to: counterKey(journal, monthOf(untilMs - 1), shards).SK,
+});
+
+/** The counters that `readEntries` reads first. Without `since`, these are all counters that the table still has. */
+export function aheadOfEntries(journal: Journal, options: Pick<ReadOptions, "since" | "until">): Ahead {
+  const span = spanOf(journal, options, new Date(0));
+  return span.fromMs < span.untilMs ? { ranges: [countersOf(journal, span)] } : {};
+}
+
 async function readDays(table: Reader, journal: Journal, span: Span): Promise<Day[]> {
-  const first = counterKey(journal, monthOf(span.fromMs), 0).SK;
-  const last = counterKey(journal, monthOf(span.untilMs - 1), shards).SK;
-  return daysIn(span, await table.between(journal.partition, first, last));
+  const { partition, from, to } = countersOf(journal, span);
+  return daysIn(span, await table.between(partition, from, to));
 }
 
 /**

@@ -21,8 +21,8 @@ export type Ahead = {
 
 /**
  * Begins to read items and ranges, and returns a table that answers from the results.
- * - The first read of an item or range takes the result. A later read goes to the table, and so does every `glimpse`. A
- *   key that is listed twice in `ahead` serves two reads.
+ * - The first read of an item or range takes the result. A later read goes to the table. A key that is listed twice in
+ *   `ahead` serves two reads.
  * - A write drops all results, and so does a plan that runs again.
  */
 export function readAhead(table: Table, ahead: Ahead): Table {
@@ -47,7 +47,7 @@ export function readAhead(table: Table, ahead: Ahead): Table {
 /** Like `readAhead`, for a reader, which cannot write. */
 export const readerAhead = (table: Reader, ahead: Ahead): Reader => ({ ...table, ...readsAhead(table, ahead) });
 
-type Reads = Pick<Reader, "get" | "getMany" | "between"> & { drop: () => void };
+type Reads = Pick<Reader, "get" | "glimpse" | "getMany" | "between"> & { drop: () => void };
 
 function readsAhead(table: Reader, { keys = [], ranges = [], again = false }: Ahead): Reads {
   const earlyItems = keys.map((key) => ({ name: keyText(key), result: handled(table.getMany([key])) }));
@@ -69,6 +69,12 @@ function readsAhead(table: Reader, { keys = [], ranges = [], again = false }: Ah
   return {
     get: async (key, schema) => {
       const item = await read(key, again);
+      return item === undefined ? undefined : schema.parse(item);
+    },
+    glimpse: async (key, schema) => {
+      if (!earlyItems.some(({ name }) => name === keyText(key))) return table.glimpse(key, schema);
+      const item = await read(key);
+      if (item) table.seen?.note(item);
       return item === undefined ? undefined : schema.parse(item);
     },
     getMany: (all) => (earlyItems.length === 0 ? table.getMany(all) : Promise.all(all.map((key) => read(key)))),

@@ -76,8 +76,8 @@ export function openTable(
 }
 
 /**
- * The result of one conditional write: the attributes that an update changed, or the strings and numbers of the item
- * that failed the condition.
+ * The result of one conditional write: the attributes that an update changed, or with `returns` the whole item after
+ * the update. If the item failed the condition, its strings and numbers.
  */
 export type Attempt = { done: true; updated: Record<string, unknown> } | { done: false; found: Record<string, string> };
 
@@ -89,7 +89,8 @@ async function attempt(connection: Connection, write: Write): Promise<Attempt> {
   try {
     const { Attributes = {} } = await roundTrip(connection, "writeUnits", async () => {
       if (Put) return client.send("PutItem", { ...Put, ...callOptions });
-      if (Update) return client.send("UpdateItem", { ...Update, ...callOptions, ReturnValues: "UPDATED_NEW" });
+      const ReturnValues = "returns" in write ? "ALL_NEW" : "UPDATED_NEW";
+      if (Update) return client.send("UpdateItem", { ...Update, ...callOptions, ReturnValues });
       if (Delete) return client.send("DeleteItem", { ...Delete, ...callOptions });
       throw new Error("A check alone is not a write.");
     });

@@ -25,10 +25,13 @@ type Condition = "absent" | "present" | Attributes | { absentOr: Attributes };
 /** Makes the error for a failed condition from the strings and numbers of the stored item. */
 type OrElse = (found: Record<string, string>) => Error;
 
-/** One write of a transaction, as data. `toTransactItem` turns it into DynamoDB expressions. */
+/**
+ * One write of a transaction, as data. `toTransactItem` turns it into DynamoDB expressions. An update outside of a
+ * transaction (`Table.attempt`) with `returns` returns the whole item.
+ */
 export type Write = { if?: Condition; orElse?: OrElse } & (
   | { put: Item }
-  | { update: Key; set?: Record<string, unknown>; add?: Record<string, number>; remove?: string[] }
+  | { update: Key; set?: Record<string, unknown>; add?: Record<string, number>; remove?: string[]; returns?: "item" }
   | { delete: Key }
   | { check: Key }
 );

@@ -1,11 +1,11 @@
 import * as z from "zod";
 
 import { Id } from "../core/ids.ts";
-import { type PageQuery, spanOf, timeQuery } from "../core/page.ts";
+import { type PageQuery, spanOf, timeQuery, timesOf } from "../core/page.ts";
 import { Timestamp, dayMs } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import { type Journal, entryKey } from "../table/journal-keys.ts";
-import { appendEntries, readEntries } from "../table/journal.ts";
+import { aheadOfEntries, appendEntries, readEntries } from "../table/journal.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
@@ -192,6 +192,12 @@ export const deliveryQuery = {
 };
 type DeliveryQuery = PageQuery & z.output<z.ZodObject<typeof deliveryQuery>>;
 
+/** The items that `listDeliveries` reads first. */
+export const aheadOfDeliveries = (accountId: string, webhookId: string, query: DeliveryQuery): Ahead => ({
+  keys: [webhookKey(accountId, webhookId)],
+  ...aheadOfEntries(deliveriesOf(accountId, webhookId), timesOf(query)),
+});
+
 /**
  * A page of a webhook's deliveries, newest first. Throws 404 if there is no such webhook. Throws 422 if a filter by
  * status would have to search more than 20,000 deliveries.
@@ -205,8 +211,7 @@ export async function listDeliveries(
   await getWebhook(table, accountId, webhookId);
   const options = {
     ...spanOf({ page, page_size, order: "desc" }),
-    ...(since === undefined ? {} : { since: new Date(since) }),
-    ...(until === undefined ? {} : { until: new Date(until) }),
+    ...timesOf({ since, until }),
     ...(status === undefined ? {} : { keep: (row: Record<string, unknown>) => row["status"] === status }),
   };
   const { rows, total } = await readEntries(table, deliveriesOf(accountId, webhookId), options, now());

@@ -12,7 +12,8 @@ import { newScene } from "./scene.ts";
 type Scene = Awaited<ReturnType<typeof newScene>>;
 
 /**
- * Measures the cost of each promise of the route core for a GET and a POST: microseconds, table units and round trips.
+ * Measures the cost of each promise of the route core for a GET and a POST: microseconds, table units and calls of
+ * the table.
  */
 export async function run({ quick }: Options): Promise<Result> {
   const scene = await newScene(await newAccount());
@@ -28,7 +29,7 @@ export async function run({ quick }: Options): Promise<Result> {
       { name: `${name}: median`, value: 1000 * median(own.map(({ ms }) => ms)), unit: "µs" },
       { name: `${name}: reads`, value: mean("readUnits"), unit: "read units" },
       { name: `${name}: writes`, value: mean("writeUnits"), unit: "write units" },
-      { name: `${name}: round trips`, value: mean("calls"), unit: "calls" },
+      { name: `${name}: calls of the table`, value: mean("calls"), unit: "calls" },
     ];
   });
   return { figures };

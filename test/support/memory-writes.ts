@@ -91,6 +91,7 @@ function updated({ update, set = {}, add = {}, remove = [] }: Update, stored: It
 /** The attributes that an update set or added to, with their new values. */
 export function updatedAttributes(write: Write, item: Item | undefined): Record<string, unknown> {
   if (!("update" in write) || !item) return {};
+  if (write.returns) return copyOfAttributes(item);
   const names = [...Object.keys(copyOfAttributes(write.set ?? {})), ...Object.keys(write.add ?? {})];
   return copyOfAttributes(Object.fromEntries(names.map((name) => [name, item[name]])));
 }

@@ -30,7 +30,7 @@ export const route = defineRoute({
   problems: ["account_suspended", "upstream_unavailable"],
   run: async ({ found }, context) => {
     const value = {
-      ...(await previewInvitation(found, context)),
+      ...previewInvitation(found, context.now()),
       sign_in: await signInAt(runtime().env.ISSUERS),
     };
     return context.commit(async () => ({ value, writes: [], changes: [] }));

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { pageOf, pageQuery, spanCheck } from "../../../shared/core/page.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
-import { Delivery, deliveryQuery, listDeliveries } from "../../../shared/webhooks/delivery.ts";
+import { aheadOfDeliveries, Delivery, deliveryQuery, listDeliveries } from "../../../shared/webhooks/delivery.ts";
 import { WebhookParams } from "../../../shared/webhooks/webhook.ts";
 
 export const route = defineRoute({
@@ -22,6 +22,7 @@ export const route = defineRoute({
     id: "WebhookDeliveryListResponse",
     description: "A page of a webhook's deliveries.",
   }),
+  ahead: ({ params, query }) => aheadOfDeliveries(params.account_id, params.webhook_id, query),
   run: async ({ params, query }, context) => ({
     ...(await listDeliveries(params.account_id, params.webhook_id, query, context)),
     ...query,

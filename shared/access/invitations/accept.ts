@@ -21,9 +21,10 @@ import { invalidAt, Problem } from "../../core/errors.ts";
 import { hashOfToken, Id } from "../../core/ids.ts";
 import { Timestamp } from "../../core/time.ts";
 import { getAssignments, planAssignments, planNewEnds, type Grantable, type NewEnd } from "../../grants/assignments.ts";
-import { readHeld, type Subject } from "../../grants/holders.ts";
+import { aheadOfHolder, readHeld, type Subject } from "../../grants/holders.ts";
 import type { Context, LocatedResource, ResourceLookup } from "../../http/route.ts";
 import { maskedAddress, TargetEmail } from "../../mail/forwarding/target.ts";
+import { readerAhead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import { keyText, itemKey, type Write } from "../../table/writes.ts";
 import { grantMatches, permissionOf } from "../authorizations.ts";
@@ -54,7 +55,7 @@ export const TokenBody = z
   })
   .meta({ id: "InvitationToken", description: "The token of an invitation's link." });
 
-type Invited = { accountId: string; invitation: StoredInvitation };
+type Invited = { accountId: string; accountName: string; invitation: StoredInvitation };
 
 /** The invitation that the token of a link belongs to. */
 export const invitationInBody: ResourceLookup<{ body: { token: string } }, Invited> = {
@@ -68,9 +69,14 @@ export const invitationInBody: ResourceLookup<{ body: { token: string } }, Invit
     const token = await table.get(tokenKey(hash), StoredToken);
     if (!token) return undefined;
     const { account_id: accountId, invitation_id: id } = token;
-    const invitation = await findInvitation(table, accountId, id);
+    // The result for the account is kept for the authorization, which gets the account next.
+    const [invitation, account] = await Promise.all([
+      findInvitation(table, accountId, id),
+      table.get(accountKey(accountId), StoredAccount),
+    ]);
     if (invitation?.token_hash !== hash) return undefined;
-    return { id, accountId, scopes: [], thing: { accountId, invitation } } satisfies LocatedResource<unknown>;
+    const thing = { accountId, accountName: account?.name ?? "", invitation };
+    return { id, accountId, scopes: [], thing } satisfies LocatedResource<unknown>;
   },
 };
 
@@ -86,24 +92,19 @@ export const InvitationPreview = z
   })
   .meta({ description: "An invitation, as the holder of its link sees it." });
 
-const accountNameOf = async (table: Reader, accountId: string): Promise<string> =>
-  (await table.get(accountKey(accountId), StoredAccount))?.name ?? "";
-
 /** The view of an invitation for the holder of its link, before the holder signs in. */
-export async function previewInvitation(
-  { accountId, invitation }: Invited,
-  { table, now }: Pick<Context, "table" | "now">,
-): Promise<z.output<typeof InvitationPreview>> {
-  return {
-    account_name: await accountNameOf(table, accountId),
-    email: maskedAddress(invitation.email),
-    invited_by: invitation.inviter.email,
-    message: invitation.message,
-    status: invitationStatus(invitation, now()),
-    expires_at: invitation.expires_at,
-    access: accessView(invitation.access),
-  };
-}
+export const previewInvitation = (
+  { accountName, invitation }: Invited,
+  now: Date,
+): z.output<typeof InvitationPreview> => ({
+  account_name: accountName,
+  email: maskedAddress(invitation.email),
+  invited_by: invitation.inviter.email,
+  message: invitation.message,
+  status: invitationStatus(invitation, now),
+  expires_at: invitation.expires_at,
+  access: accessView(invitation.access),
+});
 
 export const AcceptedInvitation = z
   .object({
@@ -132,12 +133,14 @@ const notHeld = () =>
  *   more;
  * - 422 if a newer mail has replaced the link.
  */
-export async function acceptInvitation({ accountId, invitation }: Invited, context: Context): Promise<Accepted> {
+export async function acceptInvitation(
+  { accountId, accountName, invitation }: Invited,
+  context: Context,
+): Promise<Accepted> {
   const { table, commit, principal, now } = context;
-  const account_name = await accountNameOf(table, accountId);
   const answer = ({ access }: StoredInvitation): Accepted => ({
     account_id: accountId,
-    account_name,
+    account_name: accountName,
     access: accessView(access),
   });
   const isOwnRepeat = ({ state, accepted_by }: StoredInvitation) =>
@@ -151,13 +154,14 @@ export async function acceptInvitation({ accountId, invitation }: Invited, conte
     if (isOwnRepeat(before)) return { value: answer(before), writes: [], changes: [] };
     const acceptedAt = now();
     requirePending(before, acceptedAt);
-    const inviter = await readInviter(table, accountId, before, acceptedAt);
-    const { access, given, unchanged } = await whatIsGiven(table, accountId, before, inviter);
-    if (given.length === 0) throw notHeld();
     const subject: Subject = { type: "user", id: principal.id };
+    const reader = readerAhead(table, { keys: aheadOfHolder(accountId, subject, { times: 2 }), again: true });
+    const inviter = await readInviter(reader, accountId, before, acceptedAt);
+    const { access, given, unchanged } = await whatIsGiven(reader, accountId, before, inviter);
+    if (given.length === 0) throw notHeld();
     const author = { by: before.inviter.id, now: acceptedAt };
     const profile = { ...profileOf(principal), email };
-    const planned = await planGiven(table, accountId, subject, given, { author, profile });
+    const planned = await planGiven(reader, accountId, subject, given, { author, profile });
     const { version } = before;
     const set = {
       state: "accepted" as const,
@@ -180,8 +184,8 @@ export async function acceptInvitation({ accountId, invitation }: Invited, conte
 
 /**
  * The writes, and one check for each other item of `checks`. A transaction can name an item only once, so a write to an
- * item of `checks` gets the condition of the check. The checks were read first. So if the item has changed between the
- * two reads, the transaction fails, and its plan runs again.
+ * item of `checks` gets the condition of the check. The checks are not newer than the writes. So if the item has changed
+ * between the two reads, the transaction fails, and its plan runs again.
  */
 function withChecks(writes: readonly Write[], checks: readonly Write[]): Write[] {
   const byKey = new Map(checks.map((check) => [keyText(itemKey(check)), check]));
@@ -255,7 +259,7 @@ async function readInviter(
     groups: inviter_groups.map((id) => idpNameOf(accountId, id)),
   };
   const key = accessKey(accountId, principal);
-  // These items are read before the permissions, so a change in between makes the transaction fail.
+  // These items are not newer than the permissions, so a change in between makes the transaction fail.
   const [record, groups, roles, user] = await Promise.all([
     table.get(key, AccessRecord),
     table.get(groupsKey(accountId), GroupsRecord),

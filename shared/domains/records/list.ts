@@ -10,7 +10,7 @@ import type { Context, Expected } from "../../http/route.ts";
 import { readRows, aheadOfRows } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
 import { type StoredDomain, domainKey } from "../domain.ts";
-import { domainByRef, scopesOfDomain, aheadOfDomain, expectedDomainId } from "../find.ts";
+import { domainByRef, scopesOfDomain, aheadOfDomain, aheadOfName, expectedDomainId } from "../find.ts";
 import { visibleDomains } from "../list.ts";
 import { DomainRef, unicodeOf } from "../name.ts";
 import { zoneKey } from "../zone.ts";
@@ -101,8 +101,8 @@ export function aheadOfRecords(accountId: string, query: RecordQuery, expected: 
   const { domain: ref, page, page_size, ...filter } = query;
   const id = ref === undefined ? undefined : expectedDomainId(expected.seen, accountId, ref);
   // With a filter `name`, only the records with this name are read. The domain's own name is needed to find them.
-  if (ref !== undefined && (id === undefined || filter.name !== undefined))
-    return aheadOfDomain(expected, accountId, ref);
+  if (ref !== undefined && id === undefined) return { keys: aheadOfName(expected, accountId, ref), again: true };
+  if (ref !== undefined && filter.name !== undefined) return aheadOfDomain(expected, accountId, ref);
   if (id !== undefined) {
     return { keys: [domainKey(accountId, id), zoneKey(accountId, id)], ranges: [recordsRange(accountId, id)] };
   }

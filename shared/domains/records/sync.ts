@@ -6,7 +6,7 @@ import { RecordType, type RRset } from "../../dns/rrset.ts";
 import { ZoneExists, type Dns, type ZoneChange, type ZoneChanged } from "../../providers/dns/dns.ts";
 import { moveDue } from "../../table/due.ts";
 import type { Table } from "../../table/table.ts";
-import { allRrsets, getZone, soaOwner, zoneKey, zoneQueue, type StoredZone } from "../zone.ts";
+import { allRrsets, getZone, soaOwner, StoredZone, zoneKey, zoneQueue } from "../zone.ts";
 import { parsedOf } from "./plan.ts";
 import { rrsetsOf } from "./record.ts";
 import { recordsIn } from "./stored-record.ts";
@@ -42,12 +42,16 @@ export async function syncZone(accountId: string, domainId: string, work: ZoneWo
     update: zoneKey(accountId, domainId),
     set: { lease_owner: owner, lease_until: new Date(at.getTime() + leaseMs).toISOString() },
     if: { wanted: true, lease_until: { atMost: at.toISOString() } },
+    returns: "item",
   });
   if (!leased.done) return zone;
+  let own: StoredZone | undefined = StoredZone.parse(leased.updated);
   let isSettled = false;
   try {
     for (let round = 0; round < rounds; round++) {
-      const current = await getZone(table, accountId, domainId);
+      const current = own ?? (await getZone(table, accountId, domainId));
+      // A later round reads the zone again.
+      own = undefined;
       if (!current?.wanted || current.lease_owner !== owner) return current;
       if (Date.parse(current.lease_until) - now().getTime() < leastLeaseMs) return current;
       const after = await oneRound(current, owner, work);
@@ -175,11 +179,16 @@ async function settleZone(
 ): Promise<StoredZone | undefined> {
   const { change: _, ...zone } = before;
   const { account_id, domain_id, revision } = zone;
+  // A zone without a due time is read again, because a condition cannot require this.
+  let known = before.due_at === null ? undefined : before;
   const due_at = settled.change ? new Date(now().getTime() + retryMs).toISOString() : null;
   const key = zoneKey(account_id, domain_id);
   const isDone = await table.commit(async () => {
-    const current = await getZone(table, account_id, domain_id);
+    const current = known ?? (await getZone(table, account_id, domain_id));
+    // A plan that runs again reads again.
+    known = undefined;
     if (current?.revision !== revision || current.lease_owner !== owner) return { value: false, writes: [] };
+    const stillDue = current.due_at === null ? {} : { due_at: current.due_at };
     return {
       value: true,
       writes: [
@@ -187,7 +196,7 @@ async function settleZone(
           update: key,
           set: { ...settled, dirty: [], due_at, lease_until: "" },
           ...(settled.change ? {} : { remove: ["change"] }),
-          if: { revision, lease_owner: owner },
+          if: { revision, lease_owner: owner, ...stillDue },
         },
         ...moveDue(zoneQueue, [account_id, domain_id], current.due_at, due_at),
       ],

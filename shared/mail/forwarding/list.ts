@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { Id } from "../../core/ids.ts";
 import { pageQuery } from "../../core/page.ts";
-import { domainByRef, aheadOfDomain } from "../../domains/find.ts";
+import { domainByRef, aheadOfDomain, aheadOfName } from "../../domains/find.ts";
 import { DomainRef } from "../../domains/name.ts";
 import type { Context, Expected } from "../../http/route.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
@@ -46,7 +46,11 @@ const isFiltered = ({ page: _, page_size: __, ...filters }: RuleQuery): boolean 
 /** The items that `listRules` reads. */
 export function aheadOfRules(accountId: string, query: RuleQuery, expected: Expected): Ahead {
   const listed = aheadOfListed(rules, accountId, query, expected, isFiltered(query));
-  const domain = query.domain === undefined ? [] : aheadOfDomain(expected, accountId, query.domain).keys;
+  const ref = query.domain;
+  const domain =
+    ref === undefined
+      ? []
+      : [...aheadOfName(expected, accountId, ref), ...aheadOfDomain(expected, accountId, ref).keys];
   const isByAddress = query.mailbox !== undefined && readAddress(query.mailbox) !== undefined;
   const mailbox = isByAddress ? aheadOfMailbox(expected, accountId, query.mailbox ?? "").keys : [];
   return { ...listed, keys: [...(listed.keys ?? []), ...domain, ...mailbox] };

@@ -6,7 +6,14 @@ import { Id } from "../../core/ids.ts";
 import { orderQuery, type PageQuery, type RowSource, spanOf, totalOf } from "../../core/page.ts";
 import { line } from "../../core/text.ts";
 import { domainKey } from "../../domains/domain.ts";
-import { domainByRef, domainsByIds, expectedDomainId, scopesOfDomain, seenDomain } from "../../domains/find.ts";
+import {
+  aheadOfName,
+  domainByRef,
+  domainsByIds,
+  expectedDomainId,
+  scopesOfDomain,
+  seenDomain,
+} from "../../domains/find.ts";
 import { domainsAtOnce } from "../../domains/list.ts";
 import { DomainRef } from "../../domains/name.ts";
 import type { Context, Expected } from "../../http/route.ts";
@@ -56,7 +63,8 @@ export function aheadOfMailboxes(
   { page, page_size, domain, workspace_id, ...selection }: MailboxQuery,
   { permissions, seen }: Expected,
 ): Ahead {
-  if (workspace_id !== undefined || isSelective(selection, true)) return {};
+  const name = domain === undefined ? [] : aheadOfName({ seen }, accountId, domain);
+  if (workspace_id !== undefined || isSelective(selection, true)) return { keys: name };
   const span = spanOf({ page, page_size, order: selection.order });
   if (domain === undefined) {
     if (!covers(permissions, "mailbox.view", [])) return {};
@@ -64,7 +72,7 @@ export function aheadOfMailboxes(
     return { ...rows, keys: [...keys, ...seenPlaces(accountId, seen)] };
   }
   const id = expectedDomainId(seen, accountId, domain);
-  if (id === undefined) return {};
+  if (id === undefined) return { keys: name };
   const home = seenDomain({ seen }, accountId, id);
   const { keys = [], ...rows } = aheadOfRows(mailboxesIn(accountId, id), span);
   // The domain is read for its list, and again for the views of the mailboxes.

@@ -10,12 +10,17 @@ import { testTable } from "../../support/world.ts";
 const newKey = () => ({ PK: `TEST#${randomUUID()}`, SK: "s" });
 
 describe("one conditional write", () => {
-  test("is done, and returns the new attributes of an update", async () => {
+  test("is done, and returns the new attributes of an update, or the whole item", async () => {
     const [table, key] = [testTable(), newKey()];
     expect(await table.attempt({ put: { ...key, n: 1, of: "a" } })).toEqual({ done: true, updated: {} });
     const update = { update: key, add: { n: 2 }, set: { of: "b" }, if: { n: 1 } };
     expect(await table.attempt(update)).toEqual({ done: true, updated: { n: 3, of: "b" } });
-    expect(await table.attempt({ delete: key, if: { n: 3 } })).toEqual({ done: true, updated: {} });
+    const whole = { ...key, n: 4, of: "b" };
+    expect(await table.attempt({ update: key, add: { n: 1 }, returns: "item" })).toEqual({
+      done: true,
+      updated: whole,
+    });
+    expect(await table.attempt({ delete: key, if: { n: 4 } })).toEqual({ done: true, updated: {} });
   });
 
   test("is not done if its condition fails, and returns the stored strings and numbers", async () => {

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 
 import { readAhead } from "../../../shared/table/read-ahead.ts";
+import { SeenItems } from "../../../shared/table/seen-items.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import type { Item, Key } from "../../../shared/table/writes.ts";
 import { createMemoryStore, openMemoryTable } from "../../support/memory-table.ts";
@@ -55,6 +56,14 @@ test("a second read, and every read after a write, sees the current state", asyn
   await ahead.attempt({ put: { ...key(3), n: 3 } });
   expect(await ahead.get(key(2), Stored)).toEqual({ n: 20 });
   expect(numbersOf(await ahead.between(PK, key(1).SK, key(2).SK))).toEqual([10, 20]);
+});
+
+test("a glimpse also takes an item that was read ahead, and notes it as seen", async () => {
+  const { table, asked } = await scene([1, 2]);
+  const seen = new SeenItems();
+  const ahead = readAhead({ ...table, seen }, { keys: [key(1)] });
+  expect([await ahead.glimpse(key(1), Stored), await ahead.glimpse(key(2), Stored)]).toEqual([{ n: 1 }, { n: 2 }]);
+  expect([seen.recall(key(1))?.["n"], asked]).toEqual([1, ["ITEM#01"]]);
 });
 
 test("a key that is listed twice is read ahead for two reads", async () => {

@@ -288,14 +288,14 @@ describe("an invitation gives no permission that the inviter does not hold:", ()
     for (const [as, which, step] of cases) {
       const email = stranger();
       const invitation = await invited(account, { email, grants: [{ capability_key: "tag.manage" }], as });
-      const answer = await afterReading(which, step, () => accepting(invitation, person(email)), 2);
+      const answer = await afterReading(which, step, () => accepting(invitation, person(email)));
       expect(answer).toMatchObject({ status: 410, body: { reason: "not_held" } });
     }
   });
 
   test("not even to themselves, when they lose the right to manage access in the same moment", async () => {
     const account = await newAccount();
-    for (const nth of [1, 2, 3, 4]) {
+    for (const nth of [1, 2]) {
       const email = stranger();
       const admin = person(email);
       await grant(account, { ...admin, email }, manager, { role: "manager" });

@@ -267,7 +267,7 @@ export const workers: readonly WorkerSpec[] = [
   workerSpec("workers.advance_recharges", { access: "write", uses: ["payments"], source: { every: "minute" } }),
   workerSpec("workers.migrate_rows", {
     access: "write",
-    keys: ["ACCOUNT#*", "ACCOUNTS", "MIGRATIONS"],
+    keys: ["ACCOUNT#*", "ACCOUNTS", "GRANT_DUE#*", "MIGRATIONS"],
     // After 40 seconds, a run does not begin another account. But a single account with very many rows takes minutes.
     timeoutSeconds: 300,
     source: { every: "minute" },

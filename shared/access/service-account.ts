@@ -15,7 +15,7 @@ import { readHeld, aheadOfHolder, planForgotten, type HolderChange } from "../gr
 import type { Context } from "../http/route.ts";
 import { dueKey, dueWrite } from "../table/due.ts";
 import type { Ahead } from "../table/read-ahead.ts";
-import type { Reader } from "../table/table.ts";
+import type { Reader, Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { ownershipIn, permissionsOfServiceAccount, requireToHold } from "./escalation.ts";
 import { leaveGroups, planLeaving } from "./groups/members.ts";
@@ -152,15 +152,35 @@ const revocationTask = ({ account_id, id }: TaskOwner) => [account_id, `expired/
  * The tasks for the notices before a service account expires, and for its revocation after that. A time that has passed
  * gets no task, and neither does a time after the year 9999, which `later` writes with a plus sign.
  */
-const taskWrites = (stored: Stored, now: Date): Write[] => {
+const futureTasks = (stored: Stored, now: Date) => {
   const { expires_at } = stored;
   if (expires_at === null) return [];
   const tasks = [
     ...noticeDays.map((days) => ({ task: noticeTask(stored), at: later(new Date(expires_at), -days * dayMs) })),
     { task: revocationTask(stored), at: revocationOf(expires_at) },
   ];
-  return tasks.flatMap(({ task, at }) => (at <= now.toISOString() ? [] : [dueWrite(grantQueue, task, at)]));
+  return tasks.filter(({ at }) => at > now.toISOString());
 };
+
+const taskWrites = (stored: Stored, now: Date): Write[] =>
+  futureTasks(stored, now).map(({ task, at }) => dueWrite(grantQueue, task, at));
+
+/** Queues the missing tasks of an account's service accounts. Version 0.1.0 created service accounts without tasks. */
+export async function queueExpiries(table: Table, accountId: string, now: Date): Promise<void> {
+  const { partition, from, to } = serviceAccountRange(accountId);
+  for (const row of await table.between(partition, from, to)) {
+    const { id } = Stored.parse(row);
+    await table.commit(async () => {
+      const stored = await readServiceAccount(table, accountId, id);
+      const tasks = stored.revoked_at === null ? futureTasks(stored, now) : [];
+      const found = await table.getMany(tasks.map(({ task, at }) => dueKey(grantQueue, task, at)));
+      const missing = tasks.filter((_, index) => !found[index]);
+      const unchanged: Write = { check: serviceAccountKey(accountId, id), if: { version: stored.version } };
+      const writes = missing.map(({ task, at }) => dueWrite(grantQueue, task, at));
+      return { value: undefined, writes: writes.length === 0 ? [] : [...writes, unchanged] };
+    });
+  }
+}
 
 const revocationOf = (expiresAt: string): string => later(new Date(expiresAt), expiredDays * dayMs);
 

@@ -1,10 +1,22 @@
+import type * as z from "zod";
+
 import { spanOf, type OrderedPage } from "../core/page.ts";
-import { aheadOfRows, appendRows, rangeOfRows, readHeads, type ListState } from "../table/ranked-list.ts";
+import {
+  aheadOfRows,
+  appendRows,
+  type List,
+  ordinalIn,
+  rangeOfRows,
+  readList,
+  removeRows,
+} from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader, Table } from "../table/table.ts";
+import type { Write } from "../table/writes.ts";
 import {
   type Feedback,
-  type FeedbackStatus,
+  FeedbackPointer,
+  FeedbackStatus,
   feedbackKey,
   feedbackMatching,
   feedbackView,
@@ -66,14 +78,18 @@ export async function listOwnFeedback(
   return { items: ordered.slice(skip, skip + take).map(feedbackView), total: own.length };
 }
 
-/** Completes the lists of the submitters in an account: adds the feedback of earlier versions, oldest first. */
+/**
+ * Completes the lists of the submitters in an account: adds the feedback of earlier versions, oldest first. Also
+ * corrects the lists for feedback that an earlier version changed after a roll-back: such feedback has lost its
+ * `place_of_submitter`, but the lists still have it.
+ */
 export async function indexFeedback(table: Table, accountId: string): Promise<void> {
   // Feedback that is submitted meanwhile comes after feedback that is not in the lists. So this loop also adds the new
   // feedback to the lists.
-  while (await newestUnlisted(table, accountId)) {
+  do {
     for (const { id, place_of_submitter } of await allFeedback(table, accountId))
       if (place_of_submitter === undefined) await indexOne(table, accountId, id);
-  }
+  } while (await newestUnlisted(table, accountId));
 }
 
 function indexOne(table: Table, account: string, id: string): Promise<void> {
@@ -82,17 +98,40 @@ function indexOne(table: Table, account: string, id: string): Promise<void> {
     const stored = await table.get(key, StoredFeedback);
     if (!stored || stored.place_of_submitter !== undefined) return { value: undefined, writes: [] };
     const { created_by_user_id: submitter, status, version } = stored;
-    const lists = [feedbackMatching({ account, submitter }), feedbackMatching({ account, submitter, status })];
-    const [all, inStatus] = (await readHeads(table, lists)) as [ListState, ListState];
     const pointer = { account_id: account, id };
-    const set = { place_of_submitter: inStatus.next, version: version + 1 };
+    const others = FeedbackStatus.options.filter((other) => other !== status);
+    const [all, inStatus, ...removals] = await Promise.all([
+      placeIn(table, feedbackMatching({ account, submitter }), pointer),
+      placeIn(table, feedbackMatching({ account, submitter, status }), pointer),
+      ...others.map((other) => removalFrom(table, feedbackMatching({ account, submitter, status: other }), id)),
+    ]);
+    const set = { place_of_submitter: inStatus.place, version: version + 1 };
     return {
       value: undefined,
-      writes: [
-        { update: key, set, if: { version } },
-        ...appendRows(all, [pointer]),
-        ...appendRows(inStatus, [pointer]),
-      ],
+      writes: [{ update: key, set, if: { version } }, ...all.writes, ...inStatus.writes, ...removals.flat()],
     };
   });
+}
+
+type Pointer = z.output<typeof FeedbackPointer>;
+
+/** The ordinal of a feedback in a list of its submitter; undefined if the list does not have the feedback. */
+async function findPlace(table: Reader, list: List, id: string): Promise<number | undefined> {
+  const { partition, from, to } = rangeOfRows(list);
+  const row = (await table.between(partition, from, to)).find((one) => FeedbackPointer.parse(one).id === id);
+  return row && ordinalIn(row.SK);
+}
+
+/** The ordinal of a feedback in a list, and the writes that add the feedback to the list if the list lacks it. */
+async function placeIn(table: Reader, list: List, pointer: Pointer): Promise<{ place: number; writes: Write[] }> {
+  const place = await findPlace(table, list, pointer.id);
+  if (place !== undefined) return { place, writes: [] };
+  const { state } = await readList(table, list);
+  return { place: state.next, writes: appendRows(state, [pointer]) };
+}
+
+/** The writes that remove a feedback from a list; none if the list does not have the feedback. */
+async function removalFrom(table: Reader, list: List, id: string): Promise<Write[]> {
+  const place = await findPlace(table, list, id);
+  return place === undefined ? [] : removeRows((await readList(table, list, [place])).state, [place]);
 }

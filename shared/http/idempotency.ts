@@ -9,7 +9,7 @@ import { invalidAt, type InvalidInput, Problem } from "../core/errors.ts";
 import { dayMs } from "../core/time.ts";
 import type { Attempt, Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
-import type { ParsedInput } from "./input.ts";
+import type { ParsedInput, RawInput } from "./input.ts";
 import { type Route, holdsSecret } from "./route.ts";
 
 /** A replacer for `JSON.stringify` that sorts the members of objects. */
@@ -19,13 +19,13 @@ const sortMembers = (_: string, value: unknown): unknown =>
     : value;
 
 /**
- * A fingerprint of a request's parsed input, which does not depend on the order of members. The fingerprint is an HMAC
- * with the idempotency key. The table does not have this key, so a stolen table does not help to guess a password in
- * the body.
+ * A fingerprint of a request's input, which does not depend on the order of members. The fingerprint is an HMAC with
+ * the idempotency key. The table does not have this key, so a stolen table does not help to guess a password in the
+ * body.
  */
 export const fingerprintOf = (
   key: string,
-  { params, query, body }: Pick<ParsedInput, "params" | "query" | "body">,
+  { params, query, body }: Pick<RawInput, "params" | "query" | "body">,
 ): string => createHmac("sha256", key).update(JSON.stringify({ params, query, body }, sortMembers)).digest("hex");
 
 /**
@@ -76,7 +76,10 @@ const leaseMs = 30_000;
 
 /** The members of a stored claim that a failed condition returns. */
 const FoundClaim = z.object({
+  /** The fingerprint of the parsed input. */
   fingerprint: z.string(),
+  /** The fingerprint of the input as it was sent. Absent if it is the same, and in records of earlier versions. */
+  sent_fingerprint: z.string().optional(),
   owner: z.string(),
   /** The owner of the first claim. Repeats of an interrupted request make new claims with the same `first`. */
   first: z.string().optional(),
@@ -101,6 +104,8 @@ type KeyedRequest = {
   route: KeyedRoute;
   key: string;
   input: Pick<ParsedInput, "params" | "query" | "body">;
+  /** The input before parsing. The default is `input`. */
+  raw?: Pick<RawInput, "params" | "query" | "body">;
   now: Date;
   /** How long the answer is stored, in milliseconds. The default is a day. */
   keptMs?: number;
@@ -118,20 +123,30 @@ type KeyedRequest = {
 };
 
 /**
+ * Whether a claim was made by the same request: the parsed inputs are the same, or the inputs as they were sent. A new
+ * version of the product can parse the same input to other values, for example because it has a new default.
+ */
+function isSameRequest(found: FoundClaim, { key, input, raw = input }: KeyedRequest): boolean {
+  const sent = fingerprintOf(key, raw);
+  return [found.fingerprint, found.sent_fingerprint].includes(sent) || found.fingerprint === fingerprintOf(key, input);
+}
+
+/**
  * Claims a key, or returns the answer that is stored for the key. Throws:
  * - 422 if the key was used for another request;
  * - 409 `idempotency_in_flight` while an earlier request with the key runs;
  * - 409 `secret_already_shown` if the answer is not stored.
  */
 export async function claimKey(table: Table, request: KeyedRequest): Promise<Claim | { replay: unknown }> {
-  const { principal, route, key, input, now, keptMs = dayMs, scopes } = request;
+  const { principal, route, key, input, raw = input, now, keptMs = dayMs, scopes } = request;
   const at = now.getTime();
   const record = recordKey(principal.id, route.name, key);
-  const fingerprint = fingerprintOf(key, input);
+  const [fingerprint, sent] = [fingerprintOf(key, input), fingerprintOf(key, raw)];
   const owner = randomUUID();
   const put = {
     ...record,
     fingerprint,
+    sent_fingerprint: sent === fingerprint ? undefined : sent,
     owner,
     first: owner,
     state: "running",
@@ -147,7 +162,7 @@ export async function claimKey(table: Table, request: KeyedRequest): Promise<Cla
   // The response to our own write was lost, and the SDK sent the write again.
   if (found.owner === owner) return claim;
   await request.chargeRead?.(found.body?.length ?? 0);
-  if (found.fingerprint !== fingerprint) throw keyReused();
+  if (!isSameRequest(found, request)) throw keyReused();
   if (found.state === "done") {
     const replay = replayOf(found, route);
     if ((await request.isStillValid?.(replay)) ?? true) return { replay };
@@ -167,10 +182,9 @@ type StoredAnswer = { replay: unknown; scopes?: Scope[] | undefined };
  * `secret_already_shown` if the answer is not stored.
  */
 export async function storedAnswer(table: Table, request: KeyedRequest): Promise<StoredAnswer | undefined> {
-  const { key, input, route } = request;
   const found = await liveRecordOf(table, request);
-  const isAnswered = found?.state === "done" && found.fingerprint === fingerprintOf(key, input);
-  return isAnswered ? { replay: replayOf(found, route), scopes: found.scopes } : undefined;
+  const isAnswered = found?.state === "done" && isSameRequest(found, request);
+  return isAnswered ? { replay: replayOf(found, request.route), scopes: found.scopes } : undefined;
 }
 
 /**
@@ -178,11 +192,11 @@ export async function storedAnswer(table: Table, request: KeyedRequest): Promise
  * stored and `claimKey` would claim the key. Does not call `isStillValid`.
  */
 export async function findAnswer(table: Table, request: KeyedRequest): Promise<StoredAnswer | undefined> {
-  const { key, input, now, route } = request;
+  const { now, route } = request;
   const found = await liveRecordOf(table, request);
   if (!found) return undefined;
   await request.chargeRead?.(found.body?.length ?? 0);
-  if (found.fingerprint !== fingerprintOf(key, input)) throw keyReused();
+  if (!isSameRequest(found, request)) throw keyReused();
   if (found.state === "done") return { replay: replayOf(found, route), scopes: found.scopes };
   if (found.lease_until > now.getTime()) throw inFlight();
   return undefined;

@@ -97,7 +97,7 @@ export async function invoke(route: Route, raw: RawInput, invocation: Invocation
   const inProgram = raw.callKey !== undefined;
   const scopes = inProgram ? decided.value.scopes : undefined;
   const isStillValid = async (answer: unknown): Promise<boolean> => mayReplay(route, answer, permissions);
-  const keyed = { principal, route, input, scopes, inProgram, now: invocation.now(), isStillValid };
+  const keyed = { principal, route, input, raw, scopes, inProgram, now: invocation.now(), isStillValid };
   const claimed = key === undefined ? undefined : await claimKey(invocation.table, { ...keyed, key });
   if (claimed && "replay" in claimed) return { input, output: claimed.replay, replayed: true, permissions };
   const caller = { principal, permissions, claim: claimed, found, table };
@@ -170,7 +170,7 @@ async function storedAnswerOrThrow(
   const input = parseInput(route, raw);
   const { idempotencyKey: key } = input.headers;
   const stored =
-    key === undefined ? undefined : await storedAnswer(table, { principal, route, key, input, now: now() });
+    key === undefined ? undefined : await storedAnswer(table, { principal, route, key, input, raw, now: now() });
   const permissions = stored && (await mayStill(route, input, stored.scopes, principal, table, now()));
   if (!stored || !permissions || !mayReplay(route, stored.replay, permissions)) throw refusal;
   return { input, output: stored.replay, replayed: true, permissions };

@@ -1,3 +1,4 @@
+import { queueExpiries } from "../access/service-account.ts";
 import { changeJournalOf } from "../changes/record.ts";
 import { indexFeedback } from "../feedback/own.ts";
 import { completeRules } from "../mail/forwarding/rule.ts";
@@ -42,6 +43,11 @@ export const migrations: readonly Migration[] = [
     name: "forwarding_targets",
     summary: "Stores the members that forwarding rules of version 0.1.0 lack.",
     migrate: (accountId, { table }) => completeRules(table, accountId),
+  },
+  {
+    name: "service_expiries",
+    summary: "Queues the notices and the revocation of service accounts that expire.",
+    migrate: (accountId, { table, now }) => queueExpiries(table, accountId, now()),
   },
 ];
 

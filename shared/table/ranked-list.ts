@@ -340,7 +340,8 @@ export async function stateOf(
   return { list, ...head, bitmaps: await readBitmaps(table, list, [...new Set(ordinals.map(blockOf))]) };
 }
 
-const ordinalIn = (sortKey: string): number => Number(sortKey.slice(-ordinalDigits));
+/** The ordinal in the sort key of a row or a bitmap. */
+export const ordinalIn = (sortKey: string): number => Number(sortKey.slice(-ordinalDigits));
 
 /** Rebuilds the state of a list whose head is lost, from its rows and bitmaps. The state has no bitmaps. */
 export async function rebuiltState(table: Reader, list: List, version: number): Promise<ListState> {

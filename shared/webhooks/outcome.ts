@@ -124,14 +124,14 @@ export async function noteSuccess(table: Table, webhook: WebhookRef, now: Date):
   if (!isNoted || success.failing_since !== undefined) await table.attempt(successWrite(webhook, now));
 }
 
-/** Records that a webhook is failing, unless that is recorded already since the webhook was last enabled again. */
-export async function noteFailure(
-  table: Table,
-  { account_id, id, enabled_at = "" }: StoredWebhook,
-  now: Date,
-): Promise<void> {
+/** When a webhook was last enabled. Version 0.1.0 did not store this time, but only when the webhook last changed. */
+const enabledAt = ({ enabled_at, updated_at }: StoredWebhook): string => enabled_at ?? updated_at;
+
+/** Records that a webhook is failing, unless that is recorded already since the webhook was last enabled. */
+export async function noteFailure(table: Table, webhook: StoredWebhook, now: Date): Promise<void> {
+  const { account_id, id } = webhook;
   const outcome = await readOutcome(table, { account_id, webhook_id: id });
-  if (outcome?.failing_since !== undefined && outcome.failing_since >= enabled_at) return;
+  if (outcome?.failing_since !== undefined && outcome.failing_since >= enabledAt(webhook)) return;
   const update = successKey(account_id, id);
   await table.attempt({ update, set: { failing_since: now.toISOString(), ttl: ttlFrom(now) } });
 }
@@ -152,17 +152,17 @@ export const systemCommit = (table: Table, accountId: string, now: () => Date): 
  * - if it was the last attempt of the delivery, and the receiver has accepted nothing since the delivery was created
  * - if the webhook has been failing for as long as a delivery is retried. Few deliveries of a failing webhook are
  *   tried, so if it has many events, no delivery reaches its last attempt in time. Failures from before the webhook was
- *   enabled again do not count.
+ *   enabled do not count.
  */
 function isOverdue(
   { status, created_at }: StoredDelivery,
   { failing_since, last_success_at = "" }: z.output<typeof Success>,
-  { enabled_at = "" }: StoredWebhook,
+  webhook: StoredWebhook,
   now: Date,
 ): boolean {
   if (status === "failed" && last_success_at < created_at) return true;
   const latest = later(now, -retriedForMs);
-  const isSinceEnabled = failing_since !== undefined && failing_since >= enabled_at;
+  const isSinceEnabled = failing_since !== undefined && failing_since >= enabledAt(webhook);
   return isSinceEnabled && failing_since <= latest && last_success_at <= latest;
 }
 

@@ -49,6 +49,7 @@ export async function addWebhook(
       previous_secret_expires_at: null,
       created_at: at,
       updated_at: at,
+      enabled_at: at,
       sealed_secret: sealed,
       previous_sealed_secret: null,
       version: 1,

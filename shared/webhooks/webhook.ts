@@ -89,7 +89,10 @@ export const StoredWebhook = Webhook.extend({
   sealed_secret: z.string(),
   /** The previous secret. Deliveries are also signed with it until `previous_secret_expires_at`. */
   previous_sealed_secret: z.string().nullable(),
-  /** When the webhook was last enabled again. Its older deliveries are not sent. Absent if it was not enabled again. */
+  /**
+   * When the webhook was last enabled. Its older deliveries are not sent. Absent if an earlier version created the
+   * webhook, or enabled it again.
+   */
   enabled_at: Timestamp.optional(),
   version: z.int(),
 });

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { brotliCompressSync, brotliDecompressSync, constants } from "node:zlib";
 
 import * as z from "zod";
@@ -228,17 +229,22 @@ export async function readBlocks(table: Reader, accountId: string): Promise<Map<
   return new Map(items.map((item) => [Number(item.SK.slice(-10)), item]));
 }
 
-/** Packs the full blocks that earlier versions left unpacked. */
+/**
+ * Packs the full blocks that earlier versions left unpacked. Also packs again the blocks that differ from the rows of
+ * their mailboxes, because an earlier version changed the rows after a roll-back.
+ */
 export async function packNames(table: Table, accountId: string): Promise<void> {
-  const [{ state }, items] = await Promise.all([readList(table, mailboxesOf(accountId)), readBlocks(table, accountId)]);
-  for (let block = 0; (block + 1) * perBlock <= state.next; block++) {
-    const item = items.get(block);
-    const [from, end] = [block * perBlock, (block + 1) * perBlock];
-    if (item && unpack(item)?.until === end) continue;
+  const { state } = await readList(table, mailboxesOf(accountId));
+  for (let block = 0; block * perBlock < state.next; block++) {
+    const end = (block + 1) * perBlock;
     await table.commit(async () => {
-      const { version } = await readBlock(table, accountId, block);
-      const named = await namedInRows(table, accountId, from, end - 1);
-      return { value: undefined, writes: [blockWrite(accountId, block, version, { named, until: end })] };
+      // The block is read first: if a mailbox changes after that, the block changes, and this transaction fails.
+      const { version, packed } = await readBlock(table, accountId, block);
+      const until = end <= state.next ? end : packed?.until;
+      if (until === undefined) return { value: undefined, writes: [] };
+      const named = await namedInRows(table, accountId, block * perBlock, until - 1);
+      const isPacked = packed?.until === until && isDeepStrictEqual(packed.named, named);
+      return { value: undefined, writes: isPacked ? [] : [blockWrite(accountId, block, version, { named, until })] };
     });
   }
 }

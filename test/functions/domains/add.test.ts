@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
 
 import { holderKey } from "../../../shared/domains/domain.ts";
+import { fingerprintOf } from "../../../shared/http/idempotency.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { domainOf, setStored, write } from "../../support/domain-work.ts";
 import { connect, connected, domainsRequest, domainTotals, uniqueName } from "../../support/domains.ts";
 import { request, statusesOf } from "../../support/request.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
-import { newAccount } from "../../support/world.ts";
+import { newAccount, testTable } from "../../support/world.ts";
 
 test("connects a domain that can be read at its Location at once, with nameservers of the account", async () => {
   const account = await newAccount();
@@ -158,4 +159,20 @@ test("connects a name that looks like another name of the account, and warns", a
   const third = await connect(account, names[2], workspaceId);
   expect(new Set(third.body.warnings[0].names)).toEqual(new Set([names[0], second.body.name]));
   expect((await connected(other, { name: `раypal-${end}` })).warnings).toEqual([]);
+});
+
+test("a request that version 0.1.0 answered, without a `dns_mode`, gets the same answer again", async () => {
+  const account = await newAccount();
+  const body = { name: uniqueName(), workspace_id: await newWorkspace(account, "Sales") };
+  const send = () => domainsRequest(account, "POST", "", body, { "idempotency-key": "k" });
+  const { body: created } = await send();
+  const [claim] = await testTable().between(
+    `PRINCIPAL#${account.owner.id}`,
+    "IDEMPOTENCY#domains.add#",
+    "IDEMPOTENCY#e",
+  );
+  const fingerprint = fingerprintOf("k", { params: { account_id: account.id }, query: {}, body });
+  const update = { PK: claim?.PK ?? "", SK: claim?.SK ?? "" };
+  await testTable().attempt({ update, set: { fingerprint }, remove: ["sent_fingerprint"] });
+  expect(await send()).toMatchObject({ status: 201, body: created, headers: { "idempotency-replayed": "true" } });
 });

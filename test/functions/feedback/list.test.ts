@@ -119,6 +119,31 @@ test("feedback of earlier versions is shown to its submitter before and after it
   expect(await shown("?status=new&order=asc")).toEqual([three, four]);
 });
 
+test("feedback that an earlier version changed after a roll-back is in its submitter's lists once", async () => {
+  const account = await newAccount();
+  const member = await newMember(account, { capability: "dns.view" });
+  const submit = async (title: string) =>
+    String((await send(account, "POST", "", { category: "other", title, description: "Old" }, member)).body.id);
+  const shown = async (query = "") => {
+    const { items, total } = (await send(account, "GET", query, undefined, member)).body;
+    return [items.map(({ id }: { id: string }) => id), total];
+  };
+  const [one, two, three] = [await submit("One"), await submit("Two"), await submit("Three")];
+  const key = (id: string) => feedbackKey(account.id, id);
+  // Version 0.1.0 stores the feedback without this member, and does not know the lists of the submitter.
+  for (const id of [one, two]) await testTable().attempt({ update: key(id), remove: ["place_of_submitter"] });
+  await setFeedbackStatus(testTable(), { accountId: account.id, id: one, status: "done" }, new Date());
+  for (let run = 0; run < 2; run++) {
+    await indexFeedback(testTable(), account.id);
+    expect(await shown()).toEqual([[three, two, one], 3]);
+    expect(await shown("?status=new")).toEqual([[three, two], 2]);
+    expect(await shown("?status=done")).toEqual([[one], 1]);
+  }
+  await setFeedbackStatus(testTable(), { accountId: account.id, id: one, status: "planned" }, new Date());
+  expect(await shown("?status=done")).toEqual([[], 0]);
+  expect(await shown("?status=planned")).toEqual([[one], 1]);
+});
+
 test("feedback that is submitted during the migration of older feedback is in its submitter's list", async () => {
   /**
    * Runs the migration or, if `isMigration` is false, the submission. Runs the other one before the call at `place`.

@@ -1,10 +1,11 @@
 import { afterEach, beforeAll, expect, test } from "vitest";
 
 import { handler } from "../../../functions/workers/end-grants.ts";
+import { queueExpiries } from "../../../shared/access/service-account.ts";
 import { accessKey, userKey } from "../../../shared/accounts/standing.ts";
-import { dayMs, hourMs, setClockAhead } from "../../../shared/core/time.ts";
+import { clock, dayMs, hourMs, setClockAhead } from "../../../shared/core/time.ts";
 import { grantQueue } from "../../../shared/grants/assignments.ts";
-import { readDue } from "../../../shared/table/due.ts";
+import { dueKey, readDue, tasksOf } from "../../../shared/table/due.ts";
 import { asOwner, capabilityFor, giveGroup, join, newGroup, statusOf } from "../../support/auth.ts";
 import { leftOf, storedOf, through } from "../../support/entry-points.ts";
 import { withFault } from "../../support/faults.ts";
@@ -153,6 +154,42 @@ test("a service account has one event 7 days and another 1 day before it expires
   setClockAhead(99 * day * hourMs);
   await handler();
   expect(await told()).toHaveLength(3);
+});
+
+test("a service account of version 0.1.0 has both events and is revoked, once its tasks are queued", async () => {
+  const account = await newAccount();
+  const created = async (days: number | null) => {
+    const expires_at = days === null ? null : inHours(24 * days);
+    const args = { account_id: account.id, name: "Nightly", expires_at };
+    return (await attempt("auth.service_accounts.create", args, account.owner)).body.id;
+  };
+  const id = await created(10);
+  const revoked = await created(10);
+  await created(null);
+  const tasks = () => tasksOf(testTable(), grantQueue, account.id);
+  const present = await tasks();
+  expect(present).toHaveLength(6);
+  // Version 0.1.0 stored no tasks.
+  for (const { at, subject } of present)
+    await testTable().attempt({ delete: dueKey(grantQueue, [account.id, ...subject.slice(1)], at) });
+  const args = { account_id: account.id, service_account_id: revoked };
+  await attempt("auth.service_accounts.revoke", args, account.owner);
+  for (let run = 0; run < 2; run++) await queueExpiries(testTable(), account.id, new Date());
+  expect(await tasks()).toEqual(present.filter(({ subject }) => subject[1]?.endsWith(id)));
+  const counts = async () => [
+    (await recorded(account, "auth.service_account.expiring")).length,
+    (await recorded(account, "auth.service_account.revoked")).length,
+  ];
+  for (const [days, expected] of [
+    [4, [1, 1]],
+    [9.5, [2, 1]],
+    [411, [2, 2]],
+  ] as const) {
+    setClockAhead(days * dayMs);
+    await queueExpiries(testTable(), account.id, clock());
+    await handler();
+    expect([days, await counts()]).toEqual([days, expected]);
+  }
 });
 
 test("a run that is late records only the latest notice, and none after the service account has expired", async () => {

@@ -52,6 +52,7 @@ test("migrations shows for each migration the state, the counts of accounts and 
     "mailbox_names       finished  2 of 2         0             0       2026-12-01T01:00:00.000Z",
     "own_feedback        finished  2 of 2         0             0       2026-12-01T01:00:00.000Z",
     "forwarding_targets  failing   1 of 2         0             1       2026-12-01T01:00:00.000Z",
+    "service_expiries    finished  2 of 2         0             0       2026-12-01T01:00:00.000Z",
     `forwarding_targets failed in account ${bad} at 2026-12-01T01:00:00.000Z: ZodError`,
   ]);
 });

@@ -102,6 +102,35 @@ describe("while the first request runs", () => {
   });
 });
 
+test.each([
+  ["a new default", [{ n: "a" }, { n: "a" }], [{ n: "a" }, { n: "a", mode: "hosted" }]],
+  ["another default", [{ n: "a" }, { n: "a", mode: "hosted" }], [{ n: "a" }, { n: "a", mode: "external" }]],
+  ["another normal form", [{ n: "A" }, { n: "A" }], [{ n: "A" }, { n: "a" }]],
+])("a request that is sent again is the same request, also if a new version parses it with %s", async (_, one, two) => {
+  const { claimed, found, answer, done } = scene();
+  const sent = ([raw, parsed]: object[]) => ({
+    raw: { params: {}, query: {}, body: raw },
+    input: { params: {}, query: {}, body: parsed },
+  });
+  await done(sent(one));
+  for (const look of [claimed, found, answer])
+    expect(await look(0, sent(two))).toMatchObject({ replay: { id: "first" } });
+  const another = sent([{ n: "b" }, { n: "b" }]);
+  for (const look of [claimed, found]) await expect(look(0, another)).rejects.toMatchObject(usedOtherwise);
+  expect(await answer(0, another)).toBeUndefined();
+});
+
+test("requests that are sent in two spellings of the same value are the same request", async () => {
+  const { claimed, done } = scene();
+  const sent = (email: string) => ({
+    raw: { params: {}, query: {}, body: { email } },
+    input: { params: {}, query: {}, body: { email: email.toLowerCase() } },
+  });
+  await done(sent("Ada@example.com"));
+  for (const email of ["ada@example.com", "ADA@example.com"])
+    expect(await claimed(0, sent(email))).toEqual({ replay: { id: "first" } });
+});
+
 test("if two requests take over at the same time, one runs, and the other gets `idempotency_in_flight`", async () => {
   const { claimed, claim } = scene();
   await claim(0);

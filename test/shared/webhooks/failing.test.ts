@@ -118,6 +118,28 @@ test("a webhook that accepts nothing for three days is disabled, and has as long
   expect(await scene.find(id)).toMatchObject({ status: "disabled", disabled_reason: "failing" });
 });
 
+test("a failing webhook that version 0.1.0 enabled again has three days too", async () => {
+  const scene = await newScene();
+  const { url } = await keepingReceiver(() => ({ status: 500 }));
+  const { id } = await scene.subscribe(url);
+  await dispatch(scene.event(), scene.work);
+  scene.passMinutes(5 * 24 * 60);
+  await updateWebhook(scene.accountId, id, { active: false }, scene.context);
+  await sweep(scene.work);
+  await updateWebhook(scene.accountId, id, { active: true }, scene.context);
+  // Version 0.1.0 did not store this member.
+  await scene.work.table.attempt({ update: webhookKey(scene.accountId, id), remove: ["enabled_at"] });
+  scene.passMinutes(60);
+  await dispatch(scene.event(), scene.work);
+  await sweep(scene.work);
+  scene.passMinutes(60);
+  await sweep(scene.work);
+  expect(await scene.find(id)).toMatchObject({ status: "active" });
+  scene.passMinutes(76 * 60);
+  await sweep(scene.work);
+  expect(await scene.find(id)).toMatchObject({ status: "disabled", disabled_reason: "failing" });
+});
+
 test("the due deliveries of a disabled webhook are given up in one run", async () => {
   const scene = await newScene();
   const { url } = await keepingReceiver(() => ({ status: 500 }));

@@ -15,15 +15,18 @@ import { handler as sendNotices } from "../../../../functions/workers/send-notic
 import { handler as sendVerification } from "../../../../functions/workers/send-verification.ts";
 import { handler as watchWallets } from "../../../../functions/workers/watch-wallets.ts";
 import { workers } from "../../../../infra/entry-points.ts";
+import { serviceAccountKey } from "../../../../shared/access/service-account.ts";
 import { getAccount } from "../../../../shared/accounts/visible.ts";
 import { dayMs, hourMs, setClockAhead } from "../../../../shared/core/time.ts";
 import { feedbackMatching } from "../../../../shared/feedback/feedback.ts";
 import { newestUnlisted } from "../../../../shared/feedback/own.ts";
+import { grantQueue } from "../../../../shared/grants/assignments.ts";
 import { rules } from "../../../../shared/mail/forwarding/rule.ts";
 import { exportKey } from "../../../../shared/mail/mailboxes/export.ts";
 import { scopedKey } from "../../../../shared/mail/scoped/family.ts";
 import { migrations } from "../../../../shared/migrations/migration.ts";
 import { forgetProgress, noteSeen, saveProgress } from "../../../../shared/migrations/progress.ts";
+import { tasksOf } from "../../../../shared/table/due.ts";
 import { rowKey } from "../../../../shared/table/ranked-list.ts";
 import { scheduleIndexing } from "../../../../shared/webhooks/index-journals.ts";
 import { fund } from "../../../support/billing.ts";
@@ -33,7 +36,7 @@ import { home, send, stocked } from "../../../support/mailboxes.ts";
 import { knowEmail, pastDue } from "../../../support/notices.ts";
 import { hookCalls } from "../../../support/table-calls.ts";
 import { eventIn } from "../../../support/webhooks.ts";
-import { newAccount, newMember, testTable, type Account } from "../../../support/world.ts";
+import { newAccount, newMember, newServiceAccount, testTable, type Account } from "../../../support/world.ts";
 
 const touched = new AsyncLocalStorage<Set<string>>();
 
@@ -80,6 +83,9 @@ const runs: Record<string, (account: Account) => Promise<() => Promise<unknown>>
     const { id: ruleId } = await ruleTo(account, stranger(), { domain: name });
     await table.attempt({ update: rowKey(feedbackMatching({ account: id }), 0), remove: ["place_of_submitter"] });
     await table.attempt({ update: scopedKey(rules, id, ruleId), remove: ["others"] });
+    const { id: program } = await newServiceAccount(account);
+    const end = new Date(Date.now() + 30 * dayMs).toISOString();
+    await table.attempt({ update: serviceAccountKey(id, program), set: { expires_at: end } });
     // The migrations skip the accounts of other tests, which are before this account in the list of accounts.
     const { ordinals } = await getAccount(table, id);
     const seen_at = new Date(Date.now() - hourMs).toISOString();
@@ -91,6 +97,7 @@ const runs: Record<string, (account: Account) => Promise<() => Promise<unknown>>
     return async () => {
       await migrateRows();
       expect(await newestUnlisted(table, id)).toBeUndefined();
+      expect(await tasksOf(table, grantQueue, id)).toHaveLength(3);
     };
   },
   "workers.make_mailbox_export": async (account) => {

@@ -4,8 +4,10 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { ordinalOf } from "../../../../shared/core/ids.ts";
+import { mailboxesOf } from "../../../../shared/mail/mailboxes/mailbox.ts";
 import { blockKey, packNames, removeDeletedNames, unpack } from "../../../../shared/mail/mailboxes/names.ts";
 import { isFound } from "../../../../shared/mail/mailboxes/search.ts";
+import { rowKey } from "../../../../shared/table/ranked-list.ts";
 import { newWorkspace } from "../../../support/auth.ts";
 import { withStep } from "../../../support/between-calls.ts";
 import { domainsRequest } from "../../../support/domains.ts";
@@ -239,6 +241,24 @@ test("an alias is found even in a block that an earlier version packed without a
   expect((await search(account, { search: "last" })).ids).toEqual([mailbox.id]);
   await packNames(table, account.id);
   expect(await search(account, { search: "countess" })).toEqual({ ids: [first], total: 1 });
+});
+
+test("mailboxes that an earlier version changed after a roll-back are found by their new names", async () => {
+  const { account, model } = await scene(330);
+  // One mailbox in a full block, and one in the last block, which is not full.
+  const changed = [model[3], model[260]].map((mailbox) => mailbox?.id ?? "");
+  const list = mailboxesOf(account.id);
+  for (const id of changed)
+    await table.attempt({ update: rowKey(list, ordinalOf(id) ?? -1), set: { first_name: "Renamed" } });
+  expect((await search(account, { search: "Renamed" })).ids).toEqual([]);
+  const packs = async () => {
+    const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
+    await packNames(testTable(usage), account.id);
+    return usage.writeUnits;
+  };
+  await packs();
+  expect((await search(account, { search: "Renamed" })).ids.toSorted()).toEqual(changed.toSorted());
+  expect(await packs()).toBe(0);
 });
 
 test(

@@ -1,4 +1,7 @@
+import { systemAuthor } from "../../shared/changes/record.ts";
+import { writerOf } from "../../shared/changes/recorder.ts";
 import { advanceRelease, MoreToDelete } from "../../shared/deletion/domain.ts";
+import { deleteRest, workspaceOfTask } from "../../shared/deletion/workspace.ts";
 import { retireZone } from "../../shared/deletion/zone.ts";
 import { advanceDkim } from "../../shared/domains/dkim/advance.ts";
 import {
@@ -31,9 +34,15 @@ import {
 
 /**
  * Runs the task of a domain that was queued for the time `at`. Removes the queue entry if the domain is due at another
- * time, or has a status without tasks. A task that fails stays due and is retried.
+ * time, or has a status without tasks. A task that fails stays due and is retried. The task of a deleted workspace
+ * deletes the rest of the workspace.
  */
 export async function advanceDomain(accountId: string, id: string, at: string, work: DomainWork): Promise<void> {
+  const workspaceId = workspaceOfTask(id);
+  if (workspaceId !== undefined) {
+    const writer = writerOf(work, accountId, systemAuthor("workspace", "workspaces"));
+    return deleteRest(accountId, { id: workspaceId, at }, writer, releaseMs);
+  }
   const domain = await domainById(work.table, accountId, id);
   if (domain?.due_at !== at) return forget(domainQueue, dueAt, [accountId, id, at], work);
   if (isRenewing(domain)) return advanceRenewal(domain, work);
@@ -54,7 +63,7 @@ export async function advanceDomain(accountId: string, id: string, at: string, w
   }
 }
 
-/** The longest time for which one run deletes the contents of one domain, in milliseconds. */
+/** The longest time for which one run deletes the contents of one domain or workspace, in milliseconds. */
 const releaseMs = 15_000;
 
 /**

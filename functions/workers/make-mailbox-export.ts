@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+
 import { isLive, type Permissions } from "../../shared/auth/permissions.ts";
 import { filesHere } from "../../shared/billing/services.ts";
 import { change } from "../../shared/changes/kind.ts";
@@ -6,7 +8,7 @@ import { recorder } from "../../shared/changes/recorder.ts";
 import { type BusEvent, ResourceEvent, workerContext } from "../../shared/http/worker.ts";
 import { csvHeader, csvLines } from "../../shared/mail/mailboxes/bulk.ts";
 import { eachMailbox } from "../../shared/mail/mailboxes/each.ts";
-import { StoredExport, exportKey, exportKind } from "../../shared/mail/mailboxes/export.ts";
+import { StoredExport, exportKey, exportKind, mostRuns } from "../../shared/mail/mailboxes/export.ts";
 import type { Files } from "../../shared/providers/files/files.ts";
 import type { Table } from "../../shared/table/table.ts";
 
@@ -47,30 +49,45 @@ async function* csvOf(
   }
 }
 
+type ExportServices = { table: Table; files: Files; now: () => Date };
+
 /**
  * Writes the file of an export. Does nothing if the export does not exist or is done. A call after a failure starts
- * from the beginning.
+ * from the beginning. If the last run fails, the export is `failed`. A later call can still finish it.
  */
-export async function runExport(
-  accountId: string,
-  id: string,
-  { table, files, now }: { table: Table; files: Files; now: () => Date },
-): Promise<void> {
+export async function runExport(accountId: string, id: string, services: ExportServices): Promise<void> {
+  const { table, now } = services;
   const stored = await table.get(exportKey(accountId, id), StoredExport);
   if (!stored || stored.status === "done") return;
-  const key = `exports/${accountId}/${id}.csv`;
+  const runs = (stored.runs ?? 0) + 1;
+  const note = (set: Partial<StoredExport>) =>
+    table.attempt({ update: exportKey(accountId, id), set, if: { id, version: stored.version } });
+  await note({ runs, run_started_at: now().toISOString() });
+  try {
+    await makeFile(stored, services);
+  } catch (error) {
+    if (runs >= mostRuns) await note({ status: "failed" });
+    throw error;
+  }
+}
+
+async function makeFile(stored: StoredExport, { table, files, now }: ExportServices): Promise<void> {
+  const { account_id, id } = stored;
+  // Each run has a file of its own, so a slower run cannot replace the file of a finished export.
+  const file_key = `exports/${account_id}/${id}/${randomUUID()}.csv`;
   const counted = { rows: 0 };
   const permissions = permissionsOf(stored.permissions, now());
   const csv = csvOf(stored, { table, permissions }, counted);
-  await files.putStream(key, csv, "text/csv; charset=utf-8");
-  const commit = recorder({ table, accountId, author: systemAuthor("mailbox export", "exports", id), now });
+  await files.putStream(file_key, csv, "text/csv; charset=utf-8");
+  const author = systemAuthor("mailbox export", "exports", id);
+  const commit = recorder({ table, accountId: account_id, author, now });
   await commit(async () => {
-    const current = await table.get(exportKey(accountId, id), StoredExport);
+    const current = await table.get(exportKey(account_id, id), StoredExport);
     if (!current || current.status === "done") return { value: undefined, writes: [], changes: [] };
     const set = {
       status: "done",
       row_count: counted.rows,
-      file_key: key,
+      file_key,
       // The permissions by which the file was made. Only a caller who still holds them may have the file.
       permissions: { everything: permissions.everything, grants: [...permissions.grants] },
       finished_at: now().toISOString(),
@@ -78,7 +95,7 @@ export async function runExport(
     };
     return {
       value: undefined,
-      writes: [{ update: exportKey(accountId, id), set, if: { version: current.version } }],
+      writes: [{ update: exportKey(account_id, id), set, if: { version: current.version } }],
       changes: [change(exportKind, "finished", id, { after: { id, row_count: counted.rows } })],
     };
   });

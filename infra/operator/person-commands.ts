@@ -103,15 +103,19 @@ function exported(row: Item, person: DataSubject): Record<string, unknown> {
 }
 
 /**
- * The mailboxes with the person's addresses. These mailboxes are found separately, because their rows do not contain
- * the whole address.
+ * The mailboxes with the person's addresses in some accounts. These mailboxes are found separately, because their rows
+ * do not contain the whole address.
  */
-async function mailboxesOfPerson(table: Reader, { emails }: DataSubject): Promise<Record<string, unknown>[]> {
+async function mailboxesOfPerson(
+  table: Reader,
+  ids: readonly string[],
+  { emails }: DataSubject,
+): Promise<Record<string, unknown>[]> {
   const found = await Promise.all(
     [...emails].map(async (email) => {
       const [local = "", domain = ""] = email.split("@");
       const holder = await readHolder(table, domain);
-      if (holder === undefined) return [];
+      if (holder === undefined || !ids.includes(holder.account_id)) return [];
       const { account_id, domain_id } = holder;
       const address = await table.get(addressKey(account_id, domain_id, local), StoredAddress);
       const mailboxes = address ? await mailboxesByIds(table, account_id, [address.mailbox_id]) : [];
@@ -132,9 +136,10 @@ async function exportPerson(table: Table, options: PersonOptions): Promise<Recor
   const found: Record<string, unknown>[] = [];
   for (const id of ids)
     for await (const row of rowsAbout(table, id, person)) found.push({ account_id: id, ...exported(row, person) });
-  found.push(...(await mailboxesOfPerson(table, person)));
+  found.push(...(await mailboxesOfPerson(table, ids, person)));
   const own: Record<string, unknown>[] = [];
-  if (person.userId !== undefined)
+  // The user's rows outside the accounts name all accounts of the user.
+  if (person.userId !== undefined && options["account"] === undefined)
     for await (const row of rowsIn(table, `USER#${person.userId}`)) own.push({ what: "user", data: row });
   return {
     user_id: person.userId ?? null,
@@ -218,7 +223,7 @@ async function erasePerson(table: Table, options: PersonOptions): Promise<Record
       }
     }
   }
-  for (const { account_id: id } of await mailboxesOfPerson(table, person))
+  for (const { account_id: id } of await mailboxesOfPerson(table, ids, person))
     count(kept, `mailbox in account ${String(id)}: ${ofTheAccount.kept}`);
   return {
     dry_run: isDry,

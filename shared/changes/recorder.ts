@@ -31,7 +31,10 @@ export type ChangePlan<T> = Plan<T> & {
   housekeeping?: boolean;
   /** The answer to store for the idempotency key. The default is the value. */
   answer?: unknown;
-  /** Whether the call continues with further transactions, so that no answer is stored for the idempotency key yet. */
+  /**
+   * Whether the call continues with further transactions, so that no answer is stored for the idempotency key yet. If
+   * the call is refused later, the key stays with the request only if such a transaction recorded a change.
+   */
   partial?: boolean;
   /**
    * The present state of the resource in the path, to compare with `If-Match`. The default is the state before the
@@ -80,7 +83,7 @@ export function recorder({ table, accountId, author, now, claim, ifMatch, target
       if (current && !matched) requireMatch(ifMatch, current);
       const recorded = recordWrites(accountId, changes, author, now());
       isLast = !partial;
-      isPart = partial && writes.length > 0;
+      isPart = partial && changes.length > 0;
       const answer: Write[] =
         claim && !partial && !isAnswered ? [claim.settle("answer" in planned ? planned.answer : value)] : [];
       return { value, writes: [...writes, ...recorded, ...answer] };

@@ -140,6 +140,10 @@ export class InvalidInput extends Error {
   }
 }
 
+/** Whether the error is a refusal (4xx), so that its transaction had no effect. */
+export const isRefusal = (error: unknown): error is Problem | InvalidInput =>
+  error instanceof InvalidInput || (error instanceof Problem && error.status < 500);
+
 /** Invalid input at one place. `loc` is the path to the invalid member. */
 export const invalidAt = (
   loc: ValidationError["loc"],

@@ -1,12 +1,18 @@
 import { covers } from "../auth/permissions.ts";
 import { change } from "../changes/kind.ts";
+import type { Writer } from "../changes/recorder.ts";
 import { notFound, Problem } from "../core/errors.ts";
 import { ordinalOf } from "../core/ids.ts";
+import { later } from "../core/time.ts";
+import { domainQueue } from "../domains/domain.ts";
 import type { Context } from "../http/route.ts";
+import { dueKey, dueWrite, type TaskSubject } from "../table/due.ts";
 import { readList, removeRows, aheadOfList } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import { planNameRemoval } from "../table/reserved-name.ts";
+import type { Key } from "../table/writes.ts";
 import {
+  findWorkspace,
   workspaceKey,
   workspaceNameKeys,
   StoredWorkspace,
@@ -18,22 +24,65 @@ import { planScopePurge } from "./scope.ts";
 /**
  * Deletes a workspace that has no domains. Also deletes the grants, master passwords and forwarding rules of the
  * workspace: some with the workspace, and the others in further transactions. Without the workspace they give no
- * access, because an id is never used again. If a deletion was interrupted, a repeated call deletes the rest. Throws:
+ * access, because an id is never used again. If a deletion is interrupted, the worker deletes the rest (`deleteRest`). A
+ * repeated call deletes the rest too. Throws:
  * - 404 if there is no such workspace, and nothing of it is left;
  * - 409 `workspace_not_empty` if the workspace has domains.
  */
 export async function deleteWorkspace(accountId: string, id: string, context: Context): Promise<void> {
   const dropped = await dropWorkspace(accountId, id, context);
   if (dropped === "gone") return;
-  let isFound = dropped === "more";
+  const due = dropped === "missing" ? [] : [{ delete: restKey(accountId, id, dropped.restDueAt) }];
+  let isFound = dropped !== "missing";
   for (let isMore = true; isMore;) {
     isMore = await context.commit(async () => {
-      const { isAll, ...purge } = await planAccess(accountId, id, context);
-      isFound ||= purge.writes.length > 0;
-      return { value: !isAll, ...purge, partial: !isAll || !isFound };
+      const { isAll, writes, changes } = await planAccess(accountId, id, context);
+      isFound ||= writes.length > 0;
+      const done = isAll ? due : [];
+      return {
+        value: !isAll,
+        writes: [...writes, ...done],
+        changes,
+        housekeeping: true,
+        partial: !isAll || !isFound,
+      };
     });
   }
   if (!isFound) throw notFound();
+}
+
+const restPrefix = "workspace/";
+
+/** The subject of the task that deletes the rest of a workspace. It is in the queue of domains. */
+const restSubject = (accountId: string, id: string): TaskSubject => [accountId, `${restPrefix}${id}`];
+
+const restKey = (accountId: string, id: string, at: string): Key => dueKey(domainQueue, restSubject(accountId, id), at);
+
+/** The id of the workspace that a task of the queue of domains is about. Undefined if the task is about a domain. */
+export const workspaceOfTask = (subjectId: string): string | undefined =>
+  subjectId.startsWith(restPrefix) ? subjectId.slice(restPrefix.length) : undefined;
+
+/**
+ * Deletes the rest of a workspace whose deletion was interrupted, and then the task that was due at `at`. After
+ * `budgetMs` milliseconds stops between two transactions; the task then stays due. If the workspace exists, because the
+ * account was restored, only deletes the task.
+ */
+export async function deleteRest(
+  accountId: string,
+  { id, at }: { id: string; at: string },
+  { table, commit, now }: Writer,
+  budgetMs: number,
+): Promise<void> {
+  const endsAtMs = performance.now() + budgetMs;
+  for (let isMore = true; isMore && performance.now() < endsAtMs;) {
+    isMore = await commit(async () => {
+      const nothing = { isAll: true, writes: [], changes: [] };
+      const isThere = (await findWorkspace(table, accountId, id)) !== undefined;
+      const { isAll, writes, changes } = isThere ? nothing : await planAccess(accountId, id, { table, now });
+      const done = isAll ? [{ delete: restKey(accountId, id, at) }] : [];
+      return { value: !isAll, writes: [...writes, ...done], changes, housekeeping: true };
+    });
+  }
 }
 
 /**
@@ -45,19 +94,23 @@ export const aheadOfWorkspace = (accountId: string, id: string): Ahead =>
 /**
  * What the first transaction of the deletion did:
  * - `gone`: it deleted the workspace and everything of it;
- * - `more`: it deleted the workspace, and some grants, master passwords or forwarding rules are left;
+ * - `restDueAt`: it deleted the workspace, and some grants, master passwords or forwarding rules are left. At this time
+ *   the worker deletes the rest;
  * - `missing`: there is no such workspace.
  */
-type Dropped = "gone" | "more" | "missing";
+type Dropped = "gone" | "missing" | { restDueAt: string };
+
+/** The time after which the worker deletes the rest, in milliseconds. No request runs this long. */
+const graceMs = 120_000;
 
 async function dropWorkspace(accountId: string, id: string, context: Context): Promise<Dropped> {
-  const { table, commit } = context;
+  const { table, commit, now } = context;
   const ordinal = ordinalOf(id);
   if (ordinal === undefined) return "missing";
-  return commit(async () => {
+  return commit<Dropped>(async () => {
     const { state, others } = await readList(table, workspacesOf(accountId), [ordinal], [workspaceKey(accountId, id)]);
     const workspace = StoredWorkspace.safeParse(others[0]).data;
-    if (workspace?.id !== id) return { value: "missing" as const, writes: [], changes: [], partial: true };
+    if (workspace?.id !== id) return { value: "missing", writes: [], changes: [], partial: true };
     if (workspace.domain_count > 0) {
       const { domain_count } = workspace;
       const isSeen = covers(context.permissions, "domain.view", [{ type: "workspace", id }]);
@@ -70,14 +123,16 @@ async function dropWorkspace(accountId: string, id: string, context: Context): P
       planNameRemoval(table, workspaceNameKeys(accountId, workspace.name), id),
       planAccess(accountId, id, context),
     ]);
+    const restDueAt = later(now(), graceMs);
+    const rest = isAll ? [] : [dueWrite(domainQueue, restSubject(accountId, id), restDueAt)];
     return {
-      value: isAll ? ("gone" as const) : ("more" as const),
+      value: isAll ? "gone" : { restDueAt },
       partial: !isAll,
-      writes: [...writes, ...name, ...grants.writes],
+      writes: [...writes, ...name, ...grants.writes, ...rest],
       changes: [change(workspaceKind, "deleted", id, { before: workspace }), ...grants.changes],
     };
   });
 }
 
-const planAccess = (accountId: string, id: string, { table, now }: Context) =>
+const planAccess = (accountId: string, id: string, { table, now }: Pick<Context, "table" | "now">) =>
   planScopePurge(table, accountId, { type: "workspace", id }, now());

@@ -156,7 +156,10 @@ export async function claimKey(table: Table, request: KeyedRequest): Promise<Cla
     scopes,
   };
   const claim = claimOf(table, record, { owner, first: owner }, request);
-  const first = await releaseOnFailure(claim, table.attempt({ put, if: { absentOr: { expires_at: { atMost: at } } } }));
+  const first = await endOnFailure(
+    claim.release,
+    table.attempt({ put, if: { absentOr: { expires_at: { atMost: at } } } }),
+  );
   if (first.done) return claim;
   const found = FoundClaim.parse(first.found);
   // The response to our own write was lost, and the SDK sent the write again.
@@ -169,7 +172,8 @@ export async function claimKey(table: Table, request: KeyedRequest): Promise<Cla
   } else if (found.lease_until > at) throw inFlight();
   const newClaim = claimOf(table, record, { owner, first: found.first }, request);
   const takeOver = { put: { ...put, first: found.first }, if: { owner: found.owner, state: found.state } };
-  const second = await releaseOnFailure(newClaim, table.attempt(takeOver));
+  // The request of the first claim may be partly done, so a failed takeover keeps the key for the same request.
+  const second = await endOnFailure(newClaim.lapse, table.attempt(takeOver));
   if (!second.done && second.found["owner"] !== owner) throw inFlight();
   return newClaim;
 }
@@ -211,14 +215,14 @@ async function liveRecordOf(
 }
 
 /**
- * Waits for the write of a claim. If the write throws, the claim may be stored all the same. So this function releases
- * the claim. The caller can then try again at once.
+ * Waits for the write of a claim. If the write throws, the claim may be stored all the same. So this function ends the
+ * claim with `end`. The caller can then try again at once.
  */
-async function releaseOnFailure(claim: Claim, attempt: Promise<Attempt>): Promise<Attempt> {
+async function endOnFailure(end: Claim["release"], attempt: Promise<Attempt>): Promise<Attempt> {
   try {
     return await attempt;
   } catch (error) {
-    await claim.release();
+    await end();
     throw error;
   }
 }

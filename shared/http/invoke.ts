@@ -6,7 +6,7 @@ import type { Permissions } from "../auth/permissions.ts";
 import { emailOf, type Principal } from "../auth/principal.ts";
 import type { Author } from "../changes/record.ts";
 import { recorder, type Claim } from "../changes/recorder.ts";
-import { InvalidInput, Problem } from "../core/errors.ts";
+import { InvalidInput, isRefusal, Problem } from "../core/errors.ts";
 import type { TagSchemas } from "../core/etag.ts";
 import type { LimitClass } from "../rate-limits/classes.ts";
 import type { Charge } from "../rate-limits/limiter.ts";
@@ -358,7 +358,3 @@ async function runRoute(
     throw error;
   }
 }
-
-/** Whether the error is a refusal, so that the request had no effect. */
-const isRefusal = (error: unknown): boolean =>
-  error instanceof InvalidInput || (error instanceof Problem && error.status < 500);

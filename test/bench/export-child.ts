@@ -2,6 +2,7 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 
 import { runExport } from "../../functions/workers/make-mailbox-export.ts";
+import { exportKey, StoredExport } from "../../shared/mail/mailboxes/export.ts";
 import { filesOf } from "../../shared/providers/files/factory.ts";
 import { TableClient } from "../../shared/table/client.ts";
 import { openTable } from "../../shared/table/table.ts";
@@ -13,5 +14,6 @@ const table = openTable(new TableClient(), TABLE_NAME);
 const startedAt = performance.now();
 await runExport(accountId, id, { table, files: filesOf(process.env), now: () => new Date() });
 const ms = performance.now() - startedAt;
-const { size: bytes } = await stat(join(FILES_DIR, `exports/${accountId}/${id}.csv`));
+const stored = await table.get(exportKey(accountId, id), StoredExport);
+const { size: bytes } = await stat(join(FILES_DIR, stored?.file_key ?? ""));
 process.stdout.write(JSON.stringify({ ms, bytes, kibibytes: process.resourceUsage().maxRSS }));

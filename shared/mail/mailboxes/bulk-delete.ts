@@ -49,7 +49,14 @@ const progressKey = (accountId: string, keyId: string): Key => ({
   SK: `BULK_DELETE#${keyId}`,
 });
 
-const StoredProgress = z.object({ deleted: z.array(Deleted) });
+/**
+ * A deleted mailbox of the request. `address` is its primary address, by which the request may name it again. Rows of
+ * earlier versions have no `address`.
+ */
+const Done = Deleted.extend({ address: z.string().optional() });
+type Done = z.output<typeof Done>;
+
+const StoredProgress = z.object({ deleted: z.array(Done) });
 
 /**
  * How long the progress is stored, in seconds. This is longer than the answer to a request with an `Idempotency-Key` is
@@ -59,8 +66,8 @@ const progressSeconds = 2 * 86_400;
 
 /** A mailbox to delete, with its index in the request. */
 type Candidate = { index: number; found: FoundMailbox };
-type DeletionStep = { deleted: Deleted[]; missing: Candidate[]; left: Candidate[] };
-type Deletion = { accountId: string; context: Context; deleted: Deleted[]; failed: Failure[] };
+type DeletionStep = { deleted: Done[]; missing: Candidate[]; left: Candidate[] };
+type Deletion = { accountId: string; context: Context; deleted: Done[]; failed: Failure[] };
 type Selection = Pick<Deletion, "accountId" | "deleted" | "failed"> & {
   context: Pick<Context, "table" | "permissions">;
 };
@@ -101,7 +108,8 @@ export async function deleteMailboxes(
     deletion.failed.push(...step.missing.map(({ index }) => failure(index, "not_found")));
   }
   deletion.failed.push(...left.map(({ index }) => failure(index, "not_attempted")));
-  const value = { deleted: deletion.deleted.toSorted(byIndex), failed: deletion.failed.toSorted(byIndex) };
+  const deleted = deletion.deleted.map(({ index, mailbox_id }) => ({ index, mailbox_id }));
+  const value = { deleted: deleted.toSorted(byIndex), failed: deletion.failed.toSorted(byIndex) };
   return context.commit(async () => ({ value, writes: [], changes: [] }));
 }
 
@@ -117,12 +125,13 @@ export async function previewDeletion(
   const failed: Failure[] = [];
   const candidates = await candidatesAmong(refs, { accountId, context, deleted: [], failed });
   const nameOf = ({ found }: Candidate): string => {
-    const { mailbox, domain } = found;
     const isSeen = covers(context.permissions, "mailbox.view", scopesOfMailbox(found));
-    return isSeen ? `${mailbox.local_part}@${domain.name}` : mailbox.id;
+    return isSeen ? addressOf(found) : found.mailbox.id;
   };
   return { deleted: candidates.map(nameOf), failed };
 }
+
+const addressOf = ({ mailbox, domain }: FoundMailbox): string => `${mailbox.local_part}@${domain.name}`;
 
 const byIndex = (a: { index: number }, b: { index: number }): number => a.index - b.index;
 
@@ -138,9 +147,21 @@ async function candidatesAmong(
 ): Promise<Candidate[]> {
   const isDone = new Set(deleted.map(({ index }) => index));
   const seen = new Set(deleted.map(({ mailbox_id }) => mailbox_id));
+  // A further reference to a mailbox that was deleted before an interruption. It must not reach a new mailbox.
+  const namesDeleted = (ref: string): boolean => {
+    const address = readAddress(ref);
+    const name = address ? `${address.local}@${address.domain}` : undefined;
+    return deleted.some((one) =>
+      name === undefined ? one.mailbox_id === ref.trim().toLowerCase() : one.address === name,
+    );
+  };
   const all = await mailboxesByRefs(table, accountId, refs);
   return all.flatMap((found, index) => {
     if (isDone.has(index)) return [];
+    if (namesDeleted(refs[index] ?? "")) {
+      failed.push(failure(index, "duplicate_in_request"));
+      return [];
+    }
     const may = (capability: "mailbox.delete" | "mailbox.view"): boolean =>
       found !== undefined && covers(permissions, capability, scopesOfMailbox(found));
     if (!found || !(may("mailbox.delete") || may("mailbox.view"))) failed.push(failure(index, "not_found"));
@@ -186,13 +207,17 @@ async function mailboxesByRefs(
   });
 }
 
-const deletedOf = ({ index, found }: Candidate): Deleted => ({ index, mailbox_id: found.mailbox.id });
+const deletedOf = ({ index, found }: Candidate): Done => ({
+  index,
+  mailbox_id: found.mailbox.id,
+  address: addressOf(found),
+});
 
 /**
  * The write that stores which mailboxes a request with an `Idempotency-Key` has deleted. The transaction that deletes
  * `more` mailboxes makes this write.
  */
-function progressWrites(more: readonly Deleted[], { accountId, context, deleted }: Deletion): Write[] {
+function progressWrites(more: readonly Done[], { accountId, context, deleted }: Deletion): Write[] {
   const { keyId, now } = context;
   if (keyId === undefined) return [];
   const ttl = Math.ceil(now().getTime() / 1_000) + progressSeconds;

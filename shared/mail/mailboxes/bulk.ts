@@ -2,6 +2,7 @@ import * as z from "zod";
 
 import { mapConcurrently } from "../../core/concurrency.ts";
 import { csvOf } from "../../core/csv.ts";
+import { isRefusal } from "../../core/errors.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
 import { startTime } from "../../http/request-time.ts";
 import type { Context } from "../../http/route.ts";
@@ -45,7 +46,7 @@ const ItemFailure = z
     index: z.int().min(0).meta({ description: "The item's index in `items`, from 0." }),
     code: z.enum(codes).meta({
       description:
-        "Why the mailbox was not created. `invalid_quota`: the quota is too small, or more than the plan allows. `not_attempted`: the request ran out of time. Send the item again in a new request with another `Idempotency-Key`.",
+        "Why the mailbox was not created. `invalid_quota`: the quota is too small, or more than the plan allows. `not_attempted`: the request ran out of time, or was refused before this item. Send the item again in a new request with another `Idempotency-Key`.",
     }),
     message: z.string().meta({ description: "The reason in words, for people." }),
   })
@@ -126,14 +127,16 @@ type Logins = Map<Candidate, Login>;
 /**
  * Creates many mailboxes of one domain, up to 23 in each transaction.
  * - A fault in one item is reported for that item only.
- * - Items that are left when time runs out are reported as `not_attempted`.
+ * - Items that are left when time runs out are reported as `not_attempted`. So are the items that are left when the
+ *   request is refused after some mailboxes were created.
  * - If a request with an `Idempotency-Key` is sent again after an interruption, the repeat finds the mailboxes that
  *   were created before.
  *
- * Throws:
+ * Throws, if no mailbox was created:
  * - 404 if the domain does not exist any more
  * - 409 `domain_not_ready` if the domain accepts no new addresses
- * - 503 if the key service does not answer
+ *
+ * Always throws 503 if the key service does not answer.
  */
 export async function addMailboxes(
   found: StoredDomain,
@@ -146,29 +149,33 @@ export async function addMailboxes(
   const { good, failed } = sortItems(items);
   let progress = await withinQuota(found, await existingAddresses(found, good, context), context);
   const logins: Logins = new Map();
+  let refusal: string | undefined;
   for (let isFirst = true; progress.left.length > 0; isFirst = false) {
     if (!isFirst && isOver()) break;
     const [some, rest] = [progress.left.slice(0, mailboxesAtOnce), progress.left.slice(mailboxesAtOnce)];
     await addLogins(logins, found, some, work);
     // If another request has taken one of these addresses meanwhile, `existingAddresses` finds out which.
-    const next =
-      (await createTogether(found, some, logins, context)) ?? (await existingAddresses(found, some, context));
+    const next = await createTogether(found, some, logins, context)
+      .then((created) => created ?? existingAddresses(found, some, context))
+      .catch((error: unknown) => {
+        if (progress.made.length === 0 || !isRefusal(error)) throw error;
+        refusal = error.message;
+      });
+    if (!next) break;
     progress = {
       made: [...progress.made, ...next.made],
       failed: [...progress.failed, ...next.failed],
       left: [...next.left, ...rest],
     };
   }
-  const notMade = [...failed, ...progress.failed, ...progress.left.map(notAttempted)];
+  const notMade = [...failed, ...progress.failed, ...progress.left.map(notAttempted(refusal))];
   const value = await bulkAnswer(found, progress.made, notMade, context);
   return context.commit(async () => ({ value, writes: [], changes: [] }));
 }
 
-const notAttempted = ({ index }: Candidate): ItemFailure => ({
-  index,
-  code: "not_attempted",
-  message: "The request ran out of time before this item. Send the item again.",
-});
+const notAttempted =
+  (refusal = "The request ran out of time before this item. Send the item again.") =>
+  ({ index }: Candidate): ItemFailure => ({ index, code: "not_attempted", message: refusal });
 
 /** Generates a password for each candidate that has none yet. */
 async function addLogins(

@@ -1,4 +1,5 @@
 import { covers, type Permissions } from "../../auth/permissions.ts";
+import { chunk as groups } from "../../core/concurrency.ts";
 import { invalidAt, type InvalidInput } from "../../core/errors.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
 import { domainByRef, scopesOfDomain } from "../../domains/find.ts";
@@ -30,7 +31,7 @@ async function* rowsOf(table: Reader, list: List): AsyncGenerator<Item[]> {
   }
 }
 
-async function* inDomain(table: Reader, accountId: string, { id }: StoredDomain): AsyncGenerator<StoredMailbox[]> {
+async function* inDomain(table: Reader, accountId: string, { id }: StoredDomain): Source {
   for await (const rows of rowsOf(table, mailboxesIn(accountId, id))) {
     yield await mailboxesReferred(table, accountId, rows);
   }
@@ -47,22 +48,21 @@ const tooManyDomains = (): InvalidInput =>
     "too_broad",
   );
 
+type Source = AsyncGenerator<StoredMailbox[]>;
+
 /**
- * The mailboxes of the account, or of the domain or workspace of the filter, one chunk at a time. Leaves out the
- * mailboxes that the principal may not export. Throws 422 `too_broad` if more than 100,000 domains would have to be
- * searched.
+ * The mailboxes of the account, or of the domain or workspace of the filter, as sources that can be read at the same
+ * time. Leaves out the mailboxes that the principal may not export. Throws 422 `too_broad` if more than 100,000 domains
+ * would have to be searched.
  */
-async function* selected(
+async function sourcesOf(
   accountId: string,
   { domain: ref, workspace_id }: MailboxFilter,
   exporter: Exporter,
-): AsyncGenerator<StoredMailbox[]> {
+): Promise<Source[]> {
   const { table, permissions } = exporter;
   const isAll = covers(permissions, "mailbox.export", []);
-  if (ref === undefined && workspace_id === undefined && isAll) {
-    for await (const rows of rowsOf(table, mailboxesOf(accountId))) yield mailboxesOfRows(rows);
-    return;
-  }
+  if (ref === undefined && workspace_id === undefined && isAll) return [inAccount(table, accountId)];
   const named = ref === undefined ? undefined : await domainByRef(table, accountId, ref);
   const wanted = named ? [named] : [];
   const span = { capability: "mailbox.export", limit: manyDomains, workspaceId: workspace_id } as const;
@@ -70,30 +70,53 @@ async function* selected(
   if (!domains) throw tooManyDomains();
   const isIn = (home: StoredDomain): boolean => workspace_id === undefined || home.workspace_id === workspace_id;
   const seen = domains.filter((home) => isIn(home) && covers(permissions, "mailbox.export", scopesOfDomain(home)));
-  for (const home of seen) if (home.mailbox_count > 0) yield* inDomain(table, accountId, home);
-  if (isAll) return;
-  const single = await mailboxesNamed(accountId, "mailbox.export", exporter);
+  const whole = seen.filter((home) => home.mailbox_count > 0).map((home) => inDomain(table, accountId, home));
   const isWanted = ({ domain }: FoundMailbox): boolean =>
     isIn(domain) && (ref === undefined || domain.id === named?.id);
-  const alone = single.filter(isWanted).map(({ mailbox }) => mailbox);
-  for (let from = 0; from < alone.length; from += chunk) yield alone.slice(from, from + chunk);
+  return isAll ? whole : [...whole, single(accountId, isWanted, exporter)];
 }
+
+async function* inAccount(table: Reader, accountId: string): Source {
+  for await (const rows of rowsOf(table, mailboxesOf(accountId))) yield mailboxesOfRows(rows);
+}
+
+/** The mailboxes for which the principal has a direct grant and no wider grant. */
+async function* single(accountId: string, isWanted: (found: FoundMailbox) => boolean, exporter: Exporter): Source {
+  const named = await mailboxesNamed(accountId, "mailbox.export", exporter);
+  yield* groups(
+    chunk,
+    named.filter(isWanted).map(({ mailbox }) => mailbox),
+  );
+}
+
+const sourcesAtOnce = 16;
 
 /**
  * All mailboxes that match a filter and that the principal may export, one chunk at a time. A chunk has up to 250
- * mailboxes. The mailboxes for which the principal has a direct grant and no wider grant come last. Throws the error of
- * `selected`.
+ * mailboxes. Reads the first chunks of 16 domains at the same time. The mailboxes for which the principal has a direct
+ * grant and no wider grant come last. Throws the error of `sourcesOf`.
  */
 export async function* eachMailbox(
   accountId: string,
   { search, status, ...where }: MailboxFilter,
   exporter: Exporter,
 ): AsyncGenerator<Mailbox[]> {
-  for await (const mailboxes of selected(accountId, where, exporter)) {
-    const aliases = new Map(mailboxes.map((mailbox) => [mailbox.id, mailbox.aliases]));
-    const isWanted = (view: Mailbox): boolean =>
-      (status === undefined || view.status === status) &&
-      (search === undefined || isFound({ ...view, aliases: aliases.get(view.id) ?? [] }, view.domain_name, search));
-    yield (await mailboxViews(exporter.table, accountId, mailboxes)).filter(isWanted);
+  async function* viewsIn(source: Source): AsyncGenerator<Mailbox[]> {
+    for await (const mailboxes of source) {
+      const aliases = new Map(mailboxes.map((mailbox) => [mailbox.id, mailbox.aliases]));
+      const isWanted = (view: Mailbox): boolean =>
+        (status === undefined || view.status === status) &&
+        (search === undefined || isFound({ ...view, aliases: aliases.get(view.id) ?? [] }, view.domain_name, search));
+      yield (await mailboxViews(exporter.table, accountId, mailboxes)).filter(isWanted);
+    }
+  }
+  for (const some of groups(sourcesAtOnce, await sourcesOf(accountId, where, exporter))) {
+    const sources = some.map(viewsIn);
+    const firsts = await Promise.all(sources.map((source) => source.next()));
+    for (const [index, source] of sources.entries()) {
+      const first = firsts[index];
+      if (first && first.done !== true) yield first.value;
+      yield* source;
+    }
   }
 }

@@ -5,7 +5,7 @@ import { change, defineKind } from "../../changes/kind.ts";
 import { invalidAt, notFound } from "../../core/errors.ts";
 import { Id, timeOrderedId } from "../../core/ids.ts";
 import { mostStoredBytes } from "../../core/page.ts";
-import { Timestamp } from "../../core/time.ts";
+import { later, Timestamp } from "../../core/time.ts";
 import { noSuchDomain } from "../../domains/domain.ts";
 import { domainById, domainByRef, scopesOfDomain } from "../../domains/find.ts";
 import type { Context } from "../../http/route.ts";
@@ -44,7 +44,9 @@ export const MailboxExport = z
     id: Id.nullable().meta({
       description: "The export's id, for `mailboxes.exports.get`; null when this answer holds the whole export.",
     }),
-    status: z.enum(["queued", "running", "done"]).meta({ description: "The state of the export." }),
+    status: z.enum(["queued", "running", "done", "failed"]).meta({
+      description: "The state of the export. `failed`: the file could not be made. Request a new export.",
+    }),
     row_count: z.int().min(0).meta({ description: "The number of mailboxes in the export so far." }),
     csv: z.string().nullable().meta({
       description: "The CSV file, if this answer holds the whole export (500 mailboxes at most); otherwise null.",
@@ -73,6 +75,9 @@ export const StoredExport = MailboxExport.omit({ csv: true, download_url: true }
    */
   permissions: z.object({ everything: z.boolean(), grants: z.array(EffectiveGrant) }),
   file_key: z.string().nullable(),
+  /** How many runs have begun, and when the last run began. Absent before the first run, and in rows of earlier versions. */
+  runs: z.int().optional(),
+  run_started_at: z.string().optional(),
   version: z.int(),
 });
 export type StoredExport = z.output<typeof StoredExport>;
@@ -158,6 +163,7 @@ export async function exportMailboxes(
     const finished = change(exportKind, "finished", id, { after: { id, row_count } });
     return commit(async () => ({ value, writes: [], changes: [finished] }));
   }
+  const grants = permissions.grants.filter((grant) => capabilitiesOf(grant).includes("mailbox.export"));
   const stored: StoredExport = {
     id,
     account_id: accountId,
@@ -165,7 +171,7 @@ export async function exportMailboxes(
     row_count: 0,
     requested_by: principal.id,
     filter,
-    permissions: { everything: permissions.everything, grants: [...permissions.grants] },
+    permissions: { everything: permissions.everything, grants },
     file_key: null,
     created_at,
     finished_at: null,
@@ -174,20 +180,28 @@ export async function exportMailboxes(
   };
   const ttl = Math.ceil(at.getTime() / 1_000) + keptDays * 86_400;
   return commit(async () => ({
-    value: { ...exportView(stored), csv: null, download_url: null },
+    value: { ...exportView(stored, at), csv: null, download_url: null },
     writes: [{ put: { ...exportKey(accountId, id), ...stored, ttl }, if: "absent" }],
     changes: [change(exportKind, "requested", id, { after: { id, row_count: 0 } })],
   }));
 }
 
-const exportView = ({ id, status, row_count, created_at, finished_at, expires_at }: StoredExport) => ({
-  id,
-  status,
-  row_count,
-  created_at,
-  finished_at,
-  expires_at,
-});
+/** How many runs an export has at most: the event of an export is sent twice more after a failure. */
+export const mostRuns = 3;
+/** The longest time of a run, in milliseconds: the timeout of the worker's Lambda. */
+const runMs = 900_000;
+
+/** Whether the last run of an export must have died. */
+function isLost({ status, runs = 0, run_started_at }: StoredExport, now: Date): boolean {
+  if (status === "done" || runs < mostRuns || run_started_at === undefined) return false;
+  return later(new Date(run_started_at), runMs) <= now.toISOString();
+}
+
+const exportView = (stored: StoredExport, now: Date) => {
+  const { id, row_count, created_at, finished_at, expires_at } = stored;
+  const status = isLost(stored, now) ? ("failed" as const) : stored.status;
+  return { id, status, row_count, created_at, finished_at, expires_at };
+};
 
 /** The file name of an export that was created at a time. */
 export const csvNameOf = (createdAt: string): string => `mailboxes-${createdAt.slice(0, 10)}.csv`;
@@ -243,5 +257,5 @@ export async function getExport(
   const { file_key, created_at } = stored;
   const options = { filename: csvNameOf(created_at), expiresInSeconds: downloadSeconds, now: now() };
   const download_url = file_key === null ? null : await files().downloadUrl(file_key, options);
-  return { ...exportView(stored), csv: null, download_url };
+  return { ...exportView(stored, now()), csv: null, download_url };
 }

@@ -211,6 +211,24 @@ test("if a request with an idempotency key is cut off after its first write, its
   }
 });
 
+test("after an interruption, a repeat does not delete a new mailbox with the address of a deleted one that is listed twice", async () => {
+  const furnished = async () => {
+    const { account, name, ids } = await scene(18);
+    const headers = { "idempotency-key": randomUUID() };
+    const refs = [...ids, `p0@${name}`, `P0@${name.toUpperCase()}`, ids[0]];
+    return { account, name, ids, sent: () => bulkDelete(account, refs, { headers }) };
+  };
+  const { calls } = await withFault(undefined, -1, (await furnished()).sent);
+  const [, second = -1] = calls.flatMap((command, place) => (command.startsWith("Transact") ? [place] : []));
+  const { account, name, ids, sent } = await furnished();
+  expect((await withFault("lost before", second, sent)).value.status).toBe(503);
+  const { id } = await added(account, name, "p0");
+  const { body } = await sent();
+  expect(deletedIn(body)).toEqual(ids);
+  expect(failedIn(body)).toEqual([18, 19, 20].map((index) => [index, "duplicate_in_request"]));
+  expect((await listed(account)).items).toMatchObject([{ id }]);
+});
+
 test("without an idempotency key, a repeat of an interrupted request returns not_found for deleted mailboxes, and deletes the rest", async () => {
   const sceneOf = async () => {
     const { account, ids } = await scene(18);

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { expect, onTestFinished, test, vi } from "vitest";
 
 import type { Mailbox } from "../../../shared/mail/mailboxes/mailbox.ts";
+import { withStep } from "../../support/between-calls.ts";
 import { runFor } from "../../support/code-context.ts";
 import { setStored, storedAs } from "../../support/domain-work.ts";
 import { storedOf } from "../../support/entry-points.ts";
@@ -213,6 +214,27 @@ test("when the time of the request is over, the answer has the created mailboxes
   expect((await bulk(account, name, items, { headers })).body).toEqual(body);
   const rest = await bulk(account, name, items.slice(23, 60), { headers: { "idempotency-key": randomUUID() } });
   expect([rest.body.created.length, rest.body.failed]).toEqual([37, []]);
+});
+
+test("if the domain is closed half-way, the answer has the created mailboxes, and not_attempted with the reason for the others", async () => {
+  const items = people(26);
+  const outcomes = [];
+  for (let [place, last] = [0, 1]; place < last; place++) {
+    const account = await newAccount();
+    const { name } = await home(account);
+    const sent = () => bulk(account, name, items, { headers: { "idempotency-key": `bulk-${name}` } });
+    const { value, calls } = await withStep(place, () => setStored(account, name, { is_open: false }), sent);
+    last = calls;
+    const { total } = await listed(account);
+    outcomes.push([value.status, total]);
+    if (value.status !== 200 || total === 26) continue;
+    expect(createdIn(value.body)).toEqual(items.slice(0, 23).map(({ local_part }, index) => [index, local_part]));
+    expect(failedIn(value.body)).toEqual([23, 24, 25].map((index) => [index, "not_attempted"]));
+    for (const { message } of (value.body as Bulk).failed) expect(message).toContain(`The domain ${name} is`);
+    expect((await bulk(account, name, items.slice(23))).body.code).toBe("domain_not_ready");
+  }
+  expect(outcomes).toContainEqual([200, 23]);
+  expect(outcomes).not.toContainEqual([409, 23]);
 });
 
 test("without an idempotency key, a repeat of an interrupted request returns address_taken for created mailboxes, and creates the rest", async () => {

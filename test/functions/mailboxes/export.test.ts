@@ -2,13 +2,14 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
+import { exportKey, StoredExport } from "../../../shared/mail/mailboxes/export.ts";
 import { asOwner, newWorkspace } from "../../support/auth.ts";
 import { readCsv } from "../../support/csv.ts";
 import { askExport } from "../../support/mailbox-exports.ts";
 import { at, home, listed, person, send, stocked } from "../../support/mailboxes.ts";
 import { recorded } from "../../support/recorded.ts";
 import { request } from "../../support/request.ts";
-import { newAccount, newMember } from "../../support/world.ts";
+import { newAccount, newMember, testTable } from "../../support/world.ts";
 
 const columns = [
   "id",
@@ -187,6 +188,29 @@ test("an export of more than 500 mailboxes is queued by one event, and a repeat 
   const exports = (await recorded(account)).filter(({ resource_type }) => resource_type === "mailbox_export");
   expect(exports).toMatchObject([{ type: "mailbox_export.requested", resource_id: body.id }]);
   expect((await askExport(account, { search: "p1" })).body).toMatchObject({ status: "done", row_count: 111 });
+});
+
+test("a queued export stores only the caller's grants that allow to export", async () => {
+  const account = await newAccount();
+  const { id, name } = await home(account);
+  await stocked(
+    account,
+    name,
+    Array.from({ length: 501 }, (_, index) => `p${index}`),
+  );
+  const scope = { type: "domain" as const, id };
+  const member = await newMember(
+    account,
+    { capability: "mailbox.view", scope },
+    { capability: "mailbox.export", scope },
+    { capability: "workspace.manage" },
+  );
+  const { body } = await askExport(account, {}, { as: member });
+  const stored = await testTable().get(exportKey(account.id, body.id), StoredExport);
+  expect(stored?.permissions).toMatchObject({
+    everything: false,
+    grants: [{ capability: "mailbox.export", scope }],
+  });
 });
 
 test("a request sent again with its key gets no mailbox that the caller may not see any more", async () => {

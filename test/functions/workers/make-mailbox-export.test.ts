@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { handler } from "../../../functions/workers/make-mailbox-export.ts";
 import { workers } from "../../../infra/entry-points.ts";
 import { changeJournalOf } from "../../../shared/changes/record.ts";
+import { exportKey, StoredExport } from "../../../shared/mail/mailboxes/export.ts";
 import { readEmbedded } from "../../../shared/providers/files/embedded.ts";
 import { readEntries } from "../../../shared/table/journal.ts";
 import { readCsv } from "../../support/csv.ts";
@@ -16,8 +17,10 @@ const eventOf = ({ id: account_id }: Pick<Account, "id">, id: string) => ({
   detail: { account_id, resource: { type: "mailbox_export", id }, data: {} },
 });
 
-const fileOf = ({ id: accountId }: Pick<Account, "id">, id: string) =>
-  readEmbedded(process.env["FILES_DIR"] ?? "", `exports/${accountId}/${id}.csv`);
+async function fileOf({ id: accountId }: Pick<Account, "id">, id: string) {
+  const key = (await testTable().get(exportKey(accountId, id), StoredExport))?.file_key ?? null;
+  return key === null ? undefined : readEmbedded(process.env["FILES_DIR"] ?? "", key);
+}
 
 test("makes the file that the event asks for, once, however often the event comes", async () => {
   const account = await newAccount();

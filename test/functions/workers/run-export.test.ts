@@ -4,11 +4,13 @@ import { runExport } from "../../../functions/workers/make-mailbox-export.ts";
 import { exportKey, StoredExport } from "../../../shared/mail/mailboxes/export.ts";
 import { embeddedFiles, readEmbedded } from "../../../shared/providers/files/embedded.ts";
 import type { Files } from "../../../shared/providers/files/files.ts";
+import { newWorkspace } from "../../support/auth.ts";
 import { readCsv } from "../../support/csv.ts";
 import { newFolder } from "../../support/folder.ts";
 import { queuedExport } from "../../support/mailbox-examples.ts";
 import { at, home, send, stocked } from "../../support/mailboxes.ts";
 import { recorded } from "../../support/recorded.ts";
+import { countTrips } from "../../support/trips.ts";
 import { newAccount, testTable, type Account } from "../../support/world.ts";
 
 /** An account with `count` mailboxes, and a folder for its files. */
@@ -22,7 +24,8 @@ async function scene(count: number) {
   const run = (id: string, others: Partial<Files> = {}) =>
     runExport(account.id, id, { table: testTable(), files: { ...files, ...others }, now: () => new Date() });
   const rowsIn = async (id: string): Promise<string[][] | undefined> => {
-    const file = await readEmbedded(folder, `exports/${account.id}/${id}.csv`);
+    const key = (await testTable().get(exportKey(account.id, id), StoredExport))?.file_key ?? null;
+    const file = key === null ? undefined : await readEmbedded(folder, key);
     return file && readCsv(file.toString()).slice(1);
   };
   return { account, domain, locals, ids, files, run, rowsIn };
@@ -80,14 +83,19 @@ test("an export that runs twice at the same time, or again later, is finished on
 test("a slower worker does not reopen an export that another worker has completed", async () => {
   const { account, files, run } = await scene(3);
   const id = await queuedExport(account);
+  const keys: (string | null)[] = [];
   await run(id, {
     putStream: async (key, content, type) => {
       await run(id);
+      keys.push(key, (await storedAs(account, id)).file_key);
       await files.putStream(key, content, type);
       expect(await storedAs(account, id)).toMatchObject({ status: "done", row_count: 3 });
     },
   });
-  expect(await storedAs(account, id)).toMatchObject({ status: "done", version: 2 });
+  const [slower, faster] = keys;
+  expect(await storedAs(account, id)).toMatchObject({ status: "done", version: 2, file_key: faster });
+  // Each run has a file of its own, and nobody can guess its name.
+  expect(slower).not.toBe(faster);
   expect(await finishedIn(account)).toBe(1);
 });
 
@@ -105,6 +113,53 @@ test("an interrupted export has no file, and the next run makes the whole file",
   await run(id);
   expect(await storedAs(account, id)).toMatchObject({ status: "done", row_count: 3 });
   expect(await rowsIn(id)).toHaveLength(3);
+});
+
+test("an export whose runs all fail has failed, and a later run can still finish it", async () => {
+  const { account, run, rowsIn } = await scene(3);
+  const id = await queuedExport(account);
+  const state = async () => (await send(account, "GET", `mailboxes/exports/${id}`)).body;
+  const fail = () => run(id, { putStream: () => Promise.reject(new Error("no room")) });
+  for (const status of ["queued", "queued", "failed"]) {
+    await expect(fail()).rejects.toThrow("no room");
+    expect(await state()).toMatchObject({ status, row_count: 0, download_url: null, finished_at: null });
+  }
+  await run(id);
+  expect(await state()).toMatchObject({ status: "done", row_count: 3, download_url: expect.any(String) });
+  expect(await rowsIn(id)).toHaveLength(3);
+});
+
+test("an export whose last run died has failed, once no run can be left", async () => {
+  const { account, files, run } = await scene(1);
+  const id = await queuedExport(account);
+  const state = async () => (await send(account, "GET", `mailboxes/exports/${id}`)).body.status;
+  const set = (members: object) => testTable().attempt({ update: exportKey(account.id, id), set: { ...members } });
+  await set({ runs: 2 });
+  await run(id, {
+    putStream: async (key, content, type) => {
+      expect(await state()).toBe("queued");
+      await set({ run_started_at: new Date(Date.now() - 15 * 60_000).toISOString() });
+      expect(await state()).toBe("failed");
+      await files.putStream(key, content, type);
+    },
+  });
+  expect(await state()).toBe("done");
+});
+
+test("reads 16 domains at the same time", async () => {
+  const tripsFor = async (domains: number) => {
+    const { account, run } = await scene(0);
+    const workspace_id = await newWorkspace(account, "Sales");
+    for (let index = 0; index < domains; index++) {
+      const { name } = await home(account, { workspaceId: workspace_id });
+      await stocked(account, name, ["ada"]);
+    }
+    const id = await queuedExport(account, { workspace_id });
+    const { trips } = await countTrips(() => run(id));
+    expect(await storedAs(account, id)).toMatchObject({ status: "done", row_count: domains });
+    return trips;
+  };
+  expect(await tripsFor(16)).toBeLessThan(2 * (await tripsFor(2)));
 });
 
 test("exports the filtered mailboxes that the requester's stored grants allow, without grants that have expired since", async () => {

@@ -2,12 +2,17 @@ import { randomUUID } from "node:crypto";
 
 import { expect, onTestFinished, test } from "vitest";
 
+import { advanceDomain } from "../../../functions/workers/advance-domains.ts";
 import { hourMs, setClockAhead } from "../../../shared/core/time.ts";
+import { domainQueue } from "../../../shared/domains/domain.ts";
 import { assignmentsOn } from "../../../shared/grants/assignments.ts";
+import { dueWrite, tasksOf } from "../../../shared/table/due.ts";
 import { rowKey } from "../../../shared/table/ranked-list.ts";
 import { asOwner, newGroup } from "../../support/auth.ts";
 import { withStep } from "../../support/between-calls.ts";
+import { workAt } from "../../support/domain-work.ts";
 import { connect, uniqueName } from "../../support/domains.ts";
+import { withFault } from "../../support/faults.ts";
 import { send } from "../../support/mailboxes.ts";
 import { request, statusesOf } from "../../support/request.ts";
 import { newAccount, newMember, testTable } from "../../support/world.ts";
@@ -99,6 +104,46 @@ test("deletes all master passwords of the workspace and all grants on them", asy
   for (const member of members) {
     expect((await request("GET", `/v1/public/accounts/${account.id}`, { token: member.token })).status).toBe(404);
   }
+});
+
+test("the worker deletes what an interrupted deletion of a workspace has left", async () => {
+  const scene = async () => {
+    const { account, path, token, id } = await accountWithOne();
+    const scope = { type: "workspace" as const, id };
+    for (let index = 0; index < 9; index++) await newMember(account, { role: "viewer", scope });
+    await send(account, "POST", "credentials", { name: "Shared", generate: true, workspace_id: id });
+    const left = async () => [
+      (await assignmentsOn(testTable(), account.id, scope)).length,
+      (await send(account, "GET", "credentials")).body.total,
+    ];
+    const tasks = () => tasksOf(testTable(), domainQueue, account.id);
+    return { account, id, left, tasks, remove: () => request("DELETE", `${path}/${id}`, { token }) };
+  };
+  const whole = await scene();
+  const { calls } = await withFault(undefined, -1, whole.remove);
+  expect([await whole.left(), await whole.tasks()]).toEqual([[0, 0], []]);
+  const places = calls.flatMap((command, place) => (command.startsWith("Transact") ? [place] : []));
+  expect(places.length).toBeGreaterThan(2);
+  for (const place of places.slice(1)) {
+    const { account, id, left, tasks, remove } = await scene();
+    expect((await withFault("lost before", place, remove)).value.status).toBe(503);
+    expect(await left()).not.toEqual([0, 0]);
+    const [task, ...others] = await tasks();
+    expect([task?.subject, others]).toEqual([[account.id, `workspace/${id}`], []]);
+    await advanceDomain(account.id, `workspace/${id}`, task?.at ?? "", workAt(new Date()));
+    expect([await left(), await tasks()]).toEqual([[0, 0], []]);
+  }
+});
+
+test("the worker changes nothing in a workspace that a restore of the account has brought back", async () => {
+  const { account, path, token, id } = await accountWithOne();
+  await newMember(account, { role: "viewer", scope: { type: "workspace", id } });
+  const [at, subject] = [new Date().toISOString(), [account.id, `workspace/${id}`] as const];
+  await testTable().attempt(dueWrite(domainQueue, subject, at));
+  await advanceDomain(...subject, at, workAt(new Date()));
+  expect(await assignmentsOn(testTable(), account.id, { type: "workspace", id })).toHaveLength(1);
+  expect(await tasksOf(testTable(), domainQueue, account.id)).toEqual([]);
+  expect((await request("GET", `${path}/${id}`, { token })).status).toBe(200);
 });
 
 test("keeps the grants on a workspace that is not deleted because it holds domains", async () => {

@@ -127,6 +127,23 @@ test("an address alone finds the rows of a person who is no user, and no rows of
   expect((await run("export", { email: email.slice(0, -1), account: account.id })).found).toEqual([]);
 });
 
+test("with an account, an export and an erasure name nothing of another account", async () => {
+  const { account, person } = await scene();
+  const other = await newAccount();
+  const { name } = await home(other);
+  const { primary_email: email } = await added(other, name, "mary");
+  await grant(other, { id: person.id }, { role: "viewer" });
+  const options = { user: person.id, email, account: account.id };
+  for (const command of ["export", "erase"] as const)
+    expect(JSON.stringify(await run(command, options)), command).not.toContain(other.id);
+  const { found } = await run("export", { ...options, account: other.id });
+  expect(found).toContainEqual({
+    account_id: other.id,
+    what: "mailbox",
+    data: expect.objectContaining({ email }),
+  });
+});
+
 test("an address with an internationalised domain finds the rows with the domain in A-labels and in U-labels", async () => {
   const { account, send } = await scene();
   const local = `mary.${randomBytes(5).toString("hex")}`;

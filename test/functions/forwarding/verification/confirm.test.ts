@@ -35,6 +35,17 @@ test("a wrong code shows how many tries are left, and after five wrong codes the
   expect((await press(token)).status).toBe(200);
 });
 
+test("a wrong code stores nothing for its Idempotency-Key, so the right code can use the key", async () => {
+  const account = await newAccount();
+  const rule = await ruleTo(account, stranger());
+  const { code } = await mailed(account, rule);
+  const headers = { "idempotency-key": randomUUID() };
+  for (const tries_left of [4, 3]) {
+    expect((await enter(account, rule.id, otherThan(code), headers)).body).toMatchObject({ status: 409, tries_left });
+  }
+  expect((await enter(account, rule.id, code, headers)).status).toBe(200);
+});
+
 test("of fifty wrong codes at once five count as tries, and then the right code fails", async () => {
   const account = await newRoomyAccount();
   const rule = await ruleTo(account, stranger());

@@ -21,6 +21,7 @@ import { connected, delegated, domainsRequest, funded, uniqueName } from "../../
 import { storedOf } from "../../../support/entry-points.ts";
 import { withFault } from "../../../support/faults.ts";
 import { stockedDomains } from "../../../support/many-domains.ts";
+import { eventsOf } from "../../../support/notices.ts";
 import { happened } from "../../../support/purchases.ts";
 import { publicIp } from "../../../support/reverse-dns.ts";
 import { newRoomyAccount } from "../../../support/roomy.ts";
@@ -54,6 +55,18 @@ test("assigns domains by id or any spelling of the name; the answer, the domains
   const events = await happened(account);
   expect(events.filter((type) => type === "domain.updated")).toHaveLength(2);
   expect(events.filter((type) => type === "dedicated_ip.domains_assigned")).toHaveLength(1);
+});
+
+test("the events of a dedicated IP do not tell how many domains send from it", async () => {
+  const account = await rich();
+  const { id } = await activeIp(account);
+  await assign(account, id, [(await connected(account)).name]);
+  const events = await eventsOf(account, "dedicated_ip.created", "dedicated_ip.domains_assigned");
+  expect(events.map(({ data }) => data)).toEqual([
+    expect.objectContaining({ domain_count: null }),
+    expect.objectContaining({ domain_count: null }),
+  ]);
+  expect(JSON.stringify(events)).not.toMatch(/"domain_count":\d/);
 });
 
 test("the SPF record of an active domain names the addresses of its IP, until the domain is unassigned", async () => {

@@ -103,6 +103,8 @@ export type Context = {
   now: () => Date;
 };
 
+type RepeatContext = Pick<Context, "table" | "permissions">;
+
 type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject> = {
   params: z.output<P>;
   query: z.output<Q>;
@@ -269,6 +271,11 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
    * see.
    */
   preview?: (input: Input<P, Q, B>, context: Pick<Context, "table" | "permissions">) => Promise<unknown>;
+  /**
+   * Requires the permissions that `run` requires besides `capability`, before a stored answer is returned to a repeat of
+   * the request. Resources that are gone by now need no permission. Throws the errors of `run`.
+   */
+  checkRepeat?: (input: Input<P, Q, B>, context: RepeatContext, answer: z.output<O>) => Promise<void>;
   run: (input: Input<P, Q, B> & { found: T }, context: Context) => Promise<z.input<O>>;
 } & Needed &
   Access &
@@ -308,6 +315,7 @@ export type Route = {
   codeMode: CodeMode;
   ahead?: (input: AnyInput, expected: Expected) => Ahead;
   preview?: (input: AnyInput, context: Pick<Context, "table" | "permissions">) => Promise<unknown>;
+  checkRepeat?: (input: AnyInput, context: RepeatContext, answer: unknown) => Promise<void>;
   run: (input: AnyInput & { found: unknown }, context: Context) => Promise<unknown>;
 };
 

@@ -20,6 +20,7 @@ export const route = defineRoute({
   capability: "domain.move",
   subject: domainInPath,
   access: "write",
+  looksFurther: true,
   params: DomainParams,
   body: z
     .strictObject({ workspace_id: Id.meta({ description: "The target workspace." }) })

@@ -33,6 +33,7 @@ export const route = defineRoute({
   capability: "domain.update",
   subject: domainInPath,
   access: "write",
+  looksFurther: true,
   lambda: { uses: ["dns", "registrar", "secrets"] },
   params: DomainParams,
   body: DomainSettings,

@@ -20,6 +20,7 @@ export const route = defineRoute({
   capability: "mailbox.delete",
   scope: "visible",
   access: "write",
+  looksFurther: true,
   resumes: true,
   limit: "outbound",
   params: AccountParams,

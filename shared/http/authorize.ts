@@ -56,7 +56,10 @@ export async function authorize(
     route.subject?.find(input, table),
   ]);
   const scopes = scopesOf(route, input, found);
-  const isEnough = isAllowed(route, scopes, own.permissions) && !isNarrowed(route, own.permissions);
+  const isEnough =
+    isAllowed(route, scopes, own.permissions) &&
+    !isNarrowed(route, own.permissions) &&
+    (own.permissions.everything || !route.looksFurther);
   const { permissions, accountStatus, debt } = isEnough
     ? own
     : await asSuperAdmin(table, principal, accountId, own, now);

@@ -276,7 +276,7 @@ async function decide(
 function aheadOf(route: Route, input: ParsedInput, principal: Principal, { seen }: Table, now: Date): Ahead {
   const accountId = route.public ? undefined : accountIn(input);
   if (!seen || accountId === undefined) return {};
-  const { permissions, keys } = expectedStanding(seen, principal, accountId, now);
+  const { permissions, keys } = expectedStanding(seen, principal, accountId, now, route.looksFurther);
   const ofRun = route.ahead?.(input, { permissions, seen, principal }) ?? {};
   const required = route.requires?.ahead(accountId) ?? [];
   return { ...ofRun, keys: [...keys, ...required, ...(ofRun.keys ?? [])] };

@@ -262,6 +262,12 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   whileSuspended?: boolean;
   codeMode?: Partial<CodeMode>;
   /**
+   * Whether `run`, `preview` or `checkRepeat` looks at permissions of the caller besides the capability on the resource.
+   * A super admin then has all permissions, also if another grant of the super admin is enough to call the route. For
+   * users who are not owners, this costs one more read.
+   */
+  looksFurther?: true;
+  /**
    * The items and ranges that `run` will read, if the input tells them. They are read together with the caller's
    * permissions, so that the call needs one round trip less.
    */
@@ -313,6 +319,7 @@ export type Route = {
   whileSuspended: boolean;
   lambda: LambdaNeeds;
   codeMode: CodeMode;
+  looksFurther?: true;
   ahead?: (input: AnyInput, expected: Expected) => Ahead;
   preview?: (input: AnyInput, context: Pick<Context, "table" | "permissions">) => Promise<unknown>;
   checkRepeat?: (input: AnyInput, context: RepeatContext, answer: unknown) => Promise<void>;

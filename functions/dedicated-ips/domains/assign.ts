@@ -16,6 +16,7 @@ export const route = defineRoute({
   capability: "ip.assign",
   scope: "visible",
   access: "write",
+  looksFurther: true,
   lambda: { uses: ["dns"] },
   resumes: true,
   params: IpParams,

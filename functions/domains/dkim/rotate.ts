@@ -16,6 +16,7 @@ export const route = defineRoute({
   capability: "domain.update",
   subject: domainInPath,
   access: "write",
+  looksFurther: true,
   lambda: { uses: ["secrets", "dns"] },
   limit: "outbound",
   params: DomainParams,
